@@ -1,0 +1,82 @@
+// One source tree, one sbt project and one jar per Spark line; the lines themselves are in project/SparkLines.scala.
+
+ThisBuild / organization := "io.aqeplugin"
+ThisBuild / version := IO.read((ThisBuild / baseDirectory).value / "aqe_plugin" / "VERSION").trim
+ThisBuild / licenses := Seq(License.Apache2)
+
+// The stub SparkContext and RDD classes of this module shadow the real ones on a flat class path.
+val connectShims = ExclusionRule("org.apache.spark", "spark-connect-shims_2.13")
+
+def sparkProject(line: SparkLine): Project =
+  Project(line.id, file(s"scala/target-${line.line}"))
+    .enablePlugins(JmhPlugin)
+    .settings(
+      name := s"aqe-plugin-spark-${line.line}",
+      moduleName := s"aqe-plugin-spark-${line.line}",
+      scalaVersion := line.scalaVersion,
+      target := (ThisBuild / baseDirectory).value / "scala" / "target" / line.line,
+      javacOptions ++= Seq("--release", line.javaTarget),
+      scalacOptions ++= Seq(
+        s"-release:${line.javaTarget}",
+        "-encoding",
+        "utf8",
+        "-deprecation",
+        "-feature",
+        "-unchecked",
+        "-Xlint:_,-missing-interpolator,-byname-implicit",
+        "-Wunused:imports,privates,locals,implicits,patvars",
+        "-Wvalue-discard",
+        "-Wdead-code",
+        "-Werror"
+      ),
+      Compile / doc / scalacOptions -= "-Werror",
+      excludeDependencies += connectShims,
+      libraryDependencies ++= Seq(
+        "org.apache.spark" %% "spark-sql" % line.sparkVersion % Provided,
+        "org.apache.spark" %% "spark-sql" % line.sparkVersion % Test classifier "tests",
+        "org.apache.spark" %% "spark-catalyst" % line.sparkVersion % Test classifier "tests",
+        "org.apache.spark" %% "spark-core" % line.sparkVersion % Test classifier "tests",
+        "org.apache.spark" %% "spark-common-utils" % line.sparkVersion % Test classifier "tests",
+        "org.apache.spark" %% "spark-sql-api" % line.sparkVersion % Test classifier "tests",
+        "org.scalatest" %% "scalatest" % "3.2.19" % Test,
+        "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
+      ),
+      Seq(Compile -> "main", Test -> "test").flatMap { case (config, folder) =>
+        val root = Def.setting((ThisBuild / baseDirectory).value / "scala" / "src" / folder)
+        Seq(
+          config / unmanagedSourceDirectories := Seq(root.value / "scala", root.value / s"scala-spark-${line.line}", root.value / "java"),
+          config / unmanagedResourceDirectories := Seq(root.value / "resources")
+        )
+      },
+      Jmh / unmanagedSourceDirectories := Seq((ThisBuild / baseDirectory).value / "scala" / "src" / "jmh" / "scala"),
+      Test / fork := true,
+      Test / baseDirectory := (ThisBuild / baseDirectory).value,
+      Test / parallelExecution := false,
+      Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+      Test / javaOptions ++= sparkJavaOptions
+    )
+
+// The module openings are Spark's own list (org.apache.spark.launcher.JavaModuleOptions).
+val sparkJavaOptions = Seq("-Xmx3g", "-Xss4m", "-Dspark.ui.enabled=false", "-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true") ++
+  Seq(
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "sun.nio.ch",
+    "sun.nio.cs",
+    "sun.security.action",
+    "sun.util.calendar"
+  ).map(p => s"--add-opens=java.base/$p=ALL-UNNAMED") :+ "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED"
+
+lazy val spark41 = sparkProject(SparkLines.Spark41)
+lazy val spark40 = sparkProject(SparkLines.Spark40)
+
+lazy val root = (project in file("."))
+  .aggregate(spark41, spark40)
+  .settings(name := "aqe-plugin", publish / skip := true, Compile / unmanagedSourceDirectories := Nil, Test / unmanagedSourceDirectories := Nil)

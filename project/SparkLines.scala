@@ -1,0 +1,30 @@
+/** One supported Spark line.
+  *
+  * @param line
+  *   the `major.minor` that users know it by; also the suffix of its source folder `scala-spark-<line>` and of its jar
+  * @param sparkVersion
+  *   the release that is compiled and tested against
+  * @param scalaVersion
+  *   the Scala release that Spark release itself was built with
+  * @param javaTarget
+  *   the oldest Java the line runs on
+  */
+final case class SparkLine(line: String, sparkVersion: String, scalaVersion: String, javaTarget: String) {
+
+  /** Identifier of the sbt project, e.g. `spark41`. */
+  def id: String = "spark" + line.replace(".", "")
+
+  /** Scala binary version, e.g. `2.13`. */
+  def scalaBinary: String = scalaVersion.split('.').take(2).mkString(".")
+}
+
+/** The one table of Spark lines. A new line is one row here, one source folder, and one row in `CONTRIBUTING.md`. */
+object SparkLines {
+  val Spark41: SparkLine = SparkLine("4.1", "4.1.3", "2.13.17", "17")
+  val Spark40: SparkLine = SparkLine("4.0", "4.0.4", "2.13.16", "17")
+
+  /** The line that is built by default, tested in full and benchmarked. */
+  val Primary: SparkLine = Spark41
+
+  val All: Seq[SparkLine] = Seq(Spark41, Spark40)
+}

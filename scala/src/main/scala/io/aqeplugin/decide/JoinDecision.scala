@@ -1,0 +1,35 @@
+package io.aqeplugin.decide
+
+/** One option that was weighed.
+  *
+  * @param costMillis
+  *   predicted cost, absent when the option was ruled out before it was priced
+  * @param reason
+  *   why it was taken or not taken
+  */
+final case class WeighedOption(strategy: Strategy, withFilter: Boolean, costMillis: Option[Double], reason: Reason)
+
+/** What was decided for one join, and everything that is needed to explain, store, replay or test it.
+  *
+  * @param choice
+  *   the strategy
+  * @param reason
+  *   why that one
+  * @param filterReason
+  *   why the build side's keys do, or do not, become a filter in the probe side's scans
+  * @param buildFilter
+  *   whether they do; a broadcast join may have a filter too, when its probe side's scan is far below it
+  * @param passRate
+  *   estimated share of probe rows that a filter would let through
+  * @param options
+  *   every option with its price and reason, the chosen one included
+  */
+final case class JoinDecision(
+    facts: JoinFacts,
+    choice: Strategy,
+    reason: Reason,
+    buildFilter: Boolean,
+    filterReason: Reason,
+    passRate: Double,
+    options: Seq[WeighedOption]
+)

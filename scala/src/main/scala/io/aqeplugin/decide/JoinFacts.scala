@@ -1,0 +1,177 @@
+package io.aqeplugin.decide
+
+/** How a join combines its two sides. Names are the ones written to the decision log. */
+sealed abstract class JoinKind(val name: String, val leftPreserved: Boolean, val rightPreserved: Boolean) {
+
+  /** Whether rows of `side` that have no partner can be dropped without changing the join's answer. */
+  def mayFilter(side: Side): Boolean = side match {
+    case Side.Left => !leftPreserved
+    case Side.Right => !rightPreserved
+  }
+}
+
+object JoinKind {
+  case object Inner extends JoinKind("inner", false, false)
+  case object LeftOuter extends JoinKind("left_outer", true, false)
+  case object RightOuter extends JoinKind("right_outer", false, true)
+  case object FullOuter extends JoinKind("full_outer", true, true)
+  case object LeftSemi extends JoinKind("left_semi", false, false)
+  case object LeftAnti extends JoinKind("left_anti", true, false)
+
+  /** `NOT IN`: one null on the right empties the answer, so neither side may lose a row. */
+  case object NullAwareAnti extends JoinKind("null_aware_anti", true, true)
+  case object Existence extends JoinKind("existence", true, false)
+
+  val All: Seq[JoinKind] = Seq(Inner, LeftOuter, RightOuter, FullOuter, LeftSemi, LeftAnti, NullAwareAnti, Existence)
+
+  def fromName(name: String): Option[JoinKind] = All.find(_.name == name)
+}
+
+/** One of the two inputs of a join. */
+sealed abstract class Side(val name: String) {
+  def other: Side
+}
+
+object Side {
+  case object Left extends Side("left") { def other: Side = Right }
+  case object Right extends Side("right") { def other: Side = Left }
+
+  def fromName(name: String): Option[Side] = Seq(Left, Right).find(_.name == name)
+}
+
+/** A physical join strategy, as an option of the decision and as the thing decided. */
+sealed abstract class Strategy(val name: String)
+
+object Strategy {
+  case object Broadcast extends Strategy("broadcast")
+  case object FilteredSortMerge extends Strategy("filtered_sort_merge")
+  case object PlainSortMerge extends Strategy("plain_sort_merge")
+  case object LeaveToSpark extends Strategy("leave_to_spark")
+
+  val All: Seq[Strategy] = Seq(Broadcast, FilteredSortMerge, PlainSortMerge, LeaveToSpark)
+
+  def fromName(name: String): Option[Strategy] = All.find(_.name == name)
+}
+
+/** What is known of the build side's join keys. A field nobody measured is `None`, never a guess.
+  *
+  * @param columns
+  *   number of key columns
+  * @param supported
+  *   whether every key column has a type that a filter can hold
+  * @param distinct
+  *   distinct keys
+  * @param nulls
+  *   rows whose key has a null in it
+  * @param min
+  *   smallest value of a single integral key
+  * @param max
+  *   largest value of a single integral key
+  * @param histogram
+  *   equi-height buckets of a single integral key, ascending
+  */
+final case class KeyFacts(
+    columns: Int,
+    supported: Boolean,
+    distinct: Option[Long] = None,
+    nulls: Option[Long] = None,
+    min: Option[Long] = None,
+    max: Option[Long] = None,
+    histogram: Seq[KeyBucket] = Nil
+)
+
+/** One bucket of an equi-height histogram: keys in `[low, high]` stand for `rows` rows. */
+final case class KeyBucket(low: Long, high: Long, rows: Long)
+
+/** The finished build side.
+  *
+  * @param rows
+  *   rows the stage wrote
+  * @param stageBytes
+  *   bytes the stage wrote: compressed for a shuffle, the relation's own size for a broadcast
+  * @param memoryBytesPerRow
+  *   bytes of one row in memory, uncompressed
+  * @param partitions
+  *   reduce partitions
+  * @param maxPartitionBytes
+  *   largest reduce partition
+  * @param medianPartitionBytes
+  *   median reduce partition
+  * @param originRows
+  *   rows of the table that the keys come from, before the build side's filters and joins removed any; their ratio to
+  *   `rows` is how selective the build side turned out to be
+  * @param alreadyBroadcast
+  *   the build side is a finished broadcast relation, not a shuffle
+  */
+final case class BuildFacts(
+    rows: Long,
+    stageBytes: Long,
+    memoryBytesPerRow: Long,
+    partitions: Int,
+    maxPartitionBytes: Long,
+    medianPartitionBytes: Long,
+    originRows: Option[Long],
+    alreadyBroadcast: Boolean,
+    keys: KeyFacts
+) {
+
+  /** What the rows take in memory, before any hash table around them. */
+  def memoryBytes: Long = math.max(0L, rows) * memoryBytesPerRow
+}
+
+/** The side that is probed, as estimated before it runs.
+  *
+  * @param rows
+  *   estimated rows that reach the join
+  * @param scanRows
+  *   estimated rows that the reachable scans produce, which are the rows a filter would check
+  * @param rowBytes
+  *   bytes of one row in memory
+  * @param exchanges
+  *   shuffles between the scans and the join, the join's own included
+  * @param started
+  *   the probe side's stage exists already: nothing can be saved on it any more
+  * @param targets
+  *   scans that the keys reach
+  */
+final case class ProbeFacts(
+    rows: Long,
+    scanRows: Long,
+    rowBytes: Long,
+    exchanges: Int,
+    started: Boolean,
+    targets: Int
+)
+
+/** The machines the query runs on.
+  *
+  * @param slots
+  *   tasks that can run at once
+  * @param executors
+  *   executors a broadcast goes to (1 in local mode)
+  */
+final case class ClusterFacts(slots: Int, executors: Int)
+
+/** Everything `DecideJoin` looks at, apart from the thresholds.
+  *
+  * @param joinId
+  *   stable for one join through all re-plans of one query
+  * @param hint
+  *   the user's own join hint, if there is one
+  * @param sparkStrategy
+  *   what Spark would do by itself
+  * @param canBroadcast
+  *   whether the join type lets the build side be broadcast
+  */
+final case class JoinFacts(
+    joinId: String,
+    kind: JoinKind,
+    keys: Seq[String],
+    buildSide: Side,
+    build: BuildFacts,
+    probe: ProbeFacts,
+    cluster: ClusterFacts,
+    hint: Option[String],
+    sparkStrategy: Strategy,
+    canBroadcast: Boolean
+)

@@ -1,0 +1,32 @@
+package io.aqeplugin.filters
+
+/** A set of join keys that may hold keys nobody put in, and never misses one that was put in.
+  *
+  * A key is a 64-bit ''code'': the value itself for a single integral, date, timestamp, boolean or short decimal key, a
+  * 64-bit hash ([[KeyHasher]]) for everything else. Null keys have no code; callers drop them before they get here.
+  * Instances are immutable and safe to share between threads.
+  */
+trait KeyFilter extends Serializable {
+
+  /** `empty`, `exact`, `range_bitmap` or `split_block_bloom`; written to the decision log. */
+  def kind: String
+
+  /** Bytes of memory this filter holds. */
+  def sizeBytes: Long
+
+  /** Whether a key with this code may be in the set; `false` is always right. */
+  def mightContain(code: Long): Boolean
+
+  /** Keeps the positions whose key may be in the set.
+    *
+    * @param codes
+    *   key codes, indexed by row
+    * @param positions
+    *   in: row numbers to check; out: the row numbers that may match, in the same order, compacted to the front
+    * @param count
+    *   how many of `positions` are meant
+    * @return
+    *   how many positions are left
+    */
+  def retain(codes: Array[Long], positions: Array[Int], count: Int): Int
+}
