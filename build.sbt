@@ -4,6 +4,9 @@ ThisBuild / organization := "io.aqeplugin"
 ThisBuild / version := IO.read((ThisBuild / baseDirectory).value / "aqe_plugin" / "VERSION").trim
 ThisBuild / licenses := Seq(License.Apache2)
 
+// A formatter run rewrites this file; what is already loaded stays good for the rest of the call.
+Global / onChangedBuildSource := IgnoreSourceChanges
+
 // The stub SparkContext and RDD classes of this module shadow the real ones on a flat class path.
 val connectShims = ExclusionRule("org.apache.spark", "spark-connect-shims_2.13")
 
@@ -57,7 +60,13 @@ def sparkProject(line: SparkLine): Project =
     )
 
 // The module openings are Spark's own list (org.apache.spark.launcher.JavaModuleOptions).
-val sparkJavaOptions = Seq("-Xmx3g", "-Xss4m", "-Dspark.ui.enabled=false", "-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true") ++
+val sparkJavaOptions = Seq(
+  "-Xmx3g",
+  "-Xss4m",
+  "-Dspark.ui.enabled=false",
+  "-Djdk.reflect.useDirectMethodHandle=false",
+  "-Dio.netty.tryReflectionSetAccessible=true"
+) ++
   Seq(
     "java.lang",
     "java.lang.invoke",
@@ -77,6 +86,32 @@ val sparkJavaOptions = Seq("-Xmx3g", "-Xss4m", "-Dspark.ui.enabled=false", "-Djd
 lazy val spark41 = sparkProject(SparkLines.Spark41)
 lazy val spark40 = sparkProject(SparkLines.Spark40)
 
+val jars = taskKey[Seq[File]]("Packages every Spark line and puts the jars where the Python wheel carries them")
+
+// What `make lint` asks of the Scala half; `format` is the same with the answer written into the files.
+addCommandAlias("lint", "scalafmtCheckAll; scalafmtSbtCheck; spark41/Compile/scalafix --check; spark41/Test/scalafix --check")
+addCommandAlias("format", "scalafmtAll; scalafmtSbt; spark41/Compile/scalafix; spark41/Test/scalafix")
+
 lazy val root = (project in file("."))
   .aggregate(spark41, spark40)
-  .settings(name := "aqe-plugin", publish / skip := true, Compile / unmanagedSourceDirectories := Nil, Test / unmanagedSourceDirectories := Nil)
+  .settings(
+    name := "aqe-plugin",
+    jars := {
+      val folder = (ThisBuild / baseDirectory).value / "aqe_plugin" / "jars"
+      val packaged = Seq(
+        SparkLines.Spark41 -> (spark41 / Compile / packageBin).value,
+        SparkLines.Spark40 -> (spark40 / Compile / packageBin).value
+      )
+      IO.delete((folder * "*.jar").get())
+      packaged.map { case (line, jar) =>
+        val target = folder / s"aqe-plugin-spark-${line.line}-${version.value}.jar"
+        IO.copyFile(jar, target)
+        streams.value.log.info(s"$target, ${target.length / 1024} KiB")
+        target
+      }
+    },
+    jars / aggregate := false,
+    publish / skip := true,
+    Compile / unmanagedSourceDirectories := Nil,
+    Test / unmanagedSourceDirectories := Nil
+  )

@@ -5,7 +5,7 @@ sealed abstract class JoinKind(val name: String, val leftPreserved: Boolean, val
 
   /** Whether rows of `side` that have no partner can be dropped without changing the join's answer. */
   def mayFilter(side: Side): Boolean = side match {
-    case Side.Left => !leftPreserved
+    case Side.Left  => !leftPreserved
     case Side.Right => !rightPreserved
   }
 }

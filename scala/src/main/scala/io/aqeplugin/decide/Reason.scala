@@ -11,7 +11,13 @@ package io.aqeplugin.decide
   * @param confKey
   *   the conf key that moves the limit, empty when none does
   */
-final case class Reason(code: ReasonCode, measured: Option[Double] = None, limit: Option[Double] = None, unit: String = "", confKey: String = "")
+final case class Reason(
+    code: ReasonCode,
+    measured: Option[Double] = None,
+    limit: Option[Double] = None,
+    unit: String = "",
+    confKey: String = ""
+)
 
 /** Stable codes; `name` is what is logged, and never changes its meaning once released. */
 sealed abstract class ReasonCode(val name: String, val meaning: String)

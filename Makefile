@@ -1,0 +1,106 @@
+# `make help` lists what there is. Every target does its own set-up, and does nothing twice.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+REPORTS := .build/reports
+SBT := project/sbt
+JARS := aqe_plugin/jars/.built
+
+JVM_SOURCES := $(shell find scala/src/main project -name target -prune -o -type f \( -name '*.scala' -o -name '*.java' -o -name '*.sbt' -o -path '*/resources/*' \) -print) \
+  build.sbt project/build.properties aqe_plugin/VERSION
+
+# `make bench` parameters
+SF ?= 1
+QUERIES ?= all
+CONFIGS ?= default,forced,plugin
+RUNS ?= 3
+
+export PYTHONPATH := python
+# The tests and the demo run Spark on this machine alone, whatever its network is called.
+export SPARK_LOCAL_IP ?= 127.0.0.1
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+.PHONY: demo
+demo: venv jar ## the main job: TPC-DS queries under Spark, Spark's Bloom filter and the plugin, with every decision explained
+	$(BIN)/python -m benchmarks.demo
+
+.PHONY: test
+test: lint test-jvm test-python ## every test of both languages
+
+.PHONY: lint
+lint: lint-jvm lint-python ## formats, style rules, types and who-may-import-whom of both languages
+
+.PHONY: lint-jvm
+lint-jvm: prerequisites
+	$(SBT) lint
+
+.PHONY: lint-python
+lint-python: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: prerequisites venv ## rewrite both languages' files the way lint wants them
+	$(SBT) format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: test-jvm
+test-jvm: prerequisites ## the Scala tests, against every Spark line
+	$(SBT) test
+
+.PHONY: test-python
+test-python: venv jar ## the Python tests: units, contracts, TPC-DS end to end
+	@mkdir -p $(REPORTS)
+	$(BIN)/python -m pytest --junitxml=$(REPORTS)/python.xml
+
+.PHONY: test-spark
+test-spark: prerequisites ## Spark's own test suites with the plugin on
+	$(SBT) "spark41/Test/runMain io.aqeplugin.SparkSuites"
+
+.PHONY: jar
+jar: $(JARS) ## the plugin's jar for every Spark line, into aqe_plugin/jars/
+
+$(JARS): $(JVM_SOURCES) | prerequisites
+	$(SBT) jars
+	@touch $@
+
+.PHONY: wheel
+wheel: venv jar ## the Python wheel, which carries the jars, into dist/
+	$(BIN)/python -m build --wheel --outdir dist
+
+.PHONY: bench
+bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3
+	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS)
+
+.PHONY: venv
+venv: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml python/constraints.txt
+	@project/prerequisites python java
+	@[[ -x $(BIN)/python ]] || { echo "Making $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing the Python half with its test and demo packages into $(VENV) (a few minutes the first time) ..."
+	$(BIN)/python -m pip install --quiet --progress-bar on --constraint python/constraints.txt --editable '.[dev,demo,spark]'
+	@touch $@
+
+.PHONY: prerequisites
+prerequisites:
+	@project/prerequisites
+
+.PHONY: clean
+clean: ## remove everything that was built; the TPC-DS data in .build/tpcds stays
+	rm -rf $(VENV) aqe_plugin/jars dist scala/target scala/target-* target project/target project/project/target *.egg-info
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse metastore_db
+	find .build -mindepth 1 -maxdepth 1 -not -name tpcds -exec rm -rf {} + 2> /dev/null || true
