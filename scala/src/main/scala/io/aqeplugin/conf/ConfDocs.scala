@@ -1,0 +1,55 @@
+package io.aqeplugin.conf
+
+import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+/** The conf keys as a page for people and as a table for the Python half. */
+object ConfDocs {
+
+  val Markdown: GeneratedFile = GeneratedFile("docs/configuration.md", markdown)
+  val Table: GeneratedFile = GeneratedFile("aqe_plugin/conf_table.json", table)
+
+  private def markdown: String = {
+    val (internal, public) = AqeConf.All.partition(_.internal)
+    s"""# Configuration
+       |
+       |Generated from `scala/src/main/scala/io/aqeplugin/conf/AqeConf.scala` by `make docs`; do not edit.
+       |
+       |Every key is a session conf: it can be set when the session is built, and changed between queries with `spark.conf.set` or `SET`.
+       |A bad value is refused by name, with the allowed range, and the query runs as if the plugin were off.
+       |Sizes may be written with `k`, `m`, `g` or `t`.
+       |
+       |${rows(public)}
+       |
+       |## For this project's own tests
+       |
+       |${rows(internal)}
+       |""".stripMargin
+  }
+
+  private def rows(entries: Seq[ConfEntry[_]]): String =
+    (Seq("| Key | Default | Unit | Allowed | Meaning | Since |", "|---|---|---|---|---|---|") ++ entries.map { entry =>
+      s"| `${entry.key}` | `${entry.defaultText}` | ${entry.unit} | ${entry.allowed.text} | ${entry.doc} | ${entry.since} |"
+    }).mkString("\n")
+
+  private def table: String = {
+    val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)
+    val root = mapper.createObjectNode()
+    val keys = root.put("schemaVersion", 1).putArray("keys")
+    AqeConf.All.foreach(entry => describe(entry, keys.addObject()))
+    mapper.writeValueAsString(root).replace("\r\n", "\n") + "\n"
+  }
+
+  private def describe(entry: ConfEntry[_], node: ObjectNode): Unit = {
+    node.put("key", entry.key).put("type", entry.syntax.name)
+    (entry.default: Any) match {
+      case flag: Boolean => node.put("default", flag)
+      case number: Long => node.put("default", number)
+      case number: Double => node.put("default", number)
+      case _ => node.put("default", entry.defaultText)
+    }
+    node.put("defaultText", entry.defaultText).put("unit", entry.unit).put("allowed", entry.allowed.text)
+    node.put("internal", entry.internal).put("since", entry.since).put("doc", entry.doc)
+    ()
+  }
+}
