@@ -99,6 +99,10 @@ $(VENV)/.installed: pyproject.toml python/constraints.txt
 prerequisites:
 	@project/prerequisites
 
+.PHONY: docs
+docs: prerequisites ## rewrite the documentation and tables that are generated from the Scala code
+	$(SBT) "spark41/Test/runMain io.aqeplugin.tell.GeneratedFiles ."
+
 .PHONY: clean
 clean: ## remove everything that was built; the TPC-DS data in .build/tpcds stays
 	rm -rf $(VENV) aqe_plugin/jars dist scala/target scala/target-* target project/target project/project/target *.egg-info

@@ -20,21 +20,55 @@ object AqeConf {
   // What a filter may be, and when it is worth one.
 
   val FilterFalsePositiveRate: ConfEntry[Double] =
-    number("filter.falsePositiveRate", "ratio", 0.01, 0.0001, 0.5, "Share of keys that a Bloom filter may let through by mistake; smaller means more bytes.")
+    number(
+      "filter.falsePositiveRate",
+      "ratio",
+      0.01,
+      0.0001,
+      0.5,
+      "Share of keys that a Bloom filter may let through by mistake; smaller means more bytes."
+    )
   val FilterMaxBytes: ConfEntry[Long] =
-    bytes("filter.maxBytes", 64L << 20, 1L << 10, 1L << 30, "Largest size of one filter, on the driver and on each executor; a larger one is not built.")
+    bytes(
+      "filter.maxBytes",
+      64L << 20,
+      1L << 10,
+      1L << 30,
+      "Largest size of one filter, on the driver and on each executor; a larger one is not built."
+    )
   val FilterExactMaxKeys: ConfEntry[Long] =
-    whole("filter.exactMaxKeys", "keys", 10000, 0, 10000000, "Up to this many distinct keys the filter is an exact set, above it a Bloom filter.")
+    whole(
+      "filter.exactMaxKeys",
+      "keys",
+      10000,
+      0,
+      10000000,
+      "Up to this many distinct keys the filter is an exact set, above it a Bloom filter."
+    )
   val FilterInListMaxKeys: ConfEntry[Long] =
     whole("filter.inListMaxKeys", "keys", 50, 0, 10000, "Up to this many distinct keys they are also pushed into the scan as an IN list.")
   val FilterBuildTimeout: ConfEntry[Long] =
-    whole("filter.buildTimeout", "millis", 30000, 1, 3600000, "Longest wait for a filter to be built once its build side is done; after that every row passes.")
+    whole(
+      "filter.buildTimeout",
+      "millis",
+      30000,
+      1,
+      3600000,
+      "Longest wait for a filter to be built once its build side is done; after that every row passes."
+    )
   val FilterMaxPassRate: ConfEntry[Double] =
     number("filter.maxPassRate", "ratio", 0.7, 0.0, 1.0, "No filter is built when a larger share of the probe rows is expected to pass it.")
   val FilterMaxPerScan: ConfEntry[Long] =
     whole("filter.maxPerScan", "filters", 4, 1, 64, "Most filters on one scan; those with the largest expected saving are kept.")
   val FilterMinProbeRows: ConfEntry[Long] =
-    whole("filter.minProbeRows", "rows", 20000, 0, 1000000000000L, "No filter is built when the scans it could check are expected to produce fewer rows.")
+    whole(
+      "filter.minProbeRows",
+      "rows",
+      20000,
+      0,
+      1000000000000L,
+      "No filter is built when the scans it could check are expected to produce fewer rows."
+    )
   val FilterCompositeFactor: ConfEntry[Double] = number(
     "filter.compositeFactor",
     "ratio",
@@ -47,11 +81,32 @@ object AqeConf {
   // A filter that turns out not to filter is put to rest by the task that checks it.
 
   val SelfDisableSampleBatches: ConfEntry[Long] =
-    whole("filter.selfDisable.sampleBatches", "batches", 8, 1, 1000000, "Batches that a task checks before it judges whether a filter removes enough rows.")
+    whole(
+      "filter.selfDisable.sampleBatches",
+      "batches",
+      8,
+      1,
+      1000000,
+      "Batches that a task checks before it judges whether a filter removes enough rows."
+    )
   val SelfDisableMaxPassRate: ConfEntry[Double] =
-    number("filter.selfDisable.maxPassRate", "ratio", 0.9, 0.0, 1.0, "A task stops checking a filter when a larger share of the sampled rows passed it; 1 never stops.")
+    number(
+      "filter.selfDisable.maxPassRate",
+      "ratio",
+      0.9,
+      0.0,
+      1.0,
+      "A task stops checking a filter when a larger share of the sampled rows passed it; 1 never stops."
+    )
   val SelfDisableSkipBatches: ConfEntry[Long] =
-    whole("filter.selfDisable.skipBatches", "batches", 64, 1, 1000000, "Batches that a task then lets pass unchecked before it samples again.")
+    whole(
+      "filter.selfDisable.skipBatches",
+      "batches",
+      64,
+      1,
+      1000000,
+      "Batches that a task then lets pass unchecked before it samples again."
+    )
 
   // What may be broadcast.
 
@@ -64,14 +119,28 @@ object AqeConf {
       "128m leaves three quarters of Spark's default 1g heaps to the query."
   )
   val BroadcastMaxRows: ConfEntry[Long] =
-    whole("broadcast.maxRows", "rows", 5000000, 0, 512000000, "Most rows that are broadcast, whatever memory they take: one driver thread hashes them all.")
+    whole(
+      "broadcast.maxRows",
+      "rows",
+      5000000,
+      0,
+      512000000,
+      "Most rows that are broadcast, whatever memory they take: one driver thread hashes them all."
+    )
   val BroadcastHashBytesPerRow: ConfEntry[Long] =
     whole("broadcast.hashBytesPerRow", "bytes", 48, 0, 10000, "What the hash table of a broadcast relation adds to each row in memory.")
 
   // When a probe side is held back until its build side is done.
 
   val WaitSavingShare: ConfEntry[Double] =
-    number("wait.savingShare", "ratio", 0.5, 0.0, 1.0, "Share of the expected saving that is believed when a wait is weighed: the build side has not run yet.")
+    number(
+      "wait.savingShare",
+      "ratio",
+      0.5,
+      0.0,
+      1.0,
+      "Share of the expected saving that is believed when a wait is weighed: the build side has not run yet."
+    )
   val WaitKeptPerPredicate: ConfEntry[Double] = number(
     "wait.keptPerPredicate",
     "ratio",
@@ -127,7 +196,14 @@ object AqeConf {
   )
 
   val DecisionsRingSize: ConfEntry[Long] =
-    whole("decisions.ringSize", "decisions", 1000, 1, 1000000, "Decisions of finished queries that the driver keeps in memory, the oldest forgotten first.")
+    whole(
+      "decisions.ringSize",
+      "decisions",
+      1000,
+      1,
+      1000000,
+      "Decisions of finished queries that the driver keeps in memory, the oldest forgotten first."
+    )
 
   val TestOpenGates: ConfEntry[Boolean] = ConfEntry(
     Prefix + "test.openGates",
@@ -192,9 +268,17 @@ object AqeConf {
   }
 
   private def number(name: String, unit: String, default: Double, low: Double, high: Double, doc: String): ConfEntry[Double] =
-    ConfEntry(Prefix + name, doc, unit, default, ConfSyntax.Number, Allowed.between(low, high, ConfSyntax.Number)(Ordering.Double.TotalOrdering))
+    ConfEntry(
+      Prefix + name,
+      doc,
+      unit,
+      default,
+      ConfSyntax.Number,
+      Allowed.between(low, high, ConfSyntax.Number)(Ordering.Double.TotalOrdering)
+    )
 
-  private def nanos(name: String, default: Double, unit: String, doc: String): ConfEntry[Double] = number(name, unit, default, 0.0, 1e6, doc)
+  private def nanos(name: String, default: Double, unit: String, doc: String): ConfEntry[Double] =
+    number(name, unit, default, 0.0, 1e6, doc)
 
   private def whole(name: String, unit: String, default: Long, low: Long, high: Long, doc: String): ConfEntry[Long] =
     ConfEntry(Prefix + name, doc, unit, default, ConfSyntax.Whole, Allowed.between(low, high, ConfSyntax.Whole))

@@ -43,10 +43,10 @@ object ConfDocs {
   private def describe(entry: ConfEntry[_], node: ObjectNode): Unit = {
     node.put("key", entry.key).put("type", entry.syntax.name)
     (entry.default: Any) match {
-      case flag: Boolean => node.put("default", flag)
-      case number: Long => node.put("default", number)
+      case flag: Boolean  => node.put("default", flag)
+      case number: Long   => node.put("default", number)
       case number: Double => node.put("default", number)
-      case _ => node.put("default", entry.defaultText)
+      case _              => node.put("default", entry.defaultText)
     }
     node.put("defaultText", entry.defaultText).put("unit", entry.unit).put("allowed", entry.allowed.text)
     node.put("internal", entry.internal).put("since", entry.since).put("doc", entry.doc)

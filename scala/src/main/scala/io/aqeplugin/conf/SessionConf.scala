@@ -7,5 +7,5 @@ object SessionConf {
 
   /** The plugin's settings as `conf` has them at this moment. */
   def read(conf: SQLConf): Either[ConfError, Settings] =
-    AqeConf.read(key => Option(conf.getConfString(key, null))) // scalafix:ok DisableSyntax.null
+    AqeConf.read(key => Option(conf.getConfString(key, null)))
 }

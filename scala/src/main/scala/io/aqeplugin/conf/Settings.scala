@@ -15,7 +15,7 @@ final class Settings private (values: Map[String, Any]) {
 
   override def equals(other: Any): Boolean = other match {
     case that: Settings => AqeConf.All.forall(entry => this(entry) == that(entry))
-    case _ => false
+    case _              => false
   }
 
   override def hashCode: Int = AqeConf.All.map(entry => this(entry)).hashCode

@@ -28,7 +28,8 @@ object ReasonCode {
   case object BroadcastMemory extends ReasonCode("BROADCAST_MEMORY", Strategy, "the build side takes too much memory to be broadcast")
   case object BroadcastRows extends ReasonCode("BROADCAST_ROWS", Strategy, "the build side has too many rows to be broadcast")
   case object BroadcastJoinType extends ReasonCode("BROADCAST_JOIN_TYPE", Strategy, "the join type does not let this side be broadcast")
-  case object AlreadyBroadcast extends ReasonCode("ALREADY_BROADCAST", Strategy, "the build side is broadcast already, so the join stays a broadcast join")
+  case object AlreadyBroadcast
+      extends ReasonCode("ALREADY_BROADCAST", Strategy, "the build side is broadcast already, so the join stays a broadcast join")
   case object FilterIllegal
       extends ReasonCode("FILTER_ILLEGAL", Strategy, "this option needs a filter and none may be built; the filter's own reason says why")
   case object ProbeStarted extends ReasonCode("PROBE_STARTED", Any, "the probe side runs already: nothing can be saved on it")
@@ -36,32 +37,42 @@ object ReasonCode {
 
   // Why the build side's keys became a filter, or not.
   case object FilterPays extends ReasonCode("FILTER_PAYS", Filter, "the rows a filter removes cost more than building and checking it")
-  case object FilterCostsMore extends ReasonCode("FILTER_COSTS_MORE", Filter, "building and checking a filter costs more than the rows it removes")
+  case object FilterCostsMore
+      extends ReasonCode("FILTER_COSTS_MORE", Filter, "building and checking a filter costs more than the rows it removes")
   case object PassRateTooHigh extends ReasonCode("PASS_RATE_TOO_HIGH", Filter, "too many probe rows would pass the filter")
   case object TooFewRows extends ReasonCode("TOO_FEW_ROWS", Filter, "the scans produce too few rows to be worth checking")
   case object FilterTooBig extends ReasonCode("FILTER_TOO_BIG", Filter, "the filter would be larger than a filter may be")
   case object JoinType extends ReasonCode("JOIN_TYPE", Filter, "the join type keeps probe rows that have no partner")
   case object UnsupportedKeyType extends ReasonCode("UNSUPPORTED_KEY_TYPE", Filter, "a key column has a type that no filter holds")
-  case object CollatedKey extends ReasonCode("COLLATED_KEY", Filter, "a key column is a string whose collation is not binary: equal keys may differ in bytes")
+  case object CollatedKey
+      extends ReasonCode("COLLATED_KEY", Filter, "a key column is a string whose collation is not binary: equal keys may differ in bytes")
   case object KeyNotPlain extends ReasonCode("KEY_NOT_PLAIN", Filter, "a key is an expression that cannot be computed safely at the scan")
-  case object NonDeterministic extends ReasonCode("NON_DETERMINISTIC", Filter, "something between scan and join gives another value when rows are missing")
+  case object NonDeterministic
+      extends ReasonCode("NON_DETERMINISTIC", Filter, "something between scan and join gives another value when rows are missing")
   case object NoTargetScan extends ReasonCode("NO_TARGET_SCAN", Filter, "no scan below the probe side can be reached by the keys")
-  case object NoBuildExchange extends ReasonCode("NO_BUILD_EXCHANGE", Filter, "the build side is not the output of a shuffle or broadcast that could be read again")
-  case object ReusedExchange extends ReasonCode("REUSED_EXCHANGE", Filter, "the scan's output is used a second time, by something that needs all its rows")
+  case object NoBuildExchange
+      extends ReasonCode("NO_BUILD_EXCHANGE", Filter, "the build side is not the output of a shuffle or broadcast that could be read again")
+  case object ReusedExchange
+      extends ReasonCode("REUSED_EXCHANGE", Filter, "the scan's output is used a second time, by something that needs all its rows")
   case object ReuseOff extends ReasonCode("REUSE_OFF", Filter, "exchange reuse is switched off, so the build side would run twice")
   case object Streaming extends ReasonCode("STREAMING", Filter, "streaming plans are left alone")
-  case object AlreadyFilteredBySpark extends ReasonCode("ALREADY_FILTERED_BY_SPARK", Filter, "Spark put a runtime filter for these keys there itself")
-  case object MaxFiltersPerScan extends ReasonCode("MAX_FILTERS_PER_SCAN", Filter, "the scan carries as many filters as one scan may, all of which save more")
-  case object RepeatedRequest extends ReasonCode("REPEATED_REQUEST", Filter, "this filter was asked for before in this query and did not come")
+  case object AlreadyFilteredBySpark
+      extends ReasonCode("ALREADY_FILTERED_BY_SPARK", Filter, "Spark put a runtime filter for these keys there itself")
+  case object MaxFiltersPerScan
+      extends ReasonCode("MAX_FILTERS_PER_SCAN", Filter, "the scan carries as many filters as one scan may, all of which save more")
+  case object RepeatedRequest
+      extends ReasonCode("REPEATED_REQUEST", Filter, "this filter was asked for before in this query and did not come")
   case object BuildTimeout extends ReasonCode("BUILD_TIMEOUT", Filter, "the filter was not ready in time, so every row passes")
   case object BuildFailed extends ReasonCode("BUILD_FAILED", Filter, "the filter could not be built, so every row passes")
   case object GatesOpen extends ReasonCode("GATES_OPEN", Any, "a test opened every gate: whatever is legal is done")
 
   // Why the probe side was held back, or not.
-  case object WaitPays extends ReasonCode("WAIT_PAYS", Wait, "the saving that the finished build side promises exceeds the price of idle slots")
+  case object WaitPays
+      extends ReasonCode("WAIT_PAYS", Wait, "the saving that the finished build side promises exceeds the price of idle slots")
   case object NotWorthWaiting extends ReasonCode("NOT_WORTH_WAITING", Wait, "the idle slots of a wait cost more than it promises to save")
   case object WaitTooLong extends ReasonCode("WAIT_TOO_LONG", Wait, "the wait is expected to leave the slots idle for too long")
-  case object NothingToGain extends ReasonCode("NOTHING_TO_GAIN", Wait, "neither a filter nor a broadcast is possible, so there is nothing to wait for")
+  case object NothingToGain
+      extends ReasonCode("NOTHING_TO_GAIN", Wait, "neither a filter nor a broadcast is possible, so there is nothing to wait for")
 
   // Why a decision changed nothing.
   case object ObserveMode extends ReasonCode("OBSERVE_MODE", Any, "the plugin only observes: the decision was recorded and not carried out")

@@ -27,9 +27,13 @@ class AqeConfSuite extends AnyFunSuite {
   test("a bad value names the key, the value and what is allowed") {
     val error = read(AqeConf.FilterMaxPassRate.key -> "1.5").left.map(_.message)
     assert(error == Left("Bad value for spark.aqePlugin.filter.maxPassRate: '1.5'. Allowed: 0 to 1."))
-    assert(read(AqeConf.ModeKey.key -> "on").left.map(_.message) == Left("Bad value for spark.aqePlugin.mode: 'on'. Allowed: one of off, observe, apply."))
+    assert(read(AqeConf.ModeKey.key -> "on").left.map(_.message) == Left(
+      "Bad value for spark.aqePlugin.mode: 'on'. Allowed: one of off, observe, apply."
+    ))
     assert(
-      read(AqeConf.FilterMaxBytes.key -> "2g").left.map(_.message) == Left("Bad value for spark.aqePlugin.filter.maxBytes: '2g'. Allowed: 1k to 1g.")
+      read(AqeConf.FilterMaxBytes.key -> "2g").left.map(_.message) == Left(
+        "Bad value for spark.aqePlugin.filter.maxBytes: '2g'. Allowed: 1k to 1g."
+      )
     )
   }
 
