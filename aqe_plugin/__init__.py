@@ -1,0 +1,39 @@
+"""Runtime join filters and measured join choices for Spark's adaptive query execution.
+
+``configure(builder)`` adds the plugin to a PySpark session; everything else here reads what the plugin recorded.
+Names are imported when they are first used, so importing this package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aqe_plugin.errors import AqePluginError
+    from aqe_plugin.jars import PACKAGE_VERSION as __version__  # noqa: N811
+    from aqe_plugin.jars import jar_for
+    from aqe_plugin.session import configure
+
+__all__ = ["AqePluginError", "__version__", "configure", "jar_for"]
+
+_HOME_OF = {
+    "AqePluginError": ("aqe_plugin.errors", "AqePluginError"),
+    "__version__": ("aqe_plugin.jars", "PACKAGE_VERSION"),
+    "configure": ("aqe_plugin.session", "configure"),
+    "jar_for": ("aqe_plugin.jars", "jar_for"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _HOME_OF[name]
+    value: object = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

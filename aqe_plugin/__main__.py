@@ -1,0 +1,6 @@
+"""``python -m aqe_plugin`` is the ``aqe-plugin`` command."""
+
+from aqe_plugin.cli import main
+
+if __name__ == "__main__":
+    main()

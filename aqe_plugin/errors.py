@@ -1,0 +1,109 @@
+"""Every error that a user can meet.
+
+::
+
+    AqePluginError                     exit code
+    ├── SetupError                     3  this machine or installation cannot run it
+    │   ├── MissingJarError
+    │   ├── UnsupportedSparkError
+    │   ├── PysparkMissingError
+    │   ├── JavaError
+    │   ├── SessionError
+    │   └── CodecMissingError
+    ├── InputError                     4  what was asked to be read cannot be read
+    │   ├── EventLogError
+    │   ├── NoDataError
+    │   └── EventSchemaError
+    ├── ConfError                      5  a value that was given is out of range
+    └── PortInUseError                 6  the exporter's port is taken
+
+0 means done, 1 a fault of aqe-plugin itself, 2 a command line that was not understood. Messages are complete
+sentences for a person and say how to mend it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "AqePluginError",
+    "CodecMissingError",
+    "ConfError",
+    "EventLogError",
+    "EventSchemaError",
+    "InputError",
+    "JavaError",
+    "MissingJarError",
+    "NoDataError",
+    "PortInUseError",
+    "PysparkMissingError",
+    "SessionError",
+    "SetupError",
+    "UnsupportedSparkError",
+]
+
+
+class AqePluginError(Exception):
+    """Root of the tree; ``str`` of it is the message for the user."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class SetupError(AqePluginError):
+    """This machine or installation lacks something."""
+
+    exit_code = 3
+
+
+class MissingJarError(SetupError):
+    """The package carries no jar that can be used."""
+
+
+class UnsupportedSparkError(SetupError):
+    """The Spark in use belongs to a line that has no jar."""
+
+
+class PysparkMissingError(SetupError):
+    """PySpark cannot be imported."""
+
+
+class JavaError(SetupError):
+    """No Java, or one that is too old for Spark 4."""
+
+
+class SessionError(SetupError):
+    """The plugin cannot be added to this session."""
+
+
+class CodecMissingError(SetupError):
+    """An event log is compressed with a codec whose Python package is not installed."""
+
+
+class InputError(AqePluginError):
+    """Something that was asked to be read cannot be read."""
+
+    exit_code = 4
+
+
+class EventLogError(InputError):
+    """An event log is absent, unreadable, or no event log at all."""
+
+
+class NoDataError(InputError):
+    """Everything could be read and nothing in it is of use."""
+
+
+class EventSchemaError(InputError):
+    """An event does not have the shape that its ``schemaVersion`` promises."""
+
+
+class ConfError(AqePluginError):
+    """A value that was given is not allowed."""
+
+    exit_code = 5
+
+
+class PortInUseError(AqePluginError):
+    """The port to serve on is taken."""
+
+    exit_code = 6
