@@ -1,0 +1,1 @@
+"""Workloads that queries are tried on; each generates its own data."""

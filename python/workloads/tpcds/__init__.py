@@ -1,0 +1,10 @@
+"""TPC-DS on this machine: data, query texts for Spark, and reference answers, all from DuckDB's `tpcds` extension.
+
+Nothing is fetched at run time: the extension comes from the wheel `duckdb-extension-tpcds`.
+"""
+
+from workloads.tpcds.answers import reference_answer
+from workloads.tpcds.data import Dataset, ensure_dataset
+from workloads.tpcds.queries import Query, queries
+
+__all__ = ["Dataset", "Query", "ensure_dataset", "queries", "reference_answer"]

@@ -1,0 +1,152 @@
+"""TPC-DS tables as Parquet, generated once per scale factor and kept."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from workloads.tpcds.extension import connect
+
+_MARKER = "_COMPLETE.json"
+_LAYOUT_VERSION = 1
+_MIB = 1024 * 1024
+# Parquet plus the generator's own database file, measured at scale 1 and 10.
+_DISK_BYTES_PER_SCALE = 1000 * _MIB
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The 24 tables of one scale factor: `<folder>/<table>/*.parquet`, facts not partitioned.
+
+    Attributes:
+        rows: row count of each table.
+    """
+
+    scale: float
+    folder: Path
+    rows: dict[str, int]
+
+    def register(self, spark: Any) -> None:
+        """Makes every table a temporary view of `spark` (a `SparkSession`)."""
+        for table in self.rows:
+            spark.read.parquet(str(self.folder / table)).createOrReplaceTempView(table)
+
+    def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Makes every table a view of `connection`, over the same files."""
+        for table in self.rows:
+            connection.execute(f"create or replace view {table} as from read_parquet('{self.folder / table}/*.parquet')")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How tables are cut: small scales get small files too, so that pruning has something to prune."""
+
+    version: int
+    row_group_rows: int
+    file_bytes: int
+
+
+def data_folder() -> Path:
+    """Where data sets are kept: `$AQE_PLUGIN_DATA`, or `.build/tpcds` of the checkout."""
+    configured = os.environ.get("AQE_PLUGIN_DATA")
+    return Path(configured) if configured else Path(__file__).resolve().parents[3] / ".build" / "tpcds"
+
+
+def ensure_dataset(scale: float, report: Callable[[str], None] = lambda _: None) -> Dataset:
+    """The data set of `scale`, generated if it is not there; a half-written one is never seen.
+
+    Args:
+        scale: TPC-DS scale factor; 1 is about 400 MB of Parquet.
+        report: told each step as one line, for progress.
+
+    Raises:
+        OSError: the disk has not enough room.
+    """
+    folder = data_folder() / f"sf{scale:g}"
+    existing = _read_marker(folder, scale)
+    if existing is not None:
+        report(f"TPC-DS scale {scale:g} is there: {folder}")
+        return existing
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _check_room(folder.parent, scale)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+        complete = Path(scratch) / "tables"
+        complete.mkdir()
+        _generate(scale, Path(scratch) / "generator.db", complete, report)
+        _publish(complete, folder, scale)
+    return _read_marker(folder, scale) or _missing(folder)
+
+
+def _generate(scale: float, database: Path, folder: Path, report: Callable[[str], None]) -> None:
+    layout = _layout(scale)
+    connection = connect(database)
+    try:
+        report(f"dsdgen at scale {scale:g} (about {max(1, round(20 * scale))} s)")
+        connection.execute(f"call dsdgen(sf={scale})")
+        tables = [name for (name,) in connection.execute("show tables").fetchall()]
+        rows = {table: _write_table(connection, table, folder, layout, report) for table in tables}
+    finally:
+        connection.close()
+    (folder / _MARKER).write_text(json.dumps({"scale": scale, "layout": asdict(layout), "rows": rows}, indent=1))
+
+
+def _write_table(
+    connection: duckdb.DuckDBPyConnection, table: str, folder: Path, layout: _Layout, report: Callable[[str], None]
+) -> int:
+    connection.execute(
+        f"copy {table} to '{folder / table}' "
+        f"(format parquet, row_group_size {layout.row_group_rows}, file_size_bytes {layout.file_bytes})"
+    )
+    counted = connection.execute(f"select count(*) from {table}").fetchone()
+    row_count = int(counted[0]) if counted else 0
+    report(f"{table}: {row_count:,} rows")
+    return row_count
+
+
+def _layout(scale: float) -> _Layout:
+    share = min(1.0, scale)
+    return _Layout(
+        version=_LAYOUT_VERSION,
+        row_group_rows=max(4096, int(1_000_000 * share)),
+        file_bytes=max(256 * 1024, int(128 * _MIB * share)),
+    )
+
+
+def _publish(complete: Path, folder: Path, scale: float) -> None:
+    try:
+        complete.rename(folder)
+    except OSError:
+        # Another process was faster, or an older layout is in the way.
+        if _read_marker(folder, scale) is None:
+            shutil.rmtree(folder)
+            complete.rename(folder)
+
+
+def _read_marker(folder: Path, scale: float) -> Dataset | None:
+    marker = folder / _MARKER
+    if not marker.is_file():
+        return None
+    stored = json.loads(marker.read_text())
+    if stored["layout"] != asdict(_layout(scale)):
+        return None
+    return Dataset(scale=scale, folder=folder, rows=stored["rows"])
+
+
+def _check_room(folder: Path, scale: float) -> None:
+    needed_bytes = int(_DISK_BYTES_PER_SCALE * scale)
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < needed_bytes:
+        raise OSError(
+            f"TPC-DS at scale {scale:g} needs {needed_bytes // _MIB} MiB in {folder}, {free_bytes // _MIB} MiB are free; "
+            "set AQE_PLUGIN_DATA to a larger disk or take a smaller scale"
+        )
+
+
+def _missing(folder: Path) -> Dataset:
+    raise FileNotFoundError(f"{folder} vanished while it was being made")
