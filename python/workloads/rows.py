@@ -47,7 +47,9 @@ class Difference:
         )
 
 
-def difference(left: Iterable[Sequence[Any]], right: Iterable[Sequence[Any]], tolerance: Tolerance = SAME_ENGINE) -> Difference:
+def difference(
+    left: Iterable[Sequence[Any]], right: Iterable[Sequence[Any]], tolerance: Tolerance = SAME_ENGINE
+) -> Difference:
     """Takes equal rows out of both answers, duplicates counted, and returns what stays.
 
     Rows are grouped by their exact columns; inside a group the inexact ones are matched in order of size.

@@ -40,7 +40,9 @@ class Dataset:
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Makes every table a view of `connection`, over the same files."""
         for table in self.rows:
-            connection.execute(f"create or replace view {table} as from read_parquet('{self.folder / table}/*.parquet')")
+            connection.execute(
+                f"create or replace view {table} as from read_parquet('{self.folder / table}/*.parquet')"
+            )
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,8 @@ def _check_room(folder: Path, scale: float) -> None:
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < needed_bytes:
         raise OSError(
-            f"TPC-DS at scale {scale:g} needs {needed_bytes // _MIB} MiB in {folder}, {free_bytes // _MIB} MiB are free; "
-            "set AQE_PLUGIN_DATA to a larger disk or take a smaller scale"
+            f"TPC-DS at scale {scale:g} needs {needed_bytes // _MIB} MiB in {folder}, "
+            f"{free_bytes // _MIB} MiB are free; set AQE_PLUGIN_DATA to a larger disk or take a smaller scale"
         )
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import duckdb
 
 
-def connect(database: str | Path = ":memory:", *, threads: int = 2, memory_limit: str = "4GB") -> duckdb.DuckDBPyConnection:
+def connect(
+    database: str | Path = ":memory:", *, threads: int = 2, memory_limit: str = "4GB"
+) -> duckdb.DuckDBPyConnection:
     """Opens `database` with the extension loaded from its wheel's own file, so that no network is asked.
 
     Raises:

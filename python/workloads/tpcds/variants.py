@@ -51,11 +51,17 @@ def variants_of(number: int, text: str) -> list[tuple[str, str]]:
             tail = _Q14B.format(this_year=_Q14B_WEEK.format(year=2000), last_year=_Q14B_WEEK.format(year=1999))
             return [("q14a", text), ("q14b", _ctes(text, "SELECT channel,") + tail)]
         case 23:
-            return [("q23a", _ctes(text, "SELECT c_last_name,\n       c_first_name,\n       sales") + _Q23A), ("q23b", text)]
+            return [
+                ("q23a", _ctes(text, "SELECT c_last_name,\n       c_first_name,\n       sales") + _Q23A),
+                ("q23b", text),
+            ]
         case 24:
             return [("q24a", text), ("q24b", text.replace("'peach'", "'saddle'"))]
         case 39:
-            return [("q39a", text), ("q39b", text.replace("AND inv1.d_moy=1\n", "AND inv1.d_moy=1\n  AND inv1.cov > 1.5\n"))]
+            return [
+                ("q39a", text),
+                ("q39b", text.replace("AND inv1.d_moy=1\n", "AND inv1.d_moy=1\n  AND inv1.cov > 1.5\n")),
+            ]
         case _:
             return [(f"q{number}", text)]
 

@@ -1,0 +1,107 @@
+"""`python -m benchmarks --sf 10 --queries q93,q50 --configs default,forced,plugin`: times them side by side.
+
+One Spark session, `local[2]`, default broadcast threshold; runs are interleaved, rows are compared. Every finished
+query is appended to the result file, and a second call with the same conditions goes on with those that are missing.
+Exit code 1 when rows differ or a query failed.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from aqe_plugin.jars import carried_jars, spark_line
+from benchmarks.configs import Contender, chosen_queries, contenders
+from benchmarks.measure import Plan, QueryResult, measure
+from benchmarks.report import seconds_table, total_seconds
+from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
+from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
+from workloads.tpcds import Query, ensure_dataset, queries
+
+_FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench"
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    console = Console()
+    try:
+        chosen = chosen_queries(arguments.queries, queries())
+        compared = contenders(name.strip() for name in arguments.configs.split(","))
+    except ValueError as wrong:
+        console.print(f"[red]{wrong}[/red]")
+        return 2
+    file = ResultFile(arguments.out / f"tpcds-sf{arguments.sf:g}.jsonl", _conditions(arguments, compared))
+    results = _results(arguments, file, chosen, compared, console)
+    names = [contender.name for contender in compared]
+    console.print(
+        seconds_table(results, names, f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {arguments.runs} runs")
+    )
+    console.print("  ".join(f"{name}: {total:.1f} s" for name, total in total_seconds(results, names).items()))
+    console.print(f"results: {file.path}\nevent logs: {arguments.out / 'events'}")
+    return 1 if any(r.rows_differ or any(t.failure for t in r.timings) for r in results) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--sf", type=float, default=1.0, help="TPC-DS scale factor")
+    parser.add_argument("--queries", default="all", help="comma-separated names such as q93,q14b, or all")
+    parser.add_argument("--configs", default="default,forced,plugin", help="default, forced, observe, plugin, open")
+    parser.add_argument("--runs", type=int, default=3, help="timed runs of each config")
+    parser.add_argument("--warm-ups", type=int, default=1, help="runs before them that are not counted")
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds after which a run is cancelled")
+    parser.add_argument("--driver-memory", default=DRIVER_MEMORY)
+    parser.add_argument("--again", action="store_true", help="measure also what the result file has")
+    parser.add_argument("--out", type=Path, default=_FOLDER, help="folder of results and event logs")
+    return parser
+
+
+def _conditions(arguments: argparse.Namespace, compared: list[Contender]) -> Conditions:
+    import pyspark
+
+    jar = carried_jars().get(spark_line(pyspark.__version__)) if any(c.needs_plugin for c in compared) else None
+    return Conditions(
+        scale=arguments.sf,
+        contenders=tuple(contender.name for contender in compared),
+        runs=arguments.runs,
+        warm_ups=arguments.warm_ups,
+        cores=CORES,
+        driver_memory=arguments.driver_memory,
+        spark_version=pyspark.__version__,
+        jar_digest=jar_digest(jar),
+        machine=machine_name(),
+    )
+
+
+def _results(
+    arguments: argparse.Namespace, file: ResultFile, chosen: list[Query], compared: list[Contender], console: Console
+) -> list[QueryResult]:
+    known = {} if arguments.again else file.load()
+    missing = [query for query in chosen if query.name not in known]
+    if known:
+        console.print(f"{len(chosen) - len(missing)} of {len(chosen)} queries are already in {file.path}")
+    if missing:
+        with console.status("starting") as status:
+            dataset = ensure_dataset(arguments.sf, report=status.update)
+            settings = SessionSettings("aqe-plugin bench", arguments.out / "events", arguments.driver_memory)
+            plan = Plan(arguments.runs, arguments.warm_ups, arguments.limit)
+            with spark_session(settings, with_plugin=any(c.needs_plugin for c in compared)) as spark:
+                dataset.register(spark)
+                for query in missing:
+                    known[query.name] = result = measure(spark, query, compared, plan, report=status.update)
+                    file.append(result)
+                    console.print(_line(result))
+    return [known[query.name] for query in chosen]
+
+
+def _line(result: QueryResult) -> str:
+    parts = [
+        f"{t.contender} {t.minimum:.2f} s" if t.seconds else f"{t.contender} failed: {t.failure}"
+        for t in result.timings
+    ]
+    differ = f"  ROWS DIFFER: {result.rows_differ}" if result.rows_differ else ""
+    return f"{result.query}: {', '.join(parts)}{differ}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""What is compared: each contender is a name and the session confs that make it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from workloads.tpcds.queries import Query
+
+MODE_KEY = "spark.aqePlugin.mode"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One way of running a query; everything it needs can be set between two queries of one session."""
+
+    name: str
+    says: str
+    confs: dict[str, str]
+
+    @property
+    def needs_plugin(self) -> bool:
+        return self.confs.get(MODE_KEY, "off") != "off"
+
+
+# Spark's own filter fires only above 10 GB scans unless its size gates are opened.
+_FORCED_BLOOM = {
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
+    "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
+    "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "1g",
+}
+
+CONTENDERS = {
+    contender.name: contender
+    for contender in (
+        Contender("default", "Spark as it comes", {MODE_KEY: "off"}),
+        Contender("forced", "Spark with its own Bloom filter forced on", {MODE_KEY: "off", **_FORCED_BLOOM}),
+        Contender("observe", "the plugin decides and records, plans stay Spark's", {MODE_KEY: "observe"}),
+        Contender("plugin", "the plugin decides and acts", {MODE_KEY: "apply"}),
+        Contender(
+            "open",
+            "the plugin with every gate of its cost model open",
+            {MODE_KEY: "apply", "spark.aqePlugin.test.openGates": "true"},
+        ),
+    )
+}
+
+
+def contenders(names: Iterable[str]) -> list[Contender]:
+    """The contenders of these names, in this order.
+
+    Raises:
+        ValueError: a name is unknown; the message lists the known ones.
+    """
+    wanted = list(names)
+    unknown = [name for name in wanted if name not in CONTENDERS]
+    if unknown:
+        raise ValueError(f"unknown config {', '.join(unknown)}; there are: {', '.join(CONTENDERS)}")
+    return [CONTENDERS[name] for name in wanted]
+
+
+def chosen_queries(names: str, known: dict[str, Query]) -> list[Query]:
+    """The queries of a comma-separated list, or all of them for `all`.
+
+    Raises:
+        ValueError: a name is unknown.
+    """
+    if names == "all":
+        return list(known.values())
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise ValueError(f"unknown query {', '.join(unknown)}; there are: {', '.join(known)}")
+    return [known[name] for name in wanted]

@@ -1,0 +1,145 @@
+"""Timing one query under every contender, in turn."""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.configs import Contender
+from benchmarks.session import turn_of
+from workloads.rows import Row, difference
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from workloads.tpcds.queries import Query
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Wall seconds of one contender's timed runs, from the query's text to its rows in Python.
+
+    Attributes:
+        seconds: one entry per run, in order; empty when the query failed.
+        row_count: rows of the answer.
+        failure: first line of the error, or why the run was ended; empty when all went well.
+    """
+
+    contender: str
+    seconds: tuple[float, ...]
+    row_count: int
+    failure: str = ""
+
+    @property
+    def minimum(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """How far the slowest run was from the fastest, as a share of the fastest."""
+        return max(self.seconds) / self.minimum - 1.0
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """All contenders on one query.
+
+    Attributes:
+        rows_differ: contenders whose rows are not the first one's, each with the difference in words.
+    """
+
+    query: str
+    timings: tuple[Timing, ...]
+    rows_differ: dict[str, str]
+
+    def timing(self, contender: str) -> Timing | None:
+        """That contender's timing, or None when it has none for this query."""
+        return next((t for t in self.timings if t.contender == contender and t.seconds), None)
+
+    def ratio(self, slow: str, fast: str) -> float | None:
+        """How many times faster `fast` is than `slow`, by their fastest runs."""
+        left, right = self.timing(slow), self.timing(fast)
+        return None if left is None or right is None else left.minimum / right.minimum
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How often and in what order.
+
+    Attributes:
+        runs: timed runs of each contender.
+        warm_ups: runs before them that are not counted (compiled code, page cache).
+        limit_seconds: a run that takes longer is cancelled and recorded as failed.
+    """
+
+    runs: int = 3
+    warm_ups: int = 1
+    limit_seconds: float = 900.0
+
+
+def measure(
+    spark: "SparkSession",
+    query: "Query",
+    contenders: Sequence[Contender],
+    plan: Plan,
+    report: Callable[[str], None] = lambda _: None,
+) -> QueryResult:
+    """Runs the contenders interleaved (A B C, B C A, …), so that no one always goes first or after the same other."""
+    seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    answers: dict[str, list[Row]] = {}
+    failures: dict[str, str] = {}
+    for turn in range(-plan.warm_ups, plan.runs):
+        first = turn % len(contenders)
+        for contender in [*contenders[first:], *contenders[:first]]:
+            if contender.name in failures:
+                continue
+            report(f"{query.name} · {contender.name} · {'warm-up' if turn < 0 else f'run {turn + 1} of {plan.runs}'}")
+            try:
+                elapsed, rows = _run_once(spark, query, contender, plan.limit_seconds, max(turn + 1, 0))
+            except Exception as error:  # noqa: BLE001 - a failing query is a result, and the rest of the set goes on
+                failures[contender.name] = str(error).strip().splitlines()[0][:300]
+                continue
+            answers.setdefault(contender.name, rows)
+            if turn >= 0:
+                seconds[contender.name].append(elapsed)
+    timings = tuple(
+        Timing(
+            name, () if name in failures else tuple(seconds[name]), len(answers.get(name, [])), failures.get(name, "")
+        )
+        for name in seconds
+    )
+    return QueryResult(query.name, timings, _differing(answers))
+
+
+def _run_once(
+    spark: "SparkSession", query: "Query", contender: Contender, limit_seconds: float, run: int
+) -> tuple[float, list[Row]]:
+    context = spark.sparkContext
+    jvm = context._jvm
+    if jvm is not None:
+        jvm.System.gc()
+    context.setJobDescription(f"{query.name} {contender.name} {run}")
+    over_limit = threading.Timer(limit_seconds, context.cancelAllJobs)
+    over_limit.start()
+    try:
+        with turn_of(spark, contender):
+            start = time.perf_counter()
+            rows = [tuple(row) for row in spark.sql(query.spark).collect()]
+            return time.perf_counter() - start, rows
+    finally:
+        over_limit.cancel()
+        context.setJobDescription("")
+
+
+def _differing(answers: dict[str, list[Row]]) -> dict[str, str]:
+    if not answers:
+        return {}
+    base, *others = answers
+    found = {other: difference(answers[base], answers[other]) for other in others}
+    return {other: delta.describe(base, other, shown=3) for other, delta in found.items() if delta}

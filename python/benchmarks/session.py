@@ -1,0 +1,73 @@
+"""One Spark session on this machine, in which every contender takes its turn."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aqe_plugin
+from benchmarks.configs import Contender
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DRIVER_MEMORY = "6g"
+CORES = 2
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """What holds for every contender alike."""
+
+    application: str
+    event_log_folder: Path
+    driver_memory: str = DRIVER_MEMORY
+    cores: int = CORES
+    shuffle_partitions: int | None = None
+
+
+@contextmanager
+def spark_session(settings: SessionSettings, *, with_plugin: bool) -> Iterator["SparkSession"]:
+    """A local session that writes an event log; stopped at the end.
+
+    The plugin is loaded once for all contenders (`spark.plugins` is read only at start) and stands by in mode `off`.
+    """
+    from pyspark.sql import SparkSession
+
+    settings.event_log_folder.mkdir(parents=True, exist_ok=True)
+    builder = (
+        SparkSession.builder.appName(settings.application)
+        .master(f"local[{settings.cores}]")
+        .config("spark.driver.memory", settings.driver_memory)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.eventLog.enabled", "true")
+        .config("spark.eventLog.dir", settings.event_log_folder.resolve().as_uri())
+    )
+    if settings.shuffle_partitions is not None:
+        builder = builder.config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
+    if with_plugin:
+        builder = aqe_plugin.configure(builder, mode="off")
+    spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def turn_of(spark: "SparkSession", contender: Contender) -> Iterator[None]:
+    """Sets the contender's confs for the time of one run, and takes them back."""
+    before = {key: spark.conf.get(key, None) for key in contender.confs}
+    for key, value in contender.confs.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, former in before.items():
+            if former is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, former)
