@@ -69,6 +69,8 @@ object Strategy {
   *   largest value of a single integral key
   * @param histogram
   *   equi-height buckets of a single integral key, ascending
+  * @param originDistinct
+  *   distinct keys of the table that the keys come from, before anything removed rows
   */
 final case class KeyFacts(
     columns: Int,
@@ -77,7 +79,8 @@ final case class KeyFacts(
     nulls: Option[Long] = None,
     min: Option[Long] = None,
     max: Option[Long] = None,
-    histogram: Seq[KeyBucket] = Nil
+    histogram: Seq[KeyBucket] = Nil,
+    originDistinct: Option[Long] = None
 )
 
 /** One bucket of an equi-height histogram: keys in `[low, high]` stand for `rows` rows. */
@@ -86,7 +89,7 @@ final case class KeyBucket(low: Long, high: Long, rows: Long)
 /** The finished build side.
   *
   * @param rows
-  *   rows the stage wrote
+  *   rows the stage wrote; negative when that is not known
   * @param stageBytes
   *   bytes the stage wrote: compressed for a shuffle, the relation's own size for a broadcast
   * @param memoryBytesPerRow
@@ -116,7 +119,10 @@ final case class BuildFacts(
 ) {
 
   /** What the rows take in memory, before any hash table around them. */
-  def memoryBytes: Long = math.max(0L, rows) * memoryBytesPerRow
+  def memoryBytes: Long = {
+    val bytes = math.max(0L, rows).toDouble * math.max(0L, memoryBytesPerRow)
+    if (bytes >= Long.MaxValue) Long.MaxValue else math.max(0L, rows) * math.max(0L, memoryBytesPerRow)
+  }
 }
 
 /** The side that is probed, as estimated before it runs.
@@ -124,7 +130,7 @@ final case class BuildFacts(
   * @param rows
   *   estimated rows that reach the join
   * @param scanRows
-  *   estimated rows that the reachable scans produce, which are the rows a filter would check
+  *   estimated rows that the reachable scans produce, which are the rows a filter would check; negative when nothing is known
   * @param rowBytes
   *   bytes of one row in memory
   * @param exchanges
@@ -133,6 +139,8 @@ final case class BuildFacts(
   *   the probe side's stage exists already: nothing can be saved on it any more
   * @param targets
   *   scans that the keys reach
+  * @param keys
+  *   what is known of the probe side's join keys
   */
 final case class ProbeFacts(
     rows: Long,
@@ -140,7 +148,8 @@ final case class ProbeFacts(
     rowBytes: Long,
     exchanges: Int,
     started: Boolean,
-    targets: Int
+    targets: Int,
+    keys: Option[KeyFacts] = None
 )
 
 /** The machines the query runs on.
@@ -159,9 +168,11 @@ final case class ClusterFacts(slots: Int, executors: Int)
   * @param hint
   *   the user's own join hint, if there is one
   * @param sparkStrategy
-  *   what Spark would do by itself
+  *   what Spark would do by itself; `LeaveToSpark` stands for a strategy that is not weighed here, such as a shuffled hash join
   * @param canBroadcast
   *   whether the join type lets the build side be broadcast
+  * @param filterObstacle
+  *   what the plan has against a filter, when it has something: a code of topic `filter`, such as `REUSED_EXCHANGE`
   */
 final case class JoinFacts(
     joinId: String,
@@ -173,5 +184,6 @@ final case class JoinFacts(
     cluster: ClusterFacts,
     hint: Option[String],
     sparkStrategy: Strategy,
-    canBroadcast: Boolean
+    canBroadcast: Boolean,
+    filterObstacle: Option[ReasonCode] = None
 )

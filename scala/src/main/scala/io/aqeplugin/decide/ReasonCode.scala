@@ -30,8 +30,7 @@ object ReasonCode {
   case object BroadcastJoinType extends ReasonCode("BROADCAST_JOIN_TYPE", Strategy, "the join type does not let this side be broadcast")
   case object AlreadyBroadcast
       extends ReasonCode("ALREADY_BROADCAST", Strategy, "the build side is broadcast already, so the join stays a broadcast join")
-  case object FilterIllegal
-      extends ReasonCode("FILTER_ILLEGAL", Strategy, "this option needs a filter and none may be built; the filter's own reason says why")
+  case object OtherStrategy extends ReasonCode("OTHER_STRATEGY", Strategy, "Spark chose a strategy that is not weighed here, and keeps it")
   case object ProbeStarted extends ReasonCode("PROBE_STARTED", Any, "the probe side runs already: nothing can be saved on it")
   case object FactsMissing extends ReasonCode("FACTS_MISSING", Any, "the row counts that the price depends on are not known")
 
@@ -87,7 +86,7 @@ object ReasonCode {
     BroadcastRows,
     BroadcastJoinType,
     AlreadyBroadcast,
-    FilterIllegal,
+    OtherStrategy,
     ProbeStarted,
     FactsMissing,
     FilterPays,

@@ -1,0 +1,128 @@
+package io.aqeplugin.decide
+
+/** A way to finish a join whose build side is done: one of two methods, with or without a filter on the probe side's scans. */
+final case class JoinOption(strategy: Strategy, withFilter: Boolean)
+
+object JoinOption {
+  val Broadcast: JoinOption = JoinOption(Strategy.Broadcast, withFilter = false)
+  val FilteredBroadcast: JoinOption = JoinOption(Strategy.Broadcast, withFilter = true)
+  val SortMerge: JoinOption = JoinOption(Strategy.PlainSortMerge, withFilter = false)
+  val FilteredSortMerge: JoinOption = JoinOption(Strategy.FilteredSortMerge, withFilter = true)
+
+  val All: Seq[JoinOption] = Seq(Broadcast, FilteredBroadcast, FilteredSortMerge, SortMerge)
+}
+
+/** One summand of a price.
+  *
+  * @param nanos
+  *   elapsed time; what tasks do in parallel is divided by the slots already
+  */
+final case class CostTerm(name: String, nanos: Double)
+
+/** The price of each option: elapsed nanoseconds of the work that is still to do and differs between options.
+  *
+  * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes over `x`
+  * shuffles, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as in [[CostProfile]]:
+  * {{{
+  * pipeline          s p rowPipelineNanosPerRow / n
+  * shuffle           x r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n            x is one less when the probe side need not be shuffled for the join
+  *
+  * sort-merge only
+  * sort              (r p log2(r p / partitions) + b log2(b / partitions)) sortNanosPerComparison / n
+  * merge             (r p + b) mergeNanosPerRow / n
+  *
+  * broadcast only; the first four are nothing when the build side is broadcast already
+  * collect           b m collectNanosPerByte
+  * hash build        b hashBuildNanosPerRow
+  * hand over         b m broadcastNanosPerByte e
+  * launch            jobLaunchNanos
+  * hash probe        r p hashProbeNanosPerRow / n
+  *
+  * filter only
+  * filter build      b filterBuildNanosPerRow / n                                    one thread when it reads a broadcast relation
+  * filter hand over  filter bytes (collectNanosPerByte + broadcastNanosPerByte e)
+  * filter launch     jobLaunchNanos
+  * filter check      s (filterCheckNanosPerRow + (key columns - 1) filterHashNanosPerColumn) / n
+  * }}}
+  * Scanning the probe side and whatever follows the join cost the same in every option and are left out. Counts below zero count as zero, so every
+  * term is finite and not negative.
+  */
+final class CostModel(facts: JoinFacts, passRate: Double, thresholds: Thresholds) {
+  private val cost = thresholds.cost
+  private val slots = math.max(1, facts.cluster.slots).toDouble
+  private val executors = math.max(1, facts.cluster.executors).toDouble
+  private val partitions = math.max(1, facts.build.partitions).toDouble
+  private val buildRows = atLeastZero(facts.build.rows)
+  private val buildBytes = buildRows * atLeastZero(facts.build.memoryBytesPerRow)
+  private val scanRows = atLeastZero(facts.probe.scanRows)
+  private val probeRows = atLeastZero(facts.probe.rows)
+
+  /** The price in nanoseconds: the sum of [[terms]]. */
+  def price(option: JoinOption): Double = terms(option).map(_.nanos).sum
+
+  def priceMillis(option: JoinOption): Double = price(option) / CostModel.NanosPerMilli
+
+  /** What the price is made of, in the order of the formula. */
+  def terms(option: JoinOption): Seq[CostTerm] = {
+    val passing = if (option.withFilter) passRate else 1.0
+    val method = if (option.strategy == Strategy.Broadcast) broadcastTerms(probeRows * passing) else sortMergeTerms(probeRows * passing)
+    val filter = if (option.withFilter) filterTerms else Nil
+    reachJoin(passing, shuffles(option)) ++ method ++ filter
+  }
+
+  private def shuffles(option: JoinOption): Double = {
+    // A broadcast relation has no shuffle of the probe side for this join, so none is counted in its facts.
+    val own = if (option.strategy == Strategy.Broadcast && !facts.build.alreadyBroadcast) 1 else 0
+    math.max(0, facts.probe.exchanges - own).toDouble
+  }
+
+  private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(
+    CostTerm("pipeline", scanRows * passing * cost.rowPipelineNanosPerRow / slots),
+    CostTerm(
+      "shuffle",
+      shuffles * probeRows * passing * (atLeastZero(facts.probe.rowBytes) * cost.shuffleNanosPerByte + cost.shuffleNanosPerRow) / slots
+    )
+  )
+
+  private def sortMergeTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
+    CostTerm("sort", (comparisons(probeRowsLeft) + comparisons(buildRows)) * cost.sortNanosPerComparison / slots),
+    CostTerm("merge", (probeRowsLeft + buildRows) * cost.mergeNanosPerRow / slots)
+  )
+
+  /** Steps of sorting `rows` rows that lie in equal partitions. */
+  private def comparisons(rows: Double): Double = rows * math.max(0.0, math.log(math.max(1.0, rows / partitions)) / CostModel.Log2)
+
+  private def broadcastTerms(probeRowsLeft: Double): Seq[CostTerm] = {
+    val relation =
+      if (facts.build.alreadyBroadcast) Nil
+      else
+        Seq(
+          CostTerm("collect", buildBytes * cost.collectNanosPerByte),
+          CostTerm("hash build", buildRows * cost.hashBuildNanosPerRow),
+          CostTerm("hand over", buildBytes * cost.broadcastNanosPerByte * executors),
+          CostTerm("launch", cost.jobLaunchNanos)
+        )
+    relation :+ CostTerm("hash probe", probeRowsLeft * cost.hashProbeNanosPerRow / slots)
+  }
+
+  private def filterTerms: Seq[CostTerm] = {
+    val builders = if (facts.build.alreadyBroadcast) 1.0 else slots
+    val furtherColumns = math.max(0, facts.build.keys.columns - 1).toDouble
+    Seq(
+      CostTerm("filter build", buildRows * cost.filterBuildNanosPerRow / builders),
+      CostTerm(
+        "filter hand over",
+        FilterSize.bytes(facts.build, thresholds.filter) * (cost.collectNanosPerByte + cost.broadcastNanosPerByte * executors)
+      ),
+      CostTerm("filter launch", cost.jobLaunchNanos),
+      CostTerm("filter check", scanRows * (cost.filterCheckNanosPerRow + furtherColumns * cost.filterHashNanosPerColumn) / slots)
+    )
+  }
+
+  private def atLeastZero(count: Long): Double = math.max(0L, count).toDouble
+}
+
+object CostModel {
+  val NanosPerMilli = 1e6
+  private val Log2 = math.log(2)
+}

@@ -1,0 +1,37 @@
+package io.aqeplugin.decide
+
+import io.aqeplugin.conf.AqeConf
+
+/** What speaks against a filter before its price is looked at. */
+object FilterChoice {
+
+  /** A reason why no filter may be built, whatever it would save: the answer would change, or a hard limit be broken. */
+  def illegal(facts: JoinFacts, limits: FilterLimits): Option[Reason] = {
+    val bytes = FilterSize.bytes(facts.build, limits)
+    if (facts.probe.started) Some(Reason(ReasonCode.ProbeStarted))
+    else if (!facts.kind.mayFilter(facts.buildSide.other)) Some(Reason(ReasonCode.JoinType))
+    else if (facts.filterObstacle.isDefined) facts.filterObstacle.map(Reason(_))
+    else if (!facts.build.keys.supported) Some(Reason(ReasonCode.UnsupportedKeyType))
+    else if (facts.probe.targets <= 0) Some(Reason(ReasonCode.NoTargetScan, Some(facts.probe.targets.toDouble), Some(1.0), "scans"))
+    else if (bytes > limits.maxBytes)
+      Some(Reason(ReasonCode.FilterTooBig, Some(bytes), Some(limits.maxBytes.toDouble), "bytes", AqeConf.FilterMaxBytes.key))
+    else None
+  }
+
+  /** A reason why a legal filter is not worth pricing. */
+  def gated(facts: JoinFacts, passRate: Double, limits: FilterLimits): Option[Reason] =
+    if (facts.build.rows < 0 || facts.probe.scanRows < 0) Some(Reason(ReasonCode.FactsMissing))
+    else if (facts.probe.scanRows < limits.minProbeRows)
+      Some(
+        Reason(
+          ReasonCode.TooFewRows,
+          Some(facts.probe.scanRows.toDouble),
+          Some(limits.minProbeRows.toDouble),
+          "rows",
+          AqeConf.FilterMinProbeRows.key
+        )
+      )
+    else if (passRate > limits.maxPassRate)
+      Some(Reason(ReasonCode.PassRateTooHigh, Some(passRate), Some(limits.maxPassRate), "ratio", AqeConf.FilterMaxPassRate.key))
+    else None
+}

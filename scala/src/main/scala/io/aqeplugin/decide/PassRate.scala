@@ -1,0 +1,100 @@
+package io.aqeplugin.decide
+
+/** Estimated share of probe rows whose key is among the build side's keys.
+  *
+  * All estimates rest on the containment assumption of System R (Selinger et al., "Access Path Selection in a Relational Database Management
+  * System", SIGMOD 1979): the side with fewer distinct keys has keys that the other side has too, and every key stands for as many rows as
+  * any other. With more known, less is assumed:
+  *
+  *   - both key distributions known: probe rows inside the build side's key range (histogram overlap) × build keys per probe key in there;
+  *   - distinct build keys known before and after the build side's predicates: their ratio;
+  *   - distinct build keys known after, rows before and after: the keys before are found with the formula of Cardenas ("Analysis and Performance
+  *     of Inverted Data Base Structures", CACM 1975): of `d` keys with `r/d` rows each, a row sample of share `f` hits `d (1 - (1 - f)^(r/d))`;
+  *   - only rows before and after: their ratio, which is exact for a unique build key.
+  *
+  * A key of several columns is nearly unique on the build side far more often than each of its columns, and every build row then finds about one
+  * probe row: its rate is at most build rows / probe rows × `filter.compositeFactor`.
+  */
+object PassRate {
+
+  /** In [0, 1]; 1 when nothing is known. A Bloom filter's false positives are included, an exact set has none. */
+  def estimate(facts: JoinFacts, limits: FilterLimits): Double = {
+    val matching = matchingShare(facts, limits)
+    val falsePositives = if (FilterSize.isExact(facts.build, limits)) 0.0 else limits.falsePositiveRate
+    share(matching + (1 - matching) * falsePositives)
+  }
+
+  private def matchingShare(facts: JoinFacts, limits: FilterLimits): Double =
+    if (facts.build.rows == 0) 0.0
+    else if (facts.build.rows < 0) 1.0
+    else {
+      val single = fromDistributions(facts).orElse(fromDistinct(facts.build)).orElse(fromRows(facts.build)).getOrElse(1.0)
+      math.min(single, fromComposite(facts, limits).getOrElse(1.0))
+    }
+
+  private def fromDistributions(facts: JoinFacts): Option[Double] = {
+    val build = facts.build.keys
+    for {
+      probe <- facts.probe.keys
+      range <- keyRange(build)
+      inside <- shareInside(probe, range)
+      buildDistinct <- build.distinct if buildDistinct >= 0
+      probeDistinct <- probe.distinct if probeDistinct > 0
+    } yield {
+      val probeDistinctInside = math.max(1.0, probeDistinct * inside)
+      share(inside * math.min(1.0, buildDistinct / probeDistinctInside))
+    }
+  }
+
+  private def keyRange(keys: KeyFacts): Option[(Long, Long)] =
+    for {
+      low <- keys.histogram.headOption.map(_.low).orElse(keys.min)
+      high <- keys.histogram.lastOption.map(_.high).orElse(keys.max) if low <= high
+    } yield (low, high)
+
+  /** Share of the rows of `keys` whose key lies in `range`; buckets that are cut count in proportion to their width. */
+  private def shareInside(keys: KeyFacts, range: (Long, Long)): Option[Double] = {
+    val buckets = if (keys.histogram.nonEmpty) keys.histogram else keyRange(keys).map { case (low, high) => KeyBucket(low, high, 1) }.toSeq
+    val rows = buckets.map(bucket => math.max(0L, bucket.rows).toDouble)
+    if (rows.sum <= 0) None
+    else Some(share(buckets.zip(rows).map { case (bucket, bucketRows) => bucketRows * overlap(bucket, range) }.sum / rows.sum))
+  }
+
+  private def overlap(bucket: KeyBucket, range: (Long, Long)): Double = {
+    val shared = math.min(bucket.high, range._2).toDouble - math.max(bucket.low, range._1).toDouble + 1
+    val width = math.max(1.0, bucket.high.toDouble - bucket.low.toDouble + 1)
+    share(shared / width)
+  }
+
+  private def fromDistinct(build: BuildFacts): Option[Double] =
+    build.keys.distinct.filter(_ > 0).flatMap { after =>
+      val before = build.keys.originDistinct.filter(_ > 0).map(_.toDouble).orElse(distinctBefore(after.toDouble, build))
+      before.map(b => share(after / b))
+    }
+
+  /** The number of keys before, for which Cardenas' formula gives the number after; found by bisection, as it grows with it. */
+  private def distinctBefore(after: Double, build: BuildFacts): Option[Double] =
+    build.originRows.filter(_ >= build.rows).map { originRows =>
+      val origin = originRows.toDouble
+      val kept = build.rows / origin
+      def expectedAfter(before: Double): Double = before * (1 - math.pow(1 - kept, origin / before))
+      val start = (math.min(after, origin), origin)
+      val (low, high) = Iterator.iterate(start) { case (lo, hi) =>
+        val middle = (lo + hi) / 2
+        if (expectedAfter(middle) < after) (middle, hi) else (lo, middle)
+      }.drop(BisectionSteps).next()
+      (low + high) / 2
+    }
+
+  // Enough for a ratio of 1e-12 whatever the interval.
+  private val BisectionSteps = 60
+
+  private def fromRows(build: BuildFacts): Option[Double] =
+    build.originRows.filter(_ > 0).map(origin => share(build.rows / origin.toDouble))
+
+  private def fromComposite(facts: JoinFacts, limits: FilterLimits): Option[Double] =
+    if (facts.build.keys.columns < 2 || facts.probe.scanRows <= 0) None
+    else Some(share(facts.build.rows / facts.probe.scanRows.toDouble * limits.compositeFactor))
+
+  private def share(value: Double): Double = math.max(0.0, math.min(1.0, value))
+}

@@ -1,0 +1,109 @@
+package io.aqeplugin.decide
+
+import io.aqeplugin.conf.AqeConf
+
+/** Whether a probe side waits for its build side: yes when `savingShare` × the expected saving exceeds the price of idle slots.
+  *
+  * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as expected: its rows × the share that its
+  * predicates keep. The price: while the build side runs on fewer tasks than there are slots, the others stand idle unless another stage has tasks
+  * for them; at its end, half the slots stand idle for half a task on average; and the two stages start one after the other.
+  * {{{
+  * work    build scan bytes × scanNanosPerByte + build rows × rowPipelineNanosPerRow + kept rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
+  * lasts   work / min(slots, tasks)
+  * idle    lasts × max(0, slots - tasks - other tasks) / slots  +  work / tasks / 2 when tasks > slots and no other tasks  +  jobLaunchNanos
+  * }}}
+  * Pure and total, as [[DecideJoin]].
+  */
+object WaitPrice {
+
+  def decide(facts: WaitFacts, thresholds: Thresholds): WaitDecision = {
+    val expected = expectedFacts(facts, thresholds.waiting)
+    val decision = DecideJoin.decide(expected, thresholds)
+    val saving = savingNanos(decision, thresholds) / CostModel.NanosPerMilli
+    val idle = if (facts.waitsAnyway) 0.0 else idleNanos(facts, expected.build.rows, thresholds.cost) / CostModel.NanosPerMilli
+    val believed = saving * thresholds.waiting.savingShare
+
+    if (facts.probe.started) WaitDecision(false, Reason(ReasonCode.ProbeStarted), 0, idle)
+    else if (thresholds.openGates && decision.buildFilter)
+      WaitDecision(true, Reason(ReasonCode.GatesOpen, confKey = AqeConf.TestOpenGates.key), saving, idle)
+    else if (facts.buildRows < 0 || facts.probe.scanRows < 0) WaitDecision(false, Reason(ReasonCode.FactsMissing), 0, idle)
+    else if (saving <= 0) WaitDecision(false, nothingToGain(decision), 0, idle)
+    else if (idle > thresholds.waiting.maxIdleMillis)
+      WaitDecision(false, limited(ReasonCode.WaitTooLong, idle, thresholds.waiting.maxIdleMillis.toDouble, AqeConf.WaitMaxIdle.key), saving, idle)
+    else if (believed > idle) WaitDecision(true, limited(ReasonCode.WaitPays, believed, idle, AqeConf.WaitSavingShare.key), saving, idle)
+    else WaitDecision(false, limited(ReasonCode.NotWorthWaiting, believed, idle, AqeConf.WaitSavingShare.key), saving, idle)
+  }
+
+  /** The facts of the join as they will be if the build side comes out as expected. */
+  def expectedFacts(facts: WaitFacts, waiting: WaitLimits): JoinFacts = {
+    val rows = if (facts.buildRows < 0) facts.buildRows else math.round(facts.buildRows * keptRatio(facts, waiting))
+    val bytes = math.max(0L, rows).toDouble * math.max(0L, facts.buildRowBytes)
+    val partitions = math.max(1, facts.shufflePartitions)
+    JoinFacts(
+      joinId = "expected",
+      kind = facts.kind,
+      keys = Nil,
+      buildSide = facts.buildSide,
+      build = BuildFacts(
+        rows = rows,
+        stageBytes = bytes.toLong,
+        memoryBytesPerRow = facts.buildRowBytes,
+        partitions = partitions,
+        maxPartitionBytes = (bytes / partitions).toLong,
+        medianPartitionBytes = (bytes / partitions).toLong,
+        originRows = Some(facts.buildRows).filter(_ >= 0),
+        alreadyBroadcast = facts.sparkStrategy == Strategy.Broadcast,
+        keys = KeyFacts(facts.keyColumns, facts.keysSupported)
+      ),
+      probe = facts.probe,
+      cluster = facts.cluster,
+      hint = facts.hint,
+      sparkStrategy = facts.sparkStrategy,
+      canBroadcast = facts.canBroadcast,
+      filterObstacle = facts.filterObstacle
+    )
+  }
+
+  private def keptRatio(facts: WaitFacts, waiting: WaitLimits): Double =
+    facts.buildKeptRatio
+      .filter(ratio => ratio >= 0 && ratio <= 1)
+      .getOrElse(math.pow(waiting.keptPerPredicate, math.max(0, facts.buildPredicates).toDouble))
+
+  /** Spark's own price less the price of what was chosen. */
+  private def savingNanos(decision: JoinDecision, thresholds: Thresholds): Double = {
+    val facts = decision.facts
+    val model = new CostModel(facts, decision.passRate, thresholds)
+    val broadcasts = facts.sparkStrategy == Strategy.Broadcast
+    val spark = if (broadcasts) JoinOption.Broadcast else JoinOption.SortMerge
+    val taken = decision.choice match {
+      case Strategy.LeaveToSpark if broadcasts => JoinOption(Strategy.Broadcast, decision.buildFilter)
+      case Strategy.Broadcast => JoinOption(Strategy.Broadcast, decision.buildFilter)
+      case _ => if (decision.buildFilter) JoinOption.FilteredSortMerge else JoinOption.SortMerge
+    }
+    model.price(spark) - model.price(taken)
+  }
+
+  private def idleNanos(facts: WaitFacts, keptRows: Long, cost: CostProfile): Double = {
+    val slots = math.max(1, facts.cluster.slots).toDouble
+    val tasks = math.max(1, facts.buildTasks).toDouble
+    val others = math.max(0, facts.otherRunnableTasks).toDouble
+    val work = atLeastZero(facts.buildScanBytes) * cost.scanNanosPerByte +
+      atLeastZero(facts.buildRows) * cost.rowPipelineNanosPerRow +
+      atLeastZero(keptRows) * (atLeastZero(facts.buildRowBytes) * cost.shuffleNanosPerByte + cost.shuffleNanosPerRow)
+    val unused = work / math.min(slots, tasks) * math.max(0.0, slots - tasks - others) / slots
+    val tail = if (tasks > slots && others == 0) work / tasks / 2 else 0.0
+    unused + tail + cost.jobLaunchNanos
+  }
+
+  private def nothingToGain(decision: JoinDecision): Reason =
+    // What stands against the filter says more than that nothing is gained; only a filter that costs too much has nothing to add.
+    decision.filterReason.code match {
+      case ReasonCode.FilterPays | ReasonCode.FilterCostsMore | ReasonCode.Tie => Reason(ReasonCode.NothingToGain)
+      case _ => decision.filterReason
+    }
+
+  private def limited(code: ReasonCode, measured: Double, limit: Double, confKey: String): Reason =
+    Reason(code, Some(measured), Some(limit), "millis", confKey)
+
+  private def atLeastZero(count: Long): Double = math.max(0L, count).toDouble
+}

@@ -1,0 +1,110 @@
+package io.aqeplugin.decide
+
+import io.aqeplugin.conf.AqeConf
+
+/** The two ways to join; each has an option with a filter and one without. */
+private[decide] sealed abstract class Method(val plain: JoinOption, val filtered: JoinOption)
+
+private[decide] object Method {
+  case object Broadcast extends Method(JoinOption.Broadcast, JoinOption.FilteredBroadcast)
+  case object SortMerge extends Method(JoinOption.SortMerge, JoinOption.FilteredSortMerge)
+}
+
+/** Whether a method gets a filter, what it costs then, and why. */
+private[decide] final case class Priced(method: Method, nanos: Double, withFilter: Boolean, filterReason: Reason) {
+  def option: JoinOption = if (withFilter) method.filtered else method.plain
+}
+
+/** The options of one join side by side. */
+private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
+  private val passRate = PassRate.estimate(facts, thresholds.filter)
+  private val model = new CostModel(facts, passRate, thresholds)
+  private val filterIllegal = FilterChoice.illegal(facts, thresholds.filter)
+  private val filterRefusal = filterIllegal.orElse(FilterChoice.gated(facts, passRate, thresholds.filter))
+  private val broadcastRefusal = BroadcastChoice.ruledOut(facts, thresholds.broadcast)
+  private val sortMergeRefusal = if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast)) else None
+
+  private val sparkMethod: Method =
+    if (facts.sparkStrategy == Strategy.Broadcast || facts.build.alreadyBroadcast) Method.Broadcast else Method.SortMerge
+
+  /** The method stays Spark's, for `reason`; the filter is still decided, unless it is `reason` itself that forbids it. */
+  def leave(reason: Reason): JoinDecision = {
+    val filter = opened(priced(sparkMethod))
+    val options = JoinOption.All.map(option => weighed(option, if (isRefused(option)) refusal(option).getOrElse(reason) else reason))
+    JoinDecision(facts, Strategy.LeaveToSpark, reason, filter.withFilter, filter.filterReason, passRate, options)
+  }
+
+  def choose: JoinDecision = {
+    val (choice, reason) = cheapest
+    val taken = opened(choice)
+    val options = JoinOption.All.map { option =>
+      if (option == taken.option) weighed(option, reason)
+      else weighed(option, refusal(option).getOrElse(notTaken(option, taken)))
+    }
+    JoinDecision(facts, taken.option.strategy, reason, taken.withFilter, taken.filterReason, passRate, options)
+  }
+
+  private def cheapest: (Priced, Reason) = {
+    val broadcast = priced(Method.Broadcast)
+    val sortMerge = priced(Method.SortMerge)
+    if (broadcastRefusal.isDefined) (sortMerge, Reason(ReasonCode.Cheapest, Some(millis(sortMerge.nanos)), None, "millis"))
+    else if (sortMergeRefusal.isDefined) (broadcast, Reason(ReasonCode.AlreadyBroadcast))
+    else {
+      val (spark, other) = if (sparkMethod == Method.Broadcast) (broadcast, sortMerge) else (sortMerge, broadcast)
+      if (isClearlyCheaper(other.nanos, spark.nanos)) (other, against(ReasonCode.Cheapest, other.nanos, spark.nanos))
+      else if (spark.nanos <= other.nanos) (spark, against(ReasonCode.Cheapest, spark.nanos, other.nanos))
+      else (spark, against(ReasonCode.Tie, spark.nanos, other.nanos))
+    }
+  }
+
+  /** The method with a filter if that pays. */
+  private def priced(method: Method): Priced = {
+    val plain = model.price(method.plain)
+    filterRefusal match {
+      case Some(reason) => Priced(method, plain, withFilter = false, reason)
+      case None =>
+        val filtered = model.price(method.filtered)
+        if (isClearlyCheaper(filtered, plain)) Priced(method, filtered, withFilter = true, against(ReasonCode.FilterPays, filtered, plain))
+        else {
+          val code = if (filtered < plain) ReasonCode.Tie else ReasonCode.FilterCostsMore
+          Priced(method, plain, withFilter = false, against(code, filtered, plain))
+        }
+    }
+  }
+
+  /** With every gate open, a legal filter is built even if it does not pay. */
+  private def opened(choice: Priced): Priced =
+    if (thresholds.openGates && !choice.withFilter && filterIllegal.isEmpty)
+      choice.copy(withFilter = true, filterReason = Reason(ReasonCode.GatesOpen, confKey = AqeConf.TestOpenGates.key))
+    else choice
+
+  /** Why an option that might have been taken was not: as it differs in the filter only, or in the method. */
+  private def notTaken(option: JoinOption, taken: Priced): Reason = {
+    val nanos = model.price(option)
+    val takenNanos = model.price(taken.option)
+    if (option == taken.method.filtered) taken.filterReason
+    else if (nanos > takenNanos) against(ReasonCode.Costlier, nanos, takenNanos)
+    else against(if (thresholds.openGates) ReasonCode.GatesOpen else ReasonCode.Tie, nanos, takenNanos)
+  }
+
+  private def refusal(option: JoinOption): Option[Reason] = {
+    val method = if (option.strategy == Strategy.Broadcast) broadcastRefusal else sortMergeRefusal
+    method.orElse(if (option.withFilter) filterRefusal else None)
+  }
+
+  private def isRefused(option: JoinOption): Boolean = refusal(option).isDefined
+
+  private def weighed(option: JoinOption, reason: Reason): WeighedOption = {
+    val cost = if (isRefused(option) || facts.build.rows < 0) None else Some(model.priceMillis(option))
+    WeighedOption(option.strategy, option.withFilter, cost, reason)
+  }
+
+  private def isClearlyCheaper(nanos: Double, than: Double): Boolean = than - nanos > thresholds.cost.tieRatio * than
+
+  private def against(code: ReasonCode, nanos: Double, other: Double): Reason = {
+    val confKey = if (code == ReasonCode.Tie) AqeConf.CostTieRatio.key else if (code == ReasonCode.GatesOpen) AqeConf.TestOpenGates.key else ""
+    Reason(code, Some(millis(nanos)), Some(millis(other)), "millis", confKey)
+  }
+
+  private def millis(nanos: Double): Double = nanos / CostModel.NanosPerMilli
+}

@@ -1,0 +1,123 @@
+package io.aqeplugin.decide
+
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.aqeplugin.conf.AqeConf
+
+class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 2000)
+
+  private def forAllDecisions(check: (JoinFacts, Thresholds, JoinDecision) => Any): Unit =
+    forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
+      check(facts, thresholds, DecideJoin.decide(facts, thresholds))
+      ()
+    }
+
+  private def reasons(decision: JoinDecision): Seq[Reason] = Seq(decision.reason, decision.filterReason) ++ decision.options.map(_.reason)
+
+  test("any facts have a decision, whose numbers are numbers") {
+    forAllDecisions { (_, _, decision) =>
+      assert(decision.passRate >= 0 && decision.passRate <= 1)
+      val numbers = decision.options.flatMap(_.costMillis) ++ reasons(decision).flatMap(reason => reason.measured ++ reason.limit)
+      assert(numbers.forall(number => !number.isNaN && !number.isInfinity && number >= -1))
+    }
+  }
+
+  test("the same facts have the same decision") {
+    forAllDecisions((facts, thresholds, decision) => assert(DecideJoin.decide(facts, thresholds) == decision))
+  }
+
+  test("every option is there once with its reason, and only the taken one's reason is the decision's") {
+    forAllDecisions { (_, _, decision) =>
+      assert(decision.options.map(option => JoinOption(option.strategy, option.withFilter)) == JoinOption.All)
+      val taken = decision.options.filter(option => option.strategy == decision.choice && option.withFilter == decision.buildFilter)
+      if (decision.choice == Strategy.LeaveToSpark) assert(taken.isEmpty) else assert(taken.map(_.reason) == Seq(decision.reason))
+    }
+  }
+
+  test("a filter is only built where no row that matters can be lost and the plan has nothing against it") {
+    forAllDecisions { (facts, _, decision) =>
+      if (decision.buildFilter) {
+        assert(facts.kind.mayFilter(facts.buildSide.other))
+        assert(facts.build.keys.supported && facts.probe.targets > 0 && !facts.probe.started && facts.filterObstacle.isEmpty)
+      }
+    }
+  }
+
+  test("a filter is never larger than its cap, also when every gate is open") {
+    forAllDecisions { (facts, thresholds, decision) =>
+      if (decision.buildFilter) assert(FilterSize.bytes(facts.build, thresholds.filter) <= thresholds.filter.maxBytes)
+    }
+  }
+
+  test("only what fits is broadcast anew") {
+    forAllDecisions { (facts, thresholds, decision) =>
+      if (decision.choice == Strategy.Broadcast && !facts.build.alreadyBroadcast) {
+        assert(facts.canBroadcast && facts.build.rows <= thresholds.broadcast.maxRows)
+        assert(BroadcastChoice.relationBytes(facts.build, thresholds.broadcast) <= thresholds.broadcast.maxMemoryBytes)
+      }
+    }
+  }
+
+  test("a build side that is broadcast already stays so") {
+    forAllDecisions { (facts, _, decision) =>
+      if (facts.build.alreadyBroadcast) assert(decision.choice == Strategy.Broadcast || decision.choice == Strategy.LeaveToSpark)
+    }
+  }
+
+  test("a hint, a started probe side and unknown build rows leave the method to Spark") {
+    forAllDecisions { (facts, _, decision) =>
+      if (facts.hint.isDefined || facts.probe.started || facts.build.rows < 0) assert(decision.choice == Strategy.LeaveToSpark)
+      else if (facts.sparkStrategy != Strategy.LeaveToSpark) assert(decision.choice != Strategy.LeaveToSpark)
+    }
+  }
+
+  test("with open gates every legal filter is built and the method is the same") {
+    forAllDecisions { (facts, thresholds, _) =>
+      val closed = DecideJoin.decide(facts, thresholds.copy(openGates = false))
+      val open = DecideJoin.decide(facts, thresholds.copy(openGates = true))
+      assert(open.buildFilter == FilterChoice.illegal(facts, thresholds.filter).isEmpty)
+      assert((open.choice == Strategy.Broadcast) == (closed.choice == Strategy.Broadcast))
+      assert((open.choice == Strategy.LeaveToSpark) == (closed.choice == Strategy.LeaveToSpark))
+    }
+  }
+
+  test("no free option that is clearly cheaper than the taken one is left") {
+    forAllDecisions { (facts, thresholds, decision) =>
+      if (!thresholds.openGates && decision.choice != Strategy.LeaveToSpark) {
+        val taken = decision.options.find(option => option.strategy == decision.choice && option.withFilter == decision.buildFilter)
+        val takenMillis = taken.flatMap(_.costMillis)
+        // Twice the tie share: once between with and without a filter, once between the methods.
+        val margin = math.pow(1 - thresholds.cost.tieRatio, 2) * (1 - 1e-12)
+        decision.options.flatMap(_.costMillis).foreach(cost => assert(takenMillis.exists(_ * margin <= cost)))
+      }
+    }
+  }
+
+  test("a dearer broadcast is never more likely") {
+    forAllDecisions { (facts, thresholds, decision) =>
+      val dearer = thresholds.copy(cost = thresholds.cost.copy(broadcastNanosPerByte = thresholds.cost.broadcastNanosPerByte * 10))
+      val noFilter = facts.copy(build = facts.build.copy(keys = facts.build.keys.copy(supported = false)))
+      val before = DecideJoin.decide(noFilter, thresholds)
+      val after = DecideJoin.decide(noFilter, dearer)
+      if (before.choice == Strategy.PlainSortMerge) assert(after.choice == Strategy.PlainSortMerge)
+    }
+  }
+
+  test("the conf keys that reasons name exist") {
+    val keys = AqeConf.All.map(_.key).toSet + ""
+    forAllDecisions((_, _, decision) => assert(reasons(decision).forall(reason => keys(reason.confKey))))
+  }
+
+  test("every wait has an answer whose numbers are numbers, and none is made for a probe side that runs") {
+    forAll(FactsGen.waitFacts, FactsGen.thresholds) { (facts, thresholds) =>
+      val decision = WaitPrice.decide(facts, thresholds)
+      val numbers = Seq(decision.savingMillis, decision.idleMillis) ++ decision.reason.measured ++ decision.reason.limit
+      assert(numbers.forall(number => !number.isNaN && !number.isInfinity))
+      if (facts.probe.started) assert(!decision.waits)
+      if (decision.waits && !thresholds.openGates) assert(decision.savingMillis * thresholds.waiting.savingShare > decision.idleMillis)
+    }
+  }
+}

@@ -1,0 +1,99 @@
+package io.aqeplugin.decide
+
+import org.scalatest.funsuite.AnyFunSuite
+
+class DecideJoinSuite extends AnyFunSuite {
+  import FactsGen.Typical
+
+  private val thresholds = Thresholds.Default
+
+  private def decide(facts: JoinFacts, held: Thresholds = thresholds): JoinDecision = DecideJoin.decide(facts, held)
+
+  private def reasonOf(decision: JoinDecision, option: JoinOption): ReasonCode =
+    decision.options.filter(o => o.strategy == option.strategy && o.withFilter == option.withFilter).map(_.reason.code).head
+
+  private def build(change: BuildFacts => BuildFacts): JoinFacts = Typical.copy(build = change(Typical.build))
+
+  test("a small finished build side is broadcast, and its keys filter the probe side's scan too") {
+    val decision = decide(Typical)
+    assert(decision.choice == Strategy.Broadcast)
+    assert(decision.reason.code == ReasonCode.Cheapest)
+    assert(decision.buildFilter && decision.filterReason.code == ReasonCode.FilterPays)
+    assert(reasonOf(decision, JoinOption.SortMerge) == ReasonCode.Costlier)
+    assert(reasonOf(decision, JoinOption.FilteredSortMerge) == ReasonCode.Costlier)
+    assert(reasonOf(decision, JoinOption.Broadcast) == ReasonCode.Costlier)
+  }
+
+  test("a build side too large for memory filters a sort-merge join") {
+    val decision = decide(build(_.copy(rows = 2000000, originRows = Some(100000000))))
+    assert(decision.choice == Strategy.FilteredSortMerge)
+    assert(reasonOf(decision, JoinOption.Broadcast) == ReasonCode.BroadcastMemory)
+    assert(decision.buildFilter)
+  }
+
+  test("a build side too large for memory that removes little leaves a plain sort-merge join") {
+    val decision = decide(build(_.copy(rows = 2500000, keys = KeyFacts(1, supported = true))))
+    assert(decision.choice == Strategy.PlainSortMerge)
+    assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.PassRateTooHigh)
+    assert(reasonOf(decision, JoinOption.FilteredSortMerge) == ReasonCode.PassRateTooHigh)
+  }
+
+  test("a broadcast that Spark wants is refused when the rows blow up in memory, however small the stage") {
+    val facts = build(_.copy(rows = 4000000, stageBytes = 8 << 20, memoryBytesPerRow = 500, originRows = None))
+    val decision = decide(facts.copy(sparkStrategy = Strategy.Broadcast))
+    assert(decision.choice == Strategy.PlainSortMerge || decision.choice == Strategy.FilteredSortMerge)
+    val reason = decision.options.head.reason
+    assert(reason.code == ReasonCode.BroadcastMemory)
+    assert(reason.measured.contains(4000000.0 * 548) && reason.limit.contains((128 << 20).toDouble) && reason.unit == "bytes")
+    assert(reason.confKey == "spark.aqePlugin.broadcast.maxMemoryBytes")
+  }
+
+  test("a hint decides the method and leaves the filter open") {
+    val decision = decide(Typical.copy(hint = Some("merge")))
+    assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.Hint)
+    assert(decision.buildFilter && decision.filterReason.code == ReasonCode.FilterPays)
+  }
+
+  test("nothing is decided once the probe side runs") {
+    val decision = decide(Typical.copy(probe = Typical.probe.copy(started = true)))
+    assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.ProbeStarted)
+    assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.ProbeStarted)
+  }
+
+  test("a tie keeps what Spark does") {
+    val free = thresholds.cost.copy(tieRatio = 1.0)
+    val facts = Typical.copy(kind = JoinKind.LeftOuter)
+    assert(decide(facts).choice == Strategy.Broadcast)
+    val tied = decide(facts, thresholds.copy(cost = free))
+    assert(tied.choice == Strategy.PlainSortMerge && tied.reason.code == ReasonCode.Tie)
+    assert(reasonOf(tied, JoinOption.Broadcast) == ReasonCode.Tie)
+  }
+
+  test("a strategy that is not weighed stays Spark's, with the filter it deserves") {
+    val decision = decide(Typical.copy(sparkStrategy = Strategy.LeaveToSpark))
+    assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.OtherStrategy && decision.buildFilter)
+  }
+
+  test("what the plan has against a filter is the filter's reason") {
+    val decision = decide(Typical.copy(filterObstacle = Some(ReasonCode.ReusedExchange)))
+    assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.ReusedExchange)
+    assert(reasonOf(decision, JoinOption.FilteredBroadcast) == ReasonCode.ReusedExchange)
+  }
+
+  test("a join inside a broadcast probe side still gets a filter when its relation is broadcast already") {
+    val decision = decide(build(_.copy(alreadyBroadcast = true)).copy(sparkStrategy = Strategy.Broadcast))
+    assert(decision.choice == Strategy.Broadcast && decision.reason.code == ReasonCode.AlreadyBroadcast && decision.buildFilter)
+    assert(reasonOf(decision, JoinOption.SortMerge) == ReasonCode.AlreadyBroadcast)
+  }
+
+  for {
+    kind <- JoinKind.All
+    side <- Seq(Side.Left, Side.Right)
+    if !kind.mayFilter(side.other)
+  } test(s"a ${kind.name} join with its ${side.name} side built keeps every probe row, gates open or not") {
+    Seq(false, true).foreach { open =>
+      val decision = decide(Typical.copy(kind = kind, buildSide = side), thresholds.copy(openGates = open))
+      assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.JoinType)
+    }
+  }
+}

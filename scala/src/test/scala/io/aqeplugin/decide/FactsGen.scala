@@ -1,0 +1,152 @@
+package io.aqeplugin.decide
+
+import org.scalacheck.Gen
+
+/** Facts of all kinds, the impossible ones included, and one plausible join to vary by hand. */
+object FactsGen {
+
+  /** 50,000 of 2.8 million build rows survive; 28 million probe rows come out of one scan and pass one shuffle. */
+  val Typical: JoinFacts = JoinFacts(
+    joinId = "join-1",
+    kind = JoinKind.Inner,
+    keys = Seq("sr_ticket_number", "sr_item_sk"),
+    buildSide = Side.Right,
+    build = BuildFacts(
+      rows = 50000,
+      stageBytes = 900000,
+      memoryBytesPerRow = 40,
+      partitions = 200,
+      maxPartitionBytes = 5000,
+      medianPartitionBytes = 4500,
+      originRows = Some(2800000),
+      alreadyBroadcast = false,
+      keys = KeyFacts(columns = 2, supported = true)
+    ),
+    probe = ProbeFacts(rows = 28000000, scanRows = 28000000, rowBytes = 48, exchanges = 1, started = false, targets = 1),
+    cluster = ClusterFacts(slots = 2, executors = 1),
+    hint = None,
+    sparkStrategy = Strategy.PlainSortMerge,
+    canBroadcast = true
+  )
+
+  private val count: Gen[Long] =
+    Gen.frequency(
+      6 -> Gen.choose(0L, 100000000L),
+      2 -> Gen.oneOf(0L, 1L, 2L),
+      1 -> Gen.oneOf(-1L, Long.MinValue, Long.MaxValue, Long.MaxValue - 1)
+    )
+
+  private val small: Gen[Int] = Gen.frequency(6 -> Gen.choose(0, 500), 1 -> Gen.oneOf(-1, Int.MinValue, Int.MaxValue))
+
+  private val bucket: Gen[KeyBucket] = Gen.zip(count, count, count).map { case (low, high, rows) => KeyBucket(low, high, rows) }
+
+  val keyFacts: Gen[KeyFacts] = for {
+    columns <- small
+    supported <- Gen.prob(0.9)
+    distinct <- Gen.option(count)
+    min <- Gen.option(count)
+    max <- Gen.option(count)
+    histogram <- Gen.resize(4, Gen.listOf(bucket))
+    originDistinct <- Gen.option(count)
+  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct)
+
+  val buildFacts: Gen[BuildFacts] = for {
+    rows <- count
+    stageBytes <- count
+    rowBytes <- Gen.frequency(5 -> Gen.choose(1L, 1000L), 1 -> count)
+    partitions <- small
+    originRows <- Gen.option(count)
+    alreadyBroadcast <- Gen.prob(0.2)
+    keys <- keyFacts
+  } yield BuildFacts(rows, stageBytes, rowBytes, partitions, 0, 0, originRows, alreadyBroadcast, keys)
+
+  val probeFacts: Gen[ProbeFacts] = for {
+    rows <- count
+    scanRows <- count
+    rowBytes <- Gen.frequency(5 -> Gen.choose(1L, 1000L), 1 -> count)
+    exchanges <- Gen.frequency(8 -> Gen.choose(0, 5), 1 -> small)
+    started <- Gen.prob(0.1)
+    targets <- Gen.choose(-1, 3)
+    keys <- Gen.option(keyFacts)
+  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys)
+
+  val joinFacts: Gen[JoinFacts] = for {
+    kind <- Gen.oneOf(JoinKind.All)
+    buildSide <- Gen.oneOf(Side.Left, Side.Right)
+    build <- buildFacts
+    probe <- probeFacts
+    slots <- small
+    executors <- small
+    hint <- Gen.frequency(5 -> Gen.const(None), 1 -> Gen.some(Gen.oneOf("broadcast", "merge")))
+    sparkStrategy <- Gen.oneOf(Strategy.All)
+    canBroadcast <- Gen.prob(0.7)
+    obstacle <- Gen.frequency(5 -> Gen.const(None), 1 -> Gen.some(Gen.oneOf(ReasonCode.All)))
+  } yield JoinFacts(
+    "join",
+    kind,
+    Seq("k"),
+    buildSide,
+    build,
+    probe,
+    ClusterFacts(slots, executors),
+    hint,
+    sparkStrategy,
+    canBroadcast,
+    obstacle
+  )
+
+  val thresholds: Gen[Thresholds] = for {
+    openGates <- Gen.prob(0.3)
+    tieRatio <- Gen.oneOf(0.0, 0.05, 0.5, 1.0)
+    maxPassRate <- Gen.choose(0.0, 1.0)
+    minProbeRows <- count.map(math.max(0L, _))
+    maxMemoryBytes <- count.map(math.max(0L, _))
+    falsePositiveRate <- Gen.choose(0.0001, 0.5)
+    coefficient <- Gen.oneOf(0.0, 1.0, 50.0, 1e6)
+  } yield {
+    val base = Thresholds.Default
+    base.copy(
+      filter = base.filter.copy(maxPassRate = maxPassRate, minProbeRows = minProbeRows, falsePositiveRate = falsePositiveRate),
+      broadcast = base.broadcast.copy(maxMemoryBytes = maxMemoryBytes),
+      cost = base.cost.copy(
+        tieRatio = tieRatio,
+        shuffleNanosPerByte = coefficient,
+        filterCheckNanosPerRow = coefficient,
+        rowPipelineNanosPerRow = coefficient
+      ),
+      openGates = openGates
+    )
+  }
+
+  val waitFacts: Gen[WaitFacts] = for {
+    join <- joinFacts
+    buildRows <- count
+    scanBytes <- count
+    rowBytes <- count
+    tasks <- small
+    kept <- Gen.option(Gen.oneOf(0.0, 0.1, 1.0, -1.0, 2.0, Double.NaN))
+    predicates <- small
+    others <- small
+    waitsAnyway <- Gen.prob(0.2)
+  } yield WaitFacts(
+    join.kind,
+    join.buildSide,
+    join.build.keys.columns,
+    join.build.keys.supported,
+    buildRows,
+    scanBytes,
+    rowBytes,
+    tasks,
+    kept,
+    predicates,
+    tasks,
+    others,
+    waitsAnyway,
+    join.probe,
+    join.cluster,
+    join.hint,
+    join.sparkStrategy,
+    join.canBroadcast,
+    join.filterObstacle
+  )
+}

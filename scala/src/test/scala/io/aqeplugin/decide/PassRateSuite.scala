@@ -1,0 +1,71 @@
+package io.aqeplugin.decide
+
+import org.scalatest.funsuite.AnyFunSuite
+
+class PassRateSuite extends AnyFunSuite {
+  private val limits = Thresholds.Default.filter.copy(exactMaxKeys = Long.MaxValue)
+  private val oneKey = KeyFacts(columns = 1, supported = true)
+  private val base = FactsGen.Typical.copy(build = FactsGen.Typical.build.copy(rows = 1000, originRows = None, keys = oneKey))
+
+  private def estimate(build: BuildFacts, probe: ProbeFacts = base.probe): Double = PassRate.estimate(base.copy(build = build, probe = probe), limits)
+
+  private def about(expected: Double)(actual: Double): Unit = { assert(math.abs(actual - expected) < 1e-3, s"$actual, not $expected"); () }
+
+  test("nothing known: every row may pass") {
+    assert(estimate(base.build) == 1.0)
+  }
+
+  test("no build rows: no row passes") {
+    assert(estimate(base.build.copy(rows = 0)) == 0.0)
+  }
+
+  test("rows before and after: their ratio") {
+    about(0.25)(estimate(base.build.copy(originRows = Some(4000))))
+  }
+
+  test("more rows than the origin has is no information to filter on") {
+    assert(estimate(base.build.copy(originRows = Some(500))) == 1.0)
+  }
+
+  test("a tenth of the rows of a unique key is a tenth of the keys") {
+    about(0.1)(estimate(base.build.copy(originRows = Some(10000), keys = oneKey.copy(distinct = Some(1000)))))
+  }
+
+  test("a tenth of the rows of a key with many rows each is nearly every key") {
+    assert(estimate(base.build.copy(rows = 100000, originRows = Some(1000000), keys = oneKey.copy(distinct = Some(1000)))) > 0.99)
+  }
+
+  test("distinct keys before and after: their ratio") {
+    about(0.2)(estimate(base.build.copy(originRows = Some(2000), keys = oneKey.copy(distinct = Some(100), originDistinct = Some(500)))))
+  }
+
+  test("a composite key finds about one probe row for each build row") {
+    val composite = base.build.copy(keys = oneKey.copy(columns = 2))
+    about(1000 / 100000.0 * limits.compositeFactor)(estimate(composite, base.probe.copy(scanRows = 100000)))
+  }
+
+  test("both key distributions known: the share in the build side's range times keys per key") {
+    val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(1000), min = Some(0), max = Some(999))))
+    val build = base.build.copy(keys = oneKey.copy(distinct = Some(50), min = Some(0), max = Some(99)))
+    about(0.1 * 0.5)(estimate(build, probe))
+  }
+
+  test("a histogram that puts most probe rows outside the range says so") {
+    val buckets = Seq(KeyBucket(0, 99, 10), KeyBucket(100, 999, 990))
+    val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(1000), histogram = buckets)))
+    val build = base.build.copy(keys = oneKey.copy(distinct = Some(100), min = Some(0), max = Some(99)))
+    about(0.01)(estimate(build, probe))
+  }
+
+  test("ranges that do not meet let no row pass") {
+    val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(1000), min = Some(5000), max = Some(9999))))
+    val build = base.build.copy(keys = oneKey.copy(distinct = Some(100), min = Some(0), max = Some(99)))
+    about(0)(estimate(build, probe))
+  }
+
+  test("a Bloom filter lets some more through, an exact set none") {
+    val facts = base.copy(build = base.build.copy(originRows = Some(100000)))
+    about(0.01)(PassRate.estimate(facts, limits))
+    about(0.01 + 0.99 * 0.05)(PassRate.estimate(facts, limits.copy(exactMaxKeys = 10, falsePositiveRate = 0.05)))
+  }
+}
