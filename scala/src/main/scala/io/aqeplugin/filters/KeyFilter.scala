@@ -14,10 +14,13 @@ trait KeyFilter extends Serializable {
   /** Bytes of memory this filter holds. */
   def sizeBytes: Long
 
+  /** Bounds of the codes that were put in; absent when there are none, or when they are not known. */
+  def codeRange: Option[CodeRange] = None
+
   /** Whether a key with this code may be in the set; `false` is always right. */
   def mightContain(code: Long): Boolean
 
-  /** Keeps the positions whose key may be in the set.
+  /** Keeps the positions whose key may be in the set. Allocates nothing.
     *
     * @param codes
     *   key codes, indexed by row

@@ -1,0 +1,74 @@
+package io.aqeplugin.filters
+
+/** How large a split-block Bloom filter has to be, and how well it filters.
+  *
+  * A filter of `B` blocks over `n` keys puts a Poisson-distributed number of keys into each block, `λ = n / B` on average.
+  * A block has 8 lanes of 32 bits, and each key sets one bit in each lane. An absent key that falls on a block with `i`
+  * keys passes with probability `(1 - (31/32)^i)^8`, so the false-positive rate is
+  * {{{
+  *   f(λ) = Σ_i  e^-λ λ^i / i!  ·  (1 - (31/32)^i)^8
+  * }}}
+  * (F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007, section 3, for lanes
+  * instead of free bits). The textbook formula for unblocked Bloom filters ignores the spread of `i` and promises up to
+  * three times less.
+  */
+object BloomSizing {
+
+  /** Bits of one lane; a key sets one of them. */
+  private[filters] final val LaneBits = 32
+
+  /** Lanes of one block. */
+  private[filters] final val Lanes = 8
+
+  final val BlockBytes: Int = Lanes * LaneBits / 8
+
+  /** Block counts are multiples of a power of two, as far as that costs less than 1/128 more memory, so that a filter that
+    * turns out emptier than announced can be halved as often.
+    */
+  private final val MaxGranule = 1024L
+  private final val MaxKeysInBlock = 600
+
+  // passRates(i): chance that an absent key passes a block of i keys.
+  private val passRates: Array[Double] = Array.tabulate(MaxKeysInBlock)(i => math.pow(1 - math.pow(1 - 1.0 / LaneBits, i), Lanes))
+
+  /** Expected share of absent keys that pass a filter of `blocks` blocks over `keys` different keys. */
+  def falsePositiveRate(keys: Long, blocks: Long): Double = rateAtLoad(keys.toDouble / blocks)
+
+  /** Fewest blocks (up to rounding) with which `keys` different keys stay at or below `rate`; at least 1. */
+  def blocksFor(keys: Long, rate: Double): Long = {
+    val blocks = math.max(1L, math.ceil(keys / loadFor(rate)).toLong)
+    val granule = math.min(MaxGranule, java.lang.Long.highestOneBit(math.max(1L, blocks / 128)))
+    (blocks + granule - 1) / granule * granule
+  }
+
+  /** Bytes of a filter of `keys` different keys at `rate`; `Long.MaxValue` when that is not a number of bytes. */
+  def bytesFor(keys: Long, rate: Double): Long = {
+    val blocks = blocksFor(keys, rate)
+    if (blocks > Long.MaxValue / BlockBytes) Long.MaxValue else blocks * BlockBytes
+  }
+
+  private[filters] def rateAtLoad(load: Double): Double =
+    if (load <= 0) 0.0
+    else if (load > MaxKeysInBlock / 2) 1.0
+    else {
+      // Terms by recurrence; e^-load does not underflow below a load of 700.
+      var poisson = math.exp(-load)
+      var sum = 0.0
+      var i = 0
+      while (i < MaxKeysInBlock) {
+        sum += poisson * passRates(i)
+        i += 1
+        poisson *= load / i
+      }
+      math.min(1.0, sum)
+    }
+
+  /** The largest load (keys a block) at or below `rate`, by bisection: the rate grows with the load. */
+  private def loadFor(rate: Double): Double = {
+    val (low, _) = (1 to 60).foldLeft((0.0, MaxKeysInBlock / 2.0)) { case ((low, high), _) =>
+      val middle = (low + high) / 2
+      if (rateAtLoad(middle) <= rate) (middle, high) else (low, middle)
+    }
+    low
+  }
+}

@@ -1,0 +1,28 @@
+package io.aqeplugin.filters
+
+/** What a [[PartialFilter]] holds: one rung of the ladder. The arrays are never written to again. */
+private[filters] sealed trait KeyState extends Product with Serializable {
+  def sizeBytes: Long
+}
+
+private[filters] object KeyState {
+
+  /** Few keys: strictly ascending codes. */
+  final case class Exact(sorted: Array[Long]) extends KeyState {
+    def sizeBytes: Long = sorted.length.toLong * java.lang.Long.BYTES
+  }
+
+  final case class Bitmap(bitmap: RangeBitmap) extends KeyState {
+    def sizeBytes: Long = bitmap.sizeBytes
+  }
+
+  /** Words of a [[SplitBlockBloom]] sized for the limits' `expectedKeys`. */
+  final case class Bloom(words: Array[Long]) extends KeyState {
+    def sizeBytes: Long = words.length.toLong * java.lang.Long.BYTES
+  }
+
+  /** The keys no longer fit; none of them is kept. */
+  final case class Refused(refusal: FilterRefusal) extends KeyState {
+    def sizeBytes: Long = 0L
+  }
+}

@@ -1,0 +1,82 @@
+package io.aqeplugin.filters
+
+/** The keys of one or more tasks, on the way to a filter. Immutable.
+  *
+  * What it holds is a function of the set of keys and the limits, so merging is associative and commutative, and merging a
+  * part with itself changes the counts only.
+  *
+  * @param limits
+  *   the limits it was built under; parts of one filter share them
+  * @param integral
+  *   whether codes are key values rather than hashes
+  * @param parts
+  *   how many tasks' keys are in it
+  * @param addedKeys
+  *   how many keys were added, repetitions counted
+  * @param range
+  *   bounds of the codes, absent when there are none
+  */
+final case class PartialFilter private[filters] (
+    limits: FilterLimits,
+    integral: Boolean,
+    parts: Int,
+    addedKeys: Long,
+    range: Option[CodeRange],
+    private[filters] val state: KeyState
+) {
+
+  /** The filter, or why there is none.
+    *
+    * A Bloom filter with far fewer keys than expected comes out smaller than it was built.
+    *
+    * @param expectedParts
+    *   how many tasks there were; a filter of fewer would miss keys and is refused
+    */
+  def toFilter(expectedParts: Int): Either[FilterRefusal, KeyFilter] =
+    if (parts != expectedParts) Left(FilterRefusal.IncompleteBuild(parts, expectedParts))
+    else
+      state match {
+        case KeyState.Refused(refusal) => Left(refusal)
+        case KeyState.Exact(codes) => FilterLadder.choose(codes.length.toLong, range, integral, limits).map(PartialFilter.small(codes, _))
+        case KeyState.Bitmap(bitmap) => Right(bitmap)
+        case KeyState.Bloom(words) => PartialFilter.bloom(words, range, limits)
+      }
+
+  /** What the keys take, in memory as well as (within 200 bytes) in [[FilterFormat]]. */
+  def sizeBytes: Long = state.sizeBytes
+}
+
+object PartialFilter {
+
+  /** The keys of both. Parts of different limits give a part that never becomes a filter. */
+  def merge(a: PartialFilter, b: PartialFilter): PartialFilter = mergeAll(a, Iterator.single(b))
+
+  /** The keys of all; cheaper than merging two by two, since only one result is allocated. */
+  def mergeAll(first: PartialFilter, rest: Iterator[PartialFilter]): PartialFilter = {
+    val start = first.copy(state = KeyState.Exact(Array.emptyLongArray))
+    val (merged, keys) = rest.foldLeft((start, GrowingKeys.start(first.limits, first.integral).absorb(first.state))) {
+      case ((total, grown), part) =>
+        val fits = part.limits == first.limits && part.integral == first.integral
+        val counted = total.copy(
+          parts = total.parts + part.parts,
+          addedKeys = total.addedKeys + part.addedKeys,
+          range = CodeRange.union(total.range, part.range)
+        )
+        (counted, grown.absorb(if (fits) part.state else KeyState.Refused(FilterRefusal.IncompatibleParts)))
+    }
+    merged.copy(state = keys.freeze())
+  }
+
+  private def small(sorted: Array[Long], kind: FilterKind): KeyFilter = {
+    val filter = if (kind == FilterKind.RangeBitmap) RangeBitmap.of(sorted) else ExactSet.ofSorted(sorted)
+    filter.getOrElse(EmptySet)
+  }
+
+  private def bloom(words: Array[Long], range: Option[CodeRange], limits: FilterLimits): Either[FilterRefusal, KeyFilter] = {
+    // Keys outside the range were never added, and a Bloom part without any key does not exist.
+    val full = new SplitBlockBloom(words, range.getOrElse(CodeRange(Long.MinValue, Long.MaxValue)))
+    val rate = full.falsePositiveRate
+    if (rate > FilterLadder.WorstFalsePositiveRate) Left(FilterRefusal.Overfull(rate, FilterLadder.WorstFalsePositiveRate))
+    else Right(full.compacted(limits.falsePositiveRate))
+  }
+}
