@@ -1,0 +1,84 @@
+"""Contenders are timed in turn, compared row by row, and a failure of one is a result, not the end."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks import measure as module
+from benchmarks.configs import Contender, chosen_queries, contenders
+from benchmarks.measure import Plan, QueryResult, Timing, measure
+from workloads.rows import Row
+from workloads.tpcds.queries import Query
+
+_QUERY = Query("q1", "select 1", "select 1")
+_A, _B, _C = (Contender(name, "", {}) for name in "ABC")
+
+
+class _Runs:
+    """Stands for Spark: answers each contender from a table and remembers who came when."""
+
+    def __init__(self, answers: dict[str, list[Row] | Exception]) -> None:
+        self.order: list[tuple[str, int]] = []
+        self._answers = answers
+
+    def __call__(
+        self, spark: Any, query: Query, contender: Contender, limit: float, run: int
+    ) -> tuple[float, list[Row]]:
+        self.order.append((contender.name, run))
+        answer = self._answers[contender.name]
+        if isinstance(answer, Exception):
+            raise answer
+        return float(len(self.order)), answer
+
+
+def _measure(
+    monkeypatch: pytest.MonkeyPatch, answers: dict[str, list[Row] | Exception], plan: Plan
+) -> tuple[QueryResult, _Runs]:
+    runs = _Runs(answers)
+    monkeypatch.setattr(module, "_run_once", runs)
+    spark: Any = None
+    return measure(spark, _QUERY, [_A, _B, _C], plan), runs
+
+
+def test_no_contender_always_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, runs = _measure(monkeypatch, {"A": [], "B": [], "C": []}, Plan(runs=3, warm_ups=0))
+    assert "".join(name for name, _ in runs.order) == "ABCBCACAB"
+
+
+def test_warm_ups_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, runs = _measure(monkeypatch, {"A": [], "B": [], "C": []}, Plan(runs=2, warm_ups=2))
+    assert len(runs.order) == 12
+    assert [len(timing.seconds) for timing in result.timings] == [2, 2, 2]
+
+
+def test_other_rows_than_the_first_contender_s_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: dict[str, list[Row] | Exception] = {"A": [(1,), (2,)], "B": [(2,), (1,)], "C": [(1,), (3,)]}
+    result, _ = _measure(monkeypatch, answers, Plan(runs=1, warm_ups=0))
+    assert list(result.rows_differ) == ["C"]
+
+
+def test_a_failing_contender_is_recorded_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: dict[str, list[Row] | Exception] = {"A": [], "B": ValueError("out of luck\nat line 3"), "C": []}
+    result, runs = _measure(monkeypatch, answers, Plan(runs=3, warm_ups=1))
+    assert [name for name, _ in runs.order].count("B") == 1
+    assert result.timings[1] == Timing("B", (), 0, "out of luck")
+    assert result.timing("B") is None
+    assert result.ratio("A", "B") is None
+
+
+def test_ratios_are_of_the_fastest_runs() -> None:
+    result = QueryResult("q1", (Timing("A", (9.0, 8.0), 1), Timing("B", (2.0, 4.0), 1)), {})
+    assert result.ratio("A", "B") == 4.0
+    assert result.timings[1].median == 3.0
+    assert result.timings[1].spread == 1.0
+
+
+def test_unknown_names_are_answered_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"unknown config turbo; there are: default, forced, observe, plugin, open"):
+        contenders(["default", "turbo"])
+    with pytest.raises(ValueError, match=r"unknown query q100; there are: q1"):
+        chosen_queries("q1, q100", {"q1": _QUERY})
+
+
+def test_all_means_every_query() -> None:
+    assert chosen_queries("all", {"q1": _QUERY}) == [_QUERY]
