@@ -83,6 +83,11 @@ class Plan:
     limit_seconds: float = 900.0
 
 
+def run_description(query: str, contender: str, run: int) -> str:
+    """What a run is called in Spark's UI and in its event log; run 0 is a warm-up."""
+    return f"{query} {contender} {run}"
+
+
 def measure(
     spark: "SparkSession",
     query: "Query",
@@ -124,7 +129,7 @@ def _run_once(
     jvm = context._jvm
     if jvm is not None:
         jvm.System.gc()
-    context.setJobDescription(f"{query.name} {contender.name} {run}")
+    context.setJobDescription(run_description(query.name, contender.name, run))
     over_limit = threading.Timer(limit_seconds, context.cancelAllJobs)
     over_limit.start()
     try:
