@@ -1,0 +1,81 @@
+"""One line of an event log → one event.
+
+The plugin's own events carry ``schemaVersion``; what their members are is in ``event_schema.json``, written by the
+Scala side, and in :mod:`aqe_plugin.model`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from aqe_plugin.codec import decode
+from aqe_plugin.errors import EventSchemaError
+from aqe_plugin.model import ExecutionEnded, ExecutionStarted, JoinDecided, QueryEnded
+
+__all__ = ["SCHEMA_VERSION", "ApplicationStarted", "Event", "is_event_line", "parse_event"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationStarted:
+    """Spark's own event: the application that the lines after it belong to."""
+
+    app_id: str
+    app_name: str
+
+
+Event = JoinDecided | QueryEnded | ExecutionStarted | ExecutionEnded | ApplicationStarted
+
+_SHAPES: dict[str, type[Any]] = {
+    "io.aqeplugin.tell.JoinDecided": JoinDecided,
+    "io.aqeplugin.tell.QueryEnded": QueryEnded,
+    "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ExecutionStarted,
+    "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd": ExecutionEnded,
+}
+_APPLICATION_START = "SparkListenerApplicationStart"
+_OURS = "io.aqeplugin."
+
+# Spark writes the member "Event" first, so a look at the first bytes spares parsing the others, which are most lines
+# and nearly all bytes.
+_PREFIXES = tuple(f'{{"Event":"{name}"'.encode() for name in (*_SHAPES, _APPLICATION_START))
+
+
+def is_event_line(line: bytes) -> bool:
+    """Whether ``parse_event`` would make an event of this line; looks at its first bytes only."""
+    return line.startswith(_PREFIXES)
+
+
+def parse_event(line: bytes) -> Event | None:
+    """The event that ``line`` holds, ``None`` when it is one that nobody here asks for.
+
+    Raises:
+        EventSchemaError: the line is no JSON object, is of a newer schema, or lacks a member.
+    """
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise EventSchemaError("the line is not whole JSON") from error
+    if not isinstance(value, dict):
+        raise EventSchemaError("the line is no JSON object")
+    name = str(value.get("Event", ""))
+    if name == _APPLICATION_START:
+        # Spark's oldest events have spaces in their members' names and an id that may be absent.
+        return ApplicationStarted(str(value.get("App ID") or ""), str(value.get("App Name") or ""))
+    shape = _SHAPES.get(name)
+    if shape is None:
+        return None
+    short_name = name.rsplit(".", 1)[-1]
+    if name.startswith(_OURS):
+        _check_version(short_name, value.get("schemaVersion"))
+    event: Event = decode(shape, value, short_name)
+    return event
+
+
+def _check_version(name: str, version: object) -> None:
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise EventSchemaError(
+            f"{name} has schemaVersion {version}, this aqe-plugin reads up to {SCHEMA_VERSION}: upgrade it to read them"
+        )

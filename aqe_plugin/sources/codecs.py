@@ -1,0 +1,186 @@
+"""Spark's event log compressions, as decompressors that are fed a file piece by piece.
+
+zstd is the standard format. Spark's lz4 and snappy are the stream formats of the Java libraries lz4-java and
+snappy-java, neither of which is the standard frame format; both are plain block lists and are read here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import struct
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, Protocol
+
+from aqe_plugin.errors import CodecMissingError, EventLogError
+
+__all__ = ["CODECS", "Decompressor", "decompressor"]
+
+_ZSTD_BYTES_AT_ONCE = 4096
+
+
+class Decompressor(Protocol):
+    """Keeps what it needs between two pieces; pieces may be cut anywhere."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What can be decompressed now, bit by bit, so that everything before a damage comes out.
+
+        Raises:
+            EventLogError: the bytes are not of this compression, or damaged.
+        """
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether the stream could end here; ``False`` inside a block or frame."""
+        ...
+
+
+def decompressor(codec: str) -> Decompressor:
+    """A fresh decompressor.
+
+    Args:
+        codec: the suffix of the event log's name, empty for none.
+
+    Raises:
+        CodecMissingError: the codec's Python package is not installed.
+        EventLogError: the codec is not one of ``CODECS``.
+    """
+    if codec not in CODECS:
+        raise EventLogError(
+            f"it is compressed with {codec}, which aqe-plugin does not read: "
+            "set spark.eventLog.compression.codec to zstd, lz4, snappy or none"
+        )
+    return CODECS[codec]()
+
+
+class _Plain:
+    complete = True
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        yield data
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        self._library: Any = _library("zstandard", "zstandard", "zstd")
+        self._frame: Any = None
+
+    @property
+    def complete(self) -> bool:
+        return self._frame is None
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        # A damage loses what one call was given, so each call is given little.
+        for start in range(0, len(data), _ZSTD_BYTES_AT_ONCE):
+            rest = data[start : start + _ZSTD_BYTES_AT_ONCE]
+            while rest:
+                frame = self._frame or self._library.ZstdDecompressor().decompressobj()
+                try:
+                    yield frame.decompress(rest)
+                except self._library.ZstdError as error:
+                    raise EventLogError(f"its zstd data is damaged ({error})") from error
+                self._frame, rest = (None, frame.unused_data) if frame.eof else (frame, b"")
+
+
+class _Blocks:
+    """Base of the two block formats: collects bytes until a whole header, or a whole block, is there."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+
+    @property
+    def complete(self) -> bool:
+        return not self._pending
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        buffer, position = self._pending + data, 0
+        while (taken := self._take(memoryview(buffer)[position:])) is not None:
+            used, piece = taken
+            position += used
+            yield piece
+        self._pending = buffer[position:]
+
+    def _take(self, view: memoryview) -> tuple[int, bytes] | None:
+        """Bytes used and their content, or ``None`` when more are needed."""
+        raise TypeError("a block format says how a block is taken")
+
+
+class _Lz4Blocks(_Blocks):
+    _MAGIC = b"LZ4Block"
+    _HEADER = struct.Struct("<8sBiiI")  # magic, method and level, compressed length, length, checksum
+    _RAW, _LZ4 = 0x10, 0x20
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._library: Any = _library("lz4.block", "lz4", "lz4")
+
+    def _take(self, view: memoryview) -> tuple[int, bytes] | None:
+        if len(view) < self._HEADER.size:
+            return None
+        magic, token, compressed_length, length, _ = self._HEADER.unpack_from(view)
+        method = token & 0xF0
+        if magic != self._MAGIC or method not in (self._RAW, self._LZ4) or compressed_length < 0 or length < 0:
+            raise EventLogError("its lz4 data is damaged (no block header where one belongs)")
+        end = self._HEADER.size + compressed_length
+        if len(view) < end:
+            return None
+        block = bytes(view[self._HEADER.size : end])
+        if method == self._RAW:
+            return end, block
+        try:
+            return end, self._library.decompress(block, uncompressed_size=length)
+        except self._library.LZ4BlockError as error:
+            raise EventLogError(f"its lz4 data is damaged ({error})") from error
+
+
+class _SnappyBlocks(_Blocks):
+    _MAGIC = b"\x82SNAPPY\x00"
+    _HEADER_BYTES = 16  # magic, version, compatible version
+    _LENGTH = struct.Struct(">i")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._library: Any = _library("cramjam", "cramjam", "snappy")
+        self._begun = False
+
+    def _take(self, view: memoryview) -> tuple[int, bytes] | None:
+        if bytes(view[: len(self._MAGIC)]) == self._MAGIC or not self._begun:
+            return self._take_header(view)
+        if len(view) < self._LENGTH.size:
+            return None
+        (length,) = self._LENGTH.unpack_from(view)
+        if length < 0:
+            raise EventLogError("its snappy data is damaged (a block of negative length)")
+        end = self._LENGTH.size + length
+        if len(view) < end:
+            return None
+        try:
+            return end, bytes(self._library.snappy.decompress_raw(bytes(view[self._LENGTH.size : end])))
+        except self._library.DecompressionError as error:
+            raise EventLogError(f"its snappy data is damaged ({error})") from error
+
+    def _take_header(self, view: memoryview) -> tuple[int, bytes] | None:
+        if len(view) < self._HEADER_BYTES:
+            return None
+        if bytes(view[: len(self._MAGIC)]) != self._MAGIC:
+            raise EventLogError("its snappy data is damaged (no header where one belongs)")
+        self._begun = True
+        return self._HEADER_BYTES, b""
+
+
+def _library(module: str, package: str, codec: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise CodecMissingError(
+            f"it is compressed with {codec}, which needs the Python package {package}: pip install 'aqe-plugin[codecs]'"
+        ) from error
+
+
+CODECS: dict[str, Callable[[], Decompressor]] = {
+    "": _Plain,
+    "zstd": _Zstd,
+    "lz4": _Lz4Blocks,
+    "snappy": _SnappyBlocks,
+}
