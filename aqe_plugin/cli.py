@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
 from typing import Annotated, NoReturn
 
+import structlog
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.errors import AqePluginError
+from aqe_plugin.doctor import Verdict, checks
+from aqe_plugin.errors import AqePluginError, EventLogError, NoDataError, SetupError
+from aqe_plugin.exporter import serve
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
+from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.session import import_pyspark
+from aqe_plugin.sources import EventLog, Skipped, find_event_logs, read_log
+from aqe_plugin.stories import QueryStory, stories
+from aqe_plugin.words import reason_meanings
 
 __all__ = ["app", "main"]
 
@@ -21,6 +34,17 @@ _EXIT_CODES = (
     "3 this machine or installation lacks something, 4 the input cannot be read or holds no data, "
     "5 a value is not allowed, 6 the port is taken."
 )
+
+_SKIPPED_SHOWN = 20
+_VERDICT_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
+
+
+class Output(str, Enum):
+    """How ``explain`` prints."""
+
+    TABLE = "table"
+    JSON = "json"
+
 
 app = typer.Typer(
     name="aqe-plugin",
@@ -59,6 +83,65 @@ def jar_path(
     typer.echo(jar_for(spark if spark is not None else import_pyspark().__version__))
 
 
+@app.command()
+def explain(
+    log: Annotated[Path, typer.Argument(help="An event log: a file, a rolling log's folder, or a folder of logs.")],
+    output: Annotated[Output, typer.Option("--format", help="A table, or one JSON object per query and line.")] = (
+        Output.TABLE
+    ),
+    query: Annotated[
+        int | None, typer.Option(help="Only the query with this number (Spark's SQL execution id).")
+    ] = None,
+) -> None:
+    """Show each query's joins: what was chosen, why, and what it saved.
+
+    Spark writes event logs to the folder spark.eventLog.dir when spark.eventLog.enabled is true. Single and rolling
+    logs are read, plain or compressed with zstd, lz4 or snappy, also while the application runs.
+    """
+    skipped: list[Skipped] = []
+    logs = find_event_logs(log)
+    told = _only(query, _stories(logs, skipped))
+    stdout = Console()
+    shown = print_json(told, stdout) if output is Output.JSON else print_table(told, stdout)
+    _say_skipped(skipped)
+    if shown == 0:
+        raise _nothing_to_show(log, len(logs), skipped, query)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="The folder that spark.eventLog.dir names.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
+    address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
+) -> None:
+    """Serve the decisions of a folder of event logs to Prometheus, until stopped.
+
+    New lines and new logs are picked up at each scrape.
+    """
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    with serve(folder, port, address, frozenset(reason_meanings())) as served:
+        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
+        _wait_for_a_signal()
+
+
+@app.command()
+def doctor(
+    event_log: Annotated[
+        Path | None, typer.Option(help="Also check that this event log or folder is readable.")
+    ] = None,
+    session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
+) -> None:
+    """Check Java, PySpark, the jar, and the plugin in a real session; each line that fails says how to mend it."""
+    stdout = Console(soft_wrap=True)
+    failed = False
+    for check in checks(event_log, session):
+        failed = failed or check.verdict is Verdict.FAILED
+        line = Text(f"{check.verdict.value:<8}", style=_VERDICT_STYLES[check.verdict])
+        stdout.print(line.append(f"{check.name:<10}{visible(check.finding)}", style="default"))
+    if failed:
+        raise typer.Exit(SetupError.exit_code)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; errors become one red line on stderr and an exit code (see ``aqe_plugin.errors``)."""
     words = sys.argv[1:] if arguments is None else arguments
@@ -68,6 +151,10 @@ def main(arguments: list[str] | None = None) -> None:
         app([word for word in words if word != "--debug"])
     except AqePluginError as error:
         _fail(str(error), error.exit_code, debug)
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has had enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback unasked
         _fail(f"{type(error).__name__}: {error} (a fault of aqe-plugin; --debug shows where)", 1, debug)
 
@@ -75,5 +162,45 @@ def main(arguments: list[str] | None = None) -> None:
 def _fail(message: str, exit_code: int, debug: bool) -> NoReturn:
     if debug:
         traceback.print_exc()
-    Console(stderr=True, soft_wrap=True).print(Text(message, style="red"))
+    Console(stderr=True, soft_wrap=True).print(Text(visible(message), style="red"))
     sys.exit(exit_code)
+
+
+def _stories(logs: list[EventLog], skipped: list[Skipped]) -> Iterator[QueryStory]:
+    """Every log's stories; what could not be used is put aside."""
+    for log in logs:
+        for story in stories(read_log(log), log.name):
+            if isinstance(story, Skipped):
+                skipped.append(story)
+            else:
+                yield story
+
+
+def _only(query: int | None, told: Iterator[QueryStory]) -> Iterator[QueryStory]:
+    return (story for story in told if query is None or story.execution_id == query)
+
+
+def _say_skipped(skipped: list[Skipped]) -> None:
+    stderr = Console(stderr=True, soft_wrap=True)
+    for item in skipped[:_SKIPPED_SHOWN]:
+        stderr.print(Text(f"skipped {visible(str(item))}", style="yellow"))
+    if len(skipped) > _SKIPPED_SHOWN:
+        stderr.print(Text(f"skipped {len(skipped) - _SKIPPED_SHOWN} more", style="yellow"))
+
+
+def _nothing_to_show(log: Path, logs: int, skipped: list[Skipped], query: int | None) -> AqePluginError:
+    if logs == 1 and skipped and skipped[0].line is None:
+        return EventLogError(f"{skipped[0]}.")
+    which = "no decision" if query is None else f"no decision of query {query}"
+    where = "this log" if logs == 1 else f"these {logs} logs"
+    return NoDataError(
+        f"{log}: {which} of aqe-plugin in {where}. Were the queries run with the plugin (aqe-plugin doctor checks it) "
+        "and spark.aqePlugin.mode observe or apply?"
+    )
+
+
+def _wait_for_a_signal() -> None:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    stop.wait()

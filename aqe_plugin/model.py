@@ -232,13 +232,14 @@ class FilterOutcome:
     """What one filter on one scan did, summed over all tasks of the query.
 
     Attributes:
-        kind: ``empty``, ``exact``, ``range_bitmap``, ``split_block_bloom``, or a pass-all that let everything through.
+        kind: ``empty``, ``exact``, ``range_bitmap``, ``split_block_bloom``; ``pass_all`` when none could be built,
+            ``missing`` when the scan did not find it, which is a fault.
         reason: why it passed everything, ``None`` when it worked.
         rows_in: rows the filter checked.
         rows_out: rows it let through.
         batches_skipped: column batches it dropped as a whole.
-        wait_millis: how long the scan was held back for it.
-        keys: distinct keys in it.
+        wait_millis: time from the plan's start to the moment the scan had its filters, the same for all of one scan.
+        keys: build rows with a key.
     """
 
     filter_id: str
@@ -280,8 +281,8 @@ class QueryEnded:
     Attributes:
         duration_millis: wall time of the query.
         rule_millis: time spent in the plugin's own rules, all re-plans together.
-        planned: filters that were planned.
-        applied: filters that stood in the plan that ran; fewer than planned is a fault.
+        planned: filters in the plan that ran.
+        applied: those that their scan found when it ran; fewer than planned is a fault.
         errors: errors in the plugin that left Spark's own plan in force.
     """
 

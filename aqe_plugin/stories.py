@@ -95,7 +95,7 @@ def stories(records: Iterable[Event | T], log_name: str) -> Iterator[QueryStory 
 def _end(
     event: ExecutionEnded | QueryEnded, queries: dict[int, _Open], application: ApplicationStarted
 ) -> Iterator[QueryStory]:
-    """Either end may come first; a query without decisions is over with Spark's own."""
+    """A query is over with both ends: decisions that were never made are recorded between Spark's and the plugin's."""
     query = queries.get(event.execution_id)
     if query is None:
         return
@@ -103,7 +103,7 @@ def _end(
         query.ended = event
     else:
         query.over = event
-    if query.over is not None and (query.ended is not None or not query.joins):
+    if query.over is not None and query.ended is not None:
         del queries[event.execution_id]
         yield from _told(event.execution_id, query, application)
 

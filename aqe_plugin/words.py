@@ -91,6 +91,8 @@ def outcome_in_words(outcome: FilterOutcome) -> str:
         f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}, "
         f"built in {quantity(outcome.build_millis, 'millis')}, waited {quantity(outcome.wait_millis, 'millis')}"
     )
+    if outcome.kind == "missing":
+        return f"{place}: planned and not found when the scan ran, every row passed"
     if outcome.reason is not None:
         return f"{place}: let everything through, {reason_in_words(outcome.reason)}; {cost}"
     removed = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "nothing"

@@ -1,0 +1,141 @@
+"""Checks whether everything the plugin needs is here and works, with a fix for whatever does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from aqe_plugin.errors import AqePluginError
+from aqe_plugin.events import Event
+from aqe_plugin.jars import jar_for, spark_line
+from aqe_plugin.java import find_java
+from aqe_plugin.model import JoinDecided
+from aqe_plugin.session import PLUGIN_CLASS, import_pyspark
+from aqe_plugin.session_probe import Probe, events_folder, read_answer
+from aqe_plugin.sources import Skipped, find_event_logs, read_log
+
+__all__ = ["Check", "Verdict", "checks"]
+
+_SESSION_SECONDS = 180
+_PROBE_ROWS = 100
+
+
+class Verdict(str, Enum):
+    """How a check came out."""
+
+    OK = "ok"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the answer; a failed check's ``finding`` says how to mend it."""
+
+    name: str
+    verdict: Verdict
+    finding: str
+
+
+def checks(event_log: Path | None, with_session: bool) -> Iterator[Check]:
+    """Every check in order, each as soon as it is made.
+
+    Args:
+        event_log: the user's own event log or folder of logs, to be read as well.
+        with_session: start a short real session; takes some ten seconds.
+    """
+    setup = [_check("Java", _java), _check("PySpark", _pyspark), _check("jar", _jar)]
+    yield from setup
+    if not with_session:
+        yield Check("session", Verdict.NOT_RUN, "left out by --no-session")
+    elif any(check.verdict is Verdict.FAILED for check in setup):
+        yield Check("session", Verdict.NOT_RUN, "needs all of the above")
+    else:
+        yield from _session()
+    if event_log is not None:
+        yield _check("event log", lambda: _event_log(event_log))
+
+
+def _check(name: str, find: Callable[[], str]) -> Check:
+    try:
+        return Check(name, Verdict.OK, find())
+    except AqePluginError as error:
+        return Check(name, Verdict.FAILED, str(error))
+
+
+def _java() -> str:
+    java = find_java()
+    return f"Java {java.release} at {java.path}"
+
+
+def _pyspark() -> str:
+    return f"PySpark {import_pyspark().__version__}"
+
+
+def _jar() -> str:
+    version = import_pyspark().__version__
+    return f"{jar_for(version).name} fits Spark {spark_line(version)}"
+
+
+def _session() -> Iterator[Check]:
+    with tempfile.TemporaryDirectory(prefix="aqe-plugin-doctor-") as name:
+        folder = Path(name)
+        probe, trouble = _run_probe(folder)
+        if probe is None:
+            yield Check("session", Verdict.FAILED, trouble)
+            return
+        yield _session_check(probe)
+        yield _plugin_check(probe)
+        yield Check("mode", Verdict.OK if probe.mode else Verdict.FAILED, probe.mode or "the session has no mode set")
+        yield _check("events", lambda: _event_log(events_folder(folder)))
+
+
+def _run_probe(folder: Path) -> tuple[Probe | None, str]:
+    """The probe's answer, or why there is none."""
+    command = [sys.executable, "-m", "aqe_plugin.session_probe", str(folder)]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=_SESSION_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return None, f"no session within {_SESSION_SECONDS} s. Is the machine overloaded, or SPARK_LOCAL_IP wrong?"
+    probe = read_answer(folder)
+    if probe is None:
+        last = (ran.stderr.strip().splitlines() or ["no message"])[-1]
+        return None, f"the session ended before it could answer: {last}"
+    if probe.error:
+        return None, f"{probe.error}. Try the same with plain PySpark; `aqe-plugin jar-path` names the jar in use."
+    return probe, ""
+
+
+def _session_check(probe: Probe) -> Check:
+    expected = spark_line(import_pyspark().__version__)
+    if spark_line(probe.spark_version) != expected:
+        fix = f"PySpark is of line {expected}, it started Spark {probe.spark_version}. Unset SPARK_HOME or mend it."
+        return Check("session", Verdict.FAILED, fix)
+    if probe.rows != _PROBE_ROWS:
+        return Check("session", Verdict.FAILED, f"a join gave {probe.rows} rows instead of {_PROBE_ROWS}: report this")
+    return Check("session", Verdict.OK, f"Spark {probe.spark_version} started and joined two small tables")
+
+
+def _plugin_check(probe: Probe) -> Check:
+    loaded = PLUGIN_CLASS in probe.plugins.split(",")
+    if loaded and any(extension.startswith("io.aqeplugin.") for extension in probe.extensions.split(",")):
+        return Check("plugin", Verdict.OK, f"{PLUGIN_CLASS} is loaded and its rules are in force")
+    fix = "it was loaded and stood down" if loaded else f"{PLUGIN_CLASS} is not in spark.plugins"
+    return Check("plugin", Verdict.FAILED, f"{fix}: see the driver's log for a warning of io.aqeplugin")
+
+
+def _event_log(path: Path) -> str:
+    logs = find_event_logs(path)
+    decisions, skipped = 0, list[Skipped]()
+    for log in logs:
+        records: Iterator[Event | Skipped] = read_log(log)
+        for record in records:
+            decisions += isinstance(record, JoinDecided)
+            skipped += [record] if isinstance(record, Skipped) else []
+    left_out = f"; {len(skipped)} skipped, first: {skipped[0]}" if skipped else ""
+    return f"{len(logs)} readable, {decisions} decisions in them{left_out}"

@@ -1,0 +1,207 @@
+"""Event logs made by hand: values with every field filled, lines as Spark writes them, and Spark's compressions."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cramjam
+import lz4.block
+import zstandard
+
+from aqe_plugin.codec import encode
+from aqe_plugin.model import (
+    BuildFacts,
+    ClusterFacts,
+    FilterOutcome,
+    FilterPlanned,
+    JoinDecided,
+    JoinDecision,
+    JoinFacts,
+    JoinKind,
+    KeyFacts,
+    PluginMode,
+    ProbeFacts,
+    QueryEnded,
+    Reason,
+    Side,
+    Strategy,
+    WeighedOption,
+)
+
+MEGABYTE = 1024 * 1024
+
+CHEAPEST = Reason("CHEAPEST", 812.0, 4200.0, "millis", "")
+FILTER_PAYS = Reason("FILTER_PAYS", 0.04, 0.5, "ratio", "spark.aqePlugin.filter.maxPassRate")
+TOO_LARGE = Reason("BROADCAST_MEMORY", 96.0 * MEGABYTE, 64.0 * MEGABYTE, "bytes", "spark.aqePlugin.broadcast.maxBytes")
+
+FACTS = JoinFacts(
+    join_id="j1",
+    kind=JoinKind.INNER,
+    keys=("ss_item_sk = sr_item_sk",),
+    build_side=Side.RIGHT,
+    build=BuildFacts(
+        rows=1_200_000,
+        stage_bytes=9 * MEGABYTE,
+        memory_bytes_per_row=84,
+        partitions=8,
+        max_partition_bytes=2 * MEGABYTE,
+        median_partition_bytes=MEGABYTE,
+        origin_rows=2_870_000,
+        already_broadcast=False,
+        keys=KeyFacts(columns=1, supported=True, distinct=18_000, nulls=0, min=1, max=102_000, histogram=()),
+    ),
+    probe=ProbeFacts(rows=28_800_000, scan_rows=28_800_000, row_bytes=40, exchanges=1, started=False, targets=1),
+    cluster=ClusterFacts(slots=2, executors=1),
+    hint=None,
+    spark_strategy=Strategy.PLAIN_SORT_MERGE,
+    can_broadcast=True,
+)
+
+DECISION = JoinDecision(
+    facts=FACTS,
+    choice=Strategy.FILTERED_SORT_MERGE,
+    reason=CHEAPEST,
+    build_filter=True,
+    filter_reason=FILTER_PAYS,
+    pass_rate=0.04,
+    options=(
+        WeighedOption(Strategy.BROADCAST, False, None, TOO_LARGE),
+        WeighedOption(Strategy.FILTERED_SORT_MERGE, True, 812.0, CHEAPEST),
+        WeighedOption(Strategy.PLAIN_SORT_MERGE, False, 4200.0, Reason("COSTLIER", 4200.0, 812.0, "millis", "")),
+    ),
+)
+
+PLANNED = FilterPlanned("f1", "j1", "store_sales", ("ss_item_sk",), True, FILTER_PAYS)
+
+OUTCOME = FilterOutcome(
+    filter_id="f1",
+    join_id="j1",
+    table="store_sales",
+    scan_columns=("ss_item_sk",),
+    kind="split_block_bloom",
+    reason=None,
+    rows_in=28_800_000,
+    rows_out=1_150_000,
+    batches_skipped=310,
+    filter_bytes=3 * MEGABYTE // 2,
+    build_millis=120,
+    wait_millis=2100,
+    keys=1_200_000,
+)
+
+PASSED_ALL = replace(
+    OUTCOME,
+    filter_id="f2",
+    kind="pass_all",
+    reason=Reason("BUILD_TIMEOUT", 5000.0, 5000.0, "millis", "spark.aqePlugin.filter.buildTimeout"),
+    rows_in=100,
+    rows_out=100,
+    filter_bytes=0,
+    build_millis=0,
+    keys=0,
+)
+
+
+def decided(
+    execution_id: int = 7, decision: JoinDecision = DECISION, mode: PluginMode = PluginMode.APPLY
+) -> JoinDecided:
+    return JoinDecided(1, execution_id, 1_700_000_001_000, mode, decision, (PLANNED,))
+
+
+def ended(execution_id: int = 7, outcomes: tuple[FilterOutcome, ...] = (OUTCOME,)) -> QueryEnded:
+    return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, len(outcomes), len(outcomes), 0, outcomes)
+
+
+def line(event: JoinDecided | QueryEnded, **changes: object) -> bytes:
+    """One of the plugin's own lines; ``changes`` replace or add members."""
+    members = encode(event)
+    assert isinstance(members, dict)
+    return spark_line(f"io.aqeplugin.tell.{type(event).__name__}", **{**members, **changes})
+
+
+def spark_line(event: str, **members: Any) -> bytes:
+    return json.dumps({"Event": event, **members}, separators=(",", ":")).encode() + b"\n"
+
+
+LOG_START = spark_line("SparkListenerLogStart", **{"Spark Version": "4.1.3"})
+APPLICATION_START = spark_line(
+    "SparkListenerApplicationStart", **{"App Name": "nightly", "App ID": "app-1", "Timestamp": 1, "User": "someone"}
+)
+FOREIGN_LINE = spark_line("SparkListenerJobStart", **{"Job ID": 3, "Submission Time": 5})
+
+
+def started(execution_id: int = 7, description: str = "q93") -> bytes:
+    return spark_line(
+        "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",
+        executionId=execution_id,
+        rootExecutionId=execution_id,
+        description=description,
+        details="",
+        physicalPlanDescription="== Physical Plan ==",
+        sparkPlanInfo={},
+        time=1_700_000_000_000,
+    )
+
+
+def over(execution_id: int = 7, error: str = "") -> bytes:
+    return spark_line(
+        "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd",
+        executionId=execution_id,
+        time=1_700_000_003_400,
+        errorMessage=error,
+    )
+
+
+def query_lines(execution_id: int = 7, description: str = "q93", error: str = "") -> list[bytes]:
+    """What one query with one decision writes, in Spark's order."""
+    return [
+        started(execution_id, description),
+        FOREIGN_LINE,
+        line(decided(execution_id)),
+        over(execution_id, error),
+        line(ended(execution_id)),
+    ]
+
+
+def log_bytes(*queries: Iterable[bytes]) -> bytes:
+    return b"".join([LOG_START, APPLICATION_START, *(line for query in queries for line in query)])
+
+
+def write_log(path: Path, *queries: Iterable[bytes]) -> Path:
+    path.write_bytes(log_bytes(*(queries or (query_lines(),))))
+    return path
+
+
+def zstd_stream(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=1).compress(data)
+
+
+def lz4_stream(data: bytes, block_bytes: int = 64 * 1024) -> bytes:
+    """What lz4-java's LZ4BlockOutputStream writes; the checksum is not computed, the reader does not look at it."""
+    header = struct.Struct("<8sBiiI")
+    blocks = []
+    for start in range(0, len(data), block_bytes):
+        block = data[start : start + block_bytes]
+        packed = lz4.block.compress(block, store_size=False)
+        stored, method = (packed, 0x20) if len(packed) < len(block) else (block, 0x10)
+        blocks.append(header.pack(b"LZ4Block", method | 6, len(stored), len(block), 0) + stored)
+    return b"".join(blocks) + header.pack(b"LZ4Block", 0x16, 0, 0, 0)
+
+
+def snappy_stream(data: bytes, block_bytes: int = 32 * 1024) -> bytes:
+    """What snappy-java's SnappyOutputStream writes."""
+    blocks = [bytes(cramjam.snappy.compress_raw(data[i : i + block_bytes])) for i in range(0, len(data), block_bytes)]
+    return b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + b"".join(struct.pack(">i", len(b)) + b for b in blocks)
+
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    "zstd": zstd_stream,
+    "lz4": lz4_stream,
+    "snappy": snappy_stream,
+}
