@@ -7,14 +7,16 @@ Exit code 1 when rows differ or a query failed.
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 from rich.console import Console
 
 from aqe_plugin.jars import carried_jars, spark_line
+from benchmarks.accounts import AccountFile, accounts_of, told_stories
 from benchmarks.configs import Contender, chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, measure
-from benchmarks.report import seconds_table, total_seconds
+from benchmarks.report import report_console, seconds_table, total_seconds
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
 from workloads.tpcds import Query, ensure_dataset, queries
@@ -24,19 +26,24 @@ _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench"
 
 def main() -> int:
     arguments = _parser().parse_args()
-    console = Console()
+    console = report_console()
     try:
         chosen = chosen_queries(arguments.queries, queries())
         compared = contenders(name.strip() for name in arguments.configs.split(","))
     except ValueError as wrong:
         console.print(f"[red]{wrong}[/red]")
         return 2
-    file = ResultFile(arguments.out / f"tpcds-sf{arguments.sf:g}.jsonl", _conditions(arguments, compared))
-    results = _results(arguments, file, chosen, compared, console)
+    conditions = _conditions(arguments, compared)
+    name = f"tpcds-sf{arguments.sf:g}"
+    file = ResultFile(arguments.out / f"{name}.jsonl", conditions)
+    events = arguments.out / "events" / time.strftime("%Y%m%d-%H%M%S")
+    results = _results(arguments, file, events, chosen, compared, console)
+    told = AccountFile(arguments.out / f"{name}.accounts.json", conditions.jar_digest)
+    if events.exists():
+        told.add(accounts_of(told_stories(events)))
     names = [contender.name for contender in compared]
-    console.print(
-        seconds_table(results, names, f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {arguments.runs} runs")
-    )
+    title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {arguments.runs} runs, driver {arguments.driver_memory}"
+    console.print(seconds_table(results, names, told.load(), title))
     console.print("  ".join(f"{name}: {total:.1f} s" for name, total in total_seconds(results, names).items()))
     console.print(f"results: {file.path}\nevent logs: {arguments.out / 'events'}")
     return 1 if any(r.rows_differ or any(t.failure for t in r.timings) for r in results) else 0
@@ -74,7 +81,12 @@ def _conditions(arguments: argparse.Namespace, compared: list[Contender]) -> Con
 
 
 def _results(
-    arguments: argparse.Namespace, file: ResultFile, chosen: list[Query], compared: list[Contender], console: Console
+    arguments: argparse.Namespace,
+    file: ResultFile,
+    events: Path,
+    chosen: list[Query],
+    compared: list[Contender],
+    console: Console,
 ) -> list[QueryResult]:
     known = {} if arguments.again else file.load()
     missing = [query for query in chosen if query.name not in known]
@@ -83,7 +95,7 @@ def _results(
     if missing:
         with console.status("starting") as status:
             dataset = ensure_dataset(arguments.sf, report=status.update)
-            settings = SessionSettings("aqe-plugin bench", arguments.out / "events", arguments.driver_memory)
+            settings = SessionSettings("aqe-plugin bench", events, arguments.driver_memory)
             plan = Plan(arguments.runs, arguments.warm_ups, arguments.limit)
             with spark_session(settings, with_plugin=any(c.needs_plugin for c in compared)) as spark:
                 dataset.register(spark)

@@ -1,30 +1,59 @@
 """Results as a table."""
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 
+from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measure import QueryResult, Timing
+from benchmarks.accounts import Account
+from benchmarks.measure import QueryResult, Timing, run_description
+
+_CAPTION = "seconds: fastest run (median, spread); x: times faster; rules: time in the plugin's rules of the query's"
 
 
-def seconds_table(results: Iterable[QueryResult], contenders: Sequence[str], title: str) -> Table:
-    """One row per query: fastest run (median, spread) of each contender, then how many times faster the last one is."""
+def report_console() -> Console:
+    """Standard output; wide enough for the table when it goes into a file."""
+    return Console(width=None if sys.stdout.isatty() else 140)
+
+
+def seconds_table(
+    results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account], title: str
+) -> Table:
+    """One row per query: fastest run (median, spread) of each contender, then how many times faster the last one is.
+
+    Args:
+        accounts: what the plugin says of its runs, by run description; the last contender's last run is shown.
+    """
     *others, last = contenders
-    table = Table(title=title, caption="seconds: fastest run (median, spread); x: how many times faster")
+    table = Table(title=title, caption=_CAPTION)
     table.add_column("query", no_wrap=True)
     for name in contenders:
         table.add_column(name, justify="right")
     for name in others:
         table.add_column(f"{last} vs {name}", justify="right")
+    table.add_column("filters", justify="right")
+    table.add_column("rules", justify="right")
     table.add_column("rows", justify="right")
     for result in results:
         table.add_row(
             result.query,
             *(_seconds(result, name) for name in contenders),
             *(_ratio(result.ratio(name, last)) for name in others),
+            *_account(result, last, accounts),
             _rows(result),
         )
     return table
+
+
+def _account(result: QueryResult, contender: str, accounts: Mapping[str, Account]) -> tuple[str, str]:
+    timing = result.timing(contender)
+    account = accounts.get(run_description(result.query, contender, len(timing.seconds))) if timing else None
+    if account is None:
+        return "-", "-"
+    lost = account.planned - account.applied
+    filters = f"[red]{account.applied}, {lost} lost[/red]" if lost else str(account.applied)
+    return filters, f"{account.rule_share:.1%}"
 
 
 def total_seconds(results: Iterable[QueryResult], contenders: Sequence[str]) -> dict[str, float]:

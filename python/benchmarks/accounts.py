@@ -1,0 +1,75 @@
+"""The plugin's own account of each timed run, read back from the event log."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from aqe_plugin.sources import Skipped, find_event_logs, read_log
+from aqe_plugin.stories import QueryStory, stories
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the plugin says it did in one run.
+
+    Attributes:
+        planned: filters in the plan that ran.
+        applied: those that were there when their scan ran.
+        errors: faults inside the plugin that left Spark's plan in force.
+        rule_share: time in the plugin's rules as a share of the query's wall time.
+    """
+
+    planned: int
+    applied: int
+    errors: int
+    rule_share: float
+
+    @staticmethod
+    def of(story: QueryStory) -> "Account | None":
+        """The account in `story`; None when the query did not end or took no time."""
+        ended = story.ended
+        if ended is None or ended.duration_millis <= 0:
+            return None
+        return Account(ended.planned, ended.applied, ended.errors, ended.rule_millis / ended.duration_millis)
+
+
+def told_stories(event_logs: Path) -> Iterator[QueryStory]:
+    """Every query with a decision in the logs of this folder, as far as they can be read."""
+    for log in find_event_logs(event_logs):
+        for story in stories(read_log(log), log.name):
+            if not isinstance(story, Skipped):
+                yield story
+
+
+def accounts_of(told: Iterable[QueryStory]) -> dict[str, Account]:
+    """Run description → account; of runs with one name, the latest."""
+    found = ((story.description, Account.of(story)) for story in told)
+    return {description: account for description, account in found if account is not None}
+
+
+@dataclass(frozen=True)
+class AccountFile:
+    """Accounts of finished benchmarks on disk, by jar and run description."""
+
+    path: Path
+    jar_digest: str
+
+    def load(self) -> dict[str, Account]:
+        """The accounts of runs with this jar."""
+        if not self.path.is_file():
+            return {}
+        stored = json.loads(self.path.read_text()).get(self.jar_digest, {})
+        return {description: Account(**values) for description, values in stored.items()}
+
+    def add(self, found: dict[str, Account]) -> None:
+        """Adds to what is there; the newer account of a run wins."""
+        whole = json.loads(self.path.read_text()) if self.path.is_file() else {}
+        merged = {**whole.get(self.jar_digest, {}), **{name: asdict(account) for name, account in found.items()}}
+        self.path.write_text(json.dumps({**whole, self.jar_digest: merged}, indent=1))
+
+
+def last_runs(told: Sequence[QueryStory], contender: str) -> list[QueryStory]:
+    """One story per query: that contender's last run of it."""
+    by_query = {story.description.split(" ")[0]: story for story in told if f" {contender} " in story.description}
+    return list(by_query.values())

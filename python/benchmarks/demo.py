@@ -1,0 +1,195 @@
+"""`make demo`: real TPC-DS queries under Spark, Spark's own Bloom filter and the plugin, with every decision explained.
+
+Exit code 1 when rows differ, a query failed, or a filter was planned and not applied.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.rule import Rule
+
+from aqe_plugin.render import query_table
+from aqe_plugin.stories import QueryStory
+from benchmarks.accounts import Account, accounts_of, last_runs, told_stories
+from benchmarks.configs import chosen_queries, contenders
+from benchmarks.measure import Plan, QueryResult, measure
+from benchmarks.plot import plot_seconds
+from benchmarks.report import report_console, seconds_table, total_seconds
+from benchmarks.scrape import scrape_exporter
+from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
+from workloads.tpcds import Dataset, Query, ensure_dataset, queries
+
+_FOLDER = Path(__file__).resolve().parents[2] / ".build" / "demo"
+_QUERIES = "q93,q50,q80,q25,q29,q40"
+_CONFIGS = ("default", "forced", "plugin")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the demo leaves what it made."""
+
+    folder: Path
+
+    @property
+    def events(self) -> Path:
+        return self.folder / "events"
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results.json"
+
+    @property
+    def decisions(self) -> Path:
+        return self.folder / "decisions.txt"
+
+    @property
+    def metrics(self) -> Path:
+        return self.folder / "metrics.txt"
+
+    @property
+    def plot(self) -> Path:
+        return self.folder / "seconds"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--sf", type=float, default=3.0, help="TPC-DS scale factor")
+    parser.add_argument("--queries", default=_QUERIES, help="comma-separated names")
+    parser.add_argument("--runs", type=int, default=2, help="timed runs of each contender, after one warm-up")
+    parser.add_argument("--out", type=Path, default=_FOLDER)
+    arguments = parser.parse_args()
+    console = report_console()
+    places = Places(arguments.out)
+    try:
+        chosen = chosen_queries(arguments.queries, queries())
+    except ValueError as wrong:
+        console.print(f"[red]{wrong}[/red]")
+        return 2
+
+    console.print(Rule("1 of 5  TPC-DS data", align="left"))
+    dataset = _data(arguments.sf, console)
+    console.print(Rule("2 of 5  the same queries under three contenders, in turn", align="left"))
+    shutil.rmtree(places.events, ignore_errors=True)
+    results = _timings(dataset, chosen, Plan(runs=arguments.runs), places, console)
+    title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], fastest of {arguments.runs} runs"
+    told = list(told_stories(places.events))
+    console.print(seconds_table(results, _CONFIGS, accounts_of(told), title))
+    totals = total_seconds(results, _CONFIGS)
+    console.print("  ".join(f"{name}: {total:.1f} s" for name, total in totals.items()))
+    plots = plot_seconds(results, _CONFIGS, title, places.plot)
+
+    console.print(Rule("3 of 5  what was decided for each join, read back from the event log", align="left"))
+    shown = last_runs(told, "plugin")
+    _show_decisions(shown, places, console)
+    console.print(Rule("4 of 5  one scrape of the exporter", align="left"))
+    _show_scrape(places, console)
+    console.print(Rule("5 of 5  where everything lies", align="left"))
+    _show_places(places, plots, dataset, console)
+    return _verdict(results, told, console)
+
+
+def _data(scale: float, console: Console) -> Dataset:
+    with console.status(f"TPC-DS at scale {scale:g}") as status:
+        dataset = ensure_dataset(scale, report=status.update)
+    console.print(f"{len(dataset.rows)} tables, {sum(dataset.rows.values()):,} rows in {dataset.folder}")
+    return dataset
+
+
+def _timings(dataset: Dataset, chosen: list[Query], plan: Plan, places: Places, console: Console) -> list[QueryResult]:
+    compared = contenders(_CONFIGS)
+    for contender in compared:
+        console.print(f"  [bold]{contender.name}[/bold]: {contender.says}")
+    progress = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+    settings = SessionSettings("aqe-plugin demo", places.events, DRIVER_MEMORY)
+    results = []
+    with progress, spark_session(settings, with_plugin=True) as spark:
+        task = progress.add_task("starting", total=len(chosen) * len(compared) * (plan.runs + plan.warm_ups))
+
+        def report(line: str) -> None:
+            progress.update(task, description=line, advance=1)
+
+        dataset.register(spark)
+        for query in chosen:
+            results.append(measure(spark, query, compared, plan, report))
+            progress.console.print(_line(results[-1]))
+    places.results.write_text(json.dumps([asdict(result) for result in results], indent=1))
+    return results
+
+
+def _line(result: QueryResult) -> str:
+    parts = [f"{t.contender} {t.minimum:.2f} s" if t.seconds else f"{t.contender}: {t.failure}" for t in result.timings]
+    rows = "[red]other rows[/red]" if result.rows_differ else "[green]same rows[/green]"
+    return f"  {result.query}: {', '.join(parts)}, {rows}"
+
+
+def _show_decisions(told: list[QueryStory], places: Places, console: Console) -> None:
+    with places.decisions.open("w") as file:
+        plain = Console(file=file, width=160)
+        for story in told:
+            plain.print(query_table(story))
+    for story in told[:1]:
+        console.print(query_table(story))
+    if len(told) > 1:
+        console.print(f"The other {len(told) - 1} queries read the same way: {places.decisions}")
+
+
+def _show_scrape(places: Places, console: Console) -> None:
+    text = scrape_exporter(places.events)
+    places.metrics.write_text(text)
+    samples = [line for line in text.splitlines() if not line.startswith("#") and "_bucket" not in line]
+    console.print("\n".join(samples[:25]), highlight=False, markup=False)
+    if len(samples) > 25:
+        console.print(f"... {len(samples) - 25} more samples: {places.metrics}")
+
+
+def _show_places(places: Places, plots: list[Path], dataset: Dataset, console: Console) -> None:
+    for what, where in (
+        ("seconds", places.results),
+        *(("plot", plot) for plot in plots),
+        ("decisions", places.decisions),
+        ("metrics", places.metrics),
+        ("event log", places.events),
+        ("data", dataset.folder),
+    ):
+        console.print(f"  {what:10} {where}", highlight=False, soft_wrap=True)
+    console.print("\nTry next:")
+    for command, what in (
+        (f"aqe-plugin explain {places.events}", "every query's joins, as a table or --format json"),
+        (f"aqe-plugin export {places.events} --port 9417", "the same for Prometheus"),
+        ("aqe-plugin doctor", "whether this machine is ready for your own job"),
+        ("make bench SF=10 QUERIES=q93,q50", "other queries and scales"),
+        ("docs/configuration.md", "every conf key"),
+    ):
+        console.print(f"  {command}\n      {what}", highlight=False, soft_wrap=True)
+
+
+def _verdict(results: list[QueryResult], told: list[QueryStory], console: Console) -> int:
+    failed = [result.query for result in results if any(timing.failure for timing in result.timings)]
+    differing = [result.query for result in results if result.rows_differ]
+    accounts = [account for account in map(Account.of, told) if account is not None]
+    lost = sum(account.planned - account.applied for account in accounts)
+    applied = sum(account.applied for account in accounts)
+    console.print(f"\n{len(results)} queries, {applied} filters applied, {lost} planned and not applied.")
+    if failed or differing or lost:
+        console.print(f"[red]failed: {failed or 'none'}; other rows: {differing or 'none'}[/red]")
+        return 1
+    console.print("[green]Same rows under all three.[/green]")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

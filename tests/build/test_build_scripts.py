@@ -1,0 +1,120 @@
+"""The scripts behind `make` say what is missing and how to get it, and add up both languages' reports."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).resolve().parents[2]
+_COMMANDS = ("bash", "sed", "head", "env")
+
+
+class _Machine:
+    """A PATH that holds only what a test puts there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        for command in _COMMANDS:
+            found = shutil.which(command)
+            assert found is not None
+            (self.bin / command).symlink_to(found)
+        self.checkout = folder / "checkout"
+        self.checkout.mkdir()
+
+    def add(self, command: str, says: str = "", exit_code: int = 0) -> "_Machine":
+        script = self.bin / command
+        speech = f"cat <<'EOF' >&2\n{says}\nEOF\n" if says else ""
+        script.write_text(f"#!{shutil.which('bash')}\n{speech}exit {exit_code}\n")
+        script.chmod(0o755)
+        return self
+
+    def prerequisites(self, *what: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": str(self.bin)}
+        command = [str(_ROOT / "project" / "prerequisites"), *what]
+        return subprocess.run(command, cwd=self.checkout, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> _Machine:
+    machine = _Machine(tmp_path)
+    cat = shutil.which("cat")
+    assert cat is not None
+    (machine.bin / "cat").symlink_to(cat)
+    return machine
+
+
+def test_nothing_is_said_when_nothing_is_missing(machine: _Machine) -> None:
+    machine.add("python3").add("java", 'openjdk version "17.0.15" 2025-04-15').add("mvn")
+    done = machine.prerequisites()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_everything_that_is_missing_is_said_at_once(machine: _Machine) -> None:
+    done = machine.prerequisites()
+    assert done.returncode == 1
+    assert "missing: Python 3.10 or newer ('python3' is not on PATH)" in done.stderr
+    assert "missing: Java 17 ('java' is not there)" in done.stderr
+    assert "missing: sbt or Maven" in done.stderr
+    assert done.stderr.count("get it:") == 3
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [('java version "1.8.0_401"', "version 8"), ('openjdk version "11.0.2" 2019', "version 11"), ("?", "unknown")],
+)
+def test_an_old_java_is_named_with_its_version(machine: _Machine, version: str, told: str) -> None:
+    done = machine.add("java", version).prerequisites("java")
+    assert done.returncode == 1
+    assert told in done.stderr
+
+
+def test_a_newer_java_will_do(machine: _Machine) -> None:
+    assert machine.add("java", 'openjdk version "21" 2023-09-19').prerequisites("java").returncode == 0
+
+
+def test_an_old_python_is_named_with_its_version(machine: _Machine) -> None:
+    done = machine.add("python3", "Python 3.8.10", exit_code=1).prerequisites("python")
+    assert done.returncode == 1
+    assert "missing: Python 3.10 or newer ('python3' is Python 3.8.10)" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["sbt", "mvn"])
+def test_either_sbt_or_maven_will_do(machine: _Machine, command: str) -> None:
+    assert machine.add(command).prerequisites("sbt").returncode == 0
+
+
+def _tally(*folders: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(_ROOT / "project" / "tally"), *map(str, folders)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
+
+
+def test_both_languages_reports_are_one_closing_line(tmp_path: Path) -> None:
+    (tmp_path / "python.xml").write_text(
+        '<testsuites><testsuite tests="5" failures="0" errors="0" skipped="1"/></testsuites>'
+    )
+    (tmp_path / "jvm").mkdir()
+    (tmp_path / "jvm" / "TEST-a.xml").write_text('<testsuite tests="3" failures="0" errors="0" skipped="0"/>')
+    done = _tally(tmp_path)
+    assert (done.returncode, done.stdout) == (0, "7 passed, 0 failed, 1 skipped\n")
+
+
+def test_a_failure_in_either_fails_the_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text('<testsuite tests="3" failures="1" errors="1" skipped="0"/>')
+    done = _tally(tmp_path)
+    assert (done.returncode, done.stdout) == (1, "1 passed, 2 failed, 0 skipped\n")
+
+
+def test_a_report_that_was_cut_off_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text('<testsuite tests="3" failures="0" errors="0" skipped="0"/>')
+    (tmp_path / "b.xml").write_text('<testsuite tests="3"')
+    done = _tally(tmp_path)
+    assert done.returncode == 1
+    assert "b.xml" in done.stderr
+
+
+def test_no_test_at_all_is_a_failure(tmp_path: Path) -> None:
+    assert _tally(tmp_path).returncode == 1
