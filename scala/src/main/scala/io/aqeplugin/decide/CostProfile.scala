@@ -23,7 +23,26 @@ final case class CostProfile(
     scanNanosPerByte: Double,
     jobLaunchNanos: Double,
     tieRatio: Double
-)
+) {
+
+  /** `settings` with these coefficients. */
+  def addTo(settings: Settings): Settings = settings
+    .updated(AqeConf.CostShuffleNanosPerByte, shuffleNanosPerByte)
+    .updated(AqeConf.CostShuffleNanosPerRow, shuffleNanosPerRow)
+    .updated(AqeConf.CostSortNanosPerComparison, sortNanosPerComparison)
+    .updated(AqeConf.CostMergeNanosPerRow, mergeNanosPerRow)
+    .updated(AqeConf.CostHashBuildNanosPerRow, hashBuildNanosPerRow)
+    .updated(AqeConf.CostHashProbeNanosPerRow, hashProbeNanosPerRow)
+    .updated(AqeConf.CostCollectNanosPerByte, collectNanosPerByte)
+    .updated(AqeConf.CostBroadcastNanosPerByte, broadcastNanosPerByte)
+    .updated(AqeConf.CostFilterBuildNanosPerRow, filterBuildNanosPerRow)
+    .updated(AqeConf.CostFilterCheckNanosPerRow, filterCheckNanosPerRow)
+    .updated(AqeConf.CostFilterHashNanosPerColumn, filterHashNanosPerColumn)
+    .updated(AqeConf.CostRowPipelineNanosPerRow, rowPipelineNanosPerRow)
+    .updated(AqeConf.CostScanNanosPerByte, scanNanosPerByte)
+    .updated(AqeConf.CostJobLaunchNanos, jobLaunchNanos)
+    .updated(AqeConf.CostTieRatio, tieRatio)
+}
 
 object CostProfile {
 

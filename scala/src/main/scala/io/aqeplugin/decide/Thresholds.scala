@@ -1,6 +1,6 @@
 package io.aqeplugin.decide
 
-import io.aqeplugin.conf.{AqeConf, Settings}
+import io.aqeplugin.conf.{AqeConf, ConfEntry, Settings}
 
 /** Everything a decision is held against, read once per rule call. A field `a.b` here is the conf key `spark.aqePlugin.a.b`; only `waiting` is
   * `spark.aqePlugin.wait`, a name that the JVM has taken.
@@ -14,7 +14,32 @@ final case class Thresholds(
     waiting: WaitLimits,
     cost: CostProfile,
     openGates: Boolean
-)
+) {
+
+  /** The settings that these thresholds come from; `Thresholds.from(t.toSettings) == t`. */
+  def toSettings: Settings = cost.addTo(
+    Settings.Default
+      .updated(AqeConf.FilterFalsePositiveRate, filter.falsePositiveRate)
+      .updated(AqeConf.FilterMaxBytes, filter.maxBytes)
+      .updated(AqeConf.FilterExactMaxKeys, filter.exactMaxKeys)
+      .updated(AqeConf.FilterInListMaxKeys, filter.inListMaxKeys)
+      .updated(AqeConf.FilterBuildTimeout, filter.buildTimeoutMillis)
+      .updated(AqeConf.FilterMaxPassRate, filter.maxPassRate)
+      .updated(AqeConf.FilterMaxPerScan, filter.maxPerScan.toLong)
+      .updated(AqeConf.FilterMinProbeRows, filter.minProbeRows)
+      .updated(AqeConf.FilterCompositeFactor, filter.compositeFactor)
+      .updated(AqeConf.SelfDisableSampleBatches, filter.selfDisable.sampleBatches)
+      .updated(AqeConf.SelfDisableMaxPassRate, filter.selfDisable.maxPassRate)
+      .updated(AqeConf.SelfDisableSkipBatches, filter.selfDisable.skipBatches)
+      .updated(AqeConf.BroadcastMaxMemoryBytes, broadcast.maxMemoryBytes)
+      .updated(AqeConf.BroadcastMaxRows, broadcast.maxRows)
+      .updated(AqeConf.BroadcastHashBytesPerRow, broadcast.hashBytesPerRow)
+      .updated(AqeConf.WaitSavingShare, waiting.savingShare)
+      .updated(AqeConf.WaitKeptPerPredicate, waiting.keptPerPredicate)
+      .updated(AqeConf.WaitMaxIdle, waiting.maxIdleMillis)
+      .updated(AqeConf.TestOpenGates, openGates)
+  )
+}
 
 /** When a filter is built, of which kind and size.
   *
@@ -97,4 +122,7 @@ object Thresholds {
   )
 
   val Default: Thresholds = from(Settings.Default)
+
+  /** The keys that thresholds are made of: all but those that a decision does not look at. */
+  val Entries: Seq[ConfEntry[_]] = AqeConf.All.filterNot(Set[ConfEntry[_]](AqeConf.ModeKey, AqeConf.DecisionsRingSize))
 }

@@ -29,7 +29,12 @@ object WaitPrice {
     else if (facts.buildRows < 0 || facts.probe.scanRows < 0) WaitDecision(false, Reason(ReasonCode.FactsMissing), 0, idle)
     else if (saving <= 0) WaitDecision(false, nothingToGain(decision), 0, idle)
     else if (idle > thresholds.waiting.maxIdleMillis)
-      WaitDecision(false, limited(ReasonCode.WaitTooLong, idle, thresholds.waiting.maxIdleMillis.toDouble, AqeConf.WaitMaxIdle.key), saving, idle)
+      WaitDecision(
+        false,
+        limited(ReasonCode.WaitTooLong, idle, thresholds.waiting.maxIdleMillis.toDouble, AqeConf.WaitMaxIdle.key),
+        saving,
+        idle
+      )
     else if (believed > idle) WaitDecision(true, limited(ReasonCode.WaitPays, believed, idle, AqeConf.WaitSavingShare.key), saving, idle)
     else WaitDecision(false, limited(ReasonCode.NotWorthWaiting, believed, idle, AqeConf.WaitSavingShare.key), saving, idle)
   }
@@ -77,8 +82,8 @@ object WaitPrice {
     val spark = if (broadcasts) JoinOption.Broadcast else JoinOption.SortMerge
     val taken = decision.choice match {
       case Strategy.LeaveToSpark if broadcasts => JoinOption(Strategy.Broadcast, decision.buildFilter)
-      case Strategy.Broadcast => JoinOption(Strategy.Broadcast, decision.buildFilter)
-      case _ => if (decision.buildFilter) JoinOption.FilteredSortMerge else JoinOption.SortMerge
+      case Strategy.Broadcast                  => JoinOption(Strategy.Broadcast, decision.buildFilter)
+      case _                                   => if (decision.buildFilter) JoinOption.FilteredSortMerge else JoinOption.SortMerge
     }
     model.price(spark) - model.price(taken)
   }
@@ -99,7 +104,7 @@ object WaitPrice {
     // What stands against the filter says more than that nothing is gained; only a filter that costs too much has nothing to add.
     decision.filterReason.code match {
       case ReasonCode.FilterPays | ReasonCode.FilterCostsMore | ReasonCode.Tie => Reason(ReasonCode.NothingToGain)
-      case _ => decision.filterReason
+      case _                                                                   => decision.filterReason
     }
 
   private def limited(code: ReasonCode, measured: Double, limit: Double, confKey: String): Reason =

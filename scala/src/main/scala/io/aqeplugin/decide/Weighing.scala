@@ -62,7 +62,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
     val plain = model.price(method.plain)
     filterRefusal match {
       case Some(reason) => Priced(method, plain, withFilter = false, reason)
-      case None =>
+      case None         =>
         val filtered = model.price(method.filtered)
         if (isClearlyCheaper(filtered, plain)) Priced(method, filtered, withFilter = true, against(ReasonCode.FilterPays, filtered, plain))
         else {
@@ -102,7 +102,8 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   private def isClearlyCheaper(nanos: Double, than: Double): Boolean = than - nanos > thresholds.cost.tieRatio * than
 
   private def against(code: ReasonCode, nanos: Double, other: Double): Reason = {
-    val confKey = if (code == ReasonCode.Tie) AqeConf.CostTieRatio.key else if (code == ReasonCode.GatesOpen) AqeConf.TestOpenGates.key else ""
+    val confKey =
+      if (code == ReasonCode.Tie) AqeConf.CostTieRatio.key else if (code == ReasonCode.GatesOpen) AqeConf.TestOpenGates.key else ""
     Reason(code, Some(millis(nanos)), Some(millis(other)), "millis", confKey)
   }
 

@@ -7,7 +7,8 @@ class PassRateSuite extends AnyFunSuite {
   private val oneKey = KeyFacts(columns = 1, supported = true)
   private val base = FactsGen.Typical.copy(build = FactsGen.Typical.build.copy(rows = 1000, originRows = None, keys = oneKey))
 
-  private def estimate(build: BuildFacts, probe: ProbeFacts = base.probe): Double = PassRate.estimate(base.copy(build = build, probe = probe), limits)
+  private def estimate(build: BuildFacts, probe: ProbeFacts = base.probe): Double =
+    PassRate.estimate(base.copy(build = build, probe = probe), limits)
 
   private def about(expected: Double)(actual: Double): Unit = { assert(math.abs(actual - expected) < 1e-3, s"$actual, not $expected"); () }
 

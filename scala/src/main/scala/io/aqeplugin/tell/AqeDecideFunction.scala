@@ -1,0 +1,94 @@
+package io.aqeplugin.tell
+
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry.FunctionBuilder
+import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, Expression, ExpressionInfo, ImplicitCastInputTypes, Literal, RaiseError}
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
+import org.apache.spark.sql.types.{DataType, StringType}
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.aqeplugin.decide.DecideJoin
+
+/** `aqe_decide(facts, thresholds)`: the decision for logged facts under other thresholds, by the very code that decides at run time.
+  *
+  * Both arguments and the result are JSON as [[DecisionJson]] writes it; `thresholds` names only the conf keys that differ from their defaults
+  * (`'{}'`: none), and a name that is no threshold is an error, as it would change nothing. Null for a null argument; anything that cannot be read
+  * fails the query with the name of the field.
+  */
+final case class AqeDecide(facts: Expression, thresholds: Expression)
+    extends BinaryExpression
+    with ImplicitCastInputTypes
+    with CodegenFallback {
+
+  override def left: Expression = facts
+  override def right: Expression = thresholds
+  override def inputTypes: Seq[DataType] = Seq(StringType, StringType)
+  override def dataType: DataType = StringType
+  override lazy val throwable: Boolean = true
+  override def prettyName: String = AqeDecideFunction.Name
+
+  override protected def nullSafeEval(factsText: Any, thresholdsText: Any): Any =
+    AqeDecideFunction.decide(factsText.toString, thresholdsText.toString) match {
+      case Right(decision) => UTF8String.fromString(decision)
+      case Left(error) => RaiseError(Literal(error)).eval()
+    }
+
+  override protected def withNewChildrenInternal(newLeft: Expression, newRight: Expression): AqeDecide =
+    copy(facts = newLeft, thresholds = newRight)
+}
+
+object AqeDecideFunction {
+  val Name = "aqe_decide"
+
+  private val Arguments =
+    """
+    Arguments:
+      * facts - the `facts` of a logged decision
+      * thresholds - an object of conf keys and values; what it leaves out has its default
+    """
+
+  /** For `SparkSessionExtensions.injectFunction`. */
+  val description: (FunctionIdentifier, ExpressionInfo, FunctionBuilder) = (
+    FunctionIdentifier(Name),
+    new ExpressionInfo(
+      classOf[AqeDecide].getName,
+      "",
+      Name,
+      "_FUNC_(facts, thresholds) - the join decision for logged join facts under other thresholds, all three as JSON.",
+      Arguments,
+      "",
+      "",
+      "misc_funcs",
+      "",
+      "",
+      "scala_udf"
+    ),
+    {
+      case Seq(facts, thresholds) => AqeDecide(facts, thresholds)
+      case arguments => throw wrongArgumentCount(arguments.size)
+    }
+  )
+
+  /** The decision as JSON, or an error that names the argument and the field. */
+  def decide(facts: String, thresholds: String): Either[String, String] = {
+    val decision = for {
+      readFacts <- named("facts", DecisionJson.parse(facts).flatMap(DecisionJson.readFacts))
+      readThresholds <- named("thresholds", DecisionJson.parse(thresholds).flatMap(ThresholdsJson.read(_, strict = true)))
+    } yield DecisionJson.render(DecisionJson.write(DecideJoin.decide(readFacts, readThresholds)))
+    decision.left.map(error => s"$Name: $error")
+  }
+
+  private def named[A](argument: String, result: Either[String, A]): Either[String, A] = result.left.map(error => s"$argument: $error")
+
+  private def wrongArgumentCount(actual: Int): AnalysisException = new AnalysisException(
+    "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+    Map(
+      "functionName" -> s"`$Name`",
+      "expectedNum" -> "2",
+      "actualNum" -> actual.toString,
+      "docroot" -> "https://spark.apache.org/docs/latest"
+    ),
+    None
+  )
+}

@@ -1,0 +1,122 @@
+package io.aqeplugin.tell
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+import io.aqeplugin.decide._
+
+/** [[JoinFacts]] as JSON. Names are the names of the fields; what nobody measured is null. [[EventSchema]] describes them one by one. */
+private[tell] object FactsJson {
+
+  def write(facts: JoinFacts): ObjectNode = {
+    val node = JsonFields.emptyObject
+    node.put("joinId", facts.joinId).put("kind", facts.kind.name)
+    facts.keys.foreach(node.putArray("keys").add)
+    if (facts.keys.isEmpty) node.putArray("keys")
+    node.put("buildSide", facts.buildSide.name)
+    node.set[ObjectNode]("build", writeBuild(facts.build))
+    node.set[ObjectNode]("probe", writeProbe(facts.probe))
+    node.putObject("cluster").put("slots", facts.cluster.slots).put("executors", facts.cluster.executors)
+    node.put("hint", facts.hint.orNull)
+    node.put("sparkStrategy", facts.sparkStrategy.name).put("canBroadcast", facts.canBroadcast)
+    node.put("filterObstacle", facts.filterObstacle.map(_.name).orNull)
+  }
+
+  def read(fields: JsonFields): Either[String, JoinFacts] = for {
+    joinId <- fields.text("joinId")
+    kind <- fields.named("kind", JoinKind.fromName)
+    keys <- fields.texts("keys")
+    buildSide <- fields.named("buildSide", Side.fromName)
+    build <- fields.inner("build")(readBuild)
+    probe <- fields.inner("probe")(readProbe)
+    cluster <- fields.inner("cluster")(readCluster)
+    hint <- fields.optionalText("hint")
+    sparkStrategy <- fields.named("sparkStrategy", Strategy.fromName)
+    canBroadcast <- fields.boolean("canBroadcast")
+    filterObstacle <- fields.optionalNamed("filterObstacle", ReasonCode.fromName)
+  } yield JoinFacts(joinId, kind, keys, buildSide, build, probe, cluster, hint, sparkStrategy, canBroadcast, filterObstacle)
+
+  private def writeBuild(build: BuildFacts): ObjectNode = {
+    val node = JsonFields.emptyObject
+    node.put("rows", build.rows).put("stageBytes", build.stageBytes).put("memoryBytesPerRow", build.memoryBytesPerRow)
+    node.put("partitions", build.partitions)
+    node.put("maxPartitionBytes", build.maxPartitionBytes).put("medianPartitionBytes", build.medianPartitionBytes)
+    put(node, "originRows", build.originRows).put("alreadyBroadcast", build.alreadyBroadcast)
+    node.set[ObjectNode]("keys", writeKeys(build.keys))
+    node
+  }
+
+  private def readBuild(fields: JsonFields): Either[String, BuildFacts] = for {
+    rows <- fields.long("rows")
+    stageBytes <- fields.long("stageBytes")
+    memoryBytesPerRow <- fields.long("memoryBytesPerRow")
+    partitions <- fields.int("partitions")
+    maxPartitionBytes <- fields.long("maxPartitionBytes")
+    medianPartitionBytes <- fields.long("medianPartitionBytes")
+    originRows <- fields.optionalLong("originRows")
+    alreadyBroadcast <- fields.boolean("alreadyBroadcast")
+    keys <- fields.inner("keys")(readKeys)
+  } yield BuildFacts(
+    rows,
+    stageBytes,
+    memoryBytesPerRow,
+    partitions,
+    maxPartitionBytes,
+    medianPartitionBytes,
+    originRows,
+    alreadyBroadcast,
+    keys
+  )
+
+  private def writeProbe(probe: ProbeFacts): ObjectNode = {
+    val node = JsonFields.emptyObject
+    node.put("rows", probe.rows).put("scanRows", probe.scanRows).put("rowBytes", probe.rowBytes)
+    node.put("exchanges", probe.exchanges).put("started", probe.started).put("targets", probe.targets)
+    probe.keys.fold(node.putNull("keys"))(keys => node.set[ObjectNode]("keys", writeKeys(keys)))
+  }
+
+  private def readProbe(fields: JsonFields): Either[String, ProbeFacts] = for {
+    rows <- fields.long("rows")
+    scanRows <- fields.long("scanRows")
+    rowBytes <- fields.long("rowBytes")
+    exchanges <- fields.int("exchanges")
+    started <- fields.boolean("started")
+    targets <- fields.int("targets")
+    keys <- fields.optionalInner("keys")(readKeys)
+  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys)
+
+  private def writeKeys(keys: KeyFacts): ObjectNode = {
+    val node = JsonFields.emptyObject
+    node.put("columns", keys.columns).put("supported", keys.supported)
+    put(node, "distinct", keys.distinct)
+    put(node, "nulls", keys.nulls)
+    put(node, "min", keys.min)
+    put(node, "max", keys.max)
+    val histogram = node.putArray("histogram")
+    keys.histogram.foreach(bucket => histogram.addObject().put("low", bucket.low).put("high", bucket.high).put("rows", bucket.rows))
+    put(node, "originDistinct", keys.originDistinct)
+  }
+
+  private def readKeys(fields: JsonFields): Either[String, KeyFacts] = for {
+    columns <- fields.int("columns")
+    supported <- fields.boolean("supported")
+    distinct <- fields.optionalLong("distinct")
+    nulls <- fields.optionalLong("nulls")
+    min <- fields.optionalLong("min")
+    max <- fields.optionalLong("max")
+    histogram <- fields.inners("histogram")(readBucket)
+    originDistinct <- fields.optionalLong("originDistinct")
+  } yield KeyFacts(columns, supported, distinct, nulls, min, max, histogram, originDistinct)
+
+  private def readBucket(fields: JsonFields): Either[String, KeyBucket] = for {
+    low <- fields.long("low")
+    high <- fields.long("high")
+    rows <- fields.long("rows")
+  } yield KeyBucket(low, high, rows)
+
+  private def readCluster(fields: JsonFields): Either[String, ClusterFacts] = for {
+    slots <- fields.int("slots")
+    executors <- fields.int("executors")
+  } yield ClusterFacts(slots, executors)
+
+  private def put(node: ObjectNode, name: String, value: Option[Long]): ObjectNode = value.fold(node.putNull(name))(node.put(name, _))
+}

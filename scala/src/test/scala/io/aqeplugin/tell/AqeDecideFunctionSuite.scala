@@ -1,0 +1,73 @@
+package io.aqeplugin.tell
+
+import org.apache.spark.sql.{AnalysisException, SparkSession}
+import org.apache.spark.sql.functions.expr
+import org.scalatest.BeforeAndAfterAll
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.decide.{DecideJoin, FactsGen, Strategy, Thresholds}
+
+class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll {
+
+  private lazy val spark = SparkSession
+    .builder()
+    .master("local[1]")
+    .config("spark.sql.shuffle.partitions", "1")
+    .withExtensions(_.injectFunction(AqeDecideFunction.description))
+    .getOrCreate()
+
+  override protected def afterAll(): Unit = {
+    spark.stop()
+    SparkSession.clearActiveSession()
+    SparkSession.clearDefaultSession()
+  }
+
+  private val facts = DecisionJson.render(DecisionJson.writeFacts(FactsGen.Typical))
+
+  private def call(factsText: String, thresholdsText: String): Option[String] = {
+    val session = spark
+    import session.implicits._
+    val answer = Seq((Option(factsText), Option(thresholdsText))).toDF("facts", "thresholds").select(expr("aqe_decide(facts, thresholds)"))
+    Option(answer.head().getString(0))
+  }
+
+  private def refusal(factsText: String, thresholdsText: String): String = {
+    def root(error: Throwable): Throwable = Option(error.getCause).fold(error)(root)
+    root(intercept[Exception](call(factsText, thresholdsText))).getMessage
+  }
+
+  test("it decides as the plugin does") {
+    val decision = call(facts, "{}").flatMap(text => DecisionJson.parse(text).flatMap(DecisionJson.read).toOption)
+    assert(decision.contains(DecideJoin.decide(FactsGen.Typical, Thresholds.Default)))
+  }
+
+  test("other thresholds make another decision") {
+    val decision = call(facts, """{"broadcast.maxMemoryBytes": "1m"}""").flatMap(text => DecisionJson.parse(text).flatMap(DecisionJson.read).toOption)
+    assert(decision.map(_.choice).contains(Strategy.FilteredSortMerge))
+  }
+
+  test("null in, null out") {
+    assert(call(null, "{}").isEmpty)
+    assert(call(facts, null).isEmpty)
+  }
+
+  test("facts that cannot be read are an error that names the field") {
+    assert(refusal("""{"joinId": "j"}""", "{}").contains("aqe_decide: facts: kind: missing"))
+    assert(refusal("nonsense", "{}").contains("aqe_decide: facts: not JSON"))
+  }
+
+  test("thresholds out of range or unknown are an error that names the key") {
+    assert(refusal(facts, """{"filter.maxPassRate": 7}""").contains("Bad value for spark.aqePlugin.filter.maxPassRate: '7'. Allowed: 0 to 1."))
+    assert(refusal(facts, """{"filter.maxPasRate": 0.5}""").contains("aqe_decide: thresholds: filter.maxPasRate: no such threshold"))
+  }
+
+  test("it takes two arguments") {
+    val error = intercept[AnalysisException](spark.sql("SELECT aqe_decide('{}')"))
+    assert(error.getMessage.contains("`aqe_decide` requires 2 parameters but the actual number is 1"))
+  }
+
+  test("it works on literals") {
+    val text = spark.sql(s"SELECT aqe_decide('$facts', '{}')").head().getString(0)
+    assert(text.startsWith("""{"schemaVersion":1,"facts":{"joinId":"join-1""""))
+  }
+}

@@ -1,0 +1,127 @@
+package io.aqeplugin.tell
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.aqeplugin.decide._
+
+class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  private def reparsed(node: ObjectNode): ObjectNode = DecisionJson.parse(DecisionJson.render(node)).fold(fail(_), identity)
+
+  private val complete: JoinDecision = {
+    val keys = KeyFacts(1, supported = true, Some(10), Some(1), Some(-5), Some(5), Seq(KeyBucket(-5, 5, 10)), Some(20))
+    val typical = FactsGen.Typical
+    val facts = typical.copy(
+      build = typical.build.copy(keys = keys),
+      probe = typical.probe.copy(keys = Some(keys)),
+      hint = Some("merge"),
+      filterObstacle = Some(ReasonCode.ReusedExchange)
+    )
+    DecideJoin.decide(facts, Thresholds.Default)
+  }
+
+  test("a decision is read back as it was written") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
+      val decision = DecideJoin.decide(facts, thresholds)
+      assert(DecisionJson.read(reparsed(DecisionJson.write(decision))) == Right(decision))
+    }
+  }
+
+  test("facts, reasons and waits are read back as they were written") {
+    forAll(FactsGen.joinFacts, FactsGen.waitFacts) { (facts, waitFacts) =>
+      assert(DecisionJson.readFacts(reparsed(DecisionJson.writeFacts(facts))) == Right(facts))
+      val wait = WaitPrice.decide(waitFacts, Thresholds.Default)
+      assert(DecisionJson.readWait(reparsed(DecisionJson.writeWait(wait))) == Right(wait))
+      assert(DecisionJson.readReason(reparsed(DecisionJson.writeReason(wait.reason))) == Right(wait.reason))
+    }
+  }
+
+  test("thresholds are read back as they were written, and {} is the defaults") {
+    forAll(FactsGen.thresholds) { thresholds =>
+      assert(DecisionJson.readThresholds(reparsed(DecisionJson.writeThresholds(thresholds))) == Right(thresholds))
+    }
+    assert(DecisionJson.parse("{}").flatMap(DecisionJson.readThresholds) == Right(Thresholds.Default))
+  }
+
+  test("thresholds take full and short keys, and sizes and numbers as a user writes them") {
+    val read = DecisionJson
+      .parse("""{"spark.aqePlugin.filter.maxPassRate": "0.5", "broadcast.maxMemoryBytes": "64m", "cost.jobLaunchNanos": 1e9, "filter.minProbeRows": 1e3}""")
+      .flatMap(DecisionJson.readThresholds)
+    val default = Thresholds.Default
+    val expected = default.copy(
+      filter = default.filter.copy(maxPassRate = 0.5, minProbeRows = 1000),
+      broadcast = default.broadcast.copy(maxMemoryBytes = 64L << 20),
+      cost = default.cost.copy(jobLaunchNanos = 1e9)
+    )
+    assert(read == Right(expected))
+  }
+
+  test("a threshold out of its range is refused by name") {
+    val read = DecisionJson.parse("""{"filter.maxPassRate": 2}""").flatMap(DecisionJson.readThresholds)
+    assert(read == Left("Bad value for spark.aqePlugin.filter.maxPassRate: '2'. Allowed: 0 to 1."))
+  }
+
+  test("a field that nobody knows is skipped") {
+    val node = DecisionJson.write(complete).put("later", 1)
+    node.withObject("/facts").put("later", "x")
+    assert(DecisionJson.read(node) == Right(complete))
+  }
+
+  test("a field that is missing or of the wrong type is named with its path") {
+    def broken(change: ObjectNode => Any): Either[String, JoinDecision] = {
+      val node = DecisionJson.write(complete)
+      change(node)
+      DecisionJson.read(node)
+    }
+    assert(broken(_.withObject("/facts/build").remove("rows")) == Left("facts.build.rows: missing"))
+    assert(broken(_.withObject("/facts/build").putNull("rows")) == Left("facts.build.rows: missing"))
+    assert(broken(_.withObject("/facts").put("kind", "outer")) == Left("facts.kind: unknown name 'outer'"))
+    assert(broken(_.put("passRate", "low")) == Left("passRate: a number is expected, not \"low\""))
+    assert(broken(_.put("facts", 7)) == Left("facts: an object is expected, not 7"))
+    assert(broken(_.withObject("/facts/probe").put("exchanges", 1L << 40)) == Left("facts.probe.exchanges: 1099511627776 does not fit 32 bits"))
+    assert(broken(_.put("schemaVersion", 2)) == Left("schemaVersion: 2 is not the version that this plugin reads, 1"))
+    assert(broken(_.withArray("/options").get(1).asInstanceOf[ObjectNode].remove("reason")) == Left("options[1].reason: missing"))
+  }
+
+  test("what is no JSON object is refused in one line") {
+    Seq("", "[]", "7", "null", "{", "{\"a\":}").foreach { text =>
+      val error = DecisionJson.parse(text)
+      assert(error.left.exists(_.linesIterator.size == 1), text)
+    }
+  }
+
+  private val objects = EventSchema.Objects.map(schema => schema.name -> schema).toMap
+
+  private def follow(node: JsonNode, name: String, path: String): Unit = {
+    val schema = objects(name)
+    assert(node.fieldNames.asScala.toSet == schema.fields.map(_.name).toSet, path)
+    schema.fields.foreach(field => followField(node.get(field.name), field, s"$path.${field.name}"))
+  }
+
+  private def followField(value: JsonNode, field: FieldSchema, path: String): Unit = {
+    assert(!value.isNull || !field.required, path)
+    val elements = if (field.kind.endsWith("[]")) value.asScala.toSeq else Seq(value).filterNot(_.isNull)
+    elements.foreach { element =>
+      field.kind.stripSuffix("[]") match {
+        case "text" => assert(element.isTextual && (field.values.isEmpty || field.values.contains(element.textValue)), path)
+        case "integer" => assert(element.isIntegralNumber, path)
+        case "number" => assert(element.isNumber, path)
+        case "boolean" => assert(element.isBoolean, path)
+        case other => follow(element, other, path)
+      }
+    }
+  }
+
+  test("documents have exactly the fields that the event schema describes, with their types") {
+    follow(DecisionJson.write(complete), "JoinDecision", "decision")
+    forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
+      follow(reparsed(DecisionJson.write(DecideJoin.decide(facts, thresholds))), "JoinDecision", "decision")
+    }
+    follow(DecisionJson.writeWait(WaitDecision(waits = true, Reason(ReasonCode.WaitPays), 1, 2)), "WaitDecision", "wait")
+  }
+}
