@@ -13,13 +13,7 @@ package io.aqeplugin.filters
   *   share of absent keys that a Bloom filter may let through, as planned
   */
 final case class FilterLimits(expectedKeys: Long, exactMaxKeys: Int, maxFilterBytes: Long, falsePositiveRate: Double) {
-  require(expectedKeys >= 0, s"expectedKeys is $expectedKeys, must be 0 or more")
-  require(exactMaxKeys >= 0, s"exactMaxKeys is $exactMaxKeys, must be 0 or more")
-  require(maxFilterBytes >= 0, s"maxFilterBytes is $maxFilterBytes, must be 0 or more")
-  require(
-    falsePositiveRate >= FilterLimits.MinFalsePositiveRate && falsePositiveRate <= FilterLimits.MaxFalsePositiveRate,
-    s"falsePositiveRate is $falsePositiveRate, must lie between ${FilterLimits.MinFalsePositiveRate} and ${FilterLimits.MaxFalsePositiveRate}"
-  )
+  FilterLimits.problem(expectedKeys, exactMaxKeys, maxFilterBytes, falsePositiveRate).foreach(p => throw new IllegalArgumentException(p))
 
   /** The cap in force. */
   def capBytes: Long = math.min(maxFilterBytes, FilterLimits.HardMaxBytes)
@@ -32,4 +26,13 @@ object FilterLimits {
 
   final val MinFalsePositiveRate: Double = 1e-6
   final val MaxFalsePositiveRate: Double = 0.5
+
+  /** Why these are no limits, if they are not. */
+  private[filters] def problem(expectedKeys: Long, exactMaxKeys: Int, maxFilterBytes: Long, falsePositiveRate: Double): Option[String] =
+    if (expectedKeys < 0) Some(s"expectedKeys is $expectedKeys, must be 0 or more")
+    else if (exactMaxKeys < 0) Some(s"exactMaxKeys is $exactMaxKeys, must be 0 or more")
+    else if (maxFilterBytes < 0) Some(s"maxFilterBytes is $maxFilterBytes, must be 0 or more")
+    // Written so that a NaN is a problem too.
+    else if (falsePositiveRate >= MinFalsePositiveRate && falsePositiveRate <= MaxFalsePositiveRate) None
+    else Some(s"falsePositiveRate is $falsePositiveRate, must lie between $MinFalsePositiveRate and $MaxFalsePositiveRate")
 }

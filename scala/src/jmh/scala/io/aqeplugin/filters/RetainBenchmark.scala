@@ -1,0 +1,87 @@
+package io.aqeplugin.filters
+
+import java.util.SplittableRandom
+import java.util.concurrent.TimeUnit
+
+import org.apache.spark.util.sketch.BloomFilter
+import org.openjdk.jmh.annotations._
+
+/** Nanoseconds a key of checking batches of 4,096 random keys, half of which are in the set, against Spark's Bloom filter. */
+@State(Scope.Thread)
+@BenchmarkMode(Array(Mode.AverageTime))
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Fork(1)
+@Warmup(iterations = 2, time = 2)
+@Measurement(iterations = 3, time = 2)
+class RetainBenchmark {
+  import RetainBenchmark._
+
+  @Param(Array("10000", "1000000", "10000000"))
+  var keys: Int = 0
+
+  /** Share of checked keys that are in the set. */
+  @Param(Array("0.5"))
+  var hitRate: Double = 0.0
+
+  private var bloom: SplitBlockBloom = _
+  private var bitmap: RangeBitmap = _
+  private var spark: BloomFilter = _
+  private var batches: Array[Array[Long]] = _
+  private var next: Int = 0
+  private val positions = new Array[Int](BatchRows)
+
+  @Setup
+  def build(): Unit = {
+    val random = new SplittableRandom(42)
+    // Spread over four times as many values as keys, so that the bitmap is realistic as well.
+    val members = Array.fill(keys)(random.nextLong(4L * keys))
+    bloom = SplitBlockBloom.of(members, 0.01).get
+    bitmap = RangeBitmap.of(members).get
+    spark = BloomFilter.create(keys.toLong, 0.01)
+    members.foreach(spark.putLong)
+    batches = Array.fill(Batches)(
+      Array.fill(BatchRows)(if (random.nextDouble() < hitRate) members(random.nextInt(keys)) else random.nextLong(4L * keys))
+    )
+  }
+
+  private def nextBatch(): Array[Long] = {
+    next = (next + 1) % Batches
+    var i = 0
+    while (i < BatchRows) {
+      positions(i) = i
+      i += 1
+    }
+    batches(next)
+  }
+
+  @Benchmark
+  @OperationsPerInvocation(BatchRows)
+  def splitBlockBloom(): Int = bloom.retain(nextBatch(), positions, BatchRows)
+
+  @Benchmark
+  @OperationsPerInvocation(BatchRows)
+  def rangeBitmap(): Int = bitmap.retain(nextBatch(), positions, BatchRows)
+
+  @Benchmark
+  @OperationsPerInvocation(BatchRows)
+  def sparkBloomFilter(): Int = {
+    val codes = nextBatch()
+    var kept = 0
+    var i = 0
+    while (i < BatchRows) {
+      if (spark.mightContainLong(codes(i))) {
+        positions(kept) = i
+        kept += 1
+      }
+      i += 1
+    }
+    kept
+  }
+}
+
+object RetainBenchmark {
+  final val BatchRows = 4096
+
+  /** Enough batches (8 million keys) that the checked keys do not themselves decide which blocks are in the cache. */
+  final val Batches = 2048
+}

@@ -1,0 +1,84 @@
+package io.aqeplugin.filters
+
+import java.nio.ByteBuffer
+
+import io.aqeplugin.filters.Envelope.{putLongs, restAsLongs, valid}
+
+/** The stored form of a finished filter: an [[Envelope]] with magic `AQEF` around
+  *
+  *   - `empty`: nothing
+  *   - `exact`: the codes, strictly ascending
+  *   - `range_bitmap`: the number of the first word, the words
+  *   - `split_block_bloom`: smallest code, largest code, the words
+  *
+  * each number a 64-bit word. `read` gives back what was written or an error, never an exception and never another filter:
+  * a CRC32C guards every byte, and what passes it is still checked for being a filter of its kind. No byte is shared with
+  * Spark's own sketches.
+  */
+object FilterFormat {
+
+  final val Version: Short = 1
+
+  private val envelope = Envelope(0x46455141, Version) // "AQEF" read as a little-endian number
+
+  /** @throws IllegalArgumentException for a filter of a kind that is none of [[FilterKind.All]] */
+  def write(filter: KeyFilter): Array[Byte] = filter match {
+    case EmptySet => envelope.seal(FilterKind.Empty.formatId, 0)(_ => ())
+    case set: ExactSet => writeWords(FilterKind.Exact, Array.emptyLongArray, set.sortedCodes)
+    case bitmap: RangeBitmap => writeWords(FilterKind.RangeBitmap, Array(bitmap.firstWord), bitmap.words)
+    case bloom: SplitBlockBloom => writeWords(FilterKind.SplitBlockBloom, Array(bloom.range.min, bloom.range.max), bloom.words)
+    case other => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
+  }
+
+  def read(bytes: Array[Byte]): Either[FormatError, KeyFilter] = envelope.open(bytes).flatMap { case (kindId, payload) =>
+    FilterKind.All.find(_.formatId == kindId) match {
+      case Some(FilterKind.Empty) => valid(payload.remaining == 0, "an empty set has no payload").map(_ => EmptySet)
+      case Some(FilterKind.Exact) => readExact(payload)
+      case Some(FilterKind.RangeBitmap) => readBitmap(payload)
+      case Some(FilterKind.SplitBlockBloom) => readBloom(payload)
+      case None => Left(FormatError.UnknownKind(kindId.toInt))
+    }
+  }
+
+  private def writeWords(kind: FilterKind, head: Array[Long], words: Array[Long]): Array[Byte] =
+    envelope.seal(kind.formatId, (head.length + words.length) * java.lang.Long.BYTES) { buffer =>
+      putLongs(buffer, head)
+      putLongs(buffer, words)
+    }
+
+  private def readExact(payload: ByteBuffer): Either[FormatError, KeyFilter] = for {
+    codes <- readCodes(payload)
+    set <- ExactSet.ofSorted(codes).toRight(FormatError.InvalidPayload("an exact set has a code"))
+  } yield set
+
+  /** Strictly ascending codes, as many as an exact set may have. */
+  private[filters] def readCodes(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {
+    codes <- restAsLongs(payload)
+    _ <- valid(codes.length <= ExactSet.MaxKeys, s"an exact set has at most ${ExactSet.MaxKeys} codes, not ${codes.length}")
+    _ <- valid(SortedCodes.isStrictlyAscending(codes), "the codes of an exact set do not ascend")
+  } yield codes
+
+  private[filters] def readBitmap(payload: ByteBuffer): Either[FormatError, RangeBitmap] = for {
+    longs <- restAsLongs(payload)
+    _ <- valid(longs.length >= 2, "a bitmap has a first word number and a word")
+    first = longs.head
+    words = longs.tail
+    _ <- valid(words.length <= RangeBitmap.MaxWords, s"a bitmap has at most ${RangeBitmap.MaxWords} words, not ${words.length}")
+    _ <- valid(first >= (Long.MinValue >> 6) && first <= (Long.MaxValue >> 6) - (words.length - 1), s"words from $first on hold no 64-bit codes")
+    _ <- valid(words.head != 0L && words.last != 0L, "a bitmap starts and ends with a set bit")
+    bitmap <- RangeBitmap.trimmed(first, words).toRight(FormatError.InvalidPayload("a bitmap has a code"))
+  } yield bitmap
+
+  private def readBloom(payload: ByteBuffer): Either[FormatError, KeyFilter] = for {
+    longs <- restAsLongs(payload)
+    _ <- valid(longs.length > 2, "a Bloom filter has bounds and a block")
+    words = longs.drop(2)
+    _ <- readBloomWords(words)
+    _ <- valid(longs(0) <= longs(1), s"the range ${longs(0)} to ${longs(1)} is empty")
+  } yield new SplitBlockBloom(words, CodeRange(longs(0), longs(1)))
+
+  private[filters] def readBloomWords(words: Array[Long]): Either[FormatError, Array[Long]] = for {
+    _ <- valid(words.nonEmpty && words.length % SplitBlockBloom.BlockWords == 0, s"${words.length} words are no whole number of blocks")
+    _ <- valid(words.length.toLong * java.lang.Long.BYTES <= FilterLimits.HardMaxBytes, s"${words.length} words are over the hard cap")
+  } yield words
+}

@@ -1,0 +1,147 @@
+package io.aqeplugin.filters
+
+import java.nio.{ByteBuffer, ByteOrder}
+import java.util.zip.CRC32C
+
+import org.scalacheck.{Arbitrary, Gen}
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+  import KeySets.{everyFilterOf, part}
+
+  private type Reader = Array[Byte] => Either[FormatError, Any]
+
+  private val readFilter: Reader = FilterFormat.read(_)
+  private val readPart: Reader = PartialFormat.read(_)
+
+  private val oneOfEach: Seq[(String, Array[Byte], Reader)] = {
+    val codes = Array(3L, 70L, -5L, 3L)
+    val filters = (EmptySet +: everyFilterOf(codes)).map(f => (f.kind, FilterFormat.write(f), readFilter))
+    val wide = KeySets.randomCodes(30, 1)
+    val parts = Seq(
+      part(Array.empty),
+      part(codes),
+      part((0L until 40L).toArray),
+      part(wide, limits = KeySets.limits.copy(expectedKeys = 30)),
+      part(wide, limits = KeySets.limits.copy(maxFilterBytes = 800))
+    ).map(p => (s"part ${p.state.getClass.getSimpleName}", PartialFormat.write(p), readPart))
+    filters ++ parts
+  }
+
+  /** Changes bytes and makes the checksum right again. */
+  private def forged(bytes: Array[Byte])(change: ByteBuffer => ByteBuffer): Array[Byte] = {
+    val copy = bytes.clone()
+    val buffer = ByteBuffer.wrap(copy).order(ByteOrder.LITTLE_ENDIAN)
+    assert(change(buffer) eq buffer)
+    val crc = new CRC32C
+    crc.update(copy, 0, copy.length - 4)
+    buffer.putInt(copy.length - 4, crc.getValue.toInt)
+    copy
+  }
+
+  private def invalid(result: Either[FormatError, Any]): String = result match {
+    case Left(FormatError.InvalidPayload(what)) => what
+    case other => fail(s"$other")
+  }
+
+  test("every kind comes back as it was") {
+    forAll(KeySets.codes) { codes =>
+      everyFilterOf(codes).foreach { filter =>
+        val bytes = FilterFormat.write(filter)
+        val Right(copy) = FilterFormat.read(bytes): @unchecked
+        assert(copy.kind == filter.kind && copy.sizeBytes == filter.sizeBytes && copy.codeRange == filter.codeRange)
+        assert(FilterFormat.write(copy).toSeq == bytes.toSeq)
+        assert((codes ++ codes.map(_ + 1)).forall(c => copy.mightContain(c) == filter.mightContain(c)))
+      }
+    }
+  }
+
+  test("every part comes back as it was") {
+    forAll(KeySets.codes, Gen.oneOf(true, false), Gen.oneOf(0L, 500L, 1000L, 1L << 20)) { (codes, integral, cap) =>
+      val p = part(codes, integral, KeySets.limits.copy(maxFilterBytes = cap))
+      val bytes = PartialFormat.write(p)
+      val Right(copy) = PartialFormat.read(bytes): @unchecked
+      assert(copy.limits == p.limits && copy.integral == integral && copy.parts == 1)
+      assert(copy.addedKeys == codes.length.toLong && copy.range == p.range)
+      assert(PartialFormat.write(copy).toSeq == bytes.toSeq)
+      assert(KeySets.bytesOf(copy.toFilter(1)) == KeySets.bytesOf(p.toFilter(1)))
+    }
+  }
+
+  test("every refusal that a part can carry comes back as it was") {
+    val refusals =
+      Seq(FilterRefusal.TooManyBytes(5, 3), FilterRefusal.IncompleteBuild(1, 2), FilterRefusal.Overfull(0.9, 0.5), FilterRefusal.IncompatibleParts)
+    refusals.foreach { refusal =>
+      val p = part(Array(1)).copy(state = KeyState.Refused(refusal))
+      assert(PartialFormat.read(PartialFormat.write(p)).map(_.state) == Right(KeyState.Refused(refusal)))
+      assert(refusal.text.nonEmpty)
+    }
+  }
+
+  test("bytes cut off anywhere are an error") {
+    for ((name, bytes, read) <- oneOfEach; length <- 0 until bytes.length) assert(read(bytes.take(length)).isLeft, s"$name, $length bytes")
+  }
+
+  test("a byte more is an error") {
+    for ((name, bytes, read) <- oneOfEach) assert(read(bytes :+ 0.toByte).isLeft, name)
+  }
+
+  test("every single flipped bit is an error") {
+    for ((name, bytes, read) <- oneOfEach; bit <- 0 until bytes.length * 8) {
+      val flipped = bytes.clone()
+      flipped(bit / 8) = (flipped(bit / 8) ^ (1 << (bit % 8))).toByte
+      assert(read(flipped).isLeft, s"$name, bit $bit")
+    }
+  }
+
+  test("bytes that are anything else are an error, not an exception") {
+    forAll(Gen.listOf(Arbitrary.arbitrary[Byte])) { bytes =>
+      assert(FilterFormat.read(bytes.toArray).isLeft && PartialFormat.read(bytes.toArray).isLeft)
+    }
+  }
+
+  test("a forged payload with a right checksum is a filter or an error, not an exception") {
+    forAll(Gen.oneOf(oneOfEach), Gen.choose(6, 200), Arbitrary.arbitrary[Byte]) { case ((name, bytes, read), at, value) =>
+      whenever(at < bytes.length - 4) {
+        val result = read(forged(bytes) { buffer => buffer.put(at, value) })
+        assert(result.isLeft || result.isRight, name)
+      }
+    }
+  }
+
+  test("each error says what is wrong") {
+    val bytes = FilterFormat.write(ExactSet.of(Array(1L, 2L)).getOrElse(EmptySet))
+    def text(result: Either[FormatError, Any]) = result.left.map(_.text)
+    assert(text(FilterFormat.read(bytes.take(9))) == Left("9 bytes, a stored filter has at least 16"))
+    assert(text(FilterFormat.read(forged(bytes) { b => b.putInt(0, 1) })).left.exists(_.startsWith("starts with 0x00000001 instead of 0x46455141")))
+    assert(text(FilterFormat.read(forged(bytes) { b => b.putShort(4, 2) })) == Left("format version 2, this release reads version 1"))
+    assert(text(FilterFormat.read(forged(bytes) { b => b.put(6, 99.toByte) })) == Left("kind 99 is not known to this release"))
+    assert(text(FilterFormat.read(bytes.init)) == Left("31 bytes, its header announces 32"))
+    assert(text(FilterFormat.read(bytes.updated(20, 1.toByte))).left.exists(_.startsWith("CRC32C is ")))
+    assert(FilterFormat.read(PartialFormat.write(part(Array(1)))).left.exists(_.isInstanceOf[FormatError.WrongMagic]))
+  }
+
+  test("what is no filter of its kind is refused even with a right checksum") {
+    val exact = FilterFormat.write(ExactSet.of(Array(1L, 2L)).getOrElse(EmptySet))
+    assert(invalid(FilterFormat.read(forged(exact) { b => b.putLong(12, 2) })) == "the codes of an exact set do not ascend")
+    val bitmap = FilterFormat.write(RangeBitmap.of(Array(1L, 2L)).getOrElse(EmptySet))
+    assert(invalid(FilterFormat.read(forged(bitmap) { b => b.putLong(12, Long.MaxValue) })).contains("hold no 64-bit codes"))
+    assert(invalid(FilterFormat.read(forged(bitmap) { b => b.putLong(20, 0) })) == "a bitmap starts and ends with a set bit")
+    val bloom = FilterFormat.write(SplitBlockBloom.of(Array(1L, 2L), 0.01).getOrElse(EmptySet))
+    assert(invalid(FilterFormat.read(forged(bloom) { b => b.putLong(12, 3) })) == "the range 3 to 2 is empty")
+    val kept = part(Array(1L, 2L))
+    assert(invalid(PartialFormat.read(forged(PartialFormat.write(kept)) { b => b.putLong(12 + 72, 9) })).contains("range"))
+    assert(invalid(PartialFormat.read(forged(PartialFormat.write(kept)) { b => b.putLong(12 + 24, 0) })).startsWith("falsePositiveRate is 0.0"))
+  }
+
+  test("a filter of another kind has no stored form") {
+    val other = new KeyFilter {
+      override def kind: String = "other"
+      override def sizeBytes: Long = 0
+      override def mightContain(code: Long): Boolean = true
+      override def retain(codes: Array[Long], positions: Array[Int], count: Int): Int = count
+    }
+    assert(intercept[IllegalArgumentException](FilterFormat.write(other)).getMessage.contains("a filter of kind other"))
+  }
+}

@@ -1,0 +1,92 @@
+package io.aqeplugin.filters
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+class FilterLadderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  private val limits = FilterLimits(expectedKeys = 100000, exactMaxKeys = 1000, maxFilterBytes = 1 << 20, falsePositiveRate = 0.01)
+  private val bloomBytes = BloomSizing.bytesFor(100000, 0.01)
+  private val wide = Some(CodeRange(Long.MinValue, Long.MaxValue))
+
+  private def rangeOfBytes(bytes: Long) = Some(CodeRange(0, bytes * 8 - 1))
+
+  private def choose(keys: Long, range: Option[CodeRange], integral: Boolean = true) = FilterLadder.choose(keys, range, integral, limits)
+
+  test("no key: the empty set") {
+    assert(choose(0, None) == Right(FilterKind.Empty))
+  }
+
+  test("up to the limit of exact keys: the exact set; one more: not") {
+    assert(choose(1, wide) == Right(FilterKind.Exact))
+    assert(choose(1000, wide) == Right(FilterKind.Exact))
+    assert(choose(1001, wide) == Right(FilterKind.SplitBlockBloom))
+  }
+
+  test("few keys, so dense that bits take no more memory than the set: the bitmap") {
+    val setBytes = ExactSet.bytesFor(500)
+    assert(choose(500, rangeOfBytes(setBytes)) == Right(FilterKind.RangeBitmap))
+    assert(choose(500, rangeOfBytes(setBytes + 8)) == Right(FilterKind.Exact))
+    assert(choose(500, rangeOfBytes(setBytes), integral = false) == Right(FilterKind.Exact))
+  }
+
+  test("many keys whose bits take less memory than the Bloom filter: the bitmap") {
+    assert(choose(50000, rangeOfBytes(bloomBytes - 8)) == Right(FilterKind.RangeBitmap))
+    assert(choose(50000, rangeOfBytes(bloomBytes)) == Right(FilterKind.SplitBlockBloom))
+    assert(choose(50000, rangeOfBytes(bloomBytes - 8), integral = false) == Right(FilterKind.SplitBlockBloom))
+    assert(choose(50000, None) == Right(FilterKind.SplitBlockBloom))
+  }
+
+  test("over the cap: refused, with the bytes needed and the limit; one byte more of cap: not") {
+    def under(cap: Long) = FilterLadder.choose(50000, wide, integral = true, limits.copy(maxFilterBytes = cap))
+    assert(under(bloomBytes) == Right(FilterKind.SplitBlockBloom))
+    assert(under(bloomBytes - 1) == Left(FilterRefusal.TooManyBytes(bloomBytes, bloomBytes - 1)))
+  }
+
+  test("a dense key passes under a cap that the Bloom filter breaks") {
+    assert(FilterLadder.choose(50000, rangeOfBytes(8000), integral = true, limits.copy(maxFilterBytes = 8000)) == Right(FilterKind.RangeBitmap))
+  }
+
+  test("the cap bounds the exact set as well") {
+    assert(FilterLadder.exactKeys(limits.copy(maxFilterBytes = 1024)) == 64)
+    assert(FilterLadder.exactKeys(limits.copy(maxFilterBytes = 0)) == 0)
+    assert(FilterLadder.exactKeys(limits) == 1000)
+    forAll(Gen.choose(0L, 1L << 32), Gen.choose(0, Int.MaxValue)) { (cap, exactMax) =>
+      val keys = FilterLadder.exactKeys(limits.copy(maxFilterBytes = cap, exactMaxKeys = exactMax))
+      assert(keys <= exactMax && (keys == 0 || ExactSet.bytesFor(keys) <= cap))
+    }
+  }
+
+  test("a conf above the hard cap is the hard cap") {
+    val huge = limits.copy(expectedKeys = 10000000000L, maxFilterBytes = Long.MaxValue)
+    val needed = BloomSizing.bytesFor(10000000000L, 0.01)
+    assert(FilterLadder.choose(50000, wide, integral = true, huge) == Left(FilterRefusal.TooManyBytes(needed, FilterLimits.HardMaxBytes)))
+  }
+
+  test("limits out of range are refused by name, value and range") {
+    def message(make: => FilterLimits) = intercept[IllegalArgumentException](make).getMessage
+    assert(message(limits.copy(falsePositiveRate = 0.7)) == "falsePositiveRate is 0.7, must lie between 1.0E-6 and 0.5")
+    assert(message(limits.copy(falsePositiveRate = Double.NaN)).startsWith("falsePositiveRate is NaN"))
+    assert(message(limits.copy(expectedKeys = -1)) == "expectedKeys is -1, must be 0 or more")
+    assert(message(limits.copy(exactMaxKeys = -1)) == "exactMaxKeys is -1, must be 0 or more")
+    assert(message(limits.copy(maxFilterBytes = -1)) == "maxFilterBytes is -1, must be 0 or more")
+  }
+
+  test("the predicted filter is the filter that is built") {
+    forAll(KeySets.codes, Gen.oneOf(true, false)) { (codes, integral) =>
+      val distinct = codes.distinct
+      val sized = KeySets.limits.copy(expectedKeys = distinct.length.toLong)
+      val range = if (codes.isEmpty) None else Some(CodeRange(codes.min, codes.max))
+      val predicted = FilterCost.predict(distinct.length.toLong, range, integral, sized)
+      val built = KeySets.part(codes, integral, sized).toFilter(1)
+      assert(predicted.map(_.kind.name) == built.map(_.kind))
+      for (p <- predicted; b <- built) assert(b.sizeBytes <= p.sizeBytes && p.falsePositiveRate <= 0.01 * 1.000001)
+    }
+  }
+
+  test("names of kinds round trip") {
+    assert(FilterKind.All.forall(kind => FilterKind.fromName(kind.name).contains(kind)))
+    assert(FilterKind.fromName("cuckoo").isEmpty)
+  }
+}

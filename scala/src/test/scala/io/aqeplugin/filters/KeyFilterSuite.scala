@@ -1,0 +1,87 @@
+package io.aqeplugin.filters
+
+import java.io.{ByteArrayInputStream, ByteArrayOutputStream, ObjectInputStream, ObjectOutputStream}
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 200)
+
+  test("no kind misses a key that was put in") {
+    forAll(KeySets.codes) { codes =>
+      KeySets.everyFilterOf(codes).foreach(filter => assert(codes.forall(filter.mightContain), filter.kind))
+    }
+  }
+
+  test("retain keeps what mightContain says, in order, and looks at no more positions than it was given") {
+    forAll(KeySets.codes, Gen.listOf(KeySets.code), Gen.choose(0, 5)) { (members, others, spare) =>
+      val probed = (members ++ others).sortBy(_ * 31)
+      val start = probed.indices.filter(_ % 3 != 1).toArray
+      KeySets.everyFilterOf(members).foreach { filter =>
+        val positions = start ++ Array.fill(spare)(Int.MaxValue)
+        val kept = filter.retain(probed, positions, start.length)
+        assert(positions.take(kept).toSeq == start.filter(p => filter.mightContain(probed(p))).toSeq, filter.kind)
+        assert(positions.drop(start.length).forall(_ == Int.MaxValue), filter.kind)
+      }
+    }
+  }
+
+  test("retain of long batches agrees with mightContain at every length around the internal chunk") {
+    val members = KeySets.randomCodes(5000, 1)
+    val probed = (members.take(300) ++ KeySets.randomCodes(4000, 2)).sortBy(KeyHasher.mix)
+    KeySets.everyFilterOf(members).foreach { filter =>
+      (Seq(0, 1, 2, 3) ++ (60 to 70) ++ (250 to 260) ++ Seq(511, 512, 513, 1023, 1024, 1025, 4096, 4300)).foreach { count =>
+        val positions = Array.range(0, probed.length)
+        val kept = filter.retain(probed, positions, count)
+        assert(positions.take(kept).toSeq == (0 until count).filter(p => filter.mightContain(probed(p))), s"${filter.kind} $count")
+      }
+    }
+  }
+
+  test("exact kinds hold exactly the codes that were put in") {
+    forAll(KeySets.codes, Gen.listOf(KeySets.code)) { (codes, others) =>
+      KeySets.everyFilterOf(codes).collect { case exact: ExactFilter =>
+        assert(exact.sortedCodes.toSeq == codes.distinct.sorted.toSeq, exact.kind)
+        assert(exact.distinctCodes == codes.distinct.length.toLong, exact.kind)
+        assert(others.forall(c => exact.mightContain(c) == codes.contains(c)), exact.kind)
+        val near = codes.flatMap(c => Seq(c - 1, c + 1, c ^ Long.MinValue))
+        assert(near.forall(c => exact.mightContain(c) == codes.contains(c)), exact.kind)
+      }
+    }
+  }
+
+  test("every kind knows the range of its codes") {
+    forAll(KeySets.codes) { codes =>
+      val range = if (codes.isEmpty) None else Some(CodeRange(codes.min, codes.max))
+      KeySets.everyFilterOf(codes).foreach(filter => assert(filter.codeRange == range, filter.kind))
+    }
+  }
+
+  test("every kind reports a name of the ladder and its memory") {
+    val filters = KeySets.everyFilterOf(Array(1L, 2L, 3L)) :+ EmptySet
+    assert(filters.map(_.kind).toSet == FilterKind.All.map(_.name).toSet)
+    assert(filters.map(f => f.kind -> f.sizeBytes).toMap == Map("empty" -> 0L, "exact" -> 64L, "range_bitmap" -> 8L, "split_block_bloom" -> 32L))
+  }
+
+  test("Java serialisation, which Spark's broadcast uses, keeps every kind") {
+    val codes = KeySets.randomCodes(100, 3).map(_ & 0xffff)
+    (KeySets.everyFilterOf(codes) :+ EmptySet).foreach { filter =>
+      val bytes = new ByteArrayOutputStream
+      new ObjectOutputStream(bytes).writeObject(filter)
+      val copy = new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray)).readObject().asInstanceOf[KeyFilter]
+      assert((0L to 0xffffL).forall(c => copy.mightContain(c) == filter.mightContain(c)), filter.kind)
+    }
+  }
+
+  test("a bitmap over more words than an array holds is declined") {
+    assert(RangeBitmap.of(Array(Long.MinValue, Long.MaxValue)).isEmpty)
+    assert(RangeBitmap.of(Array(0L, Long.MaxValue)).isEmpty)
+  }
+
+  test("no code, no exact set, no bitmap, no Bloom filter: that is the empty set") {
+    assert(ExactSet.of(Array.empty).isEmpty && RangeBitmap.of(Array.empty).isEmpty && SplitBlockBloom.of(Array.empty, 0.01).isEmpty)
+  }
+}

@@ -1,0 +1,186 @@
+package io.aqeplugin.filters
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+  import KeySets.{bytesOf, part}
+
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 300)
+
+  private val integral = Gen.oneOf(true, false)
+
+  /** Everything two parts can differ in. */
+  private def image(p: PartialFilter): Seq[Byte] = PartialFormat.write(p).toSeq
+
+  /** The same without the counts, which merging a part with itself doubles. */
+  private def keysOf(p: PartialFilter): Seq[Byte] = image(p.copy(parts = 0, addedKeys = 0))
+
+  test("the filter of merged parts misses no key of any part") {
+    forAll(Gen.listOfN(5, KeySets.codes), integral) { (lists, isIntegral) =>
+      val merged = lists.map(part(_, isIntegral)).reduce(PartialFilter.merge)
+      merged.toFilter(5) match {
+        case Right(filter) => assert(lists.flatten.forall(filter.mightContain), filter.kind)
+        case Left(refusal) => fail(refusal.text)
+      }
+    }
+  }
+
+  test("merged parts hold what one task would hold that had all the keys") {
+    forAll(KeySets.codes, KeySets.codes, integral) { (a, b, isIntegral) =>
+      val merged = PartialFilter.merge(part(a, isIntegral), part(b, isIntegral))
+      assert(image(merged.copy(parts = 1)) == image(part(a ++ b, isIntegral)))
+    }
+  }
+
+  test("the order in which keys come does not matter") {
+    forAll(KeySets.codes, integral) { (codes, isIntegral) =>
+      assert(image(part(codes, isIntegral)) == image(part(codes.reverse, isIntegral)))
+      assert(image(part(codes, isIntegral)) == image(part(codes.sorted, isIntegral)))
+    }
+  }
+
+  test("merging is commutative") {
+    forAll(KeySets.codes, KeySets.codes, integral) { (a, b, isIntegral) =>
+      assert(image(PartialFilter.merge(part(a, isIntegral), part(b, isIntegral))) == image(PartialFilter.merge(part(b, isIntegral), part(a, isIntegral))))
+    }
+  }
+
+  test("merging is associative, also all at once") {
+    forAll(KeySets.codes, KeySets.codes, KeySets.codes, integral) { (x, y, z, isIntegral) =>
+      val (a, b, c) = (part(x, isIntegral), part(y, isIntegral), part(z, isIntegral))
+      val left = PartialFilter.merge(PartialFilter.merge(a, b), c)
+      assert(image(left) == image(PartialFilter.merge(a, PartialFilter.merge(b, c))))
+      assert(image(left) == image(PartialFilter.mergeAll(a, Iterator(b, c))))
+    }
+  }
+
+  test("merging a part with itself, or with one without keys, changes no key") {
+    forAll(KeySets.codes, integral) { (codes, isIntegral) =>
+      val p = part(codes, isIntegral)
+      assert(keysOf(PartialFilter.merge(p, p)) == keysOf(p))
+      assert(keysOf(PartialFilter.merge(p, part(Array.empty, isIntegral))) == keysOf(p))
+      assert(keysOf(PartialFilter.merge(part(Array.empty, isIntegral), p)) == keysOf(p))
+    }
+  }
+
+  test("merging leaves both parts as they were") {
+    forAll(KeySets.codes, KeySets.codes, integral) { (x, y, isIntegral) =>
+      val (a, b) = (part(x, isIntegral), part(y, isIntegral))
+      val (imageA, imageB) = (image(a), image(b))
+      PartialFilter.merge(a, b)
+      assert(image(a) == imageA && image(b) == imageB)
+    }
+  }
+
+  test("repetitions are counted and change nothing else") {
+    val once = part(Array(7, 8, 9))
+    val thrice = part(Array(7, 8, 9, 9, 9, 7))
+    assert(once.addedKeys == 3 && thrice.addedKeys == 6)
+    assert(keysOf(once) == keysOf(thrice))
+  }
+
+  test("a filter from fewer parts than there were tasks is refused, one from more too") {
+    val parts = Seq(part(Array(1)), part(Array(2)), part(Array(3)))
+    val merged = parts.reduce(PartialFilter.merge)
+    assert(merged.toFilter(3).isRight)
+    assert(merged.toFilter(4) == Left(FilterRefusal.IncompleteBuild(3, 4)))
+    assert(merged.toFilter(2) == Left(FilterRefusal.IncompleteBuild(3, 2)))
+  }
+
+  test("a collector whose result was taken takes no more keys") {
+    val collector = new KeyCollector(KeySets.limits, true)
+    collector.add(1)
+    collector.result()
+    assert(intercept[IllegalStateException](collector.add(2)).getMessage.contains("result was taken"))
+    assertThrows[IllegalStateException](collector.result())
+  }
+
+  test("no key at all: the empty set, also merged from many tasks") {
+    val empty = part(Array.empty)
+    assert(empty.range.isEmpty)
+    assert(Seq.fill(4)(empty).reduce(PartialFilter.merge).toFilter(4) == Right(EmptySet))
+  }
+
+  test("the ladder is climbed down as keys are added") {
+    def kindOf(codes: Seq[Long], isIntegral: Boolean = true) = part(codes.toArray, isIntegral).toFilter(1).map(_.kind)
+    assert(kindOf(Seq(1, 1000000)).contains("exact"))
+    assert(kindOf(0L until 20L).contains("range_bitmap"))
+    assert(kindOf((0L until 20L).map(_ * 1000000)).contains("exact"))
+    assert(kindOf((0L until 21L).map(_ * 100)).contains("range_bitmap"))
+    assert(kindOf((0L until 21L).map(_ * 100), isIntegral = false).contains("split_block_bloom"))
+    assert(kindOf((0L until 21L).map(_ * 1000000)).contains("split_block_bloom"))
+  }
+
+  test("one far key turns a bitmap of thousands into a Bloom filter that still has them all") {
+    val dense = (0L until 5000L).toArray
+    Seq(Long.MaxValue, Long.MinValue, 10000000L, -10000000L).foreach { far =>
+      val Right(filter) = PartialFilter.merge(part(dense), part(Array(far))).toFilter(2): @unchecked
+      assert(filter.kind == "split_block_bloom")
+      assert((dense :+ far).forall(filter.mightContain))
+    }
+  }
+
+  test("a bitmap that grows at both ends by turns stays right, up to its limit") {
+    val codes = (0L until 8000L).flatMap(i => Seq(100000 + i, 100000 - i)).toArray
+    val p = part(codes)
+    assert(p.toFilter(1).map(_.kind).contains("range_bitmap"))
+    assert(p.toFilter(1).map { case e: ExactFilter => e.sortedCodes.toSeq; case _ => Nil }.contains(codes.distinct.sorted.toSeq))
+  }
+
+  test("keys that fit nothing under the cap are refused, and stay refused when merged") {
+    val tight = KeySets.limits.copy(maxFilterBytes = 1000)
+    val needed = BloomSizing.bytesFor(2000, 0.01)
+    val tooMany = part(KeySets.randomCodes(100, 4), integral = true, tight)
+    assert(tooMany.toFilter(1) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
+    assert(PartialFilter.merge(tooMany, part(Array(1), integral = true, tight)).toFilter(2) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
+    assert(PartialFilter.merge(part(Array(1), integral = true, tight), tooMany).toFilter(2) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
+  }
+
+  test("parts built under different limits never become a filter, in whichever order they are merged") {
+    val other = part(Array(1), integral = true, KeySets.limits.copy(expectedKeys = 7))
+    val hashed = part(Array(1), integral = false)
+    val big = part(KeySets.randomCodes(100, 4), integral = true, KeySets.limits.copy(maxFilterBytes = 1000))
+    val plain = part(Array(2))
+    for (odd <- Seq(other, hashed, big)) {
+      assert(PartialFilter.merge(plain, odd).toFilter(2) == Left(FilterRefusal.IncompatibleParts))
+      assert(PartialFilter.merge(odd, plain).toFilter(2) == Left(FilterRefusal.IncompatibleParts))
+      assert(PartialFilter.merge(PartialFilter.merge(plain, odd), plain).toFilter(3) == Left(FilterRefusal.IncompatibleParts))
+    }
+  }
+
+  test("a Bloom filter into which far more keys came than announced is refused when it lets nearly everything through") {
+    val limits = KeySets.limits.copy(expectedKeys = 100)
+    assert(part(KeySets.randomCodes(300, 6), integral = false, limits).toFilter(1).isRight)
+    val overfull = part(KeySets.randomCodes(20000, 6), integral = false, limits).toFilter(1)
+    assert(overfull.left.toOption.exists { case FilterRefusal.Overfull(rate, limit) => rate > limit; case _ => false })
+  }
+
+  test("a Bloom filter with far fewer keys than announced comes out small") {
+    val limits = KeySets.limits.copy(expectedKeys = 500000, maxFilterBytes = 1 << 24)
+    val codes = KeySets.randomCodes(5000, 8)
+    val p = part(codes, integral = false, limits)
+    val Right(filter) = p.toFilter(1): @unchecked
+    assert(filter.sizeBytes * 32 <= p.sizeBytes)
+    assert(codes.forall(filter.mightContain))
+  }
+
+  test("a million keys over fifty tasks: every kind, none missed") {
+    val shapes = Seq[(Long => Long, String)]((i => i % 10, "range_bitmap"), (identity, "range_bitmap"), (KeyHasher.mix, "split_block_bloom"))
+    val limits = FilterLimits(1000000, 1000, 1 << 24, 0.01)
+    shapes.foreach { case (shape, kind) =>
+      val parts = (0 until 50).map(t => part(Array.tabulate(20000)(i => shape(t * 20000L + i)), integral = true, limits))
+      val Right(filter) = PartialFilter.mergeAll(parts.head, parts.tail.iterator).toFilter(50): @unchecked
+      assert(filter.kind == kind)
+      assert((0L until 1000000L).forall(i => filter.mightContain(shape(i))))
+    }
+  }
+
+  test("a part's filter and its merged copy are equal, byte for byte") {
+    forAll(KeySets.codes) { codes =>
+      val p = part(codes)
+      assert(bytesOf(PartialFilter.merge(p, part(Array.empty)).toFilter(2)) == bytesOf(p.toFilter(1)))
+    }
+  }
+}
