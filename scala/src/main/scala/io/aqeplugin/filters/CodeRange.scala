@@ -24,6 +24,6 @@ object CodeRange {
   /** The union of two ranges of which either may be absent, which stands for "no code". */
   def union(a: Option[CodeRange], b: Option[CodeRange]): Option[CodeRange] = (a, b) match {
     case (Some(x), Some(y)) => Some(x.union(y))
-    case _ => a.orElse(b)
+    case _                  => a.orElse(b)
   }
 }

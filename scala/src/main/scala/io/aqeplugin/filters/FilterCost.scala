@@ -30,9 +30,9 @@ object FilterCost {
       limits: FilterLimits
   ): Either[FilterRefusal, PredictedFilter] =
     FilterLadder.choose(distinctKeys, range, integral, limits).map {
-      case kind @ FilterKind.Empty => PredictedFilter(kind, 0L, 0.0)
-      case kind @ FilterKind.Exact => PredictedFilter(kind, ExactSet.bytesFor(distinctKeys.toInt), 0.0)
-      case kind @ FilterKind.RangeBitmap => PredictedFilter(kind, range.fold(0L)(_.bitmapBytes), 0.0)
+      case kind @ FilterKind.Empty           => PredictedFilter(kind, 0L, 0.0)
+      case kind @ FilterKind.Exact           => PredictedFilter(kind, ExactSet.bytesFor(distinctKeys.toInt), 0.0)
+      case kind @ FilterKind.RangeBitmap     => PredictedFilter(kind, range.fold(0L)(_.bitmapBytes), 0.0)
       case kind @ FilterKind.SplitBlockBloom =>
         val blocks = BloomSizing.blocksFor(limits.expectedKeys, limits.falsePositiveRate)
         PredictedFilter(kind, blocks * BloomSizing.BlockBytes, BloomSizing.falsePositiveRate(distinctKeys, blocks))

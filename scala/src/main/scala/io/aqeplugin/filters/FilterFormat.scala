@@ -23,20 +23,20 @@ object FilterFormat {
 
   /** @throws IllegalArgumentException for a filter of a kind that is none of [[FilterKind.All]] */
   def write(filter: KeyFilter): Array[Byte] = filter match {
-    case EmptySet => envelope.seal(FilterKind.Empty.formatId, 0)(_ => ())
-    case set: ExactSet => writeWords(FilterKind.Exact, Array.emptyLongArray, set.sortedCodes)
-    case bitmap: RangeBitmap => writeWords(FilterKind.RangeBitmap, Array(bitmap.firstWord), bitmap.words)
+    case EmptySet               => envelope.seal(FilterKind.Empty.formatId, 0)(_ => ())
+    case set: ExactSet          => writeWords(FilterKind.Exact, Array.emptyLongArray, set.sortedCodes)
+    case bitmap: RangeBitmap    => writeWords(FilterKind.RangeBitmap, Array(bitmap.firstWord), bitmap.words)
     case bloom: SplitBlockBloom => writeWords(FilterKind.SplitBlockBloom, Array(bloom.range.min, bloom.range.max), bloom.words)
-    case other => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
+    case other                  => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
   }
 
   def read(bytes: Array[Byte]): Either[FormatError, KeyFilter] = envelope.open(bytes).flatMap { case (kindId, payload) =>
     FilterKind.All.find(_.formatId == kindId) match {
-      case Some(FilterKind.Empty) => valid(payload.remaining == 0, "an empty set has no payload").map(_ => EmptySet)
-      case Some(FilterKind.Exact) => readExact(payload)
-      case Some(FilterKind.RangeBitmap) => readBitmap(payload)
+      case Some(FilterKind.Empty)           => valid(payload.remaining == 0, "an empty set has no payload").map(_ => EmptySet)
+      case Some(FilterKind.Exact)           => readExact(payload)
+      case Some(FilterKind.RangeBitmap)     => readBitmap(payload)
       case Some(FilterKind.SplitBlockBloom) => readBloom(payload)
-      case None => Left(FormatError.UnknownKind(kindId.toInt))
+      case None                             => Left(FormatError.UnknownKind(kindId.toInt))
     }
   }
 
@@ -64,7 +64,10 @@ object FilterFormat {
     first = longs.head
     words = longs.tail
     _ <- valid(words.length <= RangeBitmap.MaxWords, s"a bitmap has at most ${RangeBitmap.MaxWords} words, not ${words.length}")
-    _ <- valid(first >= (Long.MinValue >> 6) && first <= (Long.MaxValue >> 6) - (words.length - 1), s"words from $first on hold no 64-bit codes")
+    _ <- valid(
+      first >= (Long.MinValue >> 6) && first <= (Long.MaxValue >> 6) - (words.length - 1),
+      s"words from $first on hold no 64-bit codes"
+    )
     _ <- valid(words.head != 0L && words.last != 0L, "a bitmap starts and ends with a set bit")
     bitmap <- RangeBitmap.trimmed(first, words).toRight(FormatError.InvalidPayload("a bitmap has a code"))
   } yield bitmap

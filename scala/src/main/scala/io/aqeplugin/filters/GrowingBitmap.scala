@@ -20,9 +20,9 @@ private[filters] final class GrowingBitmap private (limits: FilterLimits, privat
   }
 
   override def absorb(state: KeyState): GrowingKeys = state match {
-    case KeyState.Exact(codes) => addEach(codes)
-    case KeyState.Bitmap(bitmap) => if (widen(bitmap.firstWord, bitmap.lastWord)) orWith(bitmap) else toBloom.absorb(state)
-    case KeyState.Bloom(_) => toBloom.absorb(state)
+    case KeyState.Exact(codes)     => addEach(codes)
+    case KeyState.Bitmap(bitmap)   => if (widen(bitmap.firstWord, bitmap.lastWord)) orWith(bitmap) else toBloom.absorb(state)
+    case KeyState.Bloom(_)         => toBloom.absorb(state)
     case KeyState.Refused(refusal) => new RefusedKeys(refusal)
   }
 
@@ -62,7 +62,9 @@ private[filters] final class GrowingBitmap private (limits: FilterLimits, privat
   }
 
   private def toBloom: GrowingKeys =
-    RangeBitmap.trimmed(firstWord, words).foldLeft(GrowingKeys.bloomOrRefused(limits))((keys, bitmap) => keys.absorb(KeyState.Bitmap(bitmap)))
+    RangeBitmap.trimmed(firstWord, words).foldLeft(GrowingKeys.bloomOrRefused(limits))((keys, bitmap) =>
+      keys.absorb(KeyState.Bitmap(bitmap))
+    )
 }
 
 private[filters] object GrowingBitmap {

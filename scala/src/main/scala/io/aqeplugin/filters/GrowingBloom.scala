@@ -9,7 +9,7 @@ private[filters] final class GrowingBloom(words: Array[Long]) extends GrowingKey
   }
 
   override def absorb(state: KeyState): GrowingKeys = state match {
-    case KeyState.Exact(codes) => addEach(codes)
+    case KeyState.Exact(codes)   => addEach(codes)
     case KeyState.Bitmap(bitmap) =>
       bitmap.foreachCode(SplitBlockBloom.insert(words, _))
       this
@@ -20,7 +20,7 @@ private[filters] final class GrowingBloom(words: Array[Long]) extends GrowingKey
         i += 1
       }
       this
-    case KeyState.Bloom(_) => new RefusedKeys(FilterRefusal.IncompatibleParts)
+    case KeyState.Bloom(_)         => new RefusedKeys(FilterRefusal.IncompatibleParts)
     case KeyState.Refused(refusal) => new RefusedKeys(refusal)
   }
 

@@ -45,8 +45,8 @@ private[filters] final class GrowingExact(limits: FilterLimits, integral: Boolea
   override def absorb(state: KeyState): GrowingKeys = state match {
     case KeyState.Exact(codes) => addEach(codes)
     // Their rung is lower, and holds these keys too.
-    case KeyState.Bitmap(bitmap) => GrowingBitmap.copyOf(bitmap, limits).absorb(freeze())
-    case KeyState.Bloom(words) => new GrowingBloom(words.clone()).absorb(freeze())
+    case KeyState.Bitmap(bitmap)   => GrowingBitmap.copyOf(bitmap, limits).absorb(freeze())
+    case KeyState.Bloom(words)     => new GrowingBloom(words.clone()).absorb(freeze())
     case KeyState.Refused(refusal) => new RefusedKeys(refusal)
   }
 

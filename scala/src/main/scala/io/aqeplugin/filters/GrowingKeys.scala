@@ -45,7 +45,7 @@ private[filters] final class RefusedKeys(refusal: FilterRefusal) extends Growing
   // A part built under other limits outweighs a part that is too large, in whichever order they come.
   override def absorb(state: KeyState): GrowingKeys = state match {
     case KeyState.Refused(FilterRefusal.IncompatibleParts) => new RefusedKeys(FilterRefusal.IncompatibleParts)
-    case _ => this
+    case _                                                 => this
   }
 
   override def freeze(): KeyState = KeyState.Refused(refusal)

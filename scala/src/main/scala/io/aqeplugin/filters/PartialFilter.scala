@@ -37,9 +37,9 @@ final case class PartialFilter private[filters] (
     else
       state match {
         case KeyState.Refused(refusal) => Left(refusal)
-        case KeyState.Exact(codes) => FilterLadder.choose(codes.length.toLong, range, integral, limits).map(PartialFilter.small(codes, _))
+        case KeyState.Exact(codes)   => FilterLadder.choose(codes.length.toLong, range, integral, limits).map(PartialFilter.small(codes, _))
         case KeyState.Bitmap(bitmap) => Right(bitmap)
-        case KeyState.Bloom(words) => PartialFilter.bloom(words, range, limits)
+        case KeyState.Bloom(words)   => PartialFilter.bloom(words, range, limits)
       }
 
   /** What the keys take, in memory as well as (within 200 bytes) in [[FilterFormat]]. */

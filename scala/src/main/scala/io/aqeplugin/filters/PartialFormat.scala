@@ -22,9 +22,9 @@ object PartialFormat {
   private final val RefusedState: Byte = 4
 
   def write(part: PartialFilter): Array[Byte] = part.state match {
-    case KeyState.Exact(codes) => writeWords(part, ExactState, codes)
-    case KeyState.Bitmap(bitmap) => writeWords(part, BitmapState, bitmap.firstWord +: bitmap.words)
-    case KeyState.Bloom(words) => writeWords(part, BloomState, words)
+    case KeyState.Exact(codes)     => writeWords(part, ExactState, codes)
+    case KeyState.Bitmap(bitmap)   => writeWords(part, BitmapState, bitmap.firstWord +: bitmap.words)
+    case KeyState.Bloom(words)     => writeWords(part, BloomState, words)
     case KeyState.Refused(refusal) => writeWords(part, RefusedState, refusalWords(refusal))
   }
 
@@ -97,21 +97,21 @@ object PartialFormat {
           _ <- valid(range.isDefined, "a Bloom filter has a range")
         } yield KeyState.Bloom(words)
       case RefusedState => restAsLongs(payload).flatMap(readRefusal).map(KeyState.Refused(_))
-      case other => Left(FormatError.UnknownKind(other.toInt))
+      case other        => Left(FormatError.UnknownKind(other.toInt))
     }
 
   private def refusalWords(refusal: FilterRefusal): Array[Long] = refusal match {
     case FilterRefusal.TooManyBytes(neededBytes, limitBytes) => Array(1L, neededBytes, limitBytes)
     case FilterRefusal.IncompleteBuild(parts, expectedParts) => Array(2L, parts.toLong, expectedParts.toLong)
-    case FilterRefusal.Overfull(rate, limit) => Array(3L, doubleToRawLongBits(rate), doubleToRawLongBits(limit))
-    case FilterRefusal.IncompatibleParts => Array(4L, 0L, 0L)
+    case FilterRefusal.Overfull(rate, limit)                 => Array(3L, doubleToRawLongBits(rate), doubleToRawLongBits(limit))
+    case FilterRefusal.IncompatibleParts                     => Array(4L, 0L, 0L)
   }
 
   private def readRefusal(words: Array[Long]): Either[FormatError, FilterRefusal] = words match {
     case Array(1L, neededBytes, limitBytes) => Right(FilterRefusal.TooManyBytes(neededBytes, limitBytes))
-    case Array(2L, parts, expectedParts) => Right(FilterRefusal.IncompleteBuild(parts.toInt, expectedParts.toInt))
-    case Array(3L, rate, limit) => Right(FilterRefusal.Overfull(longBitsToDouble(rate), longBitsToDouble(limit)))
-    case Array(4L, 0L, 0L) => Right(FilterRefusal.IncompatibleParts)
-    case _ => Left(FormatError.InvalidPayload("an unknown refusal"))
+    case Array(2L, parts, expectedParts)    => Right(FilterRefusal.IncompleteBuild(parts.toInt, expectedParts.toInt))
+    case Array(3L, rate, limit)             => Right(FilterRefusal.Overfull(longBitsToDouble(rate), longBitsToDouble(limit)))
+    case Array(4L, 0L, 0L)                  => Right(FilterRefusal.IncompatibleParts)
+    case _                                  => Left(FormatError.InvalidPayload("an unknown refusal"))
   }
 }

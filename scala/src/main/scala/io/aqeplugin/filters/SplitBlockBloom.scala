@@ -9,7 +9,8 @@ package io.aqeplugin.filters
   * @param words
   *   four words a block
   */
-final class SplitBlockBloom private[filters] (private[filters] val words: Array[Long], private[filters] val range: CodeRange) extends KeyFilter {
+final class SplitBlockBloom private[filters] (private[filters] val words: Array[Long], private[filters] val range: CodeRange)
+    extends KeyFilter {
   import SplitBlockBloom._
 
   override def kind: String = FilterKind.SplitBlockBloom.name

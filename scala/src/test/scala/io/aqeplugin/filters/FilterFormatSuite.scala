@@ -42,7 +42,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def invalid(result: Either[FormatError, Any]): String = result match {
     case Left(FormatError.InvalidPayload(what)) => what
-    case other => fail(s"$other")
+    case other                                  => fail(s"$other")
   }
 
   test("every kind comes back as it was") {
@@ -71,7 +71,12 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("every refusal that a part can carry comes back as it was") {
     val refusals =
-      Seq(FilterRefusal.TooManyBytes(5, 3), FilterRefusal.IncompleteBuild(1, 2), FilterRefusal.Overfull(0.9, 0.5), FilterRefusal.IncompatibleParts)
+      Seq(
+        FilterRefusal.TooManyBytes(5, 3),
+        FilterRefusal.IncompleteBuild(1, 2),
+        FilterRefusal.Overfull(0.9, 0.5),
+        FilterRefusal.IncompatibleParts
+      )
     refusals.foreach { refusal =>
       val p = part(Array(1)).copy(state = KeyState.Refused(refusal))
       assert(PartialFormat.read(PartialFormat.write(p)).map(_.state) == Right(KeyState.Refused(refusal)))
@@ -104,7 +109,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a forged payload with a right checksum is a filter or an error, not an exception") {
     forAll(Gen.oneOf(oneOfEach), Gen.choose(6, 200), Arbitrary.arbitrary[Byte]) { case ((name, bytes, read), at, value) =>
       whenever(at < bytes.length - 4) {
-        val result = read(forged(bytes) { buffer => buffer.put(at, value) })
+        val result = read(forged(bytes)(buffer => buffer.put(at, value)))
         assert(result.isLeft || result.isRight, name)
       }
     }
@@ -114,9 +119,11 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val bytes = FilterFormat.write(ExactSet.of(Array(1L, 2L)).getOrElse(EmptySet))
     def text(result: Either[FormatError, Any]) = result.left.map(_.text)
     assert(text(FilterFormat.read(bytes.take(9))) == Left("9 bytes, a stored filter has at least 16"))
-    assert(text(FilterFormat.read(forged(bytes) { b => b.putInt(0, 1) })).left.exists(_.startsWith("starts with 0x00000001 instead of 0x46455141")))
-    assert(text(FilterFormat.read(forged(bytes) { b => b.putShort(4, 2) })) == Left("format version 2, this release reads version 1"))
-    assert(text(FilterFormat.read(forged(bytes) { b => b.put(6, 99.toByte) })) == Left("kind 99 is not known to this release"))
+    assert(
+      text(FilterFormat.read(forged(bytes)(b => b.putInt(0, 1)))).left.exists(_.startsWith("starts with 0x00000001 instead of 0x46455141"))
+    )
+    assert(text(FilterFormat.read(forged(bytes)(b => b.putShort(4, 2)))) == Left("format version 2, this release reads version 1"))
+    assert(text(FilterFormat.read(forged(bytes)(b => b.put(6, 99.toByte)))) == Left("kind 99 is not known to this release"))
     assert(text(FilterFormat.read(bytes.init)) == Left("31 bytes, its header announces 32"))
     assert(text(FilterFormat.read(bytes.updated(20, 1.toByte))).left.exists(_.startsWith("CRC32C is ")))
     assert(FilterFormat.read(PartialFormat.write(part(Array(1)))).left.exists(_.isInstanceOf[FormatError.WrongMagic]))
@@ -124,15 +131,17 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("what is no filter of its kind is refused even with a right checksum") {
     val exact = FilterFormat.write(ExactSet.of(Array(1L, 2L)).getOrElse(EmptySet))
-    assert(invalid(FilterFormat.read(forged(exact) { b => b.putLong(12, 2) })) == "the codes of an exact set do not ascend")
+    assert(invalid(FilterFormat.read(forged(exact)(b => b.putLong(12, 2)))) == "the codes of an exact set do not ascend")
     val bitmap = FilterFormat.write(RangeBitmap.of(Array(1L, 2L)).getOrElse(EmptySet))
-    assert(invalid(FilterFormat.read(forged(bitmap) { b => b.putLong(12, Long.MaxValue) })).contains("hold no 64-bit codes"))
-    assert(invalid(FilterFormat.read(forged(bitmap) { b => b.putLong(20, 0) })) == "a bitmap starts and ends with a set bit")
+    assert(invalid(FilterFormat.read(forged(bitmap)(b => b.putLong(12, Long.MaxValue)))).contains("hold no 64-bit codes"))
+    assert(invalid(FilterFormat.read(forged(bitmap)(b => b.putLong(20, 0)))) == "a bitmap starts and ends with a set bit")
     val bloom = FilterFormat.write(SplitBlockBloom.of(Array(1L, 2L), 0.01).getOrElse(EmptySet))
-    assert(invalid(FilterFormat.read(forged(bloom) { b => b.putLong(12, 3) })) == "the range 3 to 2 is empty")
+    assert(invalid(FilterFormat.read(forged(bloom)(b => b.putLong(12, 3)))) == "the range 3 to 2 is empty")
     val kept = part(Array(1L, 2L))
-    assert(invalid(PartialFormat.read(forged(PartialFormat.write(kept)) { b => b.putLong(12 + 72, 9) })).contains("range"))
-    assert(invalid(PartialFormat.read(forged(PartialFormat.write(kept)) { b => b.putLong(12 + 24, 0) })).startsWith("falsePositiveRate is 0.0"))
+    assert(invalid(PartialFormat.read(forged(PartialFormat.write(kept))(b => b.putLong(12 + 72, 9)))).contains("range"))
+    assert(
+      invalid(PartialFormat.read(forged(PartialFormat.write(kept))(b => b.putLong(12 + 24, 0)))).startsWith("falsePositiveRate is 0.0")
+    )
   }
 
   test("a filter of another kind has no stored form") {

@@ -45,7 +45,12 @@ class FilterLadderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a dense key passes under a cap that the Bloom filter breaks") {
-    assert(FilterLadder.choose(50000, rangeOfBytes(8000), integral = true, limits.copy(maxFilterBytes = 8000)) == Right(FilterKind.RangeBitmap))
+    assert(FilterLadder.choose(
+      50000,
+      rangeOfBytes(8000),
+      integral = true,
+      limits.copy(maxFilterBytes = 8000)
+    ) == Right(FilterKind.RangeBitmap))
   }
 
   test("the cap bounds the exact set as well") {

@@ -63,7 +63,12 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("every kind reports a name of the ladder and its memory") {
     val filters = KeySets.everyFilterOf(Array(1L, 2L, 3L)) :+ EmptySet
     assert(filters.map(_.kind).toSet == FilterKind.All.map(_.name).toSet)
-    assert(filters.map(f => f.kind -> f.sizeBytes).toMap == Map("empty" -> 0L, "exact" -> 64L, "range_bitmap" -> 8L, "split_block_bloom" -> 32L))
+    assert(filters.map(f => f.kind -> f.sizeBytes).toMap == Map(
+      "empty" -> 0L,
+      "exact" -> 64L,
+      "range_bitmap" -> 8L,
+      "split_block_bloom" -> 32L
+    ))
   }
 
   test("Java serialisation, which Spark's broadcast uses, keeps every kind") {

@@ -15,7 +15,9 @@ class KeyHasherSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("hashes never change: golden values") {
     assert(Seq(0L, 1L, -1L, 42L, Long.MinValue, Long.MaxValue).map(KeyHasher.mix) == KeyHasherSuite.GoldenMix)
-    assert(Seq((1L, 2L), (2L, 1L), (0L, 0L), (KeyHasher.Seed, 7L)).map { case (a, b) => KeyHasher.combine(a, b) } == KeyHasherSuite.GoldenCombine)
+    assert(Seq((1L, 2L), (2L, 1L), (0L, 0L), (KeyHasher.Seed, 7L)).map { case (a, b) =>
+      KeyHasher.combine(a, b)
+    } == KeyHasherSuite.GoldenCombine)
     // Lengths on both sides of each branch: 0, 1-3, 4-7, 8-16, 17 and more.
     val alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
     assert(Seq(0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 32, 33, 36).map(n => utf8(alphabet.take(n))) == KeyHasherSuite.GoldenText)
@@ -117,7 +119,10 @@ object KeyHasherSuite {
     0x5a682afe7965debdL
   )
   private val GoldenCombine = Seq(
-    0x975835de1c9756ceL, 0xbeeb8da1658eec67L, 0x0000000000000000L, 0x47687874b0a5b458L
+    0x975835de1c9756ceL,
+    0xbeeb8da1658eec67L,
+    0x0000000000000000L,
+    0x47687874b0a5b458L
   )
   private val GoldenText = Seq(
     0xe9fc524119c07df0L, 0x6fc742bc29024d96L, 0x8b91cb13f2f75992L, 0xba4e4add4bb6e514L, 0x21981e92cb2d235fL,
@@ -125,6 +130,9 @@ object KeyHasherSuite {
     0x56c67ce6425f6e89L, 0xc44148ab08389404L, 0xc5fe4167893c226fL, 0xcf58df283f35c05eL
   )
   private val GoldenUnscaled = Seq(
-    0xaf2491a18537b871L, 0x66796866f87820b0L, 0xd40301ef820315efL, 0x0a0d3a3efd7c53adL
+    0xaf2491a18537b871L,
+    0x66796866f87820b0L,
+    0xd40301ef820315efL,
+    0x0a0d3a3efd7c53adL
   )
 }

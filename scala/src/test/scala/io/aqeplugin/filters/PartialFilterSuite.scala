@@ -43,7 +43,10 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("merging is commutative") {
     forAll(KeySets.codes, KeySets.codes, integral) { (a, b, isIntegral) =>
-      assert(image(PartialFilter.merge(part(a, isIntegral), part(b, isIntegral))) == image(PartialFilter.merge(part(b, isIntegral), part(a, isIntegral))))
+      assert(image(PartialFilter.merge(part(a, isIntegral), part(b, isIntegral))) == image(PartialFilter.merge(
+        part(b, isIntegral),
+        part(a, isIntegral)
+      )))
     }
   }
 
@@ -134,8 +137,14 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val needed = BloomSizing.bytesFor(2000, 0.01)
     val tooMany = part(KeySets.randomCodes(100, 4), integral = true, tight)
     assert(tooMany.toFilter(1) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
-    assert(PartialFilter.merge(tooMany, part(Array(1), integral = true, tight)).toFilter(2) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
-    assert(PartialFilter.merge(part(Array(1), integral = true, tight), tooMany).toFilter(2) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
+    assert(PartialFilter.merge(
+      tooMany,
+      part(Array(1), integral = true, tight)
+    ).toFilter(2) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
+    assert(PartialFilter.merge(
+      part(Array(1), integral = true, tight),
+      tooMany
+    ).toFilter(2) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
   }
 
   test("parts built under different limits never become a filter, in whichever order they are merged") {
@@ -167,7 +176,8 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a million keys over fifty tasks: every kind, none missed") {
-    val shapes = Seq[(Long => Long, String)]((i => i % 10, "range_bitmap"), (identity, "range_bitmap"), (KeyHasher.mix, "split_block_bloom"))
+    val shapes =
+      Seq[(Long => Long, String)]((i => i % 10, "range_bitmap"), (identity, "range_bitmap"), (KeyHasher.mix, "split_block_bloom"))
     val limits = FilterLimits(1000000, 1000, 1 << 24, 0.01)
     shapes.foreach { case (shape, kind) =>
       val parts = (0 until 50).map(t => part(Array.tabulate(20000)(i => shape(t * 20000L + i)), integral = true, limits))
