@@ -51,6 +51,9 @@ def sparkProject(line: SparkLine): Project =
           config / unmanagedResourceDirectories := Seq(root.value / "resources")
         )
       },
+      // A folder of their own: the plugin's default is the one that the jar is made of.
+      Jmh / classDirectory := crossTarget.value / "jmh-classes",
+      Jmh / dependencyClasspath := (Compile / fullClasspath).value,
       Jmh / unmanagedSourceDirectories := Seq((ThisBuild / baseDirectory).value / "scala" / "src" / "jmh" / "scala"),
       Test / fork := true,
       Test / baseDirectory := (ThisBuild / baseDirectory).value,
