@@ -1,0 +1,95 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.aqeplugin.Relations
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
+
+import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.filters._
+
+/** Turns the output of a finished build stage into a filter: a job over the shuffle's partitions whose partial filters are merged in a tree,
+  * or, for a relation that is broadcast anyway and small, a loop on the driver.
+  */
+object FilterBuild {
+
+  /** @throws java.lang.Exception
+    *   whatever the job throws; the caller turns it into a filter that passes all
+    */
+  def run(child: SparkPlan, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter =
+    RuntimeFilterExchangeExec.stageOf(child) match {
+      case Some(stage: ShuffleQueryStageExec) if SparkBridge.isIndeterminate(stage.shuffle) =>
+        // A retried task could give other keys than those the filter was built from.
+        BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
+      case Some(stage: ShuffleQueryStageExec) => fromShuffle(child, stage, keys, limits, startNanos)
+      case Some(stage: BroadcastQueryStageExec) => fromRelation(stage, keys, limits, startNanos)
+      case _ => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
+    }
+
+  private def fromShuffle(child: SparkPlan, stage: QueryStageExec, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter = {
+    val coder = KeyCoder(keys, child.output)
+    val filterLimits = limitsFor(stageRows(stage), coder, limits)
+    val partials = child.execute().mapPartitions(rows => Iterator.single(collect(rows, coder, filterLimits)))
+    val parts = partials.getNumPartitions
+    val merged =
+      if (parts == 0) collect(Iterator.empty, coder, filterLimits)
+      else partials.treeReduce(PartialFilter.merge(_, _), depth = 2)
+    finish(merged, math.max(1, parts), coder, limits, startNanos)
+  }
+
+  private def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter = {
+    val relation: Broadcast[Any] = stage.executeBroadcast[Any]()
+    Relations.rows(relation.value, limits.maxRelationBytes) match {
+      case Left(reason) => BuiltFilter.PassAll(reason)
+      case Right(rows) =>
+        val coder = KeyCoder(keys, stage.output)
+        val filterLimits = limitsFor(stageRows(stage), coder, limits)
+        finish(collect(rows, coder, filterLimits), 1, coder, limits, startNanos)
+    }
+  }
+
+  private def collect(rows: Iterator[InternalRow], coder: KeyCoder, limits: FilterLimits): PartialFilter = {
+    val collector = new KeyCollector(limits, coder.isExact)
+    // Once a row of the build side.
+    while (rows.hasNext) {
+      val row = rows.next()
+      if (!coder.hasNull(row)) collector.add(coder.code(row))
+    }
+    collector.result()
+  }
+
+  private def finish(partial: PartialFilter, parts: Int, coder: KeyCoder, limits: BuildLimits, startNanos: Long): BuiltFilter =
+    partial.toFilter(parts) match {
+      case Left(refusal) => BuiltFilter.PassAll(refused(refusal, limits))
+      case Right(filter) =>
+        val values = filter match {
+          case exact: ExactFilter if coder.isExact && exact.distinctCodes <= limits.inListMaxKeys => Some(exact.sortedCodes.toSeq)
+          case _ => None
+        }
+        val range = if (coder.isExact) partial.range.map(r => (r.min, r.max)) else None
+        val buildMillis = (System.nanoTime() - startNanos) / 1000000L
+        BuiltFilter.Ready(filter, FilterSummary(filter.kind, filter.sizeBytes, range, values, partial.addedKeys, buildMillis))
+    }
+
+  private def refused(refusal: FilterRefusal, limits: BuildLimits): Reason = refusal match {
+    case FilterRefusal.TooManyBytes(needed, limit) =>
+      Reason(ReasonCode.FilterTooBig, Some(needed.toDouble), Some(limit.toDouble), "bytes", AqeConf.FilterMaxBytes.key)
+    case FilterRefusal.Overfull(rate, limit) =>
+      Reason(ReasonCode.PassRateTooHigh, Some(rate), Some(limit), "ratio", AqeConf.FilterMaxBytes.key)
+    case FilterRefusal.IncompleteBuild(_, _) | FilterRefusal.IncompatibleParts => Reason(ReasonCode.BuildFailed)
+  }
+
+  private def limitsFor(rows: Long, coder: KeyCoder, limits: BuildLimits): FilterLimits =
+    FilterLimits(
+      expectedKeys = rows,
+      exactMaxKeys = limits.exactMaxKeys,
+      maxFilterBytes = limits.maxFilterBytes,
+      falsePositiveRate = limits.falsePositiveRate)
+
+  private def stageRows(stage: QueryStageExec): Long =
+    stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).getOrElse(Long.MaxValue)
+}

@@ -1,0 +1,77 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+import io.aqeplugin.filters.KeyFilter
+
+/** When a task stops asking a filter that lets nearly everything through.
+  *
+  * @param sampleBatches
+  *   batches over which the pass rate is taken
+  * @param maxPassRate
+  *   above it the filter rests
+  * @param skipBatches
+  *   batches it rests for, before it is tried again
+  */
+final case class SelfDisable(sampleBatches: Int, maxPassRate: Double, skipBatches: Int)
+
+/** One filter as one task uses it. Holds the counters of that task, so it is mutable and must not be shared. */
+final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, counters: FilterCounters) {
+  private var codes = new Array[Long](0)
+  private var scratch = new Array[Long](0)
+  private var sampledBatches = 0
+  private var sampledIn = 0L
+  private var sampledOut = 0L
+  private var batchesToSkip = 0
+  private var removed = 0L
+  private var nanos = 1L
+
+  /** Rows removed per nanosecond so far; filters of one scan are asked in falling order of it. */
+  def yieldPerNano: Double = removed.toDouble / nanos
+
+  /** Keeps the positions whose rows may match; `positions` is compacted in place and the number left is returned. */
+  def retain(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =
+    if (resting()) {
+      count
+    } else {
+      if (codes.length < batch.numRows()) {
+        codes = new Array[Long](batch.numRows())
+        scratch = new Array[Long](batch.numRows())
+      }
+      val start = System.nanoTime()
+      val nonNull = coder.codes(batch, positions, count, codes, scratch)
+      val left = filter.retain(codes, positions, nonNull)
+      nanos += System.nanoTime() - start
+      seen(count, left)
+      left
+    }
+
+  def mightMatch(row: InternalRow): Boolean = !coder.hasNull(row) && filter.mightContain(coder.code(row))
+
+  /** Whether this filter takes a rest for the batch, or run of rows, that comes now. */
+  def resting(): Boolean =
+    if (batchesToSkip > 0) {
+      batchesToSkip -= 1
+      counters.batchesSkipped.add(1L)
+      true
+    } else {
+      false
+    }
+
+  /** Notes one checked batch, and decides whether to rest from now on. */
+  def seen(in: Int, out: Int): Unit = {
+    counters.rowsIn.add(in.toLong)
+    counters.rowsOut.add(out.toLong)
+    removed += in - out
+    sampledBatches += 1
+    sampledIn += in
+    sampledOut += out
+    if (sampledBatches >= rest.sampleBatches) {
+      if (sampledOut > rest.maxPassRate * sampledIn) batchesToSkip = rest.skipBatches
+      sampledBatches = 0
+      sampledIn = 0L
+      sampledOut = 0L
+    }
+  }
+}

@@ -1,0 +1,81 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
+
+/** The batches of a scan without the rows that no filter lets through. A batch that loses every row is freed and never handed on; one that
+  * loses none is handed on as it came.
+  *
+  * Not thread-safe; the vectors of a batch are valid until the next call of `hasNext`, as with every columnar scan.
+  */
+final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[FilterProbe], counters: NodeCounters)
+    extends Iterator[ColumnarBatch] {
+  import FilteredBatches.BatchesBetweenReorderings
+
+  // Mutable and reused for all batches of the task: this is the hot loop of the probe side.
+  private var pending: ColumnarBatch = null
+  private var positions = new Array[Int](0)
+  private var batches = 0
+
+  override def hasNext: Boolean = {
+    while (pending == null && input.hasNext) pending = selected(input.next())
+    pending != null
+  }
+
+  override def next(): ColumnarBatch = {
+    if (!hasNext) throw new NoSuchElementException("no batch is left")
+    val batch = pending
+    pending = null
+    batch
+  }
+
+  private def selected(batch: ColumnarBatch): ColumnarBatch = {
+    val rows = batch.numRows()
+    val left = select(batch, rows)
+    counters.rowsIn.add(rows.toLong)
+    counters.rowsOut.add(left.toLong)
+    if (left == rows) {
+      batch
+    } else if (left == 0) {
+      batch.closeIfFreeable()
+      null
+    } else {
+      val columns = new Array[ColumnVector](batch.numCols())
+      var c = 0
+      while (c < columns.length) {
+        columns(c) = new SelectedColumnVector(batch.column(c), positions)
+        c += 1
+      }
+      new ColumnarBatch(columns, left)
+    }
+  }
+
+  /** Fills `positions` with the rows to keep and returns their number. */
+  private def select(batch: ColumnarBatch, rows: Int): Int = {
+    reorderNowAndThen()
+    if (positions.length < rows) positions = new Array[Int](rows)
+    var i = 0
+    while (i < rows) {
+      positions(i) = i
+      i += 1
+    }
+    var left = rows
+    var p = 0
+    while (p < probes.length && left > 0) {
+      left = probes(p).retain(batch, positions, left)
+      p += 1
+    }
+    left
+  }
+
+  private def reorderNowAndThen(): Unit = {
+    batches += 1
+    if (probes.length > 1 && batches % BatchesBetweenReorderings == 0) {
+      java.util.Arrays.sort(probes, FilteredBatches.BestFirst)
+    }
+  }
+}
+
+object FilteredBatches {
+  private val BatchesBetweenReorderings = 32
+  private val BestFirst: java.util.Comparator[FilterProbe] = (a, b) => java.lang.Double.compare(b.yieldPerNano, a.yieldPerNano)
+}

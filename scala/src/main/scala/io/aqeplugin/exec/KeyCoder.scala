@@ -1,0 +1,94 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+import io.aqeplugin.filters.KeyHasher
+
+/** Turns the key columns of rows and batches into the 64-bit codes that filters hold.
+  *
+  * A single integer-like column is its own code, so its filter can be exact and has a meaningful min and max; everything else is hashed.
+  * Build and probe side must list their key columns in the same order and with the same [[KeyKind]]s.
+  */
+final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean) extends Serializable {
+
+  def hasNull(row: InternalRow): Boolean = {
+    var i = 0 // runs once a row
+    while (i < columns.length && !row.isNullAt(columns(i).ordinal)) i += 1
+    i < columns.length
+  }
+
+  /** Code of a row without null keys. */
+  def code(row: InternalRow): Long = {
+    var code = columns(0).code(row)
+    var i = 1 // runs once a row
+    while (i < columns.length) {
+      code = KeyHasher.combine(code, columns(i).code(row))
+      i += 1
+    }
+    code
+  }
+
+  /** Drops the positions that have a null key and writes the codes of the others.
+    *
+    * @param scratch
+    *   as long as `codes`; only used with several key columns
+    * @return
+    *   how many positions are left
+    */
+  def codes(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Long], scratch: Array[Long]): Int = {
+    var left = count
+    var c = 0 // from here on once a batch and column; the loops inside run once a row
+    while (c < columns.length) {
+      left = withoutNulls(batch, columns(c).ordinal, positions, left)
+      c += 1
+    }
+    columns(0).codes(batch.column(columns(0).ordinal), positions, left, codes)
+    c = 1
+    while (c < columns.length) {
+      columns(c).codes(batch.column(columns(c).ordinal), positions, left, scratch)
+      var i = 0
+      while (i < left) {
+        val p = positions(i)
+        codes(p) = KeyHasher.combine(codes(p), scratch(p))
+        i += 1
+      }
+      c += 1
+    }
+    left
+  }
+
+  private def withoutNulls(batch: ColumnarBatch, ordinal: Int, positions: Array[Int], count: Int): Int = {
+    val vector = batch.column(ordinal)
+    if (!vector.hasNull) {
+      count
+    } else {
+      var kept = 0
+      var i = 0
+      while (i < count) {
+        val p = positions(i)
+        if (!vector.isNullAt(p)) {
+          positions(kept) = p
+          kept += 1
+        }
+        i += 1
+      }
+      kept
+    }
+  }
+}
+
+object KeyCoder {
+
+  /** The coder of `keys` as columns of `output`. Every key must be in `output` and have a [[KeyKind]]. */
+  def apply(keys: Seq[Attribute], output: Seq[Attribute]): KeyCoder = {
+    val columns = keys.map { key =>
+      val ordinal = output.indexWhere(_.exprId == key.exprId)
+      require(ordinal >= 0, s"key ${key.sql} is not among ${output.map(_.sql).mkString(", ")}")
+      KeyColumn(ordinal, output(ordinal).dataType)
+    }
+    val isExact = keys.size == 1 && KeyKind.of(keys.head.dataType).exists(_.isInteger)
+    new KeyCoder(columns.toArray, isExact)
+  }
+}

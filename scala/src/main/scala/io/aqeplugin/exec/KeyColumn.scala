@@ -1,0 +1,106 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.types._
+import org.apache.spark.sql.vectorized.ColumnVector
+
+import io.aqeplugin.filters.KeyHasher
+
+/** Reads one key column of a row, or of many rows of a batch, as 64-bit codes. The values read must not be null.
+  *
+  * One small class per physical type, so that the loop over a batch has no type test in it.
+  */
+sealed abstract class KeyColumn(val ordinal: Int) extends Serializable {
+
+  def code(row: InternalRow): Long
+
+  /** Writes `codes(p)` for each of the first `count` positions `p`. */
+  def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit
+}
+
+object KeyColumn {
+
+  /** The reader of a column whose type has a [[KeyKind]]. */
+  def apply(ordinal: Int, dataType: DataType): KeyColumn = dataType match {
+    case ByteType => new ByteColumn(ordinal)
+    case ShortType => new ShortColumn(ordinal)
+    case IntegerType | DateType => new IntColumn(ordinal)
+    case LongType | TimestampType | TimestampNTZType => new LongColumn(ordinal)
+    case BooleanType => new BooleanColumn(ordinal)
+    case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS => new ShortDecimalColumn(ordinal, d)
+    case d: DecimalType => new WideDecimalColumn(ordinal, d)
+    case _: StringType => new StringColumn(ordinal)
+    case other => throw new IllegalArgumentException(s"no key codes for ${other.sql}; KeyKind.of should have refused it")
+  }
+
+  // The loops below are the per-row code of the probe side: while loops over arrays, no allocation.
+
+  private final class ByteColumn(ordinal: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = row.getByte(ordinal).toLong
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = vector.getByte(p).toLong; i += 1 }
+    }
+  }
+
+  private final class ShortColumn(ordinal: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = row.getShort(ordinal).toLong
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = vector.getShort(p).toLong; i += 1 }
+    }
+  }
+
+  private final class IntColumn(ordinal: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = row.getInt(ordinal).toLong
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = vector.getInt(p).toLong; i += 1 }
+    }
+  }
+
+  private final class LongColumn(ordinal: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = row.getLong(ordinal)
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = vector.getLong(p); i += 1 }
+    }
+  }
+
+  private final class BooleanColumn(ordinal: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = if (row.getBoolean(ordinal)) 1L else 0L
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = if (vector.getBoolean(p)) 1L else 0L; i += 1 }
+    }
+  }
+
+  private final class ShortDecimalColumn(ordinal: Int, decimal: DecimalType) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = row.getDecimal(ordinal, decimal.precision, decimal.scale).toUnscaledLong
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) {
+        val p = positions(i)
+        codes(p) = vector.getDecimal(p, decimal.precision, decimal.scale).toUnscaledLong
+        i += 1
+      }
+    }
+  }
+
+  private final class WideDecimalColumn(ordinal: Int, decimal: DecimalType) extends KeyColumn(ordinal) {
+    private def hash(value: Decimal): Long = KeyHasher.hashUnscaled(value.toJavaBigDecimal.unscaledValue.toByteArray)
+    def code(row: InternalRow): Long = hash(row.getDecimal(ordinal, decimal.precision, decimal.scale))
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = hash(vector.getDecimal(p, decimal.precision, decimal.scale)); i += 1 }
+    }
+  }
+
+  private final class StringColumn(ordinal: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = KeyHasher.hashUtf8(row.getUTF8String(ordinal))
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = KeyHasher.hashUtf8(vector.getUTF8String(p)); i += 1 }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, Expression}
+import org.apache.spark.sql.types._
+
+import io.aqeplugin.decide.{Reason, ReasonCode}
+
+/** How the values of a key column become 64-bit codes. Columns of the same kind give equal codes for values that Spark calls equal, whatever
+  * their physical width: that is why `int` and `bigint` share one kind.
+  *
+  * @param isInteger
+  *   the code is the value itself, not a hash of it
+  */
+sealed abstract class KeyKind(val name: String, val isInteger: Boolean)
+
+object KeyKind {
+  case object Integral extends KeyKind("integral", true)
+  case object Date extends KeyKind("date", true)
+  case object Timestamp extends KeyKind("timestamp", true)
+  case object Bool extends KeyKind("boolean", true)
+
+  /** Decimals of up to 18 digits: the unscaled number. */
+  final case class ShortDecimal(scale: Int) extends KeyKind("decimal", true)
+
+  /** Decimals of more than 18 digits: a hash of the unscaled bytes. */
+  final case class WideDecimal(scale: Int) extends KeyKind("wide_decimal", false)
+
+  /** Strings that are compared byte by byte. */
+  case object BinaryString extends KeyKind("string", false)
+
+  /** The kind of a type, or why a filter cannot hold it. */
+  def of(dataType: DataType): Either[Reason, KeyKind] = dataType match {
+    case ByteType | ShortType | IntegerType | LongType => Right(Integral)
+    case DateType => Right(Date)
+    case TimestampType | TimestampNTZType => Right(Timestamp)
+    case BooleanType => Right(Bool)
+    case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS => Right(ShortDecimal(d.scale))
+    case d: DecimalType => Right(WideDecimal(d.scale))
+    case s: StringType if SparkBridge.isComparedByBytes(s) => Right(BinaryString)
+    case _: StringType => Left(Reason(ReasonCode.CollatedKey))
+    case _ => Left(Reason(ReasonCode.UnsupportedKeyType))
+  }
+}
+
+/** A join key that is a column, below casts that change no value. */
+final case class PlainKey(attribute: Attribute, kind: KeyKind)
+
+object PlainKey {
+
+  /** Takes lossless casts off `key`. Any other expression is refused: evaluated in a scan it could throw on rows that an operator further up
+    * would have removed.
+    */
+  def of(key: Expression): Either[Reason, PlainKey] = for {
+    _ <- KeyKind.of(key.dataType)
+    attribute <- column(key).toRight(Reason(ReasonCode.KeyNotPlain))
+    kind <- KeyKind.of(attribute.dataType)
+  } yield PlainKey(attribute, kind)
+
+  /** All keys of one side, or the first refusal. */
+  def all(keys: Seq[Expression]): Either[Reason, Seq[PlainKey]] =
+    keys.foldLeft[Either[Reason, Seq[PlainKey]]](Right(Nil))((found, key) => found.flatMap(plain => of(key).map(plain :+ _)))
+
+  private def column(key: Expression): Option[Attribute] = key match {
+    case a: Attribute => Some(a)
+    case c: Cast if losesNothing(c.child.dataType, c.dataType) => column(c.child)
+    case _ => None
+  }
+
+  /** Whether values are equal after the cast exactly when their codes are equal before it. */
+  private def losesNothing(from: DataType, to: DataType): Boolean = (from, to) match {
+    case (ByteType | ShortType | IntegerType | LongType, ByteType | ShortType | IntegerType | LongType) => from.defaultSize <= to.defaultSize
+    case (f: DecimalType, t: DecimalType) => f.scale == t.scale && f.precision <= t.precision && t.precision <= Decimal.MAX_LONG_DIGITS
+    case _ => from == to
+  }
+}

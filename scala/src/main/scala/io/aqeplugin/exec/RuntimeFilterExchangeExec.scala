@@ -1,0 +1,188 @@
+package io.aqeplugin.exec
+
+import java.util.concurrent.{CompletableFuture, Future => JavaFuture, TimeoutException, TimeUnit}
+
+import scala.concurrent.{Future, Promise}
+import scala.util.control.NonFatal
+
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.Statistics
+import org.apache.spark.sql.catalyst.plans.physical.{BroadcastPartitioning, IdentityBroadcastMode, Partitioning}
+import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec, QueryStageExec}
+import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+
+import io.aqeplugin.decide.{Reason, ReasonCode}
+
+/** Builds a filter from the join keys of a finished build side and broadcasts it.
+  *
+  * AQE treats it as a broadcast stage: it is built once per (build stage, keys) however many scans and subqueries ask for it, in the
+  * background, as soon as the build stage is done, and is cancelled with the query. It never fails a query: whatever goes wrong, and whatever
+  * takes longer than `limits.buildTimeoutMillis`, ends in a filter that passes all.
+  *
+  * @param keys
+  *   the build side's key columns, attributes of `child`
+  * @param child
+  *   the build side's exchange, later its stage
+  * @param limits
+  *   how large the filter may get and how long it may take
+  * @param joinId
+  *   the join that asked first
+  */
+case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, limits: BuildLimits, joinId: String) extends BroadcastExchangeLike {
+
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = BroadcastPartitioning(IdentityBroadcastMode)
+
+  override lazy val metrics: Map[String, SQLMetric] = Map(
+    "filterBytes" -> SQLMetrics.createSizeMetric(sparkContext, "filter size"),
+    "keys" -> SQLMetrics.createMetric(sparkContext, "build rows with a key"),
+    "buildTime" -> SQLMetrics.createTimingMetric(sparkContext, "time to build the filter")
+  )
+
+  // Built once; a later reset would lose what the build measured.
+  override def resetMetrics(): Unit = ()
+
+  override def runtimeStatistics: Statistics =
+    Statistics(BigInt(metrics("filterBytes").value.max(0L)), Some(BigInt(metrics("keys").value.max(0L))))
+
+  @transient private lazy val promise = Promise[Broadcast[Any]]()
+
+  // Set before the promise is kept; read once it is.
+  @transient @volatile private var outcome: Option[Either[Reason, FilterSummary]] = None
+
+  /** What was built, or why nothing was; empty while it is being built. */
+  def result: Option[Either[Reason, FilterSummary]] = outcome
+
+  @transient override protected lazy val completionFuture: Future[Broadcast[Any]] = {
+    relationFuture
+    promise.future
+  }
+
+  @transient override lazy val relationFuture: JavaFuture[Broadcast[Any]] = {
+    val done = new CompletableFuture[Broadcast[Any]]()
+    val startNanos = System.nanoTime()
+    val timeout = FilterBuildThreads.afterMillis(limits.buildTimeoutMillis) {
+      if (publish(done, passAll(ReasonCode.BuildTimeout, startNanos))) SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
+    }
+    SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {
+      try {
+        sparkContext.addJobTag(jobTag)
+        sparkContext.setInterruptOnCancel(true)
+        publish(done, built(startNanos))
+      } catch {
+        case NonFatal(error) =>
+          BuildFaults.note(sparkContext, joinId, error)
+          publish(done, passAll(ReasonCode.BuildFailed, startNanos))
+      } finally {
+        timeout.cancel(false)
+        sparkContext.removeJobTag(jobTag)
+      }
+    }
+    done
+  }
+
+  private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, limits, startNanos)
+
+  private def passAll(code: ReasonCode, startNanos: Long): BuiltFilter = BuiltFilter.PassAll(
+    Reason(code, Some((System.nanoTime() - startNanos) / 1e6), Some(limits.buildTimeoutMillis.toDouble), "millis", "spark.aqePlugin.filter.buildTimeout"))
+
+  /** Broadcasts `filter` unless another outcome was first; returns whether it was published. */
+  private def publish(done: CompletableFuture[Broadcast[Any]], filter: BuiltFilter): Boolean = {
+    val broadcast = SparkBridge.broadcast[Any](sparkContext, filter)
+    val first = synchronized {
+      if (promise.isCompleted) {
+        false
+      } else {
+        outcome = Some(filter.result)
+        // Before AQE hears of it: the re-plan that follows looks for it.
+        BuiltFilters.note(child, keys, filter.result)
+        promise.trySuccess(broadcast)
+      }
+    }
+    if (first) {
+      filter.result.foreach { summary =>
+        longMetric("filterBytes") += summary.sizeBytes
+        longMetric("keys") += summary.rows
+        longMetric("buildTime") += summary.buildMillis
+      }
+      val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
+      SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, metrics.values.toSeq)
+      val _ = done.complete(broadcast)
+    } else {
+      broadcast.destroy()
+    }
+    first
+  }
+
+  override protected def doPrepare(): Unit = { val _ = relationFuture }
+
+  override protected def doExecute(): RDD[InternalRow] =
+    throw new UnsupportedOperationException("a runtime filter is broadcast, it has no rows")
+
+  override def doExecuteBroadcast[T](): Broadcast[T] =
+    try relationFuture.get(limits.buildTimeoutMillis + FilterBuildThreads.GraceMillis, TimeUnit.MILLISECONDS).asInstanceOf[Broadcast[T]]
+    catch {
+      case _: TimeoutException => SparkBridge.broadcast[Any](sparkContext, passAll(ReasonCode.BuildTimeout, System.nanoTime())).asInstanceOf[Broadcast[T]]
+    }
+
+  /** Equal for equal (build stage, keys): the reads that AQE puts on a finished stage do not count, and neither does who asked. */
+  override protected def doCanonicalize(): SparkPlan = {
+    val build = RuntimeFilterExchangeExec.buildOf(child)
+    val normalized = keys.map { key =>
+      val ordinal = build.output.indexWhere(_.exprId == key.exprId)
+      if (ordinal < 0) key else build.canonicalized.output(ordinal)
+    }
+    RuntimeFilterExchangeExec(normalized, build.canonicalized, BuildLimits.Canonical, "")
+  }
+
+  override def nodeName: String = "RuntimeFilterExchange"
+  override def simpleString(maxFields: Int): String = s"$nodeName ${keys.map(_.sql).mkString("[", ", ", "]")}, $joinId"
+
+  override protected def withNewChildInternal(newChild: SparkPlan): RuntimeFilterExchangeExec = copy(child = newChild)
+}
+
+object RuntimeFilterExchangeExec {
+
+  /** The build side's exchange or stage, without what AQE wraps around a stage that is read. */
+  def buildOf(child: SparkPlan): SparkPlan = child match {
+    case read: AQEShuffleReadExec => buildOf(read.child)
+    case other => other
+  }
+
+  /** The build stage, once there is one. */
+  def stageOf(child: SparkPlan): Option[QueryStageExec] = buildOf(child) match {
+    case stage: QueryStageExec => Some(stage)
+    case _ => None
+  }
+
+  /** Whether `stage` is the broadcast stage of a filter, and not of a join's relation. */
+  def isFilterStage(stage: BroadcastQueryStageExec): Boolean = stage.broadcast.isInstanceOf[RuntimeFilterExchangeExec]
+}
+
+/** Bounds of one filter build.
+  *
+  * @param maxFilterBytes
+  *   per filter, on driver and executors alike
+  * @param maxRelationBytes
+  *   a broadcast relation larger than this is not read on the driver
+  */
+final case class BuildLimits(
+    exactMaxKeys: Int,
+    inListMaxKeys: Int,
+    maxFilterBytes: Long,
+    maxRelationBytes: Long,
+    falsePositiveRate: Double,
+    buildTimeoutMillis: Long
+)
+
+object BuildLimits {
+
+  /** Stands in for every value in a canonical plan. */
+  val Canonical: BuildLimits = BuildLimits(0, 0, 0L, 0L, 0.0, 0L)
+}

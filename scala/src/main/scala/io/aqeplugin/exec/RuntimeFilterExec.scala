@@ -1,0 +1,134 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SortOrder}
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+import io.aqeplugin.decide.Reason
+
+/** Drops the rows of a scan that cannot find a partner in the joins above it.
+  *
+  * Sits directly on the scan, so on a columnar scan rows are dropped before they become rows. The filters come from the other children: each
+  * is, or will become, the broadcast stage of a [[RuntimeFilterExchangeExec]]. Being children is what makes AQE wait for them before it
+  * starts the stage this node is in.
+  *
+  * The node must never carry a logical link of its own: AQE would take it for the scan's logical node. It finds the scan's link below.
+  *
+  * @param child
+  *   the scan
+  * @param keys
+  *   for each source, the scan's columns that hold its keys, in the order the filter was built with
+  * @param sources
+  *   one filter exchange (or its stage) per filter
+  * @param labels
+  *   for each source, what it is called in decisions and metrics
+  */
+case class RuntimeFilterExec(child: SparkPlan, keys: Seq[Seq[Expression]], sources: Seq[SparkPlan], labels: Seq[FilterLabel], rest: SelfDisable)
+    extends SparkPlan {
+
+  override def children: Seq[SparkPlan] = child +: sources
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+  override def supportsColumnar: Boolean = child.supportsColumnar
+  override def supportsRowBased: Boolean = child.supportsRowBased
+
+  // The concrete vector classes of the scan would be wrong for the selected batches.
+  override def vectorTypes: Option[Seq[String]] = None
+
+  override lazy val metrics: Map[String, SQLMetric] = Map(
+    "numInputRows" -> SQLMetrics.createMetric(sparkContext, "rows before runtime filters"),
+    "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "rows after runtime filters")
+  ) ++ labels.indices.flatMap { i =>
+    val name = if (labels.size == 1) "" else s" of filter ${i + 1}"
+    Seq(
+      s"filter${i}RowsIn" -> SQLMetrics.createMetric(sparkContext, s"rows checked$name"),
+      s"filter${i}RowsOut" -> SQLMetrics.createMetric(sparkContext, s"rows passed$name"),
+      s"filter${i}BatchesSkipped" -> SQLMetrics.createMetric(sparkContext, s"batches not checked$name")
+    )
+  }
+
+  // Set when the node runs, on the driver; stays empty on a scan that is never started. Volatile: the end of the query is seen on a
+  // listener's thread.
+  @transient @volatile private var lastRun: Option[RuntimeFilterExec.Run] = None
+
+  /** What the node found when it ran. */
+  def ran: Option[RuntimeFilterExec.Run] = lastRun
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val probes = activeProbes()
+    if (probes.isEmpty) {
+      child.execute()
+    } else {
+      val counters = nodeCounters
+      child.execute().mapPartitions(rows => new FilteredRows(rows, probes.map(_.open()).toArray, counters), preservesPartitioning = true)
+    }
+  }
+
+  override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
+    val probes = activeProbes()
+    if (probes.isEmpty) {
+      child.executeColumnar()
+    } else {
+      val counters = nodeCounters
+      child.executeColumnar().mapPartitions(batches => new FilteredBatches(batches, probes.map(_.open()).toArray, counters), preservesPartitioning = true)
+    }
+  }
+
+  private def nodeCounters = NodeCounters(longMetric("numInputRows"), longMetric("numOutputRows"))
+
+  private def activeProbes(): Seq[ProbeFactory] = {
+    val startNanos = System.nanoTime()
+    val found = sources.map(FilterSource.await)
+    lastRun = Some(RuntimeFilterExec.Run(found.map(_.map(_.result)), (System.nanoTime() - startNanos) / 1000000L))
+    found.zipWithIndex.collect { case (Right(FilterSource.Found(broadcast, Right(_))), i) =>
+      val coder = KeyCoder(keys(i).map(_.asInstanceOf[Attribute]), child.output)
+      val counters = FilterCounters(longMetric(s"filter${i}RowsIn"), longMetric(s"filter${i}RowsOut"), longMetric(s"filter${i}BatchesSkipped"))
+      ProbeFactory(broadcast, coder, rest, counters)
+    }
+  }
+
+  override protected def doCanonicalize(): SparkPlan = super.doCanonicalize() match {
+    case canonical: RuntimeFilterExec => canonical.copy(labels = Nil)
+    case other => other
+  }
+
+  override def nodeName: String = "RuntimeFilter"
+
+  override def simpleString(maxFields: Int): String =
+    s"$nodeName ${labels.map(_.toString).mkString("[", "; ", "]")}"
+
+  override protected def withNewChildrenInternal(newChildren: IndexedSeq[SparkPlan]): SparkPlan =
+    copy(child = newChildren.head, sources = newChildren.tail)
+}
+
+object RuntimeFilterExec {
+
+  /** @param filters
+    *   per source, the filter that was there, or why there was none
+    * @param waitMillis
+    *   how long the scan's start was held up for them
+    */
+  final case class Run(filters: Seq[Either[FilterSource.Missing, Either[Reason, FilterSummary]]], waitMillis: Long)
+}
+
+/** How a filter on a scan is called.
+  *
+  * @param filterId
+  *   unique in its query
+  * @param joinId
+  *   the join whose build side it comes from
+  * @param table
+  *   the scanned table, or the kind of scan when it has no name
+  * @param columns
+  *   the scan's key columns
+  * @param why
+  *   the decision behind it, in short
+  */
+final case class FilterLabel(filterId: String, joinId: String, table: String, columns: Seq[String], why: String) {
+  override def toString: String = s"$table(${columns.mkString(", ")}) by $joinId: $why"
+}

@@ -1,0 +1,39 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.sql.types.Decimal
+import org.apache.spark.sql.vectorized.{ColumnarArray, ColumnarMap, ColumnVector}
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Shows the rows `selection(0)`, `selection(1)`, … of another vector as rows 0, 1, …, without copying.
+  *
+  * Children are wrapped with the same selection: structs, intervals and variants are read by final methods of `ColumnVector` that go to
+  * `getChild(i)` with the row number they were given.
+  */
+final class SelectedColumnVector(vector: ColumnVector, selection: Array[Int]) extends ColumnVector(vector.dataType) {
+
+  override def close(): Unit = vector.close()
+
+  // Not close(): a constant vector (a partition value) must outlive the batch.
+  override def closeIfFreeable(): Unit = vector.closeIfFreeable()
+
+  override def hasNull: Boolean = vector.hasNull
+
+  /** An upper bound, as is all that the readers of a batch rely on. */
+  override def numNulls(): Int = vector.numNulls()
+
+  override def isNullAt(rowId: Int): Boolean = vector.isNullAt(selection(rowId))
+  override def getBoolean(rowId: Int): Boolean = vector.getBoolean(selection(rowId))
+  override def getByte(rowId: Int): Byte = vector.getByte(selection(rowId))
+  override def getShort(rowId: Int): Short = vector.getShort(selection(rowId))
+  override def getInt(rowId: Int): Int = vector.getInt(selection(rowId))
+  override def getLong(rowId: Int): Long = vector.getLong(selection(rowId))
+  override def getFloat(rowId: Int): Float = vector.getFloat(selection(rowId))
+  override def getDouble(rowId: Int): Double = vector.getDouble(selection(rowId))
+  override def getArray(rowId: Int): ColumnarArray = vector.getArray(selection(rowId))
+  override def getMap(rowId: Int): ColumnarMap = vector.getMap(selection(rowId))
+  override def getDecimal(rowId: Int, precision: Int, scale: Int): Decimal = vector.getDecimal(selection(rowId), precision, scale)
+  override def getUTF8String(rowId: Int): UTF8String = vector.getUTF8String(selection(rowId))
+  override def getBinary(rowId: Int): Array[Byte] = vector.getBinary(selection(rowId))
+
+  override def getChild(ordinal: Int): ColumnVector = new SelectedColumnVector(vector.getChild(ordinal), selection)
+}

@@ -1,0 +1,85 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.joins._
+
+import io.aqeplugin.decide.{JoinKind, Side, Strategy}
+
+/** An equi-join of a physical plan.
+  *
+  * @param broadcastSide
+  *   the side that Spark's plan broadcasts or hashes, when it has decided on one
+  */
+final case class FoundJoin(node: BaseJoinExec, kind: JoinKind, broadcastSide: Option[Side], sparkStrategy: Strategy) {
+
+  def child(side: Side): SparkPlan = side match {
+    case Side.Left => node.left
+    case Side.Right => node.right
+  }
+
+  /** The keys of one side, in an order that does not depend on how Spark arranged them this time. */
+  def keys(side: Side): Seq[Expression] = side match {
+    case Side.Left => pairs.map(_._1)
+    case Side.Right => pairs.map(_._2)
+  }
+
+  private lazy val pairs = JoinId.ordered(node.leftKeys, node.rightKeys)
+
+  /** Stable through the re-plans of one query, in which nodes are made anew and attributes are not. */
+  lazy val id: String = JoinId.of(kind, node.leftKeys, node.rightKeys)
+}
+
+object JoinFinder {
+
+  /** All equi-joins of `plan`, from the top down. Finished stages are leaves and not entered. */
+  def find(plan: SparkPlan): Seq[FoundJoin] = plan.collect {
+    case join: SortMergeJoinExec => found(join, None, Strategy.PlainSortMerge)
+    case join: ShuffledHashJoinExec => found(join, None, Strategy.PlainSortMerge)
+    case join: BroadcastHashJoinExec =>
+      val side = join.buildSide match {
+        case BuildLeft => Side.Left
+        case BuildRight => Side.Right
+      }
+      found(join, Some(side), Strategy.Broadcast)
+  }.flatten
+
+  private def found(join: BaseJoinExec, broadcastSide: Option[Side], strategy: Strategy): Option[FoundJoin] =
+    if (join.leftKeys.isEmpty) None
+    else kindOf(join.joinType, isNullAware(join)).map(FoundJoin(join, _, broadcastSide, strategy))
+
+  private def isNullAware(join: BaseJoinExec): Boolean = join match {
+    case b: BroadcastHashJoinExec => b.isNullAwareAntiJoin
+    case _ => false
+  }
+
+  def kindOf(joinType: JoinType, nullAware: Boolean): Option[JoinKind] = joinType match {
+    case _ if nullAware => Some(JoinKind.NullAwareAnti)
+    case _: InnerLike => Some(JoinKind.Inner)
+    case LeftOuter => Some(JoinKind.LeftOuter)
+    case RightOuter => Some(JoinKind.RightOuter)
+    case FullOuter => Some(JoinKind.FullOuter)
+    case LeftSemi => Some(JoinKind.LeftSemi)
+    case LeftAnti => Some(JoinKind.LeftAnti)
+    case _: ExistenceJoin => Some(JoinKind.Existence)
+    case _ => None
+  }
+}
+
+/** Names a join by what it joins on. */
+object JoinId {
+  def of(kind: JoinKind, leftKeys: Seq[Expression], rightKeys: Seq[Expression]): String =
+    ordered(leftKeys, rightKeys).map(pairText).mkString(s"${kind.name}:", ",", "")
+
+  /** Key pairs in the order of their names; planning reorders the keys of a join to fit the partitioning of its inputs. */
+  def ordered(leftKeys: Seq[Expression], rightKeys: Seq[Expression]): Seq[(Expression, Expression)] = leftKeys.zip(rightKeys).sortBy(pairText)
+
+  private def pairText(pair: (Expression, Expression)): String = s"${text(pair._1)}=${text(pair._2)}"
+
+  private def text(key: Expression): String = {
+    val columns = key.references.toSeq.map(a => s"${a.name}#${a.exprId.id}")
+    if (columns.size == 1) columns.head else columns.mkString("(", " ", ")")
+  }
+}

@@ -1,0 +1,90 @@
+package io.aqeplugin.observe
+
+import java.util.concurrent.atomic.{AtomicBoolean, LongAdder}
+
+import scala.collection.concurrent.TrieMap
+
+import io.aqeplugin.decide._
+
+/** What is known of one join while its query runs.
+  *
+  * @param buildSide
+  *   chosen once: a side that flipped at a re-plan would throw away what the other side waited for
+  * @param probe
+  *   the probe side as it was estimated before anything ran
+  * @param waiting
+  *   whether the probe side is held back, with the numbers
+  */
+final case class JoinState(
+    joinId: String,
+    kind: JoinKind,
+    keys: Seq[String],
+    buildSide: Side,
+    probe: ProbeFacts,
+    cluster: ClusterFacts,
+    hint: Option[String],
+    canBroadcast: Boolean,
+    buildEstimate: BuildFacts,
+    waiting: Option[WaitDecision]
+)
+
+/** The memory of one SQL execution. AQE makes its plans anew after every stage; what was decided before stays decided here. Thread-safe:
+  * subqueries of one execution are planned on threads of their own.
+  */
+final class QueryState(val executionId: Long) {
+  val startMillis: Long = System.currentTimeMillis()
+
+  private val joins = TrieMap.empty[String, JoinState]
+  private val decisions = TrieMap.empty[String, JoinDecision]
+  private val recorded = TrieMap.empty[String, Unit]
+  private val declined = TrieMap.empty[String, JoinDecision]
+  private val placed = TrieMap.empty[String, PlacedFilter]
+  private val hinted = TrieMap.empty[String, Strategy]
+  private val ended = new AtomicBoolean()
+
+  /** Nanoseconds spent in our rules. */
+  val ruleNanos = new LongAdder()
+
+  /** Faults of our code while this query ran. */
+  val errors = new LongAdder()
+
+  def join(joinId: String): Option[JoinState] = joins.get(joinId)
+  def joinOrElse(joinId: String)(first: => JoinState): JoinState = joins.getOrElseUpdate(joinId, first)
+
+  def decision(joinId: String): Option[JoinDecision] = decisions.get(joinId)
+
+  /** The decision of a join, made by `decide` if there is none yet. */
+  def decideOnce(joinId: String)(decide: => JoinDecision): JoinDecision = decisions.getOrElseUpdate(joinId, decide)
+
+  /** Decisions that nobody has written down yet; each is handed out once. */
+  def unrecorded: Seq[JoinDecision] = decisions.iterator.collect { case (id, decision) if recorded.putIfAbsent(id, ()).isEmpty => decision }.toSeq
+
+  /** Notes why a join is left alone for now; it counts if nothing is decided until the query ends. */
+  def decline(joinId: String, decision: JoinDecision): Unit = declined.update(joinId, decision)
+
+  /** Joins for which nothing but a refusal came about. */
+  def undecided: Seq[JoinDecision] = declined.iterator.collect { case (id, decision) if !decisions.contains(id) => decision }.toSeq
+
+  def hint(joinId: String): Option[Strategy] = hinted.get(joinId)
+  def setHint(joinId: String, strategy: Strategy): Unit = hinted.update(joinId, strategy)
+
+  def place(filter: PlacedFilter): Unit = placed.update(filter.filterId, filter)
+  def filtersOf(joinId: String): Seq[PlacedFilter] = placed.valuesIterator.filter(_.joinId == joinId).toSeq.sortBy(_.filterId)
+
+  /** True the first time it is asked. */
+  def end(): Boolean = ended.compareAndSet(false, true)
+}
+
+/** A filter as it was placed, or not placed, on one scan. */
+final case class PlacedFilter(filterId: String, joinId: String, table: String, scanColumns: Seq[String], applied: Boolean, reason: Reason)
+
+/** The states of the executions that run now. */
+object QueryStates {
+  private val states = TrieMap.empty[Long, QueryState]
+
+  def of(executionId: Long): QueryState = states.getOrElseUpdate(executionId, new QueryState(executionId))
+  def get(executionId: Long): Option[QueryState] = states.get(executionId)
+  def remove(executionId: Long): Option[QueryState] = states.remove(executionId)
+  def all: Seq[QueryState] = states.valuesIterator.toSeq
+  def size: Int = states.size
+}

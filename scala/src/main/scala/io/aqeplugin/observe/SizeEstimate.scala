@@ -1,0 +1,137 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.types.StructType
+
+/** A coarse guess at what an operator will give.
+  *
+  * @param rows
+  *   rows
+  * @param kept
+  *   share of the base table's rows that are left after all filters and joins below, in (0, 1]
+  * @param measured
+  *   a finished stage said so
+  */
+final case class SizeEstimate(rows: Double, kept: Double, measured: Boolean)
+
+/** Estimates the operators of a physical plan from the bottom up: file sizes, filters that look selective, and stages that have finished.
+  *
+  * Only used where nothing is measured yet: to choose which side to wait for, and to price the probe side. It leans on one assumption, that
+  * an inner equi-join keeps of its larger side the share that the smaller side kept of its own table (a foreign key to a filtered table).
+  *
+  * @param keptPerPredicate
+  *   share of rows that a filter is taken to keep
+  */
+final class SizeEstimator(keptPerPredicate: Double) {
+  private val known = new java.util.IdentityHashMap[SparkPlan, SizeEstimate]()
+
+  def apply(plan: SparkPlan): SizeEstimate = {
+    val found = known.get(plan)
+    if (found != null) {
+      found
+    } else {
+      val estimate = compute(plan)
+      val _ = known.put(plan, estimate)
+      estimate
+    }
+  }
+
+  private def compute(plan: SparkPlan): SizeEstimate = plan match {
+    case stage: QueryStageExec => ofStage(stage)
+
+    case scan: FileSourceScanExec =>
+      val selected = if (scan.partitionFilters.isEmpty) 1.0 else keptPerPredicate
+      SizeEstimate(selected * fileRows(scan.relation.sizeInBytes, scan.relation.dataSchema), selected, measured = false)
+
+    case FilterExec(condition, child) =>
+      val below = apply(child)
+      val kept = if (isSelective(condition)) keptPerPredicate else 1.0
+      below.copy(rows = below.rows * kept, kept = below.kept * kept, measured = false)
+
+    case join: BaseJoinExec => ofJoin(join)
+
+    case aggregate: BaseAggregateExec =>
+      val below = apply(aggregate.child)
+      if (aggregate.groupingExpressions.isEmpty) SizeEstimate(1.0, below.kept, measured = false)
+      else below.copy(rows = below.rows * SizeEstimator.AggregateKeeps, measured = false)
+
+    case union: UnionExec =>
+      val parts = union.children.map(apply)
+      SizeEstimate(parts.map(_.rows).sum, parts.map(_.kept).max, parts.forall(_.measured))
+
+    case leaf if leaf.children.isEmpty =>
+      val bytes = leaf.logicalLink.map(_.stats.sizeInBytes).getOrElse(SizeEstimator.UnknownBytes).min(BigInt(Long.MaxValue)).toDouble
+      SizeEstimate(math.max(1.0, bytes / RowWidth.ofRow(leaf.output)), 1.0, measured = false)
+
+    case other => other.children.map(apply).maxBy(_.rows)
+  }
+
+  private def ofStage(stage: QueryStageExec): SizeEstimate =
+    StageReader.rows(stage) match {
+      case Some(rows) =>
+        val origin = StageReader.largestScanRows(stage)
+        val kept = origin.filter(_ > 0).map(o => math.min(1.0, rows.toDouble / o)).getOrElse(1.0)
+        SizeEstimate(math.max(1.0, rows.toDouble), kept, measured = true)
+      case None => apply(stage.plan match { case p if p.children.nonEmpty => p.children.head; case p => p }).copy(measured = false)
+    }
+
+  private def ofJoin(join: BaseJoinExec): SizeEstimate = {
+    val left = apply(join.left)
+    val right = apply(join.right)
+    join.joinType match {
+      case _: InnerLike | LeftSemi if join.leftKeys.nonEmpty =>
+        val (large, small) = if (left.rows >= right.rows) (left, right) else (right, left)
+        val base = if (join.joinType == LeftSemi) left else large
+        val by = if (join.joinType == LeftSemi) right else small
+        SizeEstimate(math.max(1.0, base.rows * by.kept), base.kept * by.kept, measured = false)
+      case LeftAnti => left.copy(measured = false)
+      case _ => SizeEstimate(math.max(left.rows, right.rows), math.max(left.kept, right.kept), measured = false)
+    }
+  }
+
+  /** Filters that Spark adds for joins (IS NOT NULL, the pushed pruning of others) say nothing about how much is kept. */
+  private def isSelective(condition: Expression): Boolean = conjuncts(condition).exists {
+    case _: IsNotNull | _: DynamicPruning | _: BloomFilterMightContain => false
+    case Not(EqualTo(_, _: Literal)) => false
+    case other => other.references.nonEmpty
+  }
+
+  private def conjuncts(condition: Expression): Seq[Expression] = condition match {
+    case And(left, right) => conjuncts(left) ++ conjuncts(right)
+    case other => Seq(other)
+  }
+
+  private def fileRows(bytes: Long, schema: StructType): Double =
+    math.max(1.0, bytes / (math.max(1, schema.map(_.dataType.defaultSize).sum) * SizeEstimator.FileBytesPerMemoryByte))
+}
+
+object SizeEstimator {
+
+  /** Bytes of the files that the scans below `plan` read, as far as their columns are needed. */
+  def scanBytes(plan: SparkPlan): Double = plan.collectLeaves().map {
+    case scan: FileSourceScanExec =>
+      val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
+      scan.relation.sizeInBytes.toDouble * math.min(1.0, scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width)
+    case _ => 0.0
+  }.sum
+
+  /** Groups per input row of an aggregate. */
+  val AggregateKeeps = 0.5
+
+  /** Compressed columnar bytes in a file for each byte of the schema's default row width; measured on TPC-DS facts in snappy Parquet. */
+  val FileBytesPerMemoryByte = 0.33
+
+  val UnknownBytes: BigInt = BigInt(Long.MaxValue)
+}
+
+/** Bytes that a row takes in memory as an UnsafeRow. */
+object RowWidth {
+  private val FixedBytes = 8L
+
+  def ofRow(output: Seq[Attribute]): Long = FixedBytes + output.map(a => math.max(8L, a.dataType.defaultSize.toLong)).sum
+}

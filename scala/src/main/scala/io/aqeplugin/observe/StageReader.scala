@@ -1,0 +1,80 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
+import org.apache.spark.sql.execution.metric.SQLMetric
+
+import io.aqeplugin.decide.{BuildFacts, KeyFacts}
+import io.aqeplugin.exec.KeyKind
+
+/** Reads what a finished stage measured. Never starts a job. */
+object StageReader {
+
+  /** Facts of a finished build stage whose join keys are `keys`, attributes of its output; `None` while it runs. */
+  def read(stage: QueryStageExec, keys: Seq[Attribute], sketches: KeySketches): Option[BuildFacts] =
+    if (!stage.isMaterialized) {
+      None
+    } else {
+      for (rows <- rows(stage)) yield {
+        val partitionBytes = stage match {
+          case s: ShuffleQueryStageExec => s.mapStats.map(_.bytesByPartitionId.toSeq).getOrElse(Nil)
+          case _ => Nil
+        }
+        val sorted = partitionBytes.sorted
+        BuildFacts(
+          rows = rows,
+          stageBytes = if (partitionBytes.nonEmpty) partitionBytes.sum else stage.getRuntimeStatistics.sizeInBytes.min(Long.MaxValue).toLong,
+          memoryBytesPerRow = RowWidth.ofRow(stage.output),
+          partitions = partitionBytes.size,
+          maxPartitionBytes = sorted.lastOption.getOrElse(0L),
+          medianPartitionBytes = if (sorted.isEmpty) 0L else sorted(sorted.size / 2),
+          originRows = originRows(stage, keys).orElse(largestScanRows(stage)),
+          alreadyBroadcast = stage.isInstanceOf[BroadcastQueryStageExec],
+          keys = sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight)))
+        )
+      }
+    }
+
+  /** Rows of a finished stage. */
+  def rows(stage: QueryStageExec): Option[Long] =
+    if (!stage.isMaterialized) None
+    else stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).filter(_ >= 0)
+
+  /** Rows that the scan which `keys` come from produced, before anything above it dropped any. */
+  private def originRows(stage: QueryStageExec, keys: Seq[Attribute]): Option[Long] = {
+    val ids = keys.map(_.exprId).toSet
+    scans(stage).collectFirst { case scan if ids.subsetOf(scan.output.map(_.exprId).toSet) => scannedRows(scan) }.flatten
+  }
+
+  /** Rows of the largest scan below a stage, through the stages it was built from. */
+  def largestScanRows(stage: QueryStageExec): Option[Long] = scans(stage).flatMap(scannedRows).maxOption
+
+  private def scans(stage: QueryStageExec): Seq[SparkPlan] = {
+    def below(plan: SparkPlan): Seq[SparkPlan] = plan match {
+      case s: QueryStageExec => below(s.plan)
+      case r: ReusedExchangeExec => below(r.child)
+      case scan @ (_: FileSourceScanExec | _: DataSourceV2ScanExecBase | _: RowDataSourceScanExec | _: LocalTableScanExec | _: RangeExec) => Seq(scan)
+      case other => other.children.flatMap(below)
+    }
+    below(stage.plan)
+  }
+
+  private def scannedRows(scan: SparkPlan): Option[Long] = scan.metrics.get("numOutputRows").map((m: SQLMetric) => m.value).filter(_ > 0)
+}
+
+/** Where more is known of a build side's keys than its row count: distinct keys, range, histogram.
+  *
+  * The map statistics of a shuffle know none of these. What a stage learns while it writes its shuffle is read through here.
+  */
+trait KeySketches {
+  def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts]
+}
+
+object KeySketches {
+
+  /** No stage is sketched: every fact about keys stays unknown. */
+  val None: KeySketches = (_, _) => scala.None
+}

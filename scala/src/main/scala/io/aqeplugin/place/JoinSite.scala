@@ -1,0 +1,93 @@
+package io.aqeplugin.place
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, BloomFilterMightContain, DynamicPruning, Expression}
+import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
+
+import io.aqeplugin.decide.{ReasonCode, Side}
+import io.aqeplugin.exec.PlainKey
+import io.aqeplugin.observe.FoundJoin
+
+/** Where the filter of a join can come from and where it can go.
+  *
+  * @param source
+  *   the build side's exchange or stage, and the join keys among its columns
+  * @param targets
+  *   scans the keys reach and that may get a filter
+  * @param refused
+  *   scans the keys reach that may not, and why
+  * @param obstacle
+  *   why there can be no filter at all
+  */
+final case class JoinSite(
+    source: Option[(SparkPlan, Seq[Attribute])],
+    targets: Seq[ScanTarget],
+    refused: Seq[(ScanTarget, ReasonCode)],
+    obstacle: Option[ReasonCode]
+) {
+
+  /** The build side's stage when it has finished. */
+  def finishedStage: Option[(QueryStageExec, Seq[Attribute])] = source.collect {
+    case (stage: QueryStageExec, keys) if stage.isMaterialized => (stage, keys)
+  }
+}
+
+object JoinSite {
+
+  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = {
+    val buildKeys = join.keys(buildSide)
+    val probeKeys = join.keys(buildSide.other)
+    val plain = for {
+      build <- PlainKey.all(buildKeys)
+      probe <- PlainKey.all(probeKeys)
+      _ <- Either.cond(build.map(_.kind) == probe.map(_.kind), (), io.aqeplugin.decide.Reason(ReasonCode.KeyNotPlain))
+    } yield ()
+    val source = ScanTargets.buildExchange(join.child(buildSide), buildKeys)
+    plain match {
+      case Left(reason) => JoinSite(source, Nil, Nil, Some(reason.code))
+      case Right(()) =>
+        source match {
+          case None => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
+          case Some((exchange, _)) if !isRepeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
+          case _ => withTargets(join.child(buildSide.other), probeKeys, source, guard)
+        }
+    }
+  }
+
+  private def withTargets(probe: SparkPlan, keys: Seq[Expression], source: Option[(SparkPlan, Seq[Attribute])], guard: ReuseGuard): JoinSite = {
+    val found = ScanTargets.below(probe, keys)
+    lazy val spark = filteredBySpark(probe)
+    val judged = found.map { target =>
+      if (target.exchanges.exists(guard.isShared)) target -> Some(ReasonCode.ReusedExchange)
+      else if (target.keys.forall(k => spark.contains(k.exprId)) || isPruned(target)) target -> Some(ReasonCode.AlreadyFilteredBySpark)
+      else target -> None
+    }
+    val refused = judged.collect { case (target, Some(code)) => (target, code) }
+    val targets = judged.collect { case (target, None) => target }
+    val obstacle = if (targets.nonEmpty) None else refused.headOption.map(_._2)
+    JoinSite(source, targets, refused, obstacle)
+  }
+
+  /** Columns below `probe` that Spark's own Bloom filter already checks. */
+  private def filteredBySpark(probe: SparkPlan) = probe.collect { case FilterExec(condition, _) =>
+    condition.collect { case b: BloomFilterMightContain => b.valueExpression.references.map(_.exprId) }.flatten
+  }.flatten.toSet
+
+  /** Whether Spark's dynamic partition pruning already uses one of the keys on this scan. */
+  private def isPruned(target: ScanTarget): Boolean = target.scan match {
+    case scan: FileSourceScanExec =>
+      scan.partitionFilters.exists(_.exists {
+        case p: DynamicPruning => target.keys.exists(k => p.references.exists(_.exprId == k.exprId))
+        case _ => false
+      })
+    case _ => false
+  }
+
+  /** Whether running the build side once more would give the same rows. A filter is built from the first run. */
+  private def isRepeatable(plan: SparkPlan): Boolean = plan match {
+    case stage: QueryStageExec => isRepeatable(stage.plan)
+    case reused: ReusedExchangeExec => isRepeatable(reused.child)
+    case other => other.expressions.forall(_.deterministic) && other.children.forall(isRepeatable)
+  }
+}

@@ -1,0 +1,82 @@
+package io.aqeplugin.place
+
+import java.util.IdentityHashMap
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+
+import io.aqeplugin.exec._
+import io.aqeplugin.storage.ScanAdapter
+
+/** One filter to put on one scan.
+  *
+  * @param source
+  *   the build side's exchange or stage as it stands in the plan
+  * @param sourceKeys
+  *   the keys among the source's columns
+  */
+final case class Placement(source: SparkPlan, sourceKeys: Seq[Attribute], target: ScanTarget, label: FilterLabel, expectedPassRate: Double)
+
+/** Puts filters into a plan, in one pass from the bottom up.
+  *
+  * Every node is rewritten once and remembered by identity: the build exchange below a filter must be the very tree that stands in the join,
+  * the filters inside it included. Were they different, the build side would run twice.
+  */
+final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: SelfDisable) {
+  private val byScan: Map[Int, Seq[Placement]] = placements.groupBy(p => System.identityHashCode(p.target.scan))
+  private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]()
+
+  def apply(plan: SparkPlan): SparkPlan = {
+    val known = rewritten.get(plan)
+    if (known != null) {
+      known
+    } else {
+      val made = if (plan.isInstanceOf[QueryStageExec]) plan else rewrite(plan)
+      val _ = rewritten.put(plan, made)
+      made
+    }
+  }
+
+  private def rewrite(plan: SparkPlan): SparkPlan = {
+    val inner =
+      if (plan.isInstanceOf[LeafExecNode]) plan
+      else {
+        val children = plan.children.map(apply)
+        if (children.lazyZip(plan.children).forall(_ eq _)) plan else plan.withNewChildren(children)
+      }
+    byScan.getOrElse(System.identityHashCode(plan), Nil).filter(_.target.scan eq plan) match {
+      case Nil => inner
+      case here => filtered(inner, here)
+    }
+  }
+
+  private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
+    val sources = here.map(p => PlaceFilters.exchange(p.sourceKeys, apply(p.source), limits, p.label.joinId))
+    val pruned = here.foldLeft(scan) { (scan, p) =>
+      BuiltFilters.get(p.source, p.sourceKeys).flatMap(_.result.toOption).fold(scan)(ScanAdapter.withKnownKeys(scan, p.target.keys, _))
+    }
+    RuntimeFilterExec(pruned, here.map(_.target.keys), sources, here.map(_.label), rest)
+  }
+}
+
+object PlaceFilters {
+
+  /** The plan as it was before filters were put in. */
+  def strip(plan: SparkPlan): SparkPlan =
+    if (plan.exists(_.isInstanceOf[RuntimeFilterExec])) stripped(plan) else plan
+
+  private def stripped(plan: SparkPlan): SparkPlan = plan match {
+    case filter: RuntimeFilterExec => stripped(filter.child)
+    case leaf if leaf.children.isEmpty => leaf
+    case other => other.withNewChildren(other.children.map(stripped))
+  }
+
+  private def exchange(keys: Seq[Attribute], build: SparkPlan, limits: BuildLimits, joinId: String): SparkPlan = {
+    val exchange = RuntimeFilterExchangeExec(keys, build, limits, joinId)
+    // A link that is in no query: AQE asks every stage for one, and would replace the build side's logical node if this had inherited that
+    // one. Set as a tag, because setLogicalLink would tag the build exchange below as well.
+    exchange.setTagValue(SparkPlan.LOGICAL_PLAN_TAG, FilterLink(keys))
+    exchange
+  }
+}

@@ -1,0 +1,61 @@
+package io.aqeplugin.place
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, QueryStageExec}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
+
+import io.aqeplugin.exec.{PlainKey, RuntimeFilterExec}
+
+/** A scan that the keys of a join reach.
+  *
+  * @param scan
+  *   the leaf
+  * @param keys
+  *   its columns that hold the keys, in the order of the join's keys
+  * @param exchanges
+  *   the exchanges between the scan and the join, the scan's own stage first
+  */
+final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], exchanges: Seq[Exchange])
+
+object ScanTargets {
+
+  /** All scans below `probe` that `keys`, expressions over its output, lead to. Finished stages are not entered: they have run. */
+  def below(probe: SparkPlan, keys: Seq[Expression]): Seq[ScanTarget] = search(probe, keys, Nil)
+
+  private def search(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange]): Seq[ScanTarget] = plan match {
+    case filtered: RuntimeFilterExec => search(filtered.child, keys, exchanges)
+    case scan if isScan(scan) =>
+      PlainKey.all(keys).toOption.filter(_.forall(k => scan.outputSet.contains(k.attribute))).map { plain =>
+        ScanTarget(scan, plain.map(_.attribute), exchanges)
+      }.toSeq
+    case exchange: Exchange => descend(exchange, keys, exchange :: exchanges)
+    case other => descend(other, keys, exchanges)
+  }
+
+  private def descend(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange]): Seq[ScanTarget] =
+    Lineage.steps(plan, keys).flatMap(step => search(step.child, step.keys, exchanges))
+
+  /** Leaves that read data and whose rows can be dropped without anyone noticing. */
+  def isScan(plan: SparkPlan): Boolean = plan match {
+    case _: FileSourceScanExec | _: RowDataSourceScanExec => true
+    case scan: DataSourceV2ScanExecBase => !scan.isInstanceOf[datasources.v2.MicroBatchScanExec] && !scan.isInstanceOf[datasources.v2.ContinuousScanExec]
+    case _: RDDScanExec | _: LocalTableScanExec | _: RangeExec | _: SerializeFromObjectExec => true
+    case _ => false
+  }
+
+  /** The exchange (or finished stage) that stands nearest below a join on its build side, and the keys over its output.
+    *
+    * What lies between the join and the exchange may drop rows, never add keys, so the exchange's keys are at least the join's.
+    */
+  def buildExchange(build: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] = build match {
+    case found @ (_: ShuffleExchangeLike | _: BroadcastExchangeLike | _: QueryStageExec) =>
+      PlainKey.all(keys).toOption.filter(_.forall(k => found.outputSet.contains(k.attribute))).map(plain => (found, plain.map(_.attribute)))
+    case read: AQEShuffleReadExec => buildExchange(read.child, keys)
+    case sort: SortExec => buildExchange(sort.child, keys)
+    case other if other.children.size == 1 =>
+      Lineage.steps(other, keys).headOption.flatMap(step => buildExchange(step.child, step.keys))
+    case _ => None
+  }
+}

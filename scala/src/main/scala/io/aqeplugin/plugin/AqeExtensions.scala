@@ -1,0 +1,20 @@
+package io.aqeplugin.plugin
+
+import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
+
+import io.aqeplugin.rules.{ChooseJoinStrategy, HintJoinStrategy}
+
+/** The rules of the plugin, in the order in which AQE comes to them.
+  *
+  *   1. [[HintJoinStrategy]], on the logical plan, before each re-planning: sets broadcast or sort-merge for joins whose build side has finished.
+  *      Has to come before planning, which acts on it.
+  *   1. [[ChooseJoinStrategy]], on the physical plan, at the start and after each re-planning: waits, decides, places filters. Comes after Spark's
+  *      own preparation rules, so that it sees the exchanges they put in.
+  *   1. `aqe_decide(facts, thresholds)`, the decision itself as a SQL function, for replays.
+  */
+final class AqeExtensions extends SparkSessionExtensionsProvider {
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    extensions.injectRuntimeOptimizerRule(HintJoinStrategy(_))
+    extensions.injectQueryStagePrepRule(ChooseJoinStrategy(_))
+  }
+}

@@ -1,0 +1,152 @@
+package io.aqeplugin.rules
+
+import scala.util.hashing.MurmurHash3
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.internal.SQLConf
+
+import io.aqeplugin.conf.{AqeConf, Mode}
+import io.aqeplugin.decide._
+import io.aqeplugin.exec.{BuildLimits, BuiltFilters, FilterLabel, SelfDisable}
+import io.aqeplugin.observe._
+import io.aqeplugin.place._
+import io.aqeplugin.tell.{DecisionLog, ExplainText}
+
+/** Makes probe sides wait for their build sides, decides each join once its build side has finished, and puts the filters into the scans.
+  *
+  * AQE calls it on the whole plan when a query starts and again after every stage that has finished, each time on a plan made anew. What it does
+  * for one join:
+  *   1. build side not finished: ask [[WaitPrice]] whether the probe side should wait. If so, the filter is put in already; being a stage of
+  *      its own that needs the build side's, it holds the probe side back.
+  *   1. build side finished: [[DecideJoin]], once. A filter that pays stays in; one that does not is left out, and the probe side starts.
+  *   1. filter ready: its range or values go into the scan, so that partitions, files and row groups without a key are not read.
+  *
+  * The strategy itself (broadcast or not) is set one step earlier, by [[HintJoinStrategy]], which Spark's own planning then follows.
+  */
+final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[SparkPlan](session) {
+
+  override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
+    val stripped = PlaceFilters.strip(plan)
+    val joins = JoinFinder.find(stripped)
+    if (joins.isEmpty || isStreaming(stripped)) {
+      plan
+    } else {
+      val pass = new Pass(stripped, context)
+      val wanted = joins.flatMap(pass.placements)
+      val kept = ChooseJoinStrategy.capped(wanted, context)
+      pass.record(kept)
+      if (context.mode != Mode.Apply) {
+        plan
+      } else {
+        val rewritten = if (kept.isEmpty) stripped else new PlaceFilters(kept, limits(context.thresholds), rest(context.thresholds))(stripped)
+        if (rewritten == plan) plan else rewritten
+      }
+    }
+  }
+
+  private def isStreaming(plan: SparkPlan): Boolean = plan.logicalLink.exists(_.isStreaming)
+
+  private def limits(thresholds: Thresholds): BuildLimits = BuildLimits(
+    exactMaxKeys = thresholds.filter.exactMaxKeys.min(Int.MaxValue).toInt,
+    inListMaxKeys = thresholds.filter.inListMaxKeys.min(Int.MaxValue).toInt,
+    maxFilterBytes = thresholds.filter.maxBytes,
+    maxRelationBytes = thresholds.filter.maxBytes,
+    falsePositiveRate = thresholds.filter.falsePositiveRate,
+    buildTimeoutMillis = thresholds.filter.buildTimeoutMillis
+  )
+
+  private def rest(thresholds: Thresholds): SelfDisable = SelfDisable(
+    thresholds.filter.selfDisable.sampleBatches.min(Int.MaxValue).toInt,
+    if (thresholds.openGates) 1.0 else thresholds.filter.selfDisable.maxPassRate,
+    thresholds.filter.selfDisable.skipBatches.min(Int.MaxValue).toInt
+  )
+}
+
+object ChooseJoinStrategy {
+
+  /** At most so many filters on one plan: every source is a copy of its build side's tree, and copies multiply along chains. */
+  private val MaxFiltersPerPlan = 64
+
+  /** The most selective filters of each scan. */
+  private[rules] def capped(wanted: Seq[Placement], context: RuleContext): Seq[Placement] = {
+    val perScan = wanted.groupBy(p => System.identityHashCode(p.target.scan)).values
+    val best = perScan.flatMap(_.sortBy(_.expectedPassRate).take(context.thresholds.filter.maxPerScan)).toSet
+    val kept = wanted.filter(best.contains)
+    if (kept.size <= MaxFiltersPerPlan) kept else kept.sortBy(_.expectedPassRate).take(MaxFiltersPerPlan)
+  }
+}
+
+/** One call of the rule on one plan. */
+private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
+  private val state = context.state
+  private val estimates = new SizeEstimator(context.thresholds.waiting.keptPerPredicate)
+  private val reader = new JoinFactsReader(plan, context, estimates)
+  private val guard = new ReuseGuard(plan)
+  private val reuses = SQLConf.get.exchangeReuseEnabled
+
+  /** The filters that a join asks for now. */
+  def placements(join: FoundJoin): Seq[Placement] = {
+    val buildSide = state.join(join.id).map(_.buildSide).getOrElse(reader.buildSide(join))
+    val found = JoinSite.of(join, buildSide, guard)
+    val site = if (reuses || found.targets.isEmpty) found else found.copy(targets = Nil, obstacle = Some(ReasonCode.ReuseOff))
+    val joinState = state.joinOrElse(join.id)(reader.firstSight(join, buildSide, site))
+    val (asked, why, passRate) = reader.finished(join, joinState, site) match {
+      case Some(facts) =>
+        val decision = state.decideOnce(join.id)(DecideJoin.decide(facts, context.thresholds))
+        (decision.buildFilter && !isRepeated(site), ExplainText.short(decision), decision.passRate)
+      case None =>
+        val waiting = joinState.waiting
+        val reason = site.obstacle.map(Reason(_)).orElse(waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
+        state.decline(join.id, undecided(join, joinState, site, reason))
+        (waiting.exists(_.waits), "waits for its build side", joinState.buildEstimate.originRows.fold(1.0)(ratio(joinState.buildEstimate.rows, _)))
+    }
+    if (asked) site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, join.id, why, passRate)) } else Nil
+  }
+
+  /** Writes down the decisions that this call made, now that it is known where their filters went. */
+  def record(kept: Seq[Placement]): Unit = if (RuleContext.isExecution(context)) {
+    kept.foreach { p =>
+      state.place(PlacedFilter(p.label.filterId, p.label.joinId, p.label.table, p.label.columns, context.mode == Mode.Apply, placedReason))
+    }
+    state.unrecorded.foreach(DecisionLog.record(context.sparkContext, state, context.mode, _))
+  }
+
+  private def placedReason: Reason =
+    if (context.mode == Mode.Apply) Reason(ReasonCode.FilterPays) else Reason(ReasonCode.ObserveMode, confKey = AqeConf.ModeKey.key)
+
+  private def undecided(join: FoundJoin, joinState: JoinState, site: JoinSite, reason: Reason): JoinDecision = {
+    val priced = DecideJoin.decide(reader.unmeasured(join, joinState, site), context.thresholds)
+    priced.copy(choice = Strategy.LeaveToSpark, reason = reason, buildFilter = false, filterReason = reason)
+  }
+
+  /** AQE did not find a filter again that it had built: were it asked for once more, planning would not come to an end. */
+  private def isRepeated(site: JoinSite): Boolean =
+    site.finishedStage.exists { case (stage, keys) => BuiltFilters.get(stage, keys).exists(_.times > 1) }
+
+  private def placement(
+      source: SparkPlan,
+      keys: Seq[org.apache.spark.sql.catalyst.expressions.Attribute],
+      target: ScanTarget,
+      joinId: String,
+      why: String,
+      passRate: Double): Placement = {
+    source match {
+      case stage: QueryStageExec => BuiltFilters.prepare(stage)
+      case _ =>
+    }
+    val table = tableName(target.scan)
+    val columns = target.keys.map(_.name)
+    val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(_.exprId.id).mkString(",")}").toHexString
+    Placement(source, keys, target, FilterLabel(filterId, joinId, table, columns, why), passRate)
+  }
+
+  private def tableName(scan: SparkPlan): String = scan match {
+    case file: FileSourceScanExec =>
+      file.tableIdentifier.map(_.unquotedString).orElse(file.relation.location.rootPaths.headOption.map(_.getName)).getOrElse("files")
+    case other => other.nodeName
+  }
+
+  private def ratio(rows: Long, of: Long): Double = if (of <= 0) 1.0 else rows.toDouble / of
+}

@@ -1,0 +1,28 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.execution.SQLExecution
+
+import io.aqeplugin.conf.{Mode, Settings}
+import io.aqeplugin.decide.{ClusterFacts, Thresholds}
+import io.aqeplugin.observe.{QueryState, QueryStates}
+
+/** What one call of a rule works with. */
+final case class RuleContext(sparkContext: SparkContext, state: QueryState, mode: Mode, thresholds: Thresholds, cluster: ClusterFacts)
+
+object RuleContext {
+
+  /** Plans made outside of an execution (EXPLAIN) are decided like any other and forgotten at once. */
+  private val NoExecution = -1L
+
+  def of(sparkContext: SparkContext, settings: Settings): RuleContext = {
+    val state = Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong) match {
+      case Some(executionId) => QueryStates.of(executionId)
+      case None => new QueryState(NoExecution)
+    }
+    val executors = math.max(1, sparkContext.getExecutorMemoryStatus.size - 1)
+    RuleContext(sparkContext, state, settings.mode, Thresholds.from(settings), ClusterFacts(sparkContext.defaultParallelism, executors))
+  }
+
+  def isExecution(context: RuleContext): Boolean = context.state.executionId != NoExecution
+}

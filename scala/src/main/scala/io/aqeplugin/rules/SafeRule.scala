@@ -1,0 +1,49 @@
+package io.aqeplugin.rules
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreeNode
+import org.apache.spark.sql.internal.SQLConf
+
+import io.aqeplugin.conf.{Mode, SessionConf}
+import io.aqeplugin.tell.Faults
+
+/** A rule of ours as Spark gets to see it: off when the mode says so, timed, and without faults. Whatever goes wrong inside, the plan that came
+  * in goes out.
+  */
+abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P] {
+
+  /** The changed plan; must be `plan` itself when nothing is changed. */
+  protected def change(plan: P, context: RuleContext): P
+
+  final override def apply(plan: P): P =
+    try {
+      SessionConf.read(SQLConf.get) match {
+        case Left(error) =>
+          Faults.note("conf", "the plugin leaves plans alone", new IllegalArgumentException(error.message))
+          plan
+        case Right(settings) if settings.mode == Mode.Off => plan
+        case Right(settings) => timed(plan, RuleContext.of(session.sparkContext, settings))
+      }
+    } catch {
+      case NonFatal(error) =>
+        Faults.note(ruleName, "Spark's own plan is used", error)
+        plan
+      // Not non-fatal for Scala, but no reason to end a query: a deep plan, or classes of another Spark line.
+      case error @ (_: StackOverflowError | _: LinkageError) =>
+        Faults.note(ruleName, "Spark's own plan is used", error)
+        plan
+    }
+
+  private def timed(plan: P, context: RuleContext): P = {
+    val startNanos = System.nanoTime()
+    try change(plan, context)
+    catch {
+      case error: Throwable =>
+        context.state.errors.increment()
+        throw error
+    } finally context.state.ruleNanos.add(System.nanoTime() - startNanos)
+  }
+}

@@ -1,0 +1,55 @@
+package io.aqeplugin.storage
+
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, GreaterThanOrEqual, In, LessThanOrEqual, Literal}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.types._
+
+import io.aqeplugin.exec.FilterSummary
+
+/** How values known before a scan starts reach its format: partitions, row groups and pages that cannot hold a key are not read. */
+object ScanAdapter {
+
+  /** `scan`, reading less because its column must hold one of the built keys; `scan` itself where the format has no way to use that. */
+  def withKnownKeys(scan: SparkPlan, columns: Seq[Attribute], built: FilterSummary): SparkPlan = (scan, columns) match {
+    case (file: FileSourceScanExec, Seq(column)) => condition(column, built).fold(scan)(withCondition(file, column, _))
+    case _ => scan
+  }
+
+  private def withCondition(scan: FileSourceScanExec, column: Attribute, condition: Expression): SparkPlan = {
+    val isPartition = scan.relation.partitionSchema.exists(f => scan.conf.resolver(f.name, column.name))
+    val pruned =
+      if (isPartition) scan.copy(partitionFilters = scan.partitionFilters :+ condition)
+      else scan.copy(dataFilters = scan.dataFilters :+ condition)
+    // A copy of a leaf has no tags; without its logical link AQE could not tell what the stage above it stands for.
+    scan.logicalLink.foreach(pruned.setLogicalLink)
+    pruned
+  }
+
+  private def condition(column: Attribute, built: FilterSummary): Option[Expression] = built.values match {
+    case Some(values) if values.nonEmpty => literals(values, column.dataType).map(In(column, _))
+    case _ =>
+      for {
+        (low, high) <- built.keyRange
+        bounds <- literals(Seq(low, high), column.dataType)
+      } yield And(GreaterThanOrEqual(column, bounds.head), LessThanOrEqual(column, bounds.last))
+  }
+
+  /** Key codes as literals of the scan's own type; none when one of them does not fit, since a narrower column may be joined to a wider. */
+  private def literals(codes: Seq[Long], dataType: DataType): Option[Seq[Literal]] = {
+    val made = codes.map(literal(_, dataType))
+    if (made.forall(_.isDefined)) Some(made.flatten) else None
+  }
+
+  private def literal(code: Long, dataType: DataType): Option[Literal] = dataType match {
+    case LongType | TimestampType | TimestampNTZType => Some(Literal(code, dataType))
+    case IntegerType | DateType if code == code.toInt => Some(Literal(code.toInt, dataType))
+    case ShortType if code == code.toShort => Some(Literal(code.toShort, dataType))
+    case ByteType if code == code.toByte => Some(Literal(code.toByte, dataType))
+    case BooleanType => Some(Literal(code != 0L, dataType))
+    case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS && fits(code, d.precision) =>
+      Some(Literal(Decimal(code, d.precision, d.scale), dataType))
+    case _ => None
+  }
+
+  private def fits(unscaled: Long, precision: Int): Boolean = BigInt(unscaled).abs < BigInt(10).pow(precision)
+}

@@ -1,0 +1,85 @@
+package io.aqeplugin.tell
+
+import com.fasterxml.jackson.databind.node.{ArrayNode, JsonNodeFactory, ObjectNode}
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.slf4j.LoggerFactory
+
+import io.aqeplugin.conf.Mode
+import io.aqeplugin.decide.{JoinDecision, Reason}
+import io.aqeplugin.observe.{PlacedFilter, QueryState}
+
+/** Writes decisions down: a log line, an event, a counter, all from the one [[JoinDecision]]. */
+object DecisionLog {
+  private val log = LoggerFactory.getLogger("io.aqeplugin.decisions")
+  private val nodes = JsonNodeFactory.instance
+
+  def record(sparkContext: SparkContext, state: QueryState, mode: Mode, decision: JoinDecision): Unit = {
+    log.info(ExplainText.line(state.executionId, decision))
+    DecisionMetrics.decisions(decision.choice).inc()
+    val filters = nodes.arrayNode()
+    state.filtersOf(decision.facts.joinId).foreach(f => filters.add(placed(f)))
+    SparkBridge.post(
+      sparkContext,
+      JoinDecided(Events.SchemaVersion, state.executionId, System.currentTimeMillis(), mode.name, DecisionJson.write(decision), filters))
+  }
+
+  private def placed(filter: PlacedFilter): ObjectNode = {
+    val node = nodes.objectNode()
+    node.put("filterId", filter.filterId).put("joinId", filter.joinId).put("table", filter.table)
+    node.set[ArrayNode]("scanColumns", strings(filter.scanColumns))
+    node.put("applied", filter.applied)
+    node.set[ObjectNode]("reason", DecisionJson.writeReason(filter.reason))
+    node
+  }
+
+  /** Posts what became of the filters of a query that has ended. */
+  def recordEnd(sparkContext: SparkContext, state: QueryState, durationMillis: Long, outcomes: Seq[FilterOutcome]): Unit = {
+    val array = nodes.arrayNode()
+    outcomes.foreach(o => array.add(outcome(o)))
+    val ruleMillis = state.ruleNanos.sum() / 1000000L
+    val applied = outcomes.count(_.found)
+    SparkBridge.post(
+      sparkContext,
+      QueryEnded(
+        Events.SchemaVersion,
+        state.executionId,
+        System.currentTimeMillis(),
+        durationMillis,
+        ruleMillis,
+        outcomes.size,
+        applied,
+        state.errors.sum(),
+        array))
+    DecisionMetrics.ruleMillis.inc(ruleMillis)
+    DecisionMetrics.filtersPlanned.inc(outcomes.size.toLong)
+    DecisionMetrics.filtersApplied.inc(applied.toLong)
+    DecisionMetrics.filtersNotApplied.inc(outcomes.size.toLong - applied)
+    outcomes.foreach { o =>
+      DecisionMetrics.rowsIn.inc(o.rowsIn)
+      DecisionMetrics.rowsOut.inc(o.rowsOut)
+      DecisionMetrics.filterBytes.inc(o.filterBytes)
+      DecisionMetrics.buildMillis.inc(o.buildMillis)
+      DecisionMetrics.waitMillis.inc(o.waitMillis)
+    }
+    outcomes.filterNot(_.found).foreach(o => log.warn(s"query ${state.executionId}: a filter on ${o.table} was planned and not applied"))
+  }
+
+  private def outcome(o: FilterOutcome): ObjectNode = {
+    val node = nodes.objectNode()
+    node.put("filterId", o.filterId).put("joinId", o.joinId).put("table", o.table)
+    node.set[ArrayNode]("scanColumns", strings(o.scanColumns))
+    node.put("kind", o.kind)
+    node.set[ObjectNode]("reason", o.reason.map((r: Reason) => DecisionJson.writeReason(r)).orNull)
+    node
+      .put("rowsIn", o.rowsIn)
+      .put("rowsOut", o.rowsOut)
+      .put("batchesSkipped", o.batchesSkipped)
+      .put("filterBytes", o.filterBytes)
+      .put("buildMillis", o.buildMillis)
+      .put("waitMillis", o.waitMillis)
+      .put("keys", o.keys)
+  }
+
+  private def strings(values: Seq[String]): ArrayNode = values.foldLeft(nodes.arrayNode())((array, value) => array.add(value))
+}

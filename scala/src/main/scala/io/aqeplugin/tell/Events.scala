@@ -1,0 +1,47 @@
+package io.aqeplugin.tell
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.scheduler.SparkListenerEvent
+
+/** The events that the plugin writes to Spark's event log. This file is their schema: fields are only ever added, and a change of meaning
+  * raises `schemaVersion`. The class names are part of it, Spark writes them as the `Event` field.
+  */
+object Events {
+  val SchemaVersion = 1
+}
+
+/** One join was decided. Posted once per join and execution.
+  *
+  * @param decision
+  *   the decision as [[DecisionJson]] writes it
+  * @param filters
+  *   where its filter was put or not put: filterId, joinId, table, scanColumns, applied, reason
+  */
+final case class JoinDecided(schemaVersion: Int, executionId: Long, timeMillis: Long, mode: String, decision: JsonNode, filters: JsonNode)
+    extends SparkListenerEvent
+
+/** An execution in which a join was decided has ended.
+  *
+  * @param ruleMillis
+  *   time spent in the plugin's rules
+  * @param planned
+  *   filters in the plan that ran
+  * @param applied
+  *   those of them that were found when their scan ran; a difference is a fault
+  * @param errors
+  *   faults of the plugin during the execution
+  * @param outcomes
+  *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, batchesSkipped, filterBytes, buildMillis,
+  *   waitMillis, keys
+  */
+final case class QueryEnded(
+    schemaVersion: Int,
+    executionId: Long,
+    timeMillis: Long,
+    durationMillis: Long,
+    ruleMillis: Long,
+    planned: Int,
+    applied: Int,
+    errors: Long,
+    outcomes: JsonNode
+) extends SparkListenerEvent

@@ -1,0 +1,32 @@
+package io.aqeplugin.tell
+
+import io.aqeplugin.decide.{JoinDecision, Reason}
+
+/** Decisions in one line of plain text: for the log and for plan strings. */
+object ExplainText {
+
+  def line(executionId: Long, decision: JoinDecision): String = {
+    val facts = decision.facts
+    s"query $executionId, join ${facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
+      s"filter ${if (decision.buildFilter) "yes" else "no"} (${reason(decision.filterReason)}); " +
+      s"build ${facts.buildSide.name} ${facts.build.rows} rows ${facts.build.memoryBytes} bytes in memory, " +
+      s"probe ${facts.probe.rows} rows, pass rate ${percent(decision.passRate)}"
+  }
+
+  /** What stands behind a filter's name in a plan. */
+  def short(decision: JoinDecision): String =
+    s"${decision.choice.name}, ${decision.filterReason.code.name}, expected to pass ${percent(decision.passRate)}"
+
+  def reason(reason: Reason): String = {
+    val numbers = (reason.measured, reason.limit) match {
+      case (Some(measured), Some(limit)) => s" ${number(measured)} against ${number(limit)} ${reason.unit}"
+      case (Some(measured), None) => s" ${number(measured)} ${reason.unit}"
+      case _ => ""
+    }
+    val key = if (reason.confKey.isEmpty) "" else s", ${reason.confKey}"
+    s"${reason.code.name}$numbers$key"
+  }
+
+  private def number(value: Double): String = if (value == math.rint(value) && value.abs < 1e15) f"$value%.0f" else f"$value%.3f"
+  private def percent(ratio: Double): String = f"${ratio * 100}%.2f %%"
+}

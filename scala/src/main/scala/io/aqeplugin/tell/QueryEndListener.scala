@@ -1,0 +1,31 @@
+package io.aqeplugin.tell
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.SparkContext
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+
+import io.aqeplugin.conf.Mode
+import io.aqeplugin.observe.{QueryState, QueryStates}
+
+/** Closes the state of a query when it ends: the joins nothing was decided for, the outcomes, and the memory it held. */
+final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
+
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case end: SparkListenerSQLExecutionEnd => QueryStates.remove(end.executionId).foreach(close(_, end))
+    case _ =>
+  }
+
+  private def close(state: QueryState, end: SparkListenerSQLExecutionEnd): Unit =
+    try {
+      if (state.end()) {
+        (state.unrecorded ++ state.undecided).foreach(DecisionLog.record(sparkContext, state, Mode.Apply, _))
+        val outcomes = SparkBridge.queryOf(end).map(FilterOutcome.of).getOrElse(Nil)
+        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), outcomes)
+      }
+    } catch {
+      case NonFatal(error) => Faults.note("end of query", "its outcome is not recorded", error)
+    }
+}

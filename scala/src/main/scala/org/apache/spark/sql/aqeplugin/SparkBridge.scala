@@ -1,0 +1,46 @@
+package org.apache.spark.sql.aqeplugin
+
+import scala.reflect.ClassTag
+
+import org.apache.spark.SparkContext
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.rdd.DeterministicLevel
+import org.apache.spark.scheduler.SparkListenerEvent
+import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.sql.types.StringType
+
+/** The few members of Spark that are private to its own packages. Nothing here decides anything. */
+object SparkBridge {
+
+  /** A broadcast whose value the driver does not keep a second time as an object. */
+  def broadcast[T: ClassTag](sparkContext: SparkContext, value: T): Broadcast[T] =
+    sparkContext.broadcastInternal(value, serializedOnly = true)
+
+  def cancelJobsWithTag(sparkContext: SparkContext, tag: String): Unit = sparkContext.cancelJobsWithTag(tag)
+
+  /** Whether a task of the shuffle's map side that is run again may give other rows. */
+  def isIndeterminate(shuffle: ShuffleExchangeLike): Boolean = shuffle match {
+    case exchange: ShuffleExchangeExec => exchange.shuffleDependency.rdd.outputDeterministicLevel == DeterministicLevel.INDETERMINATE
+    case _ => true
+  }
+
+  /** Changes the conf of a running context; what sessions take from it at their start they see, what was read before they do not. */
+  def setConf(sparkContext: SparkContext, key: String, value: String): Unit = {
+    val _ = sparkContext.conf.set(key, value)
+  }
+
+  def post(sparkContext: SparkContext, event: SparkListenerEvent): Unit = sparkContext.listenerBus.post(event)
+
+  /** Whether equal strings of this type have equal bytes. */
+  def isComparedByBytes(string: StringType): Boolean = string.supportsBinaryEquality
+
+  /** Waits until all listeners have seen all events posted so far. */
+  def drainEvents(sparkContext: SparkContext, timeoutMillis: Long): Unit = sparkContext.listenerBus.waitUntilEmpty(timeoutMillis)
+
+  /** The query that ended, when the event was not read back from a log. */
+  def queryOf(end: SparkListenerSQLExecutionEnd): Option[QueryExecution] = Option(end.qe)
+
+  def durationMillis(end: SparkListenerSQLExecutionEnd): Long = end.duration / 1000000L
+}
