@@ -47,8 +47,8 @@ object BuiltFilters {
   private def ordinals(build: SparkPlan, keys: Seq[Attribute]): Seq[Int] = keys.map(k => build.output.indexWhere(_.exprId == k.exprId))
 
   private def exchangeOf(stage: SparkPlan): Option[SparkPlan] = stage match {
-    case s: ShuffleQueryStageExec => Some(s.shuffle)
+    case s: ShuffleQueryStageExec   => Some(s.shuffle)
     case b: BroadcastQueryStageExec => Some(b.broadcast)
-    case _ => None
+    case _                          => None
   }
 }

@@ -25,12 +25,18 @@ object FilterBuild {
       case Some(stage: ShuffleQueryStageExec) if SparkBridge.isIndeterminate(stage.shuffle) =>
         // A retried task could give other keys than those the filter was built from.
         BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
-      case Some(stage: ShuffleQueryStageExec) => fromShuffle(child, stage, keys, limits, startNanos)
+      case Some(stage: ShuffleQueryStageExec)   => fromShuffle(child, stage, keys, limits, startNanos)
       case Some(stage: BroadcastQueryStageExec) => fromRelation(stage, keys, limits, startNanos)
-      case _ => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
+      case _                                    => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
     }
 
-  private def fromShuffle(child: SparkPlan, stage: QueryStageExec, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter = {
+  private def fromShuffle(
+      child: SparkPlan,
+      stage: QueryStageExec,
+      keys: Seq[Attribute],
+      limits: BuildLimits,
+      startNanos: Long
+  ): BuiltFilter = {
     val coder = KeyCoder(keys, child.output)
     val filterLimits = limitsFor(stageRows(stage), coder, limits)
     val partials = child.execute().mapPartitions(rows => Iterator.single(collect(rows, coder, filterLimits)))
@@ -45,7 +51,7 @@ object FilterBuild {
     val relation: Broadcast[Any] = stage.executeBroadcast[Any]()
     Relations.rows(relation.value, limits.maxRelationBytes) match {
       case Left(reason) => BuiltFilter.PassAll(reason)
-      case Right(rows) =>
+      case Right(rows)  =>
         val coder = KeyCoder(keys, stage.output)
         val filterLimits = limitsFor(stageRows(stage), coder, limits)
         finish(collect(rows, coder, filterLimits), 1, coder, limits, startNanos)
@@ -68,7 +74,7 @@ object FilterBuild {
       case Right(filter) =>
         val values = filter match {
           case exact: ExactFilter if coder.isExact && exact.distinctCodes <= limits.inListMaxKeys => Some(exact.sortedCodes.toSeq)
-          case _ => None
+          case _                                                                                  => None
         }
         val range = if (coder.isExact) partial.range.map(r => (r.min, r.max)) else None
         val buildMillis = (System.nanoTime() - startNanos) / 1000000L
@@ -88,7 +94,8 @@ object FilterBuild {
       expectedKeys = rows,
       exactMaxKeys = limits.exactMaxKeys,
       maxFilterBytes = limits.maxFilterBytes,
-      falsePositiveRate = limits.falsePositiveRate)
+      falsePositiveRate = limits.falsePositiveRate
+    )
 
   private def stageRows(stage: QueryStageExec): Long =
     stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).getOrElse(Long.MaxValue)

@@ -1,6 +1,6 @@
 package io.aqeplugin.exec
 
-import java.util.concurrent.{Executors, ExecutorService, ScheduledFuture, ScheduledThreadPoolExecutor, ThreadFactory, TimeUnit}
+import java.util.concurrent.{ExecutorService, Executors, ScheduledFuture, ScheduledThreadPoolExecutor, ThreadFactory, TimeUnit}
 import java.util.concurrent.atomic.AtomicInteger
 
 /** The driver's threads that wait for filter jobs. Daemon threads: they never keep a driver alive. */

@@ -23,25 +23,24 @@ object FilterSource {
   /** The filter exchange below `source`, whatever is wrapped around it. */
   def exchange(source: SparkPlan): Option[RuntimeFilterExchangeExec] = source match {
     case e: RuntimeFilterExchangeExec => Some(e)
-    case s: BroadcastQueryStageExec =>
+    case s: BroadcastQueryStageExec   =>
       // Any other broadcast, the join's own relation for one, is not a filter.
       s.broadcast match {
         case e: RuntimeFilterExchangeExec => Some(e)
-        case _ => None
+        case _                            => None
       }
     case r: ReusedExchangeExec => exchange(r.child)
-    case other => other.children.iterator.map(exchange).collectFirst { case Some(e) => e }
+    case other                 => other.children.iterator.map(exchange).collectFirst { case Some(e) => e }
   }
 
   /** The filter of `source`, waiting for it no longer than its build may take. */
   def await(source: SparkPlan): Either[Missing, Found] = exchange(source) match {
-    case None => Left(Missing(s"no filter exchange below ${source.nodeName}"))
+    case None    => Left(Missing(s"no filter exchange below ${source.nodeName}"))
     case Some(e) =>
       try {
         val broadcast = e.executeBroadcast[BuiltFilter]()
         e.result.map(Found(broadcast, _)).toRight(Missing("its build is not done"))
-      }
-      catch { case NonFatal(error) => Left(Missing(error.toString)) }
+      } catch { case NonFatal(error) => Left(Missing(error.toString)) }
   }
 }
 
@@ -49,6 +48,6 @@ object FilterSource {
 final case class ProbeFactory(broadcast: Broadcast[BuiltFilter], coder: KeyCoder, rest: SelfDisable, counters: FilterCounters) {
   def open(): FilterProbe = broadcast.value match {
     case BuiltFilter.Ready(filter, _) => new FilterProbe(coder, filter, rest, counters)
-    case BuiltFilter.PassAll(reason) => throw new IllegalStateException(s"a filter that passes all (${reason.code.name}) needs no probe")
+    case BuiltFilter.PassAll(reason)  => throw new IllegalStateException(s"a filter that passes all (${reason.code.name}) needs no probe")
   }
 }

@@ -22,14 +22,14 @@ object KeyColumn {
 
   /** The reader of a column whose type has a [[KeyKind]]. */
   def apply(ordinal: Int, dataType: DataType): KeyColumn = dataType match {
-    case ByteType => new ByteColumn(ordinal)
-    case ShortType => new ShortColumn(ordinal)
-    case IntegerType | DateType => new IntColumn(ordinal)
-    case LongType | TimestampType | TimestampNTZType => new LongColumn(ordinal)
-    case BooleanType => new BooleanColumn(ordinal)
+    case ByteType                                                 => new ByteColumn(ordinal)
+    case ShortType                                                => new ShortColumn(ordinal)
+    case IntegerType | DateType                                   => new IntColumn(ordinal)
+    case LongType | TimestampType | TimestampNTZType              => new LongColumn(ordinal)
+    case BooleanType                                              => new BooleanColumn(ordinal)
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS => new ShortDecimalColumn(ordinal, d)
-    case d: DecimalType => new WideDecimalColumn(ordinal, d)
-    case _: StringType => new StringColumn(ordinal)
+    case d: DecimalType                                           => new WideDecimalColumn(ordinal, d)
+    case _: StringType                                            => new StringColumn(ordinal)
     case other => throw new IllegalArgumentException(s"no key codes for ${other.sql}; KeyKind.of should have refused it")
   }
 

@@ -31,15 +31,15 @@ object KeyKind {
 
   /** The kind of a type, or why a filter cannot hold it. */
   def of(dataType: DataType): Either[Reason, KeyKind] = dataType match {
-    case ByteType | ShortType | IntegerType | LongType => Right(Integral)
-    case DateType => Right(Date)
-    case TimestampType | TimestampNTZType => Right(Timestamp)
-    case BooleanType => Right(Bool)
+    case ByteType | ShortType | IntegerType | LongType            => Right(Integral)
+    case DateType                                                 => Right(Date)
+    case TimestampType | TimestampNTZType                         => Right(Timestamp)
+    case BooleanType                                              => Right(Bool)
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS => Right(ShortDecimal(d.scale))
-    case d: DecimalType => Right(WideDecimal(d.scale))
-    case s: StringType if SparkBridge.isComparedByBytes(s) => Right(BinaryString)
-    case _: StringType => Left(Reason(ReasonCode.CollatedKey))
-    case _ => Left(Reason(ReasonCode.UnsupportedKeyType))
+    case d: DecimalType                                           => Right(WideDecimal(d.scale))
+    case s: StringType if SparkBridge.isComparedByBytes(s)        => Right(BinaryString)
+    case _: StringType                                            => Left(Reason(ReasonCode.CollatedKey))
+    case _                                                        => Left(Reason(ReasonCode.UnsupportedKeyType))
   }
 }
 
@@ -62,15 +62,16 @@ object PlainKey {
     keys.foldLeft[Either[Reason, Seq[PlainKey]]](Right(Nil))((found, key) => found.flatMap(plain => of(key).map(plain :+ _)))
 
   private def column(key: Expression): Option[Attribute] = key match {
-    case a: Attribute => Some(a)
+    case a: Attribute                                          => Some(a)
     case c: Cast if losesNothing(c.child.dataType, c.dataType) => column(c.child)
-    case _ => None
+    case _                                                     => None
   }
 
   /** Whether values are equal after the cast exactly when their codes are equal before it. */
   private def losesNothing(from: DataType, to: DataType): Boolean = (from, to) match {
-    case (ByteType | ShortType | IntegerType | LongType, ByteType | ShortType | IntegerType | LongType) => from.defaultSize <= to.defaultSize
+    case (ByteType | ShortType | IntegerType | LongType, ByteType | ShortType | IntegerType | LongType) =>
+      from.defaultSize <= to.defaultSize
     case (f: DecimalType, t: DecimalType) => f.scale == t.scale && f.precision <= t.precision && t.precision <= Decimal.MAX_LONG_DIGITS
-    case _ => from == to
+    case _                                => from == to
   }
 }

@@ -1,6 +1,6 @@
 package io.aqeplugin.exec
 
-import java.util.concurrent.{CompletableFuture, Future => JavaFuture, TimeoutException, TimeUnit}
+import java.util.concurrent.{CompletableFuture, Future => JavaFuture, TimeUnit, TimeoutException}
 
 import scala.concurrent.{Future, Promise}
 import scala.util.control.NonFatal
@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.catalyst.plans.physical.{BroadcastPartitioning, IdentityBroadcastMode, Partitioning}
-import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
@@ -34,7 +34,8 @@ import io.aqeplugin.decide.{Reason, ReasonCode}
   * @param joinId
   *   the join that asked first
   */
-case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, limits: BuildLimits, joinId: String) extends BroadcastExchangeLike {
+case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, limits: BuildLimits, joinId: String)
+    extends BroadcastExchangeLike {
 
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = BroadcastPartitioning(IdentityBroadcastMode)
@@ -90,7 +91,14 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
   private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, limits, startNanos)
 
   private def passAll(code: ReasonCode, startNanos: Long): BuiltFilter = BuiltFilter.PassAll(
-    Reason(code, Some((System.nanoTime() - startNanos) / 1e6), Some(limits.buildTimeoutMillis.toDouble), "millis", "spark.aqePlugin.filter.buildTimeout"))
+    Reason(
+      code,
+      Some((System.nanoTime() - startNanos) / 1e6),
+      Some(limits.buildTimeoutMillis.toDouble),
+      "millis",
+      "spark.aqePlugin.filter.buildTimeout"
+    )
+  )
 
   /** Broadcasts `filter` unless another outcome was first; returns whether it was published. */
   private def publish(done: CompletableFuture[Broadcast[Any]], filter: BuiltFilter): Boolean = {
@@ -128,7 +136,8 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
   override def doExecuteBroadcast[T](): Broadcast[T] =
     try relationFuture.get(limits.buildTimeoutMillis + FilterBuildThreads.GraceMillis, TimeUnit.MILLISECONDS).asInstanceOf[Broadcast[T]]
     catch {
-      case _: TimeoutException => SparkBridge.broadcast[Any](sparkContext, passAll(ReasonCode.BuildTimeout, System.nanoTime())).asInstanceOf[Broadcast[T]]
+      case _: TimeoutException =>
+        SparkBridge.broadcast[Any](sparkContext, passAll(ReasonCode.BuildTimeout, System.nanoTime())).asInstanceOf[Broadcast[T]]
     }
 
   /** Equal for equal (build stage, keys): the reads that AQE puts on a finished stage do not count, and neither does who asked. */
@@ -152,13 +161,13 @@ object RuntimeFilterExchangeExec {
   /** The build side's exchange or stage, without what AQE wraps around a stage that is read. */
   def buildOf(child: SparkPlan): SparkPlan = child match {
     case read: AQEShuffleReadExec => buildOf(read.child)
-    case other => other
+    case other                    => other
   }
 
   /** The build stage, once there is one. */
   def stageOf(child: SparkPlan): Option[QueryStageExec] = buildOf(child) match {
     case stage: QueryStageExec => Some(stage)
-    case _ => None
+    case _                     => None
   }
 
   /** Whether `stage` is the broadcast stage of a filter, and not of a join's relation. */

@@ -27,8 +27,13 @@ import io.aqeplugin.decide.Reason
   * @param labels
   *   for each source, what it is called in decisions and metrics
   */
-case class RuntimeFilterExec(child: SparkPlan, keys: Seq[Seq[Expression]], sources: Seq[SparkPlan], labels: Seq[FilterLabel], rest: SelfDisable)
-    extends SparkPlan {
+case class RuntimeFilterExec(
+    child: SparkPlan,
+    keys: Seq[Seq[Expression]],
+    sources: Seq[SparkPlan],
+    labels: Seq[FilterLabel],
+    rest: SelfDisable
+) extends SparkPlan {
 
   override def children: Seq[SparkPlan] = child +: sources
   override def output: Seq[Attribute] = child.output
@@ -75,7 +80,10 @@ case class RuntimeFilterExec(child: SparkPlan, keys: Seq[Seq[Expression]], sourc
       child.executeColumnar()
     } else {
       val counters = nodeCounters
-      child.executeColumnar().mapPartitions(batches => new FilteredBatches(batches, probes.map(_.open()).toArray, counters), preservesPartitioning = true)
+      child.executeColumnar().mapPartitions(
+        batches => new FilteredBatches(batches, probes.map(_.open()).toArray, counters),
+        preservesPartitioning = true
+      )
     }
   }
 
@@ -87,14 +95,15 @@ case class RuntimeFilterExec(child: SparkPlan, keys: Seq[Seq[Expression]], sourc
     lastRun = Some(RuntimeFilterExec.Run(found.map(_.map(_.result)), (System.nanoTime() - startNanos) / 1000000L))
     found.zipWithIndex.collect { case (Right(FilterSource.Found(broadcast, Right(_))), i) =>
       val coder = KeyCoder(keys(i).map(_.asInstanceOf[Attribute]), child.output)
-      val counters = FilterCounters(longMetric(s"filter${i}RowsIn"), longMetric(s"filter${i}RowsOut"), longMetric(s"filter${i}BatchesSkipped"))
+      val counters =
+        FilterCounters(longMetric(s"filter${i}RowsIn"), longMetric(s"filter${i}RowsOut"), longMetric(s"filter${i}BatchesSkipped"))
       ProbeFactory(broadcast, coder, rest, counters)
     }
   }
 
   override protected def doCanonicalize(): SparkPlan = super.doCanonicalize() match {
     case canonical: RuntimeFilterExec => canonical.copy(labels = Nil)
-    case other => other
+    case other                        => other
   }
 
   override def nodeName: String = "RuntimeFilter"

@@ -1,7 +1,7 @@
 package io.aqeplugin.exec
 
 import org.apache.spark.sql.types.Decimal
-import org.apache.spark.sql.vectorized.{ColumnarArray, ColumnarMap, ColumnVector}
+import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarMap}
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Shows the rows `selection(0)`, `selection(1)`, … of another vector as rows 0, 1, …, without copying.

@@ -16,13 +16,13 @@ import io.aqeplugin.decide.{JoinKind, Side, Strategy}
 final case class FoundJoin(node: BaseJoinExec, kind: JoinKind, broadcastSide: Option[Side], sparkStrategy: Strategy) {
 
   def child(side: Side): SparkPlan = side match {
-    case Side.Left => node.left
+    case Side.Left  => node.left
     case Side.Right => node.right
   }
 
   /** The keys of one side, in an order that does not depend on how Spark arranged them this time. */
   def keys(side: Side): Seq[Expression] = side match {
-    case Side.Left => pairs.map(_._1)
+    case Side.Left  => pairs.map(_._1)
     case Side.Right => pairs.map(_._2)
   }
 
@@ -36,11 +36,11 @@ object JoinFinder {
 
   /** All equi-joins of `plan`, from the top down. Finished stages are leaves and not entered. */
   def find(plan: SparkPlan): Seq[FoundJoin] = plan.collect {
-    case join: SortMergeJoinExec => found(join, None, Strategy.PlainSortMerge)
-    case join: ShuffledHashJoinExec => found(join, None, Strategy.PlainSortMerge)
+    case join: SortMergeJoinExec     => found(join, None, Strategy.PlainSortMerge)
+    case join: ShuffledHashJoinExec  => found(join, None, Strategy.PlainSortMerge)
     case join: BroadcastHashJoinExec =>
       val side = join.buildSide match {
-        case BuildLeft => Side.Left
+        case BuildLeft  => Side.Left
         case BuildRight => Side.Right
       }
       found(join, Some(side), Strategy.Broadcast)
@@ -52,19 +52,19 @@ object JoinFinder {
 
   private def isNullAware(join: BaseJoinExec): Boolean = join match {
     case b: BroadcastHashJoinExec => b.isNullAwareAntiJoin
-    case _ => false
+    case _                        => false
   }
 
   def kindOf(joinType: JoinType, nullAware: Boolean): Option[JoinKind] = joinType match {
-    case _ if nullAware => Some(JoinKind.NullAwareAnti)
-    case _: InnerLike => Some(JoinKind.Inner)
-    case LeftOuter => Some(JoinKind.LeftOuter)
-    case RightOuter => Some(JoinKind.RightOuter)
-    case FullOuter => Some(JoinKind.FullOuter)
-    case LeftSemi => Some(JoinKind.LeftSemi)
-    case LeftAnti => Some(JoinKind.LeftAnti)
+    case _ if nullAware   => Some(JoinKind.NullAwareAnti)
+    case _: InnerLike     => Some(JoinKind.Inner)
+    case LeftOuter        => Some(JoinKind.LeftOuter)
+    case RightOuter       => Some(JoinKind.RightOuter)
+    case FullOuter        => Some(JoinKind.FullOuter)
+    case LeftSemi         => Some(JoinKind.LeftSemi)
+    case LeftAnti         => Some(JoinKind.LeftAnti)
     case _: ExistenceJoin => Some(JoinKind.Existence)
-    case _ => None
+    case _                => None
   }
 }
 
@@ -74,7 +74,8 @@ object JoinId {
     ordered(leftKeys, rightKeys).map(pairText).mkString(s"${kind.name}:", ",", "")
 
   /** Key pairs in the order of their names; planning reorders the keys of a join to fit the partitioning of its inputs. */
-  def ordered(leftKeys: Seq[Expression], rightKeys: Seq[Expression]): Seq[(Expression, Expression)] = leftKeys.zip(rightKeys).sortBy(pairText)
+  def ordered(leftKeys: Seq[Expression], rightKeys: Seq[Expression]): Seq[(Expression, Expression)] =
+    leftKeys.zip(rightKeys).sortBy(pairText)
 
   private def pairText(pair: (Expression, Expression)): String = s"${text(pair._1)}=${text(pair._2)}"
 

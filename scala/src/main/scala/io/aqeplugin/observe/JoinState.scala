@@ -57,7 +57,8 @@ final class QueryState(val executionId: Long) {
   def decideOnce(joinId: String)(decide: => JoinDecision): JoinDecision = decisions.getOrElseUpdate(joinId, decide)
 
   /** Decisions that nobody has written down yet; each is handed out once. */
-  def unrecorded: Seq[JoinDecision] = decisions.iterator.collect { case (id, decision) if recorded.putIfAbsent(id, ()).isEmpty => decision }.toSeq
+  def unrecorded: Seq[JoinDecision] =
+    decisions.iterator.collect { case (id, decision) if recorded.putIfAbsent(id, ()).isEmpty => decision }.toSeq
 
   /** Notes why a join is left alone for now; it counts if nothing is decided until the query ends. */
   def decline(joinId: String, decision: JoinDecision): Unit = declined.update(joinId, decision)

@@ -90,20 +90,20 @@ final class SizeEstimator(keptPerPredicate: Double) {
         val by = if (join.joinType == LeftSemi) right else small
         SizeEstimate(math.max(1.0, base.rows * by.kept), base.kept * by.kept, measured = false)
       case LeftAnti => left.copy(measured = false)
-      case _ => SizeEstimate(math.max(left.rows, right.rows), math.max(left.kept, right.kept), measured = false)
+      case _        => SizeEstimate(math.max(left.rows, right.rows), math.max(left.kept, right.kept), measured = false)
     }
   }
 
   /** Filters that Spark adds for joins (IS NOT NULL, the pushed pruning of others) say nothing about how much is kept. */
   private def isSelective(condition: Expression): Boolean = conjuncts(condition).exists {
     case _: IsNotNull | _: DynamicPruning | _: BloomFilterMightContain => false
-    case Not(EqualTo(_, _: Literal)) => false
-    case other => other.references.nonEmpty
+    case Not(EqualTo(_, _: Literal))                                   => false
+    case other                                                         => other.references.nonEmpty
   }
 
   private def conjuncts(condition: Expression): Seq[Expression] = condition match {
     case And(left, right) => conjuncts(left) ++ conjuncts(right)
-    case other => Seq(other)
+    case other            => Seq(other)
   }
 
   private def fileRows(bytes: Long, schema: StructType): Double =

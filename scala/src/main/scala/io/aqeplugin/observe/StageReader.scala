@@ -21,12 +21,13 @@ object StageReader {
       for (rows <- rows(stage)) yield {
         val partitionBytes = stage match {
           case s: ShuffleQueryStageExec => s.mapStats.map(_.bytesByPartitionId.toSeq).getOrElse(Nil)
-          case _ => Nil
+          case _                        => Nil
         }
         val sorted = partitionBytes.sorted
         BuildFacts(
           rows = rows,
-          stageBytes = if (partitionBytes.nonEmpty) partitionBytes.sum else stage.getRuntimeStatistics.sizeInBytes.min(Long.MaxValue).toLong,
+          stageBytes =
+            if (partitionBytes.nonEmpty) partitionBytes.sum else stage.getRuntimeStatistics.sizeInBytes.min(Long.MaxValue).toLong,
           memoryBytesPerRow = RowWidth.ofRow(stage.output),
           partitions = partitionBytes.size,
           maxPartitionBytes = sorted.lastOption.getOrElse(0L),
@@ -54,9 +55,10 @@ object StageReader {
 
   private def scans(stage: QueryStageExec): Seq[SparkPlan] = {
     def below(plan: SparkPlan): Seq[SparkPlan] = plan match {
-      case s: QueryStageExec => below(s.plan)
+      case s: QueryStageExec     => below(s.plan)
       case r: ReusedExchangeExec => below(r.child)
-      case scan @ (_: FileSourceScanExec | _: DataSourceV2ScanExecBase | _: RowDataSourceScanExec | _: LocalTableScanExec | _: RangeExec) => Seq(scan)
+      case scan @ (_: FileSourceScanExec | _: DataSourceV2ScanExecBase | _: RowDataSourceScanExec | _: LocalTableScanExec | _: RangeExec) =>
+        Seq(scan)
       case other => other.children.flatMap(below)
     }
     below(stage.plan)

@@ -46,16 +46,21 @@ object JoinSite {
     val source = ScanTargets.buildExchange(join.child(buildSide), buildKeys)
     plain match {
       case Left(reason) => JoinSite(source, Nil, Nil, Some(reason.code))
-      case Right(()) =>
+      case Right(())    =>
         source match {
-          case None => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
+          case None                                           => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
           case Some((exchange, _)) if !isRepeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-          case _ => withTargets(join.child(buildSide.other), probeKeys, source, guard)
+          case _                                              => withTargets(join.child(buildSide.other), probeKeys, source, guard)
         }
     }
   }
 
-  private def withTargets(probe: SparkPlan, keys: Seq[Expression], source: Option[(SparkPlan, Seq[Attribute])], guard: ReuseGuard): JoinSite = {
+  private def withTargets(
+      probe: SparkPlan,
+      keys: Seq[Expression],
+      source: Option[(SparkPlan, Seq[Attribute])],
+      guard: ReuseGuard
+  ): JoinSite = {
     val found = ScanTargets.below(probe, keys)
     lazy val spark = filteredBySpark(probe)
     val judged = found.map { target =>
@@ -79,15 +84,15 @@ object JoinSite {
     case scan: FileSourceScanExec =>
       scan.partitionFilters.exists(_.exists {
         case p: DynamicPruning => target.keys.exists(k => p.references.exists(_.exprId == k.exprId))
-        case _ => false
+        case _                 => false
       })
     case _ => false
   }
 
   /** Whether running the build side once more would give the same rows. A filter is built from the first run. */
   private def isRepeatable(plan: SparkPlan): Boolean = plan match {
-    case stage: QueryStageExec => isRepeatable(stage.plan)
+    case stage: QueryStageExec      => isRepeatable(stage.plan)
     case reused: ReusedExchangeExec => isRepeatable(reused.child)
-    case other => other.expressions.forall(_.deterministic) && other.children.forall(isRepeatable)
+    case other                      => other.expressions.forall(_.deterministic) && other.children.forall(isRepeatable)
   }
 }

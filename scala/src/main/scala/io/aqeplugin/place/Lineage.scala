@@ -3,7 +3,7 @@ package io.aqeplugin.place
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeMap, Expression, NamedExpression}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.aggregate.{HashAggregateExec, ObjectHashAggregateExec, SortAggregateExec, BaseAggregateExec}
+import org.apache.spark.sql.execution.aggregate.{BaseAggregateExec, HashAggregateExec, ObjectHashAggregateExec, SortAggregateExec}
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins._
@@ -84,11 +84,11 @@ object Lineage {
   private def throughJoin(join: BaseJoinExec, keys: Seq[Expression]): Seq[Step] = {
     val nullAware = join match {
       case b: BroadcastHashJoinExec => b.isNullAwareAntiJoin
-      case _ => false
+      case _                        => false
     }
     val crossable = !nullAware && join.condition.forall(_.deterministic) && (join.joinType match {
       case _: InnerLike | LeftOuter | RightOuter | LeftSemi | LeftAnti | _: ExistenceJoin => true
-      case _ => false
+      case _                                                                              => false
     })
     if (!crossable) {
       Nil
@@ -110,7 +110,7 @@ object Lineage {
 
   private def sameColumn(a: Expression, b: Expression): Boolean = (PlainKey.of(a), PlainKey.of(b)) match {
     case (Right(left), Right(right)) => left.attribute.exprId == right.attribute.exprId && left.kind == right.kind
-    case _ => false
+    case _                           => false
   }
 
   private def isPlain(key: Expression): Boolean = PlainKey.of(key).isRight

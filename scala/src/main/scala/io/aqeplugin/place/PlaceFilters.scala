@@ -46,7 +46,7 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: 
         if (children.lazyZip(plan.children).forall(_ eq _)) plan else plan.withNewChildren(children)
       }
     byScan.getOrElse(System.identityHashCode(plan), Nil).filter(_.target.scan eq plan) match {
-      case Nil => inner
+      case Nil  => inner
       case here => filtered(inner, here)
     }
   }
@@ -67,9 +67,9 @@ object PlaceFilters {
     if (plan.exists(_.isInstanceOf[RuntimeFilterExec])) stripped(plan) else plan
 
   private def stripped(plan: SparkPlan): SparkPlan = plan match {
-    case filter: RuntimeFilterExec => stripped(filter.child)
+    case filter: RuntimeFilterExec     => stripped(filter.child)
     case leaf if leaf.children.isEmpty => leaf
-    case other => other.withNewChildren(other.children.map(stripped))
+    case other                         => other.withNewChildren(other.children.map(stripped))
   }
 
   private def exchange(keys: Seq[Attribute], build: SparkPlan, limits: BuildLimits, joinId: String): SparkPlan = {

@@ -28,7 +28,7 @@ final class ReuseGuard(plan: SparkPlan) {
   /** Whether a filter below `exchange` would make it differ from another exchange it now equals. */
   def isShared(exchange: Exchange): Boolean = exchange match {
     case _: BroadcastExchangeLike if hasDynamicPruning => true
-    case _ =>
+    case _                                             =>
       byMark.getOrElse(mark(exchange), Nil).exists(other => (other ne exchange) && other.canonicalized == exchange.canonicalized) ||
       stages.exists(stage => stage.canonicalized == exchange.canonicalized)
   }
@@ -41,7 +41,7 @@ final class ReuseGuard(plan: SparkPlan) {
     } else {
       val own = node match {
         case scan: FileSourceScanExec => System.identityHashCode(scan.relation.location) * 31 + scan.output.size
-        case other => other.getClass.hashCode
+        case other                    => other.getClass.hashCode
       }
       val computed = node.children.foldLeft(own)((sum, child) => sum * 31 + mark(child)) | 1
       val _ = marks.put(node, computed)

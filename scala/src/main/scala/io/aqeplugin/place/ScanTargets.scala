@@ -26,12 +26,12 @@ object ScanTargets {
 
   private def search(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange]): Seq[ScanTarget] = plan match {
     case filtered: RuntimeFilterExec => search(filtered.child, keys, exchanges)
-    case scan if isScan(scan) =>
+    case scan if isScan(scan)        =>
       PlainKey.all(keys).toOption.filter(_.forall(k => scan.outputSet.contains(k.attribute))).map { plain =>
         ScanTarget(scan, plain.map(_.attribute), exchanges)
       }.toSeq
     case exchange: Exchange => descend(exchange, keys, exchange :: exchanges)
-    case other => descend(other, keys, exchanges)
+    case other              => descend(other, keys, exchanges)
   }
 
   private def descend(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange]): Seq[ScanTarget] =
@@ -40,9 +40,10 @@ object ScanTargets {
   /** Leaves that read data and whose rows can be dropped without anyone noticing. */
   def isScan(plan: SparkPlan): Boolean = plan match {
     case _: FileSourceScanExec | _: RowDataSourceScanExec => true
-    case scan: DataSourceV2ScanExecBase => !scan.isInstanceOf[datasources.v2.MicroBatchScanExec] && !scan.isInstanceOf[datasources.v2.ContinuousScanExec]
+    case scan: DataSourceV2ScanExecBase                   =>
+      !scan.isInstanceOf[datasources.v2.MicroBatchScanExec] && !scan.isInstanceOf[datasources.v2.ContinuousScanExec]
     case _: RDDScanExec | _: LocalTableScanExec | _: RangeExec | _: SerializeFromObjectExec => true
-    case _ => false
+    case _                                                                                  => false
   }
 
   /** The exchange (or finished stage) that stands nearest below a join on its build side, and the keys over its output.
@@ -52,8 +53,8 @@ object ScanTargets {
   def buildExchange(build: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] = build match {
     case found @ (_: ShuffleExchangeLike | _: BroadcastExchangeLike | _: QueryStageExec) =>
       PlainKey.all(keys).toOption.filter(_.forall(k => found.outputSet.contains(k.attribute))).map(plain => (found, plain.map(_.attribute)))
-    case read: AQEShuffleReadExec => buildExchange(read.child, keys)
-    case sort: SortExec => buildExchange(sort.child, keys)
+    case read: AQEShuffleReadExec          => buildExchange(read.child, keys)
+    case sort: SortExec                    => buildExchange(sort.child, keys)
     case other if other.children.size == 1 =>
       Lineage.steps(other, keys).headOption.flatMap(step => buildExchange(step.child, step.keys))
     case _ => None

@@ -18,12 +18,12 @@ final class AqeDriverPlugin extends DriverPlugin {
   private var context: Option[SparkContext] = None // set once, in init, by the thread that starts the context
 
   override def init(sparkContext: SparkContext, pluginContext: PluginContext): JavaMap[String, String] = {
-    try {
+    try
       SparkLine.mismatch(sparkContext.version) match {
         case Some(warning) => log.warn(warning)
-        case None => install(sparkContext)
+        case None          => install(sparkContext)
       }
-    } catch {
+    catch {
       case NonFatal(error) => Faults.note("installation", "the plugin stands down", error)
     }
     Collections.emptyMap()

@@ -3,6 +3,7 @@ package io.aqeplugin.plugin
 import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
 
 import io.aqeplugin.rules.{ChooseJoinStrategy, HintJoinStrategy}
+import io.aqeplugin.tell.AqeDecideFunction
 
 /** The rules of the plugin, in the order in which AQE comes to them.
   *
@@ -16,5 +17,6 @@ final class AqeExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectRuntimeOptimizerRule(HintJoinStrategy(_))
     extensions.injectQueryStagePrepRule(ChooseJoinStrategy(_))
+    extensions.injectFunction(AqeDecideFunction.description)
   }
 }

@@ -16,10 +16,12 @@ object SparkLine {
     else if (Supported.contains(line))
       Some(
         s"aqe-plugin: this jar is for Spark $compiledLine and this is Spark $version. Use the jar for $line " +
-          s"(aqe-plugin jar-path --spark $line). The plugin stands down; queries run as without it.")
+          s"(aqe-plugin jar-path --spark $line). The plugin stands down; queries run as without it."
+      )
     else
       Some(
         s"aqe-plugin: Spark $version is not supported; supported lines are ${Supported.mkString(", ")}. " +
-          "The plugin stands down; queries run as without it.")
+          "The plugin stands down; queries run as without it."
+      )
   }
 }

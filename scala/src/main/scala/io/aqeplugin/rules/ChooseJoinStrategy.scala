@@ -40,7 +40,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Spar
       if (context.mode != Mode.Apply) {
         plan
       } else {
-        val rewritten = if (kept.isEmpty) stripped else new PlaceFilters(kept, limits(context.thresholds), rest(context.thresholds))(stripped)
+        val rewritten =
+          if (kept.isEmpty) stripped else new PlaceFilters(kept, limits(context.thresholds), rest(context.thresholds))(stripped)
         if (rewritten == plan) plan else rewritten
       }
     }
@@ -100,9 +101,14 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
         val waiting = joinState.waiting
         val reason = site.obstacle.map(Reason(_)).orElse(waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
         state.decline(join.id, undecided(join, joinState, site, reason))
-        (waiting.exists(_.waits), "waits for its build side", joinState.buildEstimate.originRows.fold(1.0)(ratio(joinState.buildEstimate.rows, _)))
+        (
+          waiting.exists(_.waits),
+          "waits for its build side",
+          joinState.buildEstimate.originRows.fold(1.0)(ratio(joinState.buildEstimate.rows, _))
+        )
     }
-    if (asked) site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, join.id, why, passRate)) } else Nil
+    if (asked) site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, join.id, why, passRate)) }
+    else Nil
   }
 
   /** Writes down the decisions that this call made, now that it is known where their filters went. */
@@ -131,10 +137,11 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
       target: ScanTarget,
       joinId: String,
       why: String,
-      passRate: Double): Placement = {
+      passRate: Double
+  ): Placement = {
     source match {
       case stage: QueryStageExec => BuiltFilters.prepare(stage)
-      case _ =>
+      case _                     =>
     }
     val table = tableName(target.scan)
     val columns = target.keys.map(_.name)

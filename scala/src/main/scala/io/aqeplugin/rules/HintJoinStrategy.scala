@@ -33,7 +33,7 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
     } yield {
       context.state.setHint(facts.joinId, decision.choice)
       facts.buildSide match {
-        case Side.Left => JoinHint(Some(info), None)
+        case Side.Left  => JoinHint(Some(info), None)
         case Side.Right => JoinHint(None, Some(info))
       }
     }
@@ -41,9 +41,9 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
   }
 
   private def hintFor(decision: JoinDecision, sparkStrategy: Strategy): Option[HintInfo] = (decision.choice, sparkStrategy) match {
-    case (Strategy.Broadcast, Strategy.PlainSortMerge) => Some(HintInfo(strategy = Some(BROADCAST)))
+    case (Strategy.Broadcast, Strategy.PlainSortMerge)                              => Some(HintInfo(strategy = Some(BROADCAST)))
     case (Strategy.PlainSortMerge | Strategy.FilteredSortMerge, Strategy.Broadcast) => Some(HintInfo(strategy = Some(NO_BROADCAST_HASH)))
-    case _ => None
+    case _                                                                          => None
   }
 
   private def factsOf(join: Join, context: RuleContext): Option[JoinFacts] = join match {
@@ -79,18 +79,19 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
     case Project(list, child) if list.forall(_.deterministic) =>
       PlainKey.all(keys).toOption.filter(_.forall(k => child.outputSet.contains(k.attribute))).flatMap(_ => finishedStage(child, keys))
     case Filter(condition, child) if condition.deterministic => finishedStage(child, keys)
-    case _ => None
+    case _                                                   => None
   }
 
   private def isStarted(probe: LogicalPlan): Boolean = probe match {
     case _: LogicalQueryStage => true
-    case other => other.children.size == 1 && isStarted(other.children.head)
+    case other                => other.children.size == 1 && isStarted(other.children.head)
   }
 
   /** What Spark makes of the stage's size, which is that of its compressed shuffle. */
   private def sparkStrategy(side: LogicalPlan, build: BuildFacts, state: JoinState): Strategy = {
     val conf = SQLConf.get
     val threshold = conf.getConf(SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).getOrElse(conf.autoBroadcastJoinThreshold)
-    if (state.canBroadcast && (build.alreadyBroadcast || side.stats.sizeInBytes <= threshold)) Strategy.Broadcast else Strategy.PlainSortMerge
+    if (state.canBroadcast && (build.alreadyBroadcast || side.stats.sizeInBytes <= threshold)) Strategy.Broadcast
+    else Strategy.PlainSortMerge
   }
 }

@@ -22,7 +22,7 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
     val candidates = Seq(Side.Right, Side.Left).filter(side => join.kind.mayFilter(side.other))
     candidates match {
       case Seq(only) => only
-      case _ => if (bytes(join.child(Side.Left)) < bytes(join.child(Side.Right))) Side.Left else Side.Right
+      case _         => if (bytes(join.child(Side.Left)) < bytes(join.child(Side.Right))) Side.Left else Side.Right
     }
   }
 
@@ -61,7 +61,8 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
       state.hint,
       strategy,
       state.canBroadcast,
-      site.obstacle)
+      site.obstacle
+    )
 
   private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite): ProbeFacts = {
     val probe = join.child(buildSide.other)
@@ -130,7 +131,7 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
     else
       join.node.logicalLink.flatMap {
         case j: logical.Join => Seq(j.hint.leftHint, j.hint.rightHint).flatten.flatMap(_.strategy).headOption.map(_.displayName)
-        case _ => None
+        case _               => None
       }
 }
 
@@ -138,10 +139,10 @@ object JoinFactsReader {
 
   /** Whether Spark can broadcast `side` of such a join. A threshold of -1 is the user's word against broadcasts. */
   def mayBroadcast(kind: JoinKind, side: Side): Boolean = SQLConf.get.autoBroadcastJoinThreshold >= 0 && (kind match {
-    case JoinKind.Inner => true
+    case JoinKind.Inner                                                                  => true
     case JoinKind.LeftOuter | JoinKind.LeftSemi | JoinKind.LeftAnti | JoinKind.Existence => side == Side.Right
-    case JoinKind.RightOuter => side == Side.Left
-    case JoinKind.FullOuter | JoinKind.NullAwareAnti => false
+    case JoinKind.RightOuter                                                             => side == Side.Left
+    case JoinKind.FullOuter | JoinKind.NullAwareAnti                                     => false
   })
 
   private def keyTexts(join: FoundJoin): Seq[String] =
@@ -149,7 +150,7 @@ object JoinFactsReader {
 
   private def isStage(plan: SparkPlan): Boolean = plan match {
     case _: QueryStageExec => true
-    case other => other.children.size == 1 && isStage(other.children.head)
+    case other             => other.children.size == 1 && isStage(other.children.head)
   }
 
   private def rounded(value: Double): Long = if (value >= Long.MaxValue.toDouble) Long.MaxValue else math.round(value)

@@ -15,7 +15,7 @@ import io.aqeplugin.place.PlaceFilters
 final class PlanCost(conf: SparkConf) extends CostEvaluator {
   private val inner: CostEvaluator = conf.getOption(PlanCost.WrappedKey) match {
     case Some(own) => CostEvaluator.instantiate(own, conf)
-    case None => SimpleCostEvaluator(SQLConf.get.getConf(SQLConf.ADAPTIVE_FORCE_OPTIMIZE_SKEWED_JOIN))
+    case None      => SimpleCostEvaluator(SQLConf.get.getConf(SQLConf.ADAPTIVE_FORCE_OPTIMIZE_SKEWED_JOIN))
   }
 
   override def evaluateCost(plan: SparkPlan): Cost = inner.evaluateCost(PlaceFilters.strip(plan))

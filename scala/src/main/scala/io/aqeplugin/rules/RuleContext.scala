@@ -18,7 +18,7 @@ object RuleContext {
   def of(sparkContext: SparkContext, settings: Settings): RuleContext = {
     val state = Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong) match {
       case Some(executionId) => QueryStates.of(executionId)
-      case None => new QueryState(NoExecution)
+      case None              => new QueryState(NoExecution)
     }
     val executors = math.max(1, sparkContext.getExecutorMemoryStatus.size - 1)
     RuleContext(sparkContext, state, settings.mode, Thresholds.from(settings), ClusterFacts(sparkContext.defaultParallelism, executors))

@@ -19,15 +19,15 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
   protected def change(plan: P, context: RuleContext): P
 
   final override def apply(plan: P): P =
-    try {
+    try
       SessionConf.read(SQLConf.get) match {
         case Left(error) =>
           Faults.note("conf", "the plugin leaves plans alone", new IllegalArgumentException(error.message))
           plan
         case Right(settings) if settings.mode == Mode.Off => plan
-        case Right(settings) => timed(plan, RuleContext.of(session.sparkContext, settings))
+        case Right(settings)                              => timed(plan, RuleContext.of(session.sparkContext, settings))
       }
-    } catch {
+    catch {
       case NonFatal(error) =>
         Faults.note(ruleName, "Spark's own plan is used", error)
         plan

@@ -12,7 +12,7 @@ object ScanAdapter {
   /** `scan`, reading less because its column must hold one of the built keys; `scan` itself where the format has no way to use that. */
   def withKnownKeys(scan: SparkPlan, columns: Seq[Attribute], built: FilterSummary): SparkPlan = (scan, columns) match {
     case (file: FileSourceScanExec, Seq(column)) => condition(column, built).fold(scan)(withCondition(file, column, _))
-    case _ => scan
+    case _                                       => scan
   }
 
   private def withCondition(scan: FileSourceScanExec, column: Attribute, condition: Expression): SparkPlan = {
@@ -27,7 +27,7 @@ object ScanAdapter {
 
   private def condition(column: Attribute, built: FilterSummary): Option[Expression] = built.values match {
     case Some(values) if values.nonEmpty => literals(values, column.dataType).map(In(column, _))
-    case _ =>
+    case _                               =>
       for {
         (low, high) <- built.keyRange
         bounds <- literals(Seq(low, high), column.dataType)
@@ -41,11 +41,11 @@ object ScanAdapter {
   }
 
   private def literal(code: Long, dataType: DataType): Option[Literal] = dataType match {
-    case LongType | TimestampType | TimestampNTZType => Some(Literal(code, dataType))
-    case IntegerType | DateType if code == code.toInt => Some(Literal(code.toInt, dataType))
-    case ShortType if code == code.toShort => Some(Literal(code.toShort, dataType))
-    case ByteType if code == code.toByte => Some(Literal(code.toByte, dataType))
-    case BooleanType => Some(Literal(code != 0L, dataType))
+    case LongType | TimestampType | TimestampNTZType                                         => Some(Literal(code, dataType))
+    case IntegerType | DateType if code == code.toInt                                        => Some(Literal(code.toInt, dataType))
+    case ShortType if code == code.toShort                                                   => Some(Literal(code.toShort, dataType))
+    case ByteType if code == code.toByte                                                     => Some(Literal(code.toByte, dataType))
+    case BooleanType                                                                         => Some(Literal(code != 0L, dataType))
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS && fits(code, d.precision) =>
       Some(Literal(Decimal(code, d.precision, d.scale), dataType))
     case _ => None

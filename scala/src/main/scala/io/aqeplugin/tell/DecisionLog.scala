@@ -21,7 +21,8 @@ object DecisionLog {
     state.filtersOf(decision.facts.joinId).foreach(f => filters.add(placed(f)))
     SparkBridge.post(
       sparkContext,
-      JoinDecided(Events.SchemaVersion, state.executionId, System.currentTimeMillis(), mode.name, DecisionJson.write(decision), filters))
+      JoinDecided(Events.SchemaVersion, state.executionId, System.currentTimeMillis(), mode.name, DecisionJson.write(decision), filters)
+    )
   }
 
   private def placed(filter: PlacedFilter): ObjectNode = {
@@ -50,7 +51,9 @@ object DecisionLog {
         outcomes.size,
         applied,
         state.errors.sum(),
-        array))
+        array
+      )
+    )
     DecisionMetrics.ruleMillis.inc(ruleMillis)
     DecisionMetrics.filtersPlanned.inc(outcomes.size.toLong)
     DecisionMetrics.filtersApplied.inc(applied.toLong)

@@ -20,8 +20,8 @@ object ExplainText {
   def reason(reason: Reason): String = {
     val numbers = (reason.measured, reason.limit) match {
       case (Some(measured), Some(limit)) => s" ${number(measured)} against ${number(limit)} ${reason.unit}"
-      case (Some(measured), None) => s" ${number(measured)} ${reason.unit}"
-      case _ => ""
+      case (Some(measured), None)        => s" ${number(measured)} ${reason.unit}"
+      case _                             => ""
     }
     val key = if (reason.confKey.isEmpty) "" else s", ${reason.confKey}"
     s"${reason.code.name}$numbers$key"

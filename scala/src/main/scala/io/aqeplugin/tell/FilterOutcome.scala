@@ -47,7 +47,7 @@ object FilterOutcome extends AdaptiveSparkPlanHelper {
     val (kind, reason, filterBytes, buildMillis, keys) = run.filters(i) match {
       case Right(Right(built)) => (built.kind, None, built.sizeBytes, built.buildMillis, built.rows)
       case Right(Left(reason)) => ("pass_all", Some(reason), 0L, 0L, 0L)
-      case Left(_) => ("missing", None, 0L, 0L, 0L)
+      case Left(_)             => ("missing", None, 0L, 0L, 0L)
     }
     FilterOutcome(
       label.filterId,
@@ -63,6 +63,7 @@ object FilterOutcome extends AdaptiveSparkPlanHelper {
       filterBytes,
       buildMillis,
       run.waitMillis,
-      keys)
+      keys
+    )
   }
 }

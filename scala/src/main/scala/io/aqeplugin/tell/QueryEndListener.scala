@@ -15,17 +15,17 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case end: SparkListenerSQLExecutionEnd => QueryStates.remove(end.executionId).foreach(close(_, end))
-    case _ =>
+    case _                                 =>
   }
 
   private def close(state: QueryState, end: SparkListenerSQLExecutionEnd): Unit =
-    try {
+    try
       if (state.end()) {
         (state.unrecorded ++ state.undecided).foreach(DecisionLog.record(sparkContext, state, Mode.Apply, _))
         val outcomes = SparkBridge.queryOf(end).map(FilterOutcome.of).getOrElse(Nil)
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), outcomes)
       }
-    } catch {
+    catch {
       case NonFatal(error) => Faults.note("end of query", "its outcome is not recorded", error)
     }
 }

@@ -23,7 +23,7 @@ object SparkBridge {
   /** Whether a task of the shuffle's map side that is run again may give other rows. */
   def isIndeterminate(shuffle: ShuffleExchangeLike): Boolean = shuffle match {
     case exchange: ShuffleExchangeExec => exchange.shuffleDependency.rdd.outputDeterministicLevel == DeterministicLevel.INDETERMINATE
-    case _ => true
+    case _                             => true
   }
 
   /** Changes the conf of a running context; what sessions take from it at their start they see, what was read before they do not. */

@@ -17,9 +17,15 @@ object Relations {
     *   a larger relation is refused: the driver would hold it as an object only for this
     */
   def rows(relation: Any, maxBytes: Long): Either[Reason, Iterator[InternalRow]] = relation match {
-    case HashedRelationWithAllNullKeys => Right(Iterator.empty)
+    case HashedRelationWithAllNullKeys                                 => Right(Iterator.empty)
     case relation: HashedRelation if relation.estimatedSize > maxBytes =>
-      Left(Reason(ReasonCode.FilterTooBig, Some(relation.estimatedSize.toDouble), Some(maxBytes.toDouble), "bytes", "spark.aqePlugin.filter.maxBytes"))
+      Left(Reason(
+        ReasonCode.FilterTooBig,
+        Some(relation.estimatedSize.toDouble),
+        Some(maxBytes.toDouble),
+        "bytes",
+        "spark.aqePlugin.filter.maxBytes"
+      ))
     case relation: HashedRelation =>
       val copy = relation.asReadOnlyCopy()
       Right(copy.keys().flatMap(key => Option(copy.get(key)).getOrElse(Iterator.empty)))
