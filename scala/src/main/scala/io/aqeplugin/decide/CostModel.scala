@@ -25,7 +25,8 @@ final case class CostTerm(name: String, nanos: Double)
   * shuffles, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as in [[CostProfile]]:
   * {{{
   * pipeline          s p rowPipelineNanosPerRow / n
-  * shuffle           x r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n            x is one less when the probe side need not be shuffled for the join
+  * shuffle           x r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
+  * shuffle launch    x jobLaunchNanos                                                each shuffle is a stage of its own
   *
   * sort-merge only
   * sort              (r p log2(r p / partitions) + b log2(b / partitions)) sortNanosPerComparison / n
@@ -44,8 +45,8 @@ final case class CostTerm(name: String, nanos: Double)
   * filter launch     jobLaunchNanos
   * filter check      s (filterCheckNanosPerRow + (key columns - 1) filterHashNanosPerColumn) / n
   * }}}
-  * Scanning the probe side and whatever follows the join cost the same in every option and are left out. Counts below zero count as zero, so every
-  * term is finite and not negative.
+  * A broadcast that is still to be made saves the probe side's last shuffle: its `x` is one less. Scanning the probe side and whatever follows
+  * the join cost the same in every option and are left out. Counts below zero count as zero, so every term is finite and not negative.
   */
 final class CostModel(facts: JoinFacts, passRate: Double, thresholds: Thresholds) {
   private val cost = thresholds.cost
@@ -81,7 +82,8 @@ final class CostModel(facts: JoinFacts, passRate: Double, thresholds: Thresholds
     CostTerm(
       "shuffle",
       shuffles * probeRows * passing * (atLeastZero(facts.probe.rowBytes) * cost.shuffleNanosPerByte + cost.shuffleNanosPerRow) / slots
-    )
+    ),
+    CostTerm("shuffle launch", shuffles * cost.jobLaunchNanos)
   )
 
   private def sortMergeTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(

@@ -31,7 +31,7 @@ final case class AqeDecide(facts: Expression, thresholds: Expression)
   override protected def nullSafeEval(factsText: Any, thresholdsText: Any): Any =
     AqeDecideFunction.decide(factsText.toString, thresholdsText.toString) match {
       case Right(decision) => UTF8String.fromString(decision)
-      case Left(error) => RaiseError(Literal(error)).eval()
+      case Left(error)     => RaiseError(Literal(error)).eval()
     }
 
   override protected def withNewChildrenInternal(newLeft: Expression, newRight: Expression): AqeDecide =
@@ -66,7 +66,7 @@ object AqeDecideFunction {
     ),
     {
       case Seq(facts, thresholds) => AqeDecide(facts, thresholds)
-      case arguments => throw wrongArgumentCount(arguments.size)
+      case arguments              => throw wrongArgumentCount(arguments.size)
     }
   )
 

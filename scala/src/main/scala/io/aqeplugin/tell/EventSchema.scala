@@ -40,7 +40,13 @@ object EventSchema {
     Seq(
       FieldSchema("strategy", "text", "", "how the join would be done", values = Strategy.All.map(_.name)),
       FieldSchema("withFilter", "boolean", "", "whether with a filter on the probe side's scans"),
-      FieldSchema("costMillis", "number", "millis", "predicted cost; null when the option was ruled out before it was priced", required = false),
+      FieldSchema(
+        "costMillis",
+        "number",
+        "millis",
+        "predicted cost; null when the option was ruled out before it was priced",
+        required = false
+      ),
       FieldSchema("reason", "Reason", "", "why it was taken, or not")
     )
   )
@@ -71,7 +77,14 @@ object EventSchema {
       FieldSchema("hint", "text", "", "the user's own join hint", required = false),
       FieldSchema("sparkStrategy", "text", "", "what Spark would do by itself", values = Strategy.All.map(_.name)),
       FieldSchema("canBroadcast", "boolean", "", "whether the join type lets the build side be broadcast"),
-      FieldSchema("filterObstacle", "text", "", "code of what the plan has against a filter", required = false, values = ReasonCode.All.map(_.name))
+      FieldSchema(
+        "filterObstacle",
+        "text",
+        "",
+        "code of what the plan has against a filter",
+        required = false,
+        values = ReasonCode.All.map(_.name)
+      )
     )
   )
 
@@ -85,7 +98,13 @@ object EventSchema {
       FieldSchema("partitions", "integer", "partitions", "reduce partitions"),
       FieldSchema("maxPartitionBytes", "integer", "bytes", "largest reduce partition"),
       FieldSchema("medianPartitionBytes", "integer", "bytes", "median reduce partition"),
-      FieldSchema("originRows", "integer", "rows", "rows of the table that the keys come from, before anything removed some", required = false),
+      FieldSchema(
+        "originRows",
+        "integer",
+        "rows",
+        "rows of the table that the keys come from, before anything removed some",
+        required = false
+      ),
       FieldSchema("alreadyBroadcast", "boolean", "", "a finished broadcast relation, not a shuffle"),
       FieldSchema("keys", "KeyFacts", "", "the join keys of this side")
     )

@@ -2,12 +2,12 @@ package io.aqeplugin.tell
 
 import java.nio.file.Paths
 
-import io.aqeplugin.conf.{ConfDocs, GeneratedFile}
+import io.aqeplugin.conf.{ConfDocs, Generated}
 
-/** Writes every generated file of the repository; the one argument is the repository's root. */
+/** Writes whatever in the repository is generated from the code; the one argument is the repository's root. */
 object GeneratedFiles {
 
-  val All: Seq[GeneratedFile] = Seq(ConfDocs.Markdown, ConfDocs.Table, EventSchema.File)
+  val All: Seq[Generated] = Seq(ConfDocs.Markdown, ConfDocs.Table, EventSchema.File) ++ DecisionDocs.All
 
   def main(args: Array[String]): Unit = {
     val root = Paths.get(args.headOption.getOrElse("."))

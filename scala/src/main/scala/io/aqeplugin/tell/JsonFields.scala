@@ -42,7 +42,8 @@ private[tell] final class JsonFields(node: JsonNode, path: String) {
 
   def inner[A](name: String)(read: JsonFields => Either[String, A]): Either[String, A] = required(name).flatMap(innerOf(name, _)(read))
 
-  def optionalInner[A](name: String)(read: JsonFields => Either[String, A]): Either[String, Option[A]] = optional(name)(innerOf(name, _)(read))
+  def optionalInner[A](name: String)(read: JsonFields => Either[String, A]): Either[String, Option[A]] =
+    optional(name)(innerOf(name, _)(read))
 
   def texts(name: String): Either[String, Seq[String]] = elements(name)((where, element) => asText(where, element))
 
@@ -89,7 +90,7 @@ private[tell] object JsonFields {
       .map(error => s"not JSON: ${firstLine(error)}")
       .flatMap {
         case Some(node: ObjectNode) => Right(node)
-        case _ => Left("not a JSON object")
+        case _                      => Left("not a JSON object")
       }
 
   def render(node: JsonNode): String = Mapper.writeValueAsString(node)

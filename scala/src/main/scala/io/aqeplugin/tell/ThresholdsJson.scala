@@ -19,10 +19,10 @@ private[tell] object ThresholdsJson {
     val settings = thresholds.toSettings
     Thresholds.Entries.foreach { entry =>
       (settings(entry): Any) match {
-        case flag: Boolean => node.put(entry.shortKey, flag)
-        case number: Long => node.put(entry.shortKey, number)
+        case flag: Boolean  => node.put(entry.shortKey, flag)
+        case number: Long   => node.put(entry.shortKey, number)
         case number: Double => node.put(entry.shortKey, number)
-        case other => node.put(entry.shortKey, other.toString)
+        case other          => node.put(entry.shortKey, other.toString)
       }
     }
     node

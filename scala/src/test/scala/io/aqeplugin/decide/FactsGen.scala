@@ -99,8 +99,8 @@ object FactsGen {
     openGates <- Gen.prob(0.3)
     tieRatio <- Gen.oneOf(0.0, 0.05, 0.5, 1.0)
     maxPassRate <- Gen.choose(0.0, 1.0)
-    minProbeRows <- count.map(math.max(0L, _))
-    maxMemoryBytes <- count.map(math.max(0L, _))
+    minProbeRows <- count.map(math.max(0L, _)).map(math.min(1000000000000L, _))
+    maxMemoryBytes <- count.map(math.max(0L, _)).map(math.min(8L << 30, _))
     falsePositiveRate <- Gen.choose(0.0001, 0.5)
     coefficient <- Gen.oneOf(0.0, 1.0, 50.0, 1e6)
   } yield {

@@ -42,7 +42,8 @@ class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   test("other thresholds make another decision") {
-    val decision = call(facts, """{"broadcast.maxMemoryBytes": "1m"}""").flatMap(text => DecisionJson.parse(text).flatMap(DecisionJson.read).toOption)
+    val decision =
+      call(facts, """{"broadcast.maxMemoryBytes": "1m"}""").flatMap(text => DecisionJson.parse(text).flatMap(DecisionJson.read).toOption)
     assert(decision.map(_.choice).contains(Strategy.FilteredSortMerge))
   }
 
@@ -57,7 +58,10 @@ class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   test("thresholds out of range or unknown are an error that names the key") {
-    assert(refusal(facts, """{"filter.maxPassRate": 7}""").contains("Bad value for spark.aqePlugin.filter.maxPassRate: '7'. Allowed: 0 to 1."))
+    assert(refusal(
+      facts,
+      """{"filter.maxPassRate": 7}"""
+    ).contains("Bad value for spark.aqePlugin.filter.maxPassRate: '7'. Allowed: 0 to 1."))
     assert(refusal(facts, """{"filter.maxPasRate": 0.5}""").contains("aqe_decide: thresholds: filter.maxPasRate: no such threshold"))
   }
 

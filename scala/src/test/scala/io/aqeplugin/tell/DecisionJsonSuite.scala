@@ -50,7 +50,9 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("thresholds take full and short keys, and sizes and numbers as a user writes them") {
     val read = DecisionJson
-      .parse("""{"spark.aqePlugin.filter.maxPassRate": "0.5", "broadcast.maxMemoryBytes": "64m", "cost.jobLaunchNanos": 1e9, "filter.minProbeRows": 1e3}""")
+      .parse(
+        """{"spark.aqePlugin.filter.maxPassRate": "0.5", "broadcast.maxMemoryBytes": "64m", "cost.jobLaunchNanos": 1e9, "filter.minProbeRows": 1e3}"""
+      )
       .flatMap(DecisionJson.readThresholds)
     val default = Thresholds.Default
     val expected = default.copy(
@@ -83,7 +85,10 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(broken(_.withObject("/facts").put("kind", "outer")) == Left("facts.kind: unknown name 'outer'"))
     assert(broken(_.put("passRate", "low")) == Left("passRate: a number is expected, not \"low\""))
     assert(broken(_.put("facts", 7)) == Left("facts: an object is expected, not 7"))
-    assert(broken(_.withObject("/facts/probe").put("exchanges", 1L << 40)) == Left("facts.probe.exchanges: 1099511627776 does not fit 32 bits"))
+    assert(broken(_.withObject("/facts/probe").put(
+      "exchanges",
+      1L << 40
+    )) == Left("facts.probe.exchanges: 1099511627776 does not fit 32 bits"))
     assert(broken(_.put("schemaVersion", 2)) == Left("schemaVersion: 2 is not the version that this plugin reads, 1"))
     assert(broken(_.withArray("/options").get(1).asInstanceOf[ObjectNode].remove("reason")) == Left("options[1].reason: missing"))
   }
@@ -108,11 +113,11 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val elements = if (field.kind.endsWith("[]")) value.asScala.toSeq else Seq(value).filterNot(_.isNull)
     elements.foreach { element =>
       field.kind.stripSuffix("[]") match {
-        case "text" => assert(element.isTextual && (field.values.isEmpty || field.values.contains(element.textValue)), path)
+        case "text"    => assert(element.isTextual && (field.values.isEmpty || field.values.contains(element.textValue)), path)
         case "integer" => assert(element.isIntegralNumber, path)
-        case "number" => assert(element.isNumber, path)
+        case "number"  => assert(element.isNumber, path)
         case "boolean" => assert(element.isBoolean, path)
-        case other => follow(element, other, path)
+        case other     => follow(element, other, path)
       }
     }
   }

@@ -4,12 +4,23 @@ import java.nio.file.Paths
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.{GeneratedFile, GeneratedSection}
+import io.aqeplugin.decide.ReasonCode
+
 /** The tests run in the repository's root. */
 class GeneratedFilesSuite extends AnyFunSuite {
 
   GeneratedFiles.All.foreach { file =>
-    test(s"${file.path} says what the code says (`make docs` writes it anew)") {
+    val name = file match {
+      case whole: GeneratedFile      => whole.path
+      case section: GeneratedSection => s"${section.path}, ${section.name},"
+    }
+    test(s"$name says what the code says (`make docs` writes it anew)") {
       assert(!file.isStale(Paths.get(".")))
     }
+  }
+
+  test("examples of reasons are sentences that fit a table") {
+    ReasonCode.All.map(ReasonExamples.of).foreach(example => assert(example.endsWith(".") && !example.contains("|"), example))
   }
 }

@@ -1,0 +1,90 @@
+package io.aqeplugin.tell
+
+import java.util.Locale
+
+import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
+
+import io.aqeplugin.conf.{AqeConf, Generated, GeneratedFile, GeneratedSection}
+import io.aqeplugin.decide._
+
+/** What the code says about itself in `docs/how-it-decides.md`, and the reason codes for the Python half. */
+object DecisionDocs {
+  private val Page = "docs/how-it-decides.md"
+
+  lazy val All: Seq[Generated] = Seq(
+    GeneratedSection(Page, "coefficients", coefficients),
+    GeneratedSection(Page, "example", example),
+    GeneratedSection(Page, "reason codes", reasonCodes),
+    GeneratedFile("aqe_plugin/reason_codes.json", reasonTable)
+  )
+
+  /** The join of TPC-DS q93 at scale factor 10, about: `store_sales` against the `store_returns` of one reason. */
+  val ExampleJoin: JoinFacts = JoinFacts(
+    joinId = "example",
+    kind = JoinKind.Inner,
+    keys = Seq("ss_item_sk = sr_item_sk", "ss_ticket_number = sr_ticket_number"),
+    buildSide = Side.Right,
+    build = BuildFacts(
+      rows = 44000,
+      stageBytes = 900000,
+      memoryBytesPerRow = 32,
+      partitions = 200,
+      maxPartitionBytes = 5400,
+      medianPartitionBytes = 4500,
+      originRows = Some(2880000L),
+      alreadyBroadcast = false,
+      keys = KeyFacts(columns = 2, supported = true)
+    ),
+    probe = ProbeFacts(rows = 28800000, scanRows = 28800000, rowBytes = 40, exchanges = 1, started = false, targets = 1),
+    cluster = ClusterFacts(slots = 2, executors = 1),
+    hint = None,
+    sparkStrategy = Strategy.PlainSortMerge,
+    canBroadcast = true
+  )
+
+  private def coefficients: String = table(
+    Seq("Coefficient", "Default", "Unit", "Of"),
+    AqeConf.All.filter(_.shortKey.startsWith("cost.")).map { entry =>
+      Seq(s"`${entry.shortKey.stripPrefix("cost.")}`", entry.defaultText, entry.unit, entry.doc)
+    }
+  )
+
+  private def example: String = {
+    val decision = DecideJoin.decide(ExampleJoin, Thresholds.Default)
+    val model = new CostModel(ExampleJoin, decision.passRate, Thresholds.Default)
+    val options = JoinOption.All.map(option => option -> model.terms(option))
+    val names = options.flatMap(_._2.map(_.name)).distinct
+    val rows = names.map { name =>
+      name +: options.map { case (_, terms) => terms.find(_.name == name).fold("")(term => millis(term.nanos / CostModel.NanosPerMilli)) }
+    }
+    val totals = "**sum, ms**" +: options.map { case (option, _) => s"**${millis(model.priceMillis(option))}**" }
+    val verdict = s"Expected pass rate ${"%.4f".formatLocal(Locale.ROOT, decision.passRate)}; choice `${decision.choice.name}`, " +
+      s"reason `${decision.reason.code.name}`; filter ${if (decision.buildFilter) "built" else "not built"}, reason `${decision.filterReason.code.name}`."
+    table("Term" +: options.map { case (option, _) => title(option) }, rows :+ totals) + "\n\n" + verdict
+  }
+
+  private def title(option: JoinOption): String = {
+    val method = if (option.strategy == Strategy.Broadcast) "broadcast" else "sort-merge"
+    if (option.withFilter) s"$method with filter" else method
+  }
+
+  private def millis(value: Double): String = "%,.1f".formatLocal(Locale.ROOT, value)
+
+  private def reasonCodes: String = table(
+    Seq("Code", "About", "Meaning", "Example"),
+    ReasonCode.All.map(code => Seq(s"`${code.name}`", code.topic.name, code.meaning, ReasonExamples.of(code)))
+  )
+
+  private def reasonTable: String = {
+    val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)
+    val root = mapper.createObjectNode()
+    val codes = root.put("schemaVersion", DecisionJson.SchemaVersion).putArray("codes")
+    ReasonCode.All.foreach { code =>
+      codes.addObject().put("code", code.name).put("topic", code.topic.name).put("meaning", code.meaning).put("example", ReasonExamples.of(code))
+    }
+    mapper.writeValueAsString(root).replace("\r\n", "\n") + "\n"
+  }
+
+  private def table(header: Seq[String], rows: Seq[Seq[String]]): String =
+    (header +: header.map(_ => "---") +: rows).map(_.mkString("| ", " | ", " |")).mkString("\n")
+}
