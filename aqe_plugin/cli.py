@@ -12,14 +12,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import structlog
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.doctor import Verdict, checks
 from aqe_plugin.errors import AqePluginError, EventLogError, NoDataError, SetupError
-from aqe_plugin.exporter import serve
+from aqe_plugin.exporter import serve, stderr_log
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.session import import_pyspark
@@ -103,9 +102,11 @@ def explain(
     told = _only(query, _stories(logs, skipped))
     stdout = Console()
     shown = print_json(told, stdout) if output is Output.JSON else print_table(told, stdout)
+    if shown == 0 and len(logs) == 1 and skipped and skipped[0].line is None:
+        raise EventLogError(f"{skipped[0]}.")
     _say_skipped(skipped)
     if shown == 0:
-        raise _nothing_to_show(log, len(logs), skipped, query)
+        raise _nothing_to_show(log, len(logs), query)
 
 
 @app.command()
@@ -118,8 +119,7 @@ def export(
 
     New lines and new logs are picked up at each scrape.
     """
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    with serve(folder, port, address, frozenset(reason_meanings())) as served:
+    with serve(folder, port, address, frozenset(reason_meanings()), stderr_log()) as served:
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         _wait_for_a_signal()
 
@@ -188,9 +188,7 @@ def _say_skipped(skipped: list[Skipped]) -> None:
         stderr.print(Text(f"skipped {len(skipped) - _SKIPPED_SHOWN} more", style="yellow"))
 
 
-def _nothing_to_show(log: Path, logs: int, skipped: list[Skipped], query: int | None) -> AqePluginError:
-    if logs == 1 and skipped and skipped[0].line is None:
-        return EventLogError(f"{skipped[0]}.")
+def _nothing_to_show(log: Path, logs: int, query: int | None) -> NoDataError:
     which = "no decision" if query is None else f"no decision of query {query}"
     where = "this log" if logs == 1 else f"these {logs} logs"
     return NoDataError(

@@ -87,17 +87,15 @@ def filter_in_words(planned: FilterPlanned) -> str:
 def outcome_in_words(outcome: FilterOutcome) -> str:
     """What a filter did to one scan and what it cost."""
     place = f"{outcome.table}({', '.join(outcome.scan_columns)})"
-    cost = (
-        f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}, "
-        f"built in {quantity(outcome.build_millis, 'millis')}, waited {quantity(outcome.wait_millis, 'millis')}"
-    )
     if outcome.kind == "missing":
         return f"{place}: planned and not found when the scan ran, every row passed"
+    waited = f"waited {quantity(outcome.wait_millis, 'millis')}"
     if outcome.reason is not None:
-        return f"{place}: let everything through, {reason_in_words(outcome.reason)}; {cost}"
+        return f"{place}: let everything through, {reason_in_words(outcome.reason)}; {waited}"
     removed = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "nothing"
     rows = f"{_count(outcome.rows_in)} → {quantity(outcome.rows_out, 'rows')}, {removed} removed"
-    return f"{place}: {rows}; {cost}"
+    cost = f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}"
+    return f"{place}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
 
 
 def _count(value: float) -> str:

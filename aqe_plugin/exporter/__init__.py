@@ -1,5 +1,5 @@
 """The Prometheus endpoint over a folder of event logs."""
 
-from aqe_plugin.exporter.server import serve
+from aqe_plugin.exporter.server import serve, stderr_log
 
-__all__ = ["serve"]
+__all__ = ["serve", "stderr_log"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-import structlog
 from prometheus_client import Metric as Family
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
+from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.errors import EventLogError
 from aqe_plugin.exporter import metrics
@@ -18,15 +18,14 @@ from aqe_plugin.sources import FolderFollower, Skipped
 
 __all__ = ["EventLogCollector"]
 
-_log = structlog.get_logger(__name__)
-
 
 class EventLogCollector(Collector):
     """Counts are those of all logs in the folder since the exporter started, the logs found then included."""
 
-    def __init__(self, follower: FolderFollower, tally: Tally) -> None:
+    def __init__(self, follower: FolderFollower, tally: Tally, log: FilteringBoundLogger) -> None:
         self._follower = follower
         self._tally = tally
+        self._log = log
         # The server answers each scrape in a thread of its own.
         self._lock = threading.Lock()
 
@@ -37,11 +36,11 @@ class EventLogCollector(Collector):
                 for log_name, record in self._follower.poll():
                     if isinstance(record, Skipped):
                         self._tally.skip()
-                        _log.warning("skipped", log=log_name, what=str(record))
+                        self._log.warning("skipped", log=log_name, what=str(record))
                     else:
                         self._tally.add(record)
             except EventLogError as error:
-                _log.error("folder unreadable", error=str(error))
+                self._log.error("folder unreadable", error=str(error))
 
     def collect(self) -> Iterator[Family]:
         self.read_on()

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import structlog
 from prometheus_client import CollectorRegistry, start_http_server
+from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.sources import FolderFollower
 
-__all__ = ["serve"]
+__all__ = ["serve", "stderr_log"]
 
 
 @contextmanager
-def serve(folder: Path, port: int, address: str, reason_codes: frozenset[str]) -> Iterator[int]:
+def serve(
+    folder: Path, port: int, address: str, reason_codes: frozenset[str], log: FilteringBoundLogger
+) -> Iterator[int]:
     """Serves the metrics of ``folder`` while the context lasts, and gives the port (0 asks for any free one).
 
     The logs that are there already are read at once; a scrape that comes meanwhile waits, so every answer is whole.
@@ -30,7 +35,7 @@ def serve(folder: Path, port: int, address: str, reason_codes: frozenset[str]) -
     """
     if not folder.is_dir():
         raise EventLogError(f"{folder}: no such folder; give the folder that spark.eventLog.dir names.")
-    collector = EventLogCollector(FolderFollower(folder), Tally(reason_codes))
+    collector = EventLogCollector(FolderFollower(folder), Tally(reason_codes), log)
     registry = CollectorRegistry()
     registry.register(collector)
     try:
@@ -46,3 +51,17 @@ def serve(folder: Path, port: int, address: str, reason_codes: frozenset[str]) -
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def stderr_log() -> FilteringBoundLogger:
+    """A logger that writes one ``key=value`` line for each event to standard error."""
+    log: FilteringBoundLogger = structlog.wrap_logger(
+        structlog.PrintLogger(sys.stderr),
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+        ],
+    )
+    return log

@@ -1,0 +1,272 @@
+"""The command line as a user meets it: output, one red line, exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin import __version__, cli
+from aqe_plugin.errors import AqePluginError
+from samples import OUTCOME, decided, ended, line, query_lines, write_log
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The real command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "aqe_plugin", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "COLUMNS": "200", **environment},
+    )
+
+
+@pytest.fixture
+def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Answer:
+    monkeypatch.setenv("COLUMNS", "200")
+    return Answer(capsys)
+
+
+class Answer:
+    """Exit code, standard output and error of the command, run in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            cli.main(list(words))
+        out, err = self._capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+
+# explain
+
+
+def test_explain_shows_a_table(tmp_path: Path, answer: Answer) -> None:
+    code, out, err = answer("explain", str(write_log(tmp_path / "app-1")))
+    assert (code, err) == (0, "")
+    assert "query 7" in out
+    assert "96 % removed" in out
+
+
+def test_explain_gives_json_lines(tmp_path: Path, answer: Answer) -> None:
+    write_log(tmp_path / "app-1", query_lines(1), query_lines(2))
+    code, out, _ = answer("explain", str(tmp_path), "--format", "json")
+    assert code == 0
+    assert [json.loads(one)["executionId"] for one in out.splitlines()] == [1, 2]
+
+
+def test_explain_shows_one_query_alone(tmp_path: Path, answer: Answer) -> None:
+    write_log(tmp_path / "app-1", query_lines(1), query_lines(2))
+    _, out, _ = answer("explain", str(tmp_path), "--query", "2", "--format", "json")
+    assert [json.loads(one)["executionId"] for one in out.splitlines()] == [2]
+
+
+def test_explain_says_what_it_skipped_and_shows_the_rest(tmp_path: Path, answer: Answer) -> None:
+    (tmp_path / "a-note").write_text("no log")
+    write_log(tmp_path / "app-1", [line(decided(), schemaVersion=5)], query_lines())
+    code, out, err = answer("explain", str(tmp_path))
+    assert (code, out.count("query 7")) == (0, 1)
+    newer = "JoinDecided has schemaVersion 5, this aqe-plugin reads up to 1: upgrade it to read them"
+    assert err.splitlines() == [
+        f"skipped {tmp_path}/a-note: not a Spark event log",
+        f"skipped {tmp_path}/app-1, line 3: {newer}",
+    ]
+
+
+def test_explain_of_a_truncated_log_shows_what_is_whole(tmp_path: Path, answer: Answer) -> None:
+    path = write_log(tmp_path / "app-1", query_lines(1), query_lines(2))
+    path.write_bytes(path.read_bytes()[:-30])
+    code, out, err = answer("explain", str(path))
+    assert (code, out.count("query 1"), out.count("query 2")) == (0, 1, 1)
+    assert err == f"skipped {path}, line 12: the line is cut off\n"
+
+
+def test_explain_of_a_long_list_of_damage_is_short(tmp_path: Path, answer: Answer) -> None:
+    write_log(tmp_path / "app-1", query_lines(), [line(decided(), schemaVersion=5)] * 50)
+    _, _, err = answer("explain", str(tmp_path))
+    assert len(err.splitlines()) == 21
+    assert err.splitlines()[-1] == "skipped 30 more"
+
+
+def test_explain_of_a_foreign_file_is_an_error(tmp_path: Path, answer: Answer) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b\n")
+    assert answer("explain", str(path)) == (4, "", f"{path}: not a Spark event log.\n")
+
+
+def test_explain_of_an_empty_folder_is_an_error(tmp_path: Path, answer: Answer) -> None:
+    code, _, err = answer("explain", str(tmp_path))
+    assert code == 4
+    assert err == (
+        f"{tmp_path}: no event log in this folder. "
+        "Spark writes them to spark.eventLog.dir when spark.eventLog.enabled is true.\n"
+    )
+
+
+def test_explain_of_a_log_without_decisions_says_what_may_be_wrong(tmp_path: Path, answer: Answer) -> None:
+    path = write_log(tmp_path / "app-1", [])
+    code, _, err = answer("explain", str(path))
+    assert code == 4
+    assert err == (
+        f"{path}: no decision of aqe-plugin in this log. Were the queries run with the plugin "
+        "(aqe-plugin doctor checks it) and spark.aqePlugin.mode observe or apply?\n"
+    )
+    code, _, err = answer("explain", str(write_log(tmp_path / "app-1")), "--query", "12")
+    assert (code, "no decision of query 12 of aqe-plugin in this log" in err) == (4, True)
+
+
+def test_explain_of_nothing_is_an_error(answer: Answer) -> None:
+    assert answer("explain", "/no/such/log") == (4, "", "/no/such/log: no such file or folder.\n")
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    write_log(tmp_path / "app-1", *(query_lines(number) for number in range(300)))
+    command = f"{sys.executable} -m aqe_plugin explain {tmp_path} --format json | head -n 1"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert (len(ran.stdout.splitlines()), ran.stderr) == (1, "")
+
+
+# export
+
+
+def test_export_serves_until_it_is_stopped(tmp_path: Path) -> None:
+    write_log(tmp_path / "app-1", [line(ended(1, (replace(OUTCOME, rows_in=5),)))])
+    command = [sys.executable, "-m", "aqe_plugin", "export", str(tmp_path), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        announced = re.search(r"http://127\.0\.0\.1:\d+/metrics", process.stderr.readline())
+        assert announced is not None
+        with urllib.request.urlopen(announced[0], timeout=10) as page:
+            text = page.read().decode()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+    assert 'aqe_plugin_filter_rows_in_total{kind="split_block_bloom"} 5.0' in text
+
+
+def test_export_on_a_port_in_use_is_an_error(tmp_path: Path, answer: Answer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert answer("export", str(tmp_path), "--port", str(port)) == (
+            6,
+            "",
+            f"Port {port} is in use on 127.0.0.1: choose another with --port.\n",
+        )
+
+
+def test_export_of_a_folder_that_is_none_is_an_error(answer: Answer) -> None:
+    message = "/no/such/folder: no such folder; give the folder that spark.eventLog.dir names.\n"
+    assert answer("export", "/no/such/folder") == (4, "", message)
+
+
+# doctor
+
+
+def test_doctor_without_java_says_how_to_get_it(tmp_path: Path) -> None:
+    ran = run("doctor", "--no-session", PATH=str(tmp_path), JAVA_HOME="")
+    assert ran.returncode == 3
+    assert ran.stdout.splitlines()[0] == (
+        "failed  Java      No Java found: JAVA_HOME is not set and no java is on the PATH. "
+        "Install Java 17 or newer and set JAVA_HOME to it."
+    )
+
+
+def test_doctor_with_a_wrong_java_home_says_so(tmp_path: Path) -> None:
+    ran = run("doctor", "--no-session", JAVA_HOME=str(tmp_path))
+    assert f"failed  Java      JAVA_HOME is {tmp_path}, and there is no bin/java in it. " in ran.stdout
+
+
+def test_doctor_with_an_old_java_says_so(tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("""#!/bin/sh\necho 'openjdk version "1.8.0_402"' >&2\n""")
+    java.chmod(0o755)
+    ran = run("doctor", "--no-session", JAVA_HOME=str(tmp_path))
+    assert f"failed  Java      {java} is Java 8, and Spark 4 needs 17 or newer. " in ran.stdout
+
+
+def test_doctor_has_a_line_for_each_check_and_looks_at_the_users_log(tmp_path: Path, answer: Answer) -> None:
+    _, out, _ = answer("doctor", "--no-session", "--event-log", str(write_log(tmp_path / "app-1")))
+    names = [row[8:18].strip() for row in out.splitlines()]
+    assert names == ["Java", "PySpark", "jar", "session", "event log"]
+    assert out.splitlines()[-2:] == [
+        "not run session   left out by --no-session",
+        "ok      event log 1 readable, 1 decisions in them",
+    ]
+
+
+def test_doctor_fails_when_the_users_log_cannot_be_read(tmp_path: Path, answer: Answer) -> None:
+    code, out, _ = answer("doctor", "--no-session", "--event-log", str(tmp_path))
+    assert code == 3
+    assert out.splitlines()[-1].startswith(f"failed  event log {tmp_path}: no event log in this folder. ")
+
+
+# the frame
+
+
+def test_help_lists_every_command_and_the_exit_codes(answer: Answer) -> None:
+    code, out, _ = answer("--help")
+    assert code == 0
+    assert all(command in out for command in ("explain", "export", "doctor", "jar-path"))
+    assert "Exit codes: 0 done, 1 a fault of aqe-plugin itself, 2 command line not understood" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("command", ["explain", "export", "doctor", "jar-path"])
+def test_every_command_has_help(command: str, answer: Answer) -> None:
+    code, out, _ = answer(command, "--help")
+    assert (code, "Usage:" in out) == (0, True)
+
+
+def test_version_is_the_packages(answer: Answer) -> None:
+    assert answer("--version") == (0, f"{__version__}\n", "")
+
+
+def test_a_wrong_command_line_is_exit_code_2() -> None:
+    ran = run("explian")
+    assert (ran.returncode, "Traceback" in ran.stderr) == (2, False)
+
+
+def test_a_wrong_spark_version_is_one_line(answer: Answer) -> None:
+    code, out, err = answer("jar-path", "--spark", "four")
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert code in (3, 5)
+
+
+def test_without_debug_there_is_no_traceback_and_with_it_there_is(answer: Answer) -> None:
+    assert "Traceback" not in answer("explain", "/no/such/log")[2]
+    for words in (("--debug", "explain", "/no/such/log"), ("explain", "/no/such/log", "--debug")):
+        code, _, err = answer(*words)
+        assert (code, "Traceback" in err, err.splitlines()[-1]) == (4, True, "/no/such/log: no such file or folder.")
+
+
+def test_a_fault_of_our_own_is_one_line_too(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Path) -> None:
+        raise ZeroDivisionError("by\nzero")
+
+    monkeypatch.setattr(cli, "find_event_logs", broken)
+    code, _, err = answer("explain", "x")
+    assert (code, err) == (1, "ZeroDivisionError: by\\nzero (a fault of aqe-plugin; --debug shows where)\n")
+
+
+def test_every_error_has_a_documented_exit_code(answer: Answer) -> None:
+    def leaves(error: type[AqePluginError]) -> list[type[AqePluginError]]:
+        below = [leaf for child in error.__subclasses__() for leaf in leaves(child)]
+        return below or [error]
+
+    _, out, _ = answer("--help")
+    documented = " ".join(out.split())
+    for error in leaves(AqePluginError):
+        assert error.__doc__
+        assert f", {error.exit_code} " in documented

@@ -1,0 +1,166 @@
+"""The Prometheus endpoint, as Prometheus' own parser reads it."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import Metric as Family
+from prometheus_client.parser import text_string_to_metric_families
+
+from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
+from aqe_plugin.exporter import metrics, serve, stderr_log
+from aqe_plugin.exporter.tally import Histogram, Tally
+from aqe_plugin.model import PluginMode, Reason, Strategy
+from aqe_plugin.words import reason_meanings
+from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, line, query_lines, write_log
+
+CODES = frozenset(reason_meanings())
+
+
+def scrape(port: int) -> dict[str, Family]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        text = answer.read().decode()
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def value(families: dict[str, Family], name: str, **labels: str) -> float:
+    family = families[name.removesuffix("_total").removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")]
+    (sample,) = [one for one in family.samples if one.name == name and labels.items() <= one.labels.items()]
+    return sample.value
+
+
+def test_a_scrape_has_every_metric_with_its_type_and_help(tmp_path: Path) -> None:
+    write_log(tmp_path / "app-1")
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        families = scrape(port)
+    assert set(families) == {metric.name.removesuffix("_total") for metric in metrics.ALL}
+    for metric in metrics.ALL:
+        family = families[metric.name.removesuffix("_total")]
+        assert (family.type, family.documentation) == (metric.kind, metric.help)
+        assert all(set(sample.labels) - {"le"} == set(metric.labels) for sample in family.samples)
+
+
+def test_a_scrape_adds_up_what_the_logs_say(tmp_path: Path) -> None:
+    broadcast = replace(DECISION, choice=Strategy.BROADCAST)
+    write_log(tmp_path / "app-1", query_lines(1), [line(decided(2, broadcast, PluginMode.OBSERVE))])
+    write_log(tmp_path / "app-2", [line(ended(1, (OUTCOME, PASSED_ALL)))])
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        got = scrape(port)
+    decisions = "aqe_plugin_join_decisions_total"
+    assert value(got, decisions, choice="filtered_sort_merge", reason="CHEAPEST", mode="apply") == 1
+    assert value(got, decisions, choice="broadcast", reason="CHEAPEST", mode="observe") == 1
+    assert value(got, "aqe_plugin_queries_total") == 2
+    assert value(got, "aqe_plugin_filters_planned_total") == value(got, "aqe_plugin_filters_applied_total") == 3
+    assert value(got, "aqe_plugin_filters_not_applied_total") == 0
+    assert value(got, "aqe_plugin_filters_total", kind="split_block_bloom") == 2
+    assert value(got, "aqe_plugin_filters_passed_all_total", reason="BUILD_TIMEOUT") == 1
+    assert value(got, "aqe_plugin_filter_rows_in_total", kind="split_block_bloom") == 57_600_000
+    assert value(got, "aqe_plugin_filter_rows_out_total", kind="pass_all") == 100
+    assert value(got, "aqe_plugin_filter_wait_seconds_sum") == pytest.approx(6.3)
+    assert value(got, "aqe_plugin_filter_wait_seconds_bucket", le="2.5") == 3
+    assert value(got, "aqe_plugin_filter_wait_seconds_bucket", le="1.0") == 0
+    assert value(got, "aqe_plugin_filter_build_seconds_count") == 2
+    assert value(got, "aqe_plugin_rule_seconds_sum") == pytest.approx(0.07)
+    assert value(got, "aqe_plugin_errors_total") == 0
+    assert value(got, "aqe_plugin_exporter_files") == 2
+
+
+def test_the_next_scrape_has_what_was_written_meanwhile_once(tmp_path: Path) -> None:
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        assert value(scrape(port), "aqe_plugin_queries_total") == 0
+        running = write_log(tmp_path / "app-1.inprogress", query_lines(1))
+        assert value(scrape(port), "aqe_plugin_queries_total") == 1
+        with running.open("ab") as file:
+            file.write(b"".join(query_lines(2)))
+        assert value(scrape(port), "aqe_plugin_queries_total") == 2
+        running.rename(tmp_path / "app-1")
+        assert value(scrape(port), "aqe_plugin_queries_total") == 2
+
+
+def test_a_planned_filter_that_was_not_applied_is_counted(tmp_path: Path) -> None:
+    write_log(tmp_path / "app-1", [line(replace(ended(), planned=3, applied=1, errors=2))])
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        got = scrape(port)
+    assert value(got, "aqe_plugin_filters_not_applied_total") == 2
+    assert value(got, "aqe_plugin_errors_total") == 2
+
+
+def test_what_had_to_be_skipped_is_counted_and_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "notes.txt").write_text("no log")
+    write_log(tmp_path / "app-1", [line(ended(), schemaVersion=2)])
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        assert value(scrape(port), "aqe_plugin_exporter_skipped_total") == 2
+    assert (
+        f'level=warning event=skipped log=notes.txt what="{tmp_path}/notes.txt: not a Spark' in capsys.readouterr().err
+    )
+
+
+def test_a_folder_that_goes_away_keeps_the_endpoint_up(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log = write_log(folder / "app-1")
+    with serve(folder, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        assert value(scrape(port), "aqe_plugin_queries_total") == 1
+        log.unlink()
+        folder.rmdir()
+        assert value(scrape(port), "aqe_plugin_queries_total") == 1
+
+
+def test_a_port_in_use_is_said(tmp_path: Path) -> None:
+    with (
+        serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port,
+        pytest.raises(PortInUseError) as error,
+        serve(tmp_path, port, "127.0.0.1", CODES, stderr_log()),
+    ):
+        pass
+    assert str(error.value) == f"Port {port} is in use on 127.0.0.1: choose another with --port."
+
+
+def test_an_address_of_another_machine_is_said(tmp_path: Path) -> None:
+    refused = pytest.raises(ConfError, match=r"Cannot listen on 203\.0\.113\.7 port 0: ")
+    with refused, serve(tmp_path, 0, "203.0.113.7", CODES, stderr_log()):
+        pass
+
+
+def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
+    with pytest.raises(EventLogError) as error, serve(tmp_path / "nowhere", 0, "127.0.0.1", CODES, stderr_log()):
+        pass
+    assert str(error.value) == f"{tmp_path}/nowhere: no such folder; give the folder that spark.eventLog.dir names."
+
+
+def test_names_are_prometheus_names_and_labels_are_few() -> None:
+    names = [metric.name for metric in metrics.ALL]
+    assert len(set(names)) == len(names)
+    for metric in metrics.ALL:
+        assert re.fullmatch(r"aqe_plugin_[a-z_]+", metric.name)
+        assert metric.name.endswith("_total") == (metric.kind == "counter")
+        assert metric.name.endswith("_seconds") == (metric.kind == "histogram")
+        assert set(metric.labels) <= {"choice", "reason", "mode", "filter", "kind"}
+
+
+@given(st.lists(st.text(min_size=1), max_size=30))
+def test_codes_and_kinds_of_a_hostile_log_add_no_label_values(texts: list[str]) -> None:
+    tally = Tally(CODES)
+    for text in texts:
+        tally.add(decided(decision=replace(DECISION, reason=Reason(text, None, None, "", ""))))
+        tally.add(ended(outcomes=(replace(OUTCOME, kind=text),)))
+    assert {labels[1] for labels in tally.counts(metrics.DECISIONS)} <= CODES | {"other"}
+    assert len(tally.counts(metrics.FILTERS)) <= 7
+
+
+@given(st.lists(st.floats(0, 1000)))
+def test_a_histogram_counts_each_observation_in_every_bucket_at_or_above_it(values: list[float]) -> None:
+    histogram = Histogram()
+    for observed in values:
+        histogram.observe(observed)
+    assert histogram.cumulative() == [
+        (bound, sum(one <= bound for one in values)) for bound in (*metrics.SECONDS_BUCKETS, float("inf"))
+    ]
+    assert histogram.sum == pytest.approx(sum(values))

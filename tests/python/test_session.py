@@ -1,0 +1,118 @@
+"""What ``configure`` does to a builder, as far as no JVM is needed to see it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+import aqe_plugin
+from aqe_plugin import session
+from aqe_plugin.errors import ConfError, PysparkMissingError, SessionError, UnsupportedSparkError
+
+JAR = Path("/jars/aqe-plugin-spark-4.1-0.1.0.jar")
+
+
+@pytest.fixture(autouse=True)
+def _no_jvm_no_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(session, "jar_for", lambda _: JAR)
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+
+
+def builder(**options: str) -> SparkSession.Builder:
+    made = SparkSession.Builder()
+    for key, value in options.items():
+        made.config(key.replace("_", "."), value)
+    return made
+
+
+def options_of(configured: SparkSession.Builder) -> dict[str, Any]:
+    return configured._options
+
+
+def test_it_sets_three_keys_and_returns_the_builder() -> None:
+    made = builder()
+    assert aqe_plugin.configure(made) is made
+    assert options_of(made) == {
+        "spark.plugins": "io.aqeplugin.AqePlugin",
+        "spark.jars": str(JAR),
+        "spark.aqePlugin.mode": "apply",
+    }
+
+
+def test_the_users_own_plugins_and_jars_stay_first() -> None:
+    made = aqe_plugin.configure(builder(spark_plugins="com.acme.P, com.acme.Q", spark_jars="/a.jar,/b.jar"))
+    assert options_of(made)["spark.plugins"] == "com.acme.P,com.acme.Q,io.aqeplugin.AqePlugin"
+    assert options_of(made)["spark.jars"] == f"/a.jar,/b.jar,{JAR}"
+
+
+def test_twice_is_as_once() -> None:
+    made = aqe_plugin.configure(builder())
+    before = dict(options_of(made))
+    assert options_of(aqe_plugin.configure(made)) == before
+
+
+def test_a_jar_that_is_there_under_a_url_is_not_added_again() -> None:
+    made = aqe_plugin.configure(builder(spark_jars=f"file:{JAR}"))
+    assert options_of(made)["spark.jars"] == f"file:{JAR}"
+
+
+def test_what_spark_defaults_conf_sets_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# a comment\n\nspark.plugins   com.acme.P\nspark.jars=/a.jar\nspark.master : local\n"
+    )
+    made = aqe_plugin.configure(builder())
+    assert options_of(made)["spark.plugins"] == "com.acme.P,io.aqeplugin.AqePlugin"
+    assert options_of(made)["spark.jars"] == f"/a.jar,{JAR}"
+
+
+@pytest.mark.parametrize("mode", ["off", "observe", "apply"])
+def test_every_mode_is_passed_on(mode: session.Mode) -> None:
+    assert options_of(aqe_plugin.configure(builder(), mode=mode))["spark.aqePlugin.mode"] == mode
+
+
+def test_a_mode_that_is_none_names_key_value_and_allowed_values() -> None:
+    with pytest.raises(ConfError) as error:
+        aqe_plugin.configure(builder(), mode=cast("session.Mode", "aply"))
+    assert str(error.value) == "spark.aqePlugin.mode = 'aply' is not allowed: expected one of off, observe, apply."
+
+
+def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = builder()
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(PysparkMissingError) as error:
+        aqe_plugin.configure(made)
+    assert str(error.value) == "PySpark is not installed: pip install 'aqe-plugin[spark]'."
+
+
+def test_a_pyspark_of_an_unknown_line_is_refused_and_the_builder_left_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from aqe_plugin.jars import jar_for
+
+    (tmp_path / "aqe-plugin-spark-4.1-0.1.0.jar").touch()
+    monkeypatch.setattr(session, "jar_for", lambda version: jar_for(version, tmp_path, "0.1.0"))
+    monkeypatch.setattr("pyspark.__version__", "3.5.4")
+    made = builder()
+    with pytest.raises(UnsupportedSparkError, match=r"has no jar for Spark 3\.5\.4; supported lines: 4\.1\."):
+        aqe_plugin.configure(made)
+    assert options_of(made) == {}
+
+
+def test_a_connect_client_is_told_to_configure_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
+    with pytest.raises(SessionError, match="A Spark Connect client cannot add a plugin to its server"):
+        aqe_plugin.configure(builder())
+
+
+@pytest.mark.parametrize("arguments", ["--jars x.jar pyspark-shell", "--conf spark.plugins=a.B pyspark-shell"])
+def test_submit_arguments_that_would_win_are_refused(monkeypatch: pytest.MonkeyPatch, arguments: str) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    with pytest.raises(SessionError, match="PYSPARK_SUBMIT_ARGS sets jars or plugins"):
+        aqe_plugin.configure(builder())

@@ -1,0 +1,167 @@
+"""Decisions in words, and their table and JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from aqe_plugin.events import parse_event
+from aqe_plugin.model import Reason, Strategy
+from aqe_plugin.render import print_json, print_table, visible
+from aqe_plugin.stories import JoinStory, QueryStory, stories
+from aqe_plugin.words import (
+    filter_in_words,
+    join_in_words,
+    option_in_words,
+    outcome_in_words,
+    quantity,
+    reason_in_words,
+    reason_meanings,
+    strategy_in_words,
+)
+from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, TOO_LARGE, decided, ended, line, over, started
+
+
+def story(description: str = "q93", has_ended: bool = True) -> QueryStory:
+    lines = [started(7, description), line(decided()), over(), line(ended(7, (OUTCOME, PASSED_ALL)))]
+    events = [event for event in map(parse_event, lines[: 4 if has_ended else 2]) if event is not None]
+    (told,) = stories(events, "app-1")
+    return told
+
+
+def table(*queries: QueryStory, width: int = 200) -> str:
+    out = io.StringIO()
+    assert print_table(queries, Console(file=out, width=width, color_system=None)) == len(queries)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [
+        (0, "bytes", "0 B"),
+        (1023, "bytes", "1,023 B"),
+        (1024, "bytes", "1.0 KiB"),
+        (96.2 * 1024**2, "bytes", "96.2 MiB"),
+        (999, "millis", "999 ms"),
+        (1000, "millis", "1.0 s"),
+        (0.0412, "ratio", "4.12 %"),
+        (9999, "rows", "9,999 rows"),
+        (28_800_000, "rows", "28.8 M rows"),
+        (2, "filters", "2 filters"),
+        (1.5, "", "1.5"),
+    ],
+)
+def test_a_quantity_is_said_at_a_scale_a_person_reads(value: float, unit: str, words: str) -> None:
+    assert quantity(value, unit) == words
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["bytes", "millis", "ratio", "rows", "", "x"]))
+def test_every_number_has_words(value: float, unit: str) -> None:
+    assert quantity(value, unit).strip()
+
+
+def test_a_reason_says_what_it_means_and_its_numbers() -> None:
+    assert reason_in_words(TOO_LARGE) == (
+        f"{reason_meanings()['BROADCAST_MEMORY']} "
+        "(BROADCAST_MEMORY: 96.0 MiB against 64.0 MiB, spark.aqePlugin.broadcast.maxBytes)"
+    )
+    assert reason_in_words(Reason("HINT", None, None, "", "")) == f"{reason_meanings()['HINT']} (HINT)"
+
+
+def test_a_code_of_a_newer_plugin_is_shown_as_it_is() -> None:
+    assert reason_in_words(Reason("SOME_DAY", 3, None, "rows", "")) == (
+        "a reason that this version of aqe-plugin does not know (SOME_DAY: 3 rows)"
+    )
+
+
+def test_options_say_their_price_and_why_not() -> None:
+    not_taken = [option_in_words(option) for option in DECISION.options if option.strategy is not DECISION.choice]
+    assert not_taken[0].startswith("broadcast: ")
+    assert not_taken[1].startswith("plain sort-merge, predicted 4.2 s: ")
+    assert strategy_in_words(Strategy.BROADCAST, True) == "broadcast with filter"
+
+
+def test_a_join_is_said_with_the_size_of_both_sides() -> None:
+    assert join_in_words(FACTS) == (
+        "inner join on ss_item_sk = sr_item_sk; build side right: 1.2 M rows, 96.1 MiB in memory; "
+        "probe side: about 28.8 M rows"
+    )
+
+
+def test_an_outcome_says_rows_and_price() -> None:
+    assert outcome_in_words(OUTCOME) == (
+        "store_sales(ss_item_sk): 28.8 M → 1.1 M rows, 96 % removed; "
+        "split_block_bloom of 1.2 M keys, 1.5 MiB, built in 120 ms, waited 2.1 s"
+    )
+    assert "let everything through" in outcome_in_words(PASSED_ALL)
+    assert "planned and not found" in outcome_in_words(replace(OUTCOME, kind="missing"))
+    assert "0 → 0 rows, nothing removed" in outcome_in_words(replace(OUTCOME, rows_in=0, rows_out=0))
+
+
+def test_a_filter_that_is_not_in_the_plan_says_so() -> None:
+    assert filter_in_words(PLANNED).startswith("store_sales(ss_item_sk): ")
+    assert "not applied, " in filter_in_words(replace(PLANNED, applied=False))
+
+
+def test_the_table_has_choice_reason_and_saving() -> None:
+    text = table(story())
+    for part in (
+        "query 7",
+        "3.4 s",
+        "q93",
+        "[apply]",
+        "filtered sort-merge",
+        "not broadcast",
+        "CHEAPEST",
+        "96 % removed",
+    ):
+        assert part in text
+    assert "filters planned 2, applied 2; plugin rules took 35 ms (1.03 %); errors 0" in text
+
+
+def test_a_query_without_an_end_says_so() -> None:
+    text = table(story(has_ended=False))
+    assert "still running" in text
+    assert "no outcome yet: the query's end is not in the log" in text
+
+
+def test_a_failed_query_shows_its_error() -> None:
+    assert "failed: Job aborted" in table(replace(story(), error="Job aborted"))
+
+
+def test_hostile_texts_reach_no_terminal_and_no_markup() -> None:
+    hostile = "[bold]q[/bold] \x1b]0;title\x07\x1b[2J\r\u202e[link=x]"
+    text = table(story(hostile), width=400)
+    assert "[bold]q[/bold] \\x1b]0;title\\x07\\x1b[2J\\r\\u202e[link=x]" in text
+    assert not set(text) & {"\x1b", "\x07", "\r", "\u202e"}
+
+
+@given(st.text())
+def test_whatever_text_is_made_visible_has_no_control_character(text: str) -> None:
+    assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in visible(text))
+
+
+@given(st.from_type(JoinStory))
+def test_every_story_can_be_shown(join: JoinStory) -> None:
+    shown = replace(story(), joins=(join,))
+    assert table(shown)
+    out = io.StringIO()
+    assert print_json([shown], Console(file=out)) == 1
+    assert len(json.loads(out.getvalue())["joins"]) == 1
+
+
+def test_json_has_a_line_for_each_query_with_values_and_words() -> None:
+    out = io.StringIO()
+    assert print_json([story(), story("q50")], Console(file=out)) == 2
+    first, second = map(json.loads, out.getvalue().splitlines())
+    assert (first["executionId"], second["description"]) == (7, "q50")
+    (join,) = first["joins"]
+    assert join["decision"]["facts"]["build"]["rows"] == 1_200_000
+    assert join["inWords"]["choice"] == "filtered sort-merge"
+    assert "96 % removed" in join["inWords"]["outcomes"][0]
