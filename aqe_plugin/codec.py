@@ -24,6 +24,8 @@ T = TypeVar("T")
 _Decoder = Callable[[object, str], Any]
 
 _ABSENT = object()
+# JSON has no such numbers; Jackson writes them as these strings.
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 def decode(shape: type[T], value: object, path: str = "") -> T:
@@ -108,6 +110,8 @@ def _integer(value: object, path: str) -> int:
 
 def _number(value: object, path: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and value in _NOT_FINITE:
         return float(value)
     raise _mismatch(path, "a number", value)
 

@@ -99,7 +99,7 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """What is known of the build side's join keys."""
+    """What is known of one side's join keys; ``origin_distinct`` counts those of the table that the keys come from."""
 
     columns: int
     supported: bool
@@ -108,6 +108,7 @@ class KeyFacts:
     min: int | None
     max: int | None
     histogram: tuple[KeyBucket, ...]
+    origin_distinct: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class BuildFacts:
     """The finished build side.
 
     Attributes:
-        rows: rows the stage wrote.
+        rows: rows the stage wrote, negative when not known.
         stage_bytes: bytes it wrote, compressed for a shuffle.
         memory_bytes_per_row: bytes of one row in memory, uncompressed.
         origin_rows: rows of the table that the keys come from, before filters and joins removed any.
@@ -144,7 +145,7 @@ class ProbeFacts:
 
     Attributes:
         rows: estimated rows that reach the join.
-        scan_rows: estimated rows of the scans that a filter can reach.
+        scan_rows: estimated rows of the scans that a filter can reach, negative when not known.
         row_bytes: bytes of one row in memory.
         exchanges: shuffles between the scans and the join, the join's own included.
         started: the probe side ran already, so nothing could be saved on it.
@@ -157,6 +158,7 @@ class ProbeFacts:
     exchanges: int
     started: bool
     targets: int
+    keys: KeyFacts | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,14 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class JoinFacts:
-    """Everything a decision looked at, apart from the thresholds; ``join_id`` is stable through all re-plans."""
+    """Everything a decision looked at, apart from the thresholds.
+
+    Attributes:
+        join_id: the same for one join through all re-plans of one query.
+        hint: the user's own join hint.
+        spark_strategy: what Spark would do by itself.
+        filter_obstacle: code of what the plan has against a filter, ``None`` when nothing.
+    """
 
     join_id: str
     kind: JoinKind
@@ -181,6 +190,7 @@ class JoinFacts:
     hint: str | None
     spark_strategy: Strategy
     can_broadcast: bool
+    filter_obstacle: str | None
 
 
 @dataclass(frozen=True, slots=True)

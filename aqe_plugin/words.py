@@ -72,10 +72,12 @@ def option_in_words(option: WeighedOption) -> str:
 def join_in_words(facts: JoinFacts) -> str:
     """Kind, keys, and how large both sides are."""
     kind = facts.kind.value.replace("_", " ")
-    build = f"build side {facts.build_side.value}: {quantity(facts.build.rows, 'rows')}"
-    build += f", {quantity(facts.build.memory_bytes, 'bytes')} in memory"
-    probe = f"probe side: about {quantity(facts.probe.rows, 'rows')}"
-    return f"{kind} join on {', '.join(facts.keys)}; {build}; {probe}"
+    build = f"{quantity(facts.build.rows, 'rows')}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
+    sides = (
+        f"build side {facts.build_side.value}: {build if facts.build.rows >= 0 else 'size not known'}",
+        f"probe side: {'about ' + quantity(facts.probe.rows, 'rows') if facts.probe.rows >= 0 else 'size not known'}",
+    )
+    return "; ".join((f"{kind} join on {', '.join(facts.keys)}", *sides))
 
 
 def filter_in_words(planned: FilterPlanned) -> str:

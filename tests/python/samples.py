@@ -53,13 +53,25 @@ FACTS = JoinFacts(
         median_partition_bytes=MEGABYTE,
         origin_rows=2_870_000,
         already_broadcast=False,
-        keys=KeyFacts(columns=1, supported=True, distinct=18_000, nulls=0, min=1, max=102_000, histogram=()),
+        keys=KeyFacts(
+            columns=1,
+            supported=True,
+            distinct=18_000,
+            nulls=0,
+            min=1,
+            max=102_000,
+            histogram=(),
+            origin_distinct=18_000,
+        ),
     ),
-    probe=ProbeFacts(rows=28_800_000, scan_rows=28_800_000, row_bytes=40, exchanges=1, started=False, targets=1),
+    probe=ProbeFacts(
+        rows=28_800_000, scan_rows=28_800_000, row_bytes=40, exchanges=1, started=False, targets=1, keys=None
+    ),
     cluster=ClusterFacts(slots=2, executors=1),
     hint=None,
     spark_strategy=Strategy.PLAIN_SORT_MERGE,
     can_broadcast=True,
+    filter_obstacle=None,
 )
 
 DECISION = JoinDecision(

@@ -1,0 +1,72 @@
+"""The tables that the Scala side generates, held against what this side reads them as."""
+
+from __future__ import annotations
+
+import json
+import types
+from dataclasses import fields
+from enum import Enum
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+
+import aqe_plugin
+from aqe_plugin import events, model
+from aqe_plugin.session import MODE_KEY, Mode
+
+PACKAGE = Path(aqe_plugin.__file__).parent
+SCHEMA: dict[str, Any] = json.loads((PACKAGE / "event_schema.json").read_text(encoding="utf-8"))
+OBJECTS = {schema["name"]: schema["fields"] for schema in SCHEMA["objects"]}
+
+# Written to no event.
+NOT_READ = {"WaitDecision"}
+
+
+def schema_type(shape: Any) -> tuple[str, bool, list[str]]:
+    """Type, whether it must be there, and allowed values, in the schema's own words."""
+    origin = get_origin(shape)
+    if origin in (Union, types.UnionType):
+        inner = next(option for option in get_args(shape) if option is not types.NoneType)
+        return schema_type(inner)[0], False, schema_type(inner)[2]
+    if origin is tuple:
+        return schema_type(get_args(shape)[0])[0] + "[]", True, []
+    if issubclass(shape, Enum):
+        return "text", True, [member.value for member in shape]
+    scalars = {int: "integer", float: "number", str: "text", bool: "boolean"}
+    return scalars.get(shape, shape.__name__), True, []
+
+
+def camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def test_the_schema_is_of_the_version_that_is_read() -> None:
+    assert SCHEMA["schemaVersion"] == events.SCHEMA_VERSION
+
+
+@pytest.mark.parametrize("name", sorted(set(OBJECTS) - NOT_READ))
+def test_each_object_of_the_schema_is_the_dataclass_of_that_name(name: str) -> None:
+    shape = getattr(model, name)
+    hints = get_type_hints(shape)
+    ours = {camel_case(field.name): schema_type(hints[field.name]) for field in fields(shape)}
+    # Reason codes are text here: an older Python half reads a newer plugin's log.
+    open_texts = {"code", "filterObstacle"}
+    theirs = {
+        field["name"]: (
+            field["type"],
+            field["required"],
+            [] if field["name"] in open_texts else field.get("values", []),
+        )
+        for field in OBJECTS[name]
+        if field["name"] != "schemaVersion"
+    }
+    assert ours == theirs
+
+
+def test_the_modes_are_those_of_the_conf_table() -> None:
+    table = json.loads((PACKAGE / "conf_table.json").read_text(encoding="utf-8"))
+    (mode,) = [entry for entry in table["keys"] if entry["key"] == MODE_KEY]
+    assert mode["allowed"] == f"one of {', '.join(get_args(Mode))}"
+    assert [one.value for one in model.PluginMode] == list(get_args(Mode))
