@@ -25,6 +25,7 @@ class RetainBenchmark {
 
   private var bloom: SplitBlockBloom = _
   private var bitmap: RangeBitmap = _
+  private var exact: ExactSet = _
   private var spark: BloomFilter = _
   private var batches: Array[Array[Long]] = _
   private var next: Int = 0
@@ -37,6 +38,7 @@ class RetainBenchmark {
     val members = Array.fill(keys)(random.nextLong(4L * keys))
     bloom = SplitBlockBloom.of(members, 0.01).get
     bitmap = RangeBitmap.of(members).get
+    exact = ExactSet.of(members).get
     spark = BloomFilter.create(keys.toLong, 0.01)
     members.foreach(spark.putLong)
     batches = Array.fill(Batches)(
@@ -61,6 +63,10 @@ class RetainBenchmark {
   @Benchmark
   @OperationsPerInvocation(BatchRows)
   def rangeBitmap(): Int = bitmap.retain(nextBatch(), positions, BatchRows)
+
+  @Benchmark
+  @OperationsPerInvocation(BatchRows)
+  def exactSet(): Int = exact.retain(nextBatch(), positions, BatchRows)
 
   @Benchmark
   @OperationsPerInvocation(BatchRows)

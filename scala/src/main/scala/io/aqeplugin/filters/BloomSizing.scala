@@ -3,22 +3,21 @@ package io.aqeplugin.filters
 /** How large a split-block Bloom filter has to be, and how well it filters.
   *
   * A filter of `B` blocks over `n` keys puts a Poisson-distributed number of keys into each block, `λ = n / B` on average.
-  * A block has 8 lanes of 32 bits, and each key sets one bit in each lane. An absent key that falls on a block with `i`
-  * keys passes with probability `(1 - (31/32)^i)^8`, so the false-positive rate is
+  * A block has 4 lanes of 64 bits, and each key sets one bit in each lane. An absent key that falls on a block with `i`
+  * keys passes with probability `(1 - (63/64)^i)^4`, so the false-positive rate is
   * {{{
-  *   f(λ) = Σ_i  e^-λ λ^i / i!  ·  (1 - (31/32)^i)^8
+  *   f(λ) = Σ_i  e^-λ λ^i / i!  ·  (1 - (63/64)^i)^4
   * }}}
   * (F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007, section 3, for lanes
-  * instead of free bits). The textbook formula for unblocked Bloom filters ignores the spread of `i` and promises up to
-  * three times less.
+  * instead of free bits). The textbook formula for unblocked Bloom filters ignores the spread of `i` and promises too little.
   */
 object BloomSizing {
 
   /** Bits of one lane; a key sets one of them. */
-  private[filters] final val LaneBits = 32
+  private[filters] final val LaneBits = 64
 
   /** Lanes of one block. */
-  private[filters] final val Lanes = 8
+  private[filters] final val Lanes = 4
 
   final val BlockBytes: Int = Lanes * LaneBits / 8
 

@@ -24,7 +24,7 @@ object FilterLimits {
   /** No filter is larger, whatever the conf says: it has to fit one JVM array, and one message. */
   final val HardMaxBytes: Long = 1L << 30
 
-  final val MinFalsePositiveRate: Double = 1e-6
+  final val MinFalsePositiveRate: Double = 1e-4
   final val MaxFalsePositiveRate: Double = 0.5
 
   /** Why these are no limits, if they are not. */

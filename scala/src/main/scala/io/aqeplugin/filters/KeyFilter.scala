@@ -20,7 +20,8 @@ trait KeyFilter extends Serializable {
   /** Whether a key with this code may be in the set; `false` is always right. */
   def mightContain(code: Long): Boolean
 
-  /** Keeps the positions whose key may be in the set. Allocates nothing.
+  /** Keeps the positions whose key may be in the set. Allocates at most 2 KB, whatever `count` is; for single keys there is
+    * [[mightContain]], which allocates nothing.
     *
     * @param codes
     *   key codes, indexed by row

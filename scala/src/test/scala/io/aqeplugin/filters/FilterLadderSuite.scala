@@ -71,7 +71,7 @@ class FilterLadderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("limits out of range are refused by name, value and range") {
     def message(make: => FilterLimits) = intercept[IllegalArgumentException](make).getMessage
-    assert(message(limits.copy(falsePositiveRate = 0.7)) == "falsePositiveRate is 0.7, must lie between 1.0E-6 and 0.5")
+    assert(message(limits.copy(falsePositiveRate = 0.7)) == "falsePositiveRate is 0.7, must lie between 1.0E-4 and 0.5")
     assert(message(limits.copy(falsePositiveRate = Double.NaN)).startsWith("falsePositiveRate is NaN"))
     assert(message(limits.copy(expectedKeys = -1)) == "expectedKeys is -1, must be 0 or more")
     assert(message(limits.copy(exactMaxKeys = -1)) == "exactMaxKeys is -1, must be 0 or more")
