@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import Metric as Family
-from prometheus_client.parser import text_string_to_metric_families
 
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.exporter import metrics, serve, stderr_log
@@ -19,21 +16,9 @@ from aqe_plugin.exporter.tally import Histogram, Tally
 from aqe_plugin.model import PluginMode, Reason, Strategy
 from aqe_plugin.words import reason_meanings
 from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, line, query_lines, write_log
+from scraping import scrape, value
 
 CODES = frozenset(reason_meanings())
-
-
-def scrape(port: int) -> dict[str, Family]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        assert answer.headers["Content-Type"].startswith("text/plain")
-        text = answer.read().decode()
-    return {family.name: family for family in text_string_to_metric_families(text)}
-
-
-def value(families: dict[str, Family], name: str, **labels: str) -> float:
-    family = families[name.removesuffix("_total").removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")]
-    (sample,) = [one for one in family.samples if one.name == name and labels.items() <= one.labels.items()]
-    return sample.value
 
 
 def test_a_scrape_has_every_metric_with_its_type_and_help(tmp_path: Path) -> None:

@@ -1,0 +1,330 @@
+"""The plugin in real sessions: loaded by ``configure``, its events read back, its decision replayed.
+
+One session serves the whole module; only what is about starting a session starts another.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import aqe_plugin
+from aqe_plugin.codec import encode
+from aqe_plugin.events import parse_event
+from aqe_plugin.exporter import serve, stderr_log
+from aqe_plugin.exporter.metrics import FILTERS_NOT_APPLIED
+from aqe_plugin.model import JoinDecided, PluginMode, QueryEnded
+from aqe_plugin.sources import Skipped, find_event_logs, read_log
+from aqe_plugin.sources.codecs import decompressor
+from aqe_plugin.stories import QueryStory, stories
+from aqe_plugin.words import reason_meanings
+from samples import decided, ended, log_bytes, query_lines
+from scraping import scrape, value
+
+pytestmark = pytest.mark.spark
+
+VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("*.json"))
+QUERY = """
+    SELECT d.kind, count(*) AS many, sum(f.value) AS total
+    FROM fact f JOIN dimension d ON f.dimension_id = d.id
+    WHERE d.name LIKE '%77' GROUP BY d.kind ORDER BY d.kind
+"""
+
+
+class Session:
+    """The shared session, the folder of its event log, and what ran in it."""
+
+    def __init__(self, spark: SparkSession, events: Path) -> None:
+        self.spark = spark
+        self.events = events
+
+    def run(self, description: str, mode: str) -> list[Any]:
+        self.spark.conf.set("spark.aqePlugin.mode", mode)
+        self.spark.sparkContext.setJobDescription(description)
+        return self.spark.sql(QUERY).collect()
+
+    def flush(self) -> None:
+        """Waits until every event is on disk."""
+        bus = self.spark.sparkContext._jsc.sc().listenerBus()
+        bus.waitUntilEmpty()
+        # The plugin posts a query's outcome when it hears of its end, so its own event may come one round later.
+        bus.waitUntilEmpty()
+
+    def story(self, description: str) -> QueryStory:
+        self.flush()
+        told = [
+            story
+            for log in find_event_logs(self.events)
+            for story in stories(read_log(log), log.name)
+            if isinstance(story, QueryStory) and story.description == description
+        ]
+        assert len(told) == 1, f"{len(told)} stories of {description}"
+        return told[0]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    folder = tmp_path_factory.mktemp("spark")
+    events = folder / "events"
+    events.mkdir()
+    settings = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": events.as_uri(),
+        # Everything the plugin writes must be readable at once, not when a compression block is full.
+        "spark.eventLog.compress": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        "spark.ui.enabled": "false",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("aqe-plugin tests").config(map=dict(settings))
+    spark = aqe_plugin.configure(builder).getOrCreate()
+    try:
+        fact, dimension = str(folder / "fact"), str(folder / "dimension")
+        spark.range(400_000).selectExpr("id % 20000 AS dimension_id", "id AS value").write.parquet(fact)
+        spark.range(20_000).selectExpr("id", "concat('n', id) AS name", "id % 3 AS kind").write.parquet(dimension)
+        spark.read.parquet(fact).createOrReplaceTempView("fact")
+        spark.read.parquet(dimension).createOrReplaceTempView("dimension")
+        yield Session(spark, events)
+    finally:
+        spark.stop()
+
+
+def test_configure_alone_loads_the_plugin_and_its_rules(session: Session) -> None:
+    conf = session.spark.sparkContext.getConf()
+    assert conf.get("spark.plugins") == "io.aqeplugin.AqePlugin"
+    assert "io.aqeplugin." in (session.spark.conf.get("spark.sql.extensions") or "")
+
+
+def test_a_query_has_the_same_rows_in_every_mode_and_explain_tells_what_was_done(session: Session) -> None:
+    expected = session.run("without the plugin", "off")
+    assert session.run("observed", "observe") == expected
+    assert session.run("applied", "apply") == expected
+    assert len(expected) == 3
+
+    applied = session.story("applied")
+    assert applied.mode is PluginMode.APPLY
+    (join,) = applied.joins
+    assert join.decision.facts.build.rows == 200
+    assert join.decision.reason.code in reason_meanings()
+    assert {option.strategy for option in join.decision.options} >= {join.decision.choice}
+    assert applied.ended is not None
+    assert (applied.ended.errors, applied.ended.planned - applied.ended.applied) == (0, 0)
+
+    observed = session.story("observed")
+    assert observed.mode is PluginMode.OBSERVE
+    # Nothing waited for the build side, so there was less left to choose from when it was done.
+    assert [one.decision.facts.join_id for one in observed.joins] == [join.decision.facts.join_id]
+    assert observed.ended is not None
+    assert observed.ended.applied == 0
+
+
+def test_the_filter_says_how_many_rows_it_let_through(session: Session) -> None:
+    session.spark.conf.set("spark.aqePlugin.test.openGates", "true")
+    try:
+        session.run("filtered", "apply")
+    finally:
+        session.spark.conf.unset("spark.aqePlugin.test.openGates")
+    (join,) = session.story("filtered").joins
+    (outcome,) = join.outcomes
+    assert (outcome.rows_in, outcome.rows_out, outcome.keys) == (400_000, 4_000, 200)
+    assert outcome.filter_bytes > 0
+    assert outcome.scan_columns == ("dimension_id",)
+
+
+def test_every_event_survives_the_way_from_scala_to_python_and_back(session: Session) -> None:
+    session.run("round trip", "apply")
+    session.flush()
+    lines = [one for log in find_event_logs(session.events) for part in log.parts for one in part.path.open("rb")]
+    ours = [one for one in lines if one.startswith(b'{"Event":"io.aqeplugin.')]
+    events = [parse_event(one) for one in ours]
+    assert {type(event) for event in events} == {JoinDecided, QueryEnded}
+    for one, event in zip(ours, events, strict=True):
+        assert encode(event) == without_nulls(json.loads(one))
+
+
+def without_nulls(value: Any) -> Any:
+    """Leaves out what our JSON does: nulls, the event's name, and the version inside a decision."""
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    if isinstance(value, dict):
+        dropped = {"Event"} | ({"schemaVersion"} if "options" in value else set())
+        return {key: without_nulls(item) for key, item in value.items() if item is not None and key not in dropped}
+    return value
+
+
+def test_what_was_decided_is_decided_again_from_the_logged_facts(session: Session) -> None:
+    session.run("replayed", "apply")
+    (join,) = session.story("replayed").joins
+    (again,) = decide(session.spark, [(encode(join.decision.facts), {})])
+    assert again == encode(join.decision)
+
+
+def decide(spark: SparkSession, cases: list[tuple[Any, Any]]) -> list[Any]:
+    """The decision for each pair of facts and thresholds, by the plugin's SQL function."""
+    rows = [(number, json.dumps(facts), json.dumps(thresholds)) for number, (facts, thresholds) in enumerate(cases)]
+    spark.conf.set("spark.aqePlugin.mode", "off")
+    frame = spark.createDataFrame(rows, "number int, facts string, thresholds string")
+    answers = frame.selectExpr("number", "aqe_decide(facts, thresholds) AS decision").collect()
+    return [without_nulls(json.loads(row.decision)) for row in sorted(answers, key=lambda row: row.number)]
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """RFC 7396."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
+
+def test_every_contract_vector_is_decided_as_written(session: Session) -> None:
+    assert VECTORS
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in VECTORS]
+    vectors = [(file["facts"], vector) for file in files for vector in file["vectors"]]
+    cases = [(merge_patch(facts, vector["facts"]), vector["thresholds"]) for facts, vector in vectors]
+    for (_, vector), decision in zip(vectors, decide(session.spark, cases), strict=True):
+        assert expectation(decision) == vector["expect"], vector["name"]
+        if "passRate" in vector:
+            assert decision["passRate"] == pytest.approx(vector["passRate"], abs=1e-9), vector["name"]
+
+
+def expectation(decision: Any) -> Any:
+    """The part of a decision that vectors speak of."""
+    with_filter = {True: "_with_filter", False: ""}
+    return {
+        "choice": decision["choice"],
+        "reason": decision["reason"]["code"],
+        "buildFilter": decision["buildFilter"],
+        "filterReason": decision["filterReason"]["code"],
+        "options": {
+            one["strategy"] + with_filter[one["strategy"] == "broadcast" and one["withFilter"]]: one["reason"]["code"]
+            for one in decision["options"]
+        },
+    }
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy"])
+def test_what_sparks_own_codecs_write_is_read(session: Session, tmp_path: Path, codec: str) -> None:
+    content = log_bytes(*(query_lines(number) for number in range(100)))
+    jvm: Any = session.spark.sparkContext._jvm
+    spark_conf: Any = session.spark.sparkContext._jsc.sc().conf()
+    codecs = getattr(getattr(jvm, "org.apache.spark.io.CompressionCodec$"), "MODULE$")
+    path = tmp_path / f"app-1.{codec}"
+    stream = codecs.createCodec(spark_conf, codec).compressedOutputStream(jvm.java.io.FileOutputStream(str(path)))
+    stream.write(bytearray(content))
+    stream.close()
+    reader = decompressor(codec)
+    assert b"".join(reader.feed(path.read_bytes())) == content
+    assert reader.complete
+    (log,) = find_event_logs(path)
+    records = [record for record in read_log(log) if isinstance(record, JoinDecided | QueryEnded | Skipped)]
+    assert records == [event for number in range(100) for event in (decided(number), ended(number))]
+
+
+def test_the_exporter_reads_the_running_session(session: Session) -> None:
+    session.run("exported", "apply")
+    session.flush()
+    with serve(session.events, 0, "127.0.0.1", frozenset(reason_meanings()), stderr_log()) as port:
+        families = scrape(port)
+    assert value(families, "aqe_plugin_queries_total") >= 1
+    assert value(families, FILTERS_NOT_APPLIED.name) == 0
+    assert value(families, "aqe_plugin_errors_total") == 0
+    assert value(families, "aqe_plugin_exporter_skipped_total") == 0
+
+
+# Starting a session
+
+
+def test_doctor_finds_everything_in_order() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "aqe_plugin", "doctor"], capture_output=True, text=True, timeout=300, check=False
+    )
+    rows = [row.split(maxsplit=2) for row in ran.stdout.splitlines()]
+    assert [row[:2] for row in rows] == [
+        ["ok", name] for name in ("Java", "PySpark", "jar", "session", "plugin", "mode", "events")
+    ], ran.stdout + ran.stderr
+    assert rows[4][2] == "io.aqeplugin.AqePlugin is loaded and its rules are in force"
+    assert rows[5][2] == "apply"
+    assert rows[6][2] == "1 readable, 1 decisions in them"
+    assert ran.returncode == 0
+
+
+WITHOUT_JAR = """
+import aqe_plugin
+from aqe_plugin.errors import SessionError
+from pyspark.sql import SparkSession
+def tried():
+    try:
+        aqe_plugin.configure(SparkSession.builder)
+    except SessionError as error:
+        print("SAID", error)
+tried()
+spark = SparkSession.builder.getOrCreate()
+tried()
+spark.stop()
+"""
+
+WITH_JAR = """
+import aqe_plugin
+from pyspark.sql import SparkSession
+spark = aqe_plugin.configure(SparkSession.builder, mode="observe").getOrCreate()
+conf = spark.sparkContext.getConf()
+print("SAID", conf.get("spark.plugins"), spark.conf.get("spark.aqePlugin.mode"))
+print("SAID", *sorted(jar.rpartition("/")[2] for jar in conf.get("spark.jars").split(",")))
+spark.stop()
+"""
+
+
+def submit(folder: Path, script: str, *options: str) -> list[str]:
+    """What ``script`` printed, run by ``spark-submit``."""
+    import pyspark
+
+    (folder / "job.py").write_text(script)
+    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]"]
+    ran = subprocess.run(
+        [*command, "--conf", "spark.ui.enabled=false", *options, str(folder / "job.py")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    return [line.removeprefix("SAID ") for line in ran.stdout.splitlines() if line.startswith("SAID ")]
+
+
+def test_configure_in_a_jvm_without_the_jar_says_what_to_do(tmp_path: Path) -> None:
+    without_jar, running = submit(tmp_path, WITHOUT_JAR)
+    assert without_jar == (
+        "The JVM was started without the plugin's jar, which cannot be added to it now. In a notebook restart the "
+        "kernel; in a submitted application start it with spark-submit --jars $(aqe-plugin jar-path) "
+        "--conf spark.plugins=io.aqeplugin.AqePlugin (after the plugins you have)."
+    )
+    assert running == (
+        "The Spark session is running and plugins are read only when it starts: "
+        "call aqe_plugin.configure(builder) before getOrCreate(), in a new Python process."
+    )
+
+
+def test_configure_under_spark_submit_keeps_the_jars_that_were_submitted(tmp_path: Path) -> None:
+    own = tmp_path / "own.jar"
+    with zipfile.ZipFile(own, "w") as jar:
+        jar.writestr("own.txt", "own")
+    import pyspark
+
+    plugin = aqe_plugin.jar_for(pyspark.__version__)
+    plugins, jars = submit(tmp_path, WITH_JAR, "--jars", f"{own},{plugin}")
+    assert plugins == "io.aqeplugin.AqePlugin observe"
+    assert jars == f"{plugin.name} own.jar"
