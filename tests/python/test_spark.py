@@ -182,11 +182,11 @@ def merge_patch(target: Any, patch: Any) -> Any:
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
+    for key, change in patch.items():
+        if change is None:
             merged.pop(key, None)
         else:
-            merged[key] = merge_patch(merged.get(key), value)
+            merged[key] = merge_patch(merged.get(key), change)
     return merged
 
 
