@@ -155,11 +155,11 @@ object AqeConf {
   // The cost formula; every coefficient is per task thread unless it says otherwise.
 
   val CostShuffleNanosPerByte: ConfEntry[Double] =
-    nanos("cost.shuffleNanosPerByte", 4.0, "nanos/byte", "Writing and reading one byte of a row through a shuffle.")
+    nanos("cost.shuffleNanosPerByte", 6.0, "nanos/byte", "Writing and reading one byte of a row through a shuffle.")
   val CostShuffleNanosPerRow: ConfEntry[Double] =
-    nanos("cost.shuffleNanosPerRow", 150.0, "nanos/row", "Writing and reading one row through a shuffle, besides its bytes.")
+    nanos("cost.shuffleNanosPerRow", 250.0, "nanos/row", "Writing and reading one row through a shuffle, besides its bytes.")
   val CostSortNanosPerComparison: ConfEntry[Double] =
-    nanos("cost.sortNanosPerComparison", 12.0, "nanos", "One step of a sort; a partition of n rows takes n * log2(n) steps.")
+    nanos("cost.sortNanosPerComparison", 18.0, "nanos", "One step of a sort; a partition of n rows takes n * log2(n) steps.")
   val CostMergeNanosPerRow: ConfEntry[Double] =
     nanos("cost.mergeNanosPerRow", 40.0, "nanos/row", "Moving one sorted row through a sort-merge join.")
   val CostHashBuildNanosPerRow: ConfEntry[Double] =

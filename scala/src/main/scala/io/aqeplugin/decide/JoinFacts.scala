@@ -170,7 +170,7 @@ final case class ClusterFacts(slots: Int, executors: Int)
   * @param sparkStrategy
   *   what Spark would do by itself; `LeaveToSpark` stands for a strategy that is not weighed here, such as a shuffled hash join
   * @param canBroadcast
-  *   whether the join type lets the build side be broadcast
+  *   whether the join type and the session let the build side be broadcast
   * @param filterObstacle
   *   what the plan has against a filter, when it has something: a code of topic `filter`, such as `REUSED_EXCHANGE`
   */

@@ -27,7 +27,11 @@ object ReasonCode {
   case object Hint extends ReasonCode("HINT", Strategy, "the user's own join hint decides")
   case object BroadcastMemory extends ReasonCode("BROADCAST_MEMORY", Strategy, "the build side takes too much memory to be broadcast")
   case object BroadcastRows extends ReasonCode("BROADCAST_ROWS", Strategy, "the build side has too many rows to be broadcast")
-  case object BroadcastJoinType extends ReasonCode("BROADCAST_JOIN_TYPE", Strategy, "the join type does not let this side be broadcast")
+  case object BroadcastJoinType extends ReasonCode(
+        "BROADCAST_JOIN_TYPE",
+        Strategy,
+        "the join type, or a switched-off autoBroadcastJoinThreshold, does not let this side be broadcast"
+      )
   case object AlreadyBroadcast
       extends ReasonCode("ALREADY_BROADCAST", Strategy, "the build side is broadcast already, so the join stays a broadcast join")
   case object OtherStrategy extends ReasonCode("OTHER_STRATEGY", Strategy, "Spark chose a strategy that is not weighed here, and keeps it")

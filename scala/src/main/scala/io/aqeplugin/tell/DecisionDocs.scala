@@ -80,7 +80,10 @@ object DecisionDocs {
     val root = mapper.createObjectNode()
     val codes = root.put("schemaVersion", DecisionJson.SchemaVersion).putArray("codes")
     ReasonCode.All.foreach { code =>
-      codes.addObject().put("code", code.name).put("topic", code.topic.name).put("meaning", code.meaning).put("example", ReasonExamples.of(code))
+      codes.addObject().put(
+        "code",
+        code.name
+      ).put("topic", code.topic.name).put("meaning", code.meaning).put("example", ReasonExamples.of(code))
     }
     mapper.writeValueAsString(root).replace("\r\n", "\n") + "\n"
   }

@@ -2,7 +2,7 @@ package io.aqeplugin.tell
 
 import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
 
-import io.aqeplugin.conf.GeneratedFile
+import io.aqeplugin.conf.{GeneratedFile, Mode}
 import io.aqeplugin.decide._
 
 /** One field of a JSON object.
@@ -16,7 +16,7 @@ final case class FieldSchema(name: String, kind: String, unit: String, doc: Stri
 
 final case class ObjectSchema(name: String, doc: String, fields: Seq[FieldSchema])
 
-/** What [[DecisionJson]] writes, field by field; the contract that the Python half reads. A test holds it against real documents. */
+/** What [[DecisionJson]] and [[DecisionLog]] write, field by field; the contract that the Python half reads. A test holds it against real documents. */
 object EventSchema {
 
   private val Decision = ObjectSchema(
@@ -169,8 +169,71 @@ object EventSchema {
     )
   )
 
-  /** Every object, the root of a decision first. */
-  val Objects: Seq[ObjectSchema] = Seq(Decision, Option, ReasonObject, Facts, Build, Probe, Keys, Bucket, Cluster, Wait)
+  private val Decided = ObjectSchema(
+    "JoinDecided",
+    "event `io.aqeplugin.tell.JoinDecided`: one join of one query was decided; once, however often Spark plans anew",
+    Seq(
+      FieldSchema("schemaVersion", "integer", "", "version of this description"),
+      FieldSchema("executionId", "integer", "", "Spark's id of the query"),
+      FieldSchema("timeMillis", "integer", "millis", "when, since the epoch"),
+      FieldSchema("mode", "text", "", "how far the plugin went", values = Mode.All.map(_.name)),
+      FieldSchema("decision", "JoinDecision", "", "the decision"),
+      FieldSchema("filters", "FilterPlanned[]", "", "where its filter was put, or not put")
+    )
+  )
+
+  private val Planned = ObjectSchema(
+    "FilterPlanned",
+    "one filter on one scan, as planned",
+    Seq(
+      FieldSchema("filterId", "text", "", "the same for one filter on one scan"),
+      FieldSchema("joinId", "text", "", "the join whose keys it holds"),
+      FieldSchema("table", "text", "", "the table that is scanned"),
+      FieldSchema("scanColumns", "text[]", "", "the columns that are checked"),
+      FieldSchema("applied", "boolean", "", "whether it is in the plan"),
+      FieldSchema("reason", "Reason", "", "why, or why not")
+    )
+  )
+
+  private val Ended = ObjectSchema(
+    "QueryEnded",
+    "event `io.aqeplugin.tell.QueryEnded`: a query with decisions has ended",
+    Seq(
+      FieldSchema("schemaVersion", "integer", "", "version of this description"),
+      FieldSchema("executionId", "integer", "", "Spark's id of the query"),
+      FieldSchema("timeMillis", "integer", "millis", "when, since the epoch"),
+      FieldSchema("durationMillis", "integer", "millis", "wall time of the query"),
+      FieldSchema("ruleMillis", "integer", "millis", "time spent in the plugin's own rules"),
+      FieldSchema("planned", "integer", "filters", "filters in the plan that ran"),
+      FieldSchema("applied", "integer", "filters", "those that their scan found when it ran; fewer than planned is a fault"),
+      FieldSchema("errors", "integer", "errors", "faults of the plugin that left Spark's own plan in force"),
+      FieldSchema("outcomes", "FilterOutcome[]", "", "what each filter on each scan did")
+    )
+  )
+
+  private val Outcome = ObjectSchema(
+    "FilterOutcome",
+    "what one filter on one scan did, summed over all tasks of the query",
+    Seq(
+      FieldSchema("filterId", "text", "", "the same as in FilterPlanned"),
+      FieldSchema("joinId", "text", "", "the join whose keys it holds"),
+      FieldSchema("table", "text", "", "the table that was scanned"),
+      FieldSchema("scanColumns", "text[]", "", "the columns that were checked"),
+      FieldSchema("kind", "text", "", "kind of filter; pass_all when none was built, missing when the scan did not find it"),
+      FieldSchema("reason", "Reason", "", "why it passed everything", required = false),
+      FieldSchema("rowsIn", "integer", "rows", "rows that it checked"),
+      FieldSchema("rowsOut", "integer", "rows", "rows that it let through"),
+      FieldSchema("batchesSkipped", "integer", "batches", "batches it dropped as a whole"),
+      FieldSchema("filterBytes", "integer", "bytes", "memory that it holds"),
+      FieldSchema("buildMillis", "integer", "millis", "time its build took"),
+      FieldSchema("waitMillis", "integer", "millis", "time from the plan's start until the scan had its filters"),
+      FieldSchema("keys", "integer", "rows", "build rows with a key")
+    )
+  )
+
+  /** Every object, the root of a decision first, then the events that carry it. */
+  val Objects: Seq[ObjectSchema] =
+    Seq(Decision, Option, ReasonObject, Facts, Build, Probe, Keys, Bucket, Cluster, Wait, Decided, Planned, Ended, Outcome)
 
   lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/event_schema.json", render)
 

@@ -21,8 +21,8 @@ class VectorSuite extends AnyFunSuite {
     patch.fieldNames.asScala.foreach { name =>
       (patch.get(name), Option(target.get(name))) match {
         case (inner: ObjectNode, Some(old: ObjectNode)) => target.set[JsonNode](name, patched(old, inner))
-        case (inner, _) if inner.isNull => target.remove(name)
-        case (inner, _) => target.set[JsonNode](name, inner)
+        case (inner, _) if inner.isNull                 => target.remove(name)
+        case (inner, _)                                 => target.set[JsonNode](name, inner)
       }
     }
     target

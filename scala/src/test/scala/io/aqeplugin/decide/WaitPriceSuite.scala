@@ -46,7 +46,8 @@ class WaitPriceSuite extends AnyFunSuite {
   }
 
   test("a build side as slow as what it could save is not waited for") {
-    val slow = typical.copy(buildRows = 28000000, buildScanBytes = 4000000000L, probe = typical.probe.copy(rows = 4000000, scanRows = 4000000))
+    val slow =
+      typical.copy(buildRows = 28000000, buildScanBytes = 4000000000L, probe = typical.probe.copy(rows = 4000000, scanRows = 4000000))
     val decision = decide(slow)
     assert(!decision.waits && decision.reason.code == ReasonCode.NotWorthWaiting)
     assert(decision.reason.measured.exists(_ < decision.idleMillis) && decision.reason.limit.contains(decision.idleMillis))

@@ -3,7 +3,7 @@ package io.aqeplugin.tell
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
-import com.fasterxml.jackson.databind.node.ObjectNode
+import com.fasterxml.jackson.databind.node.{JsonNodeFactory, ObjectNode}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
@@ -128,5 +128,14 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       follow(reparsed(DecisionJson.write(DecideJoin.decide(facts, thresholds))), "JoinDecision", "decision")
     }
     follow(DecisionJson.writeWait(WaitDecision(waits = true, Reason(ReasonCode.WaitPays), 1, 2)), "WaitDecision", "wait")
+  }
+
+  test("events have exactly the fields that the event schema describes") {
+    def fieldsOf(name: String): Seq[String] = objects(name).fields.map(_.name)
+    val nothing = JsonNodeFactory.instance.arrayNode()
+    assert(JoinDecided(1, 0, 0, "apply", nothing, nothing).productElementNames.toSeq == fieldsOf("JoinDecided"))
+    assert(QueryEnded(1, 0, 0, 0, 0, 0, 0, 0, nothing).productElementNames.toSeq == fieldsOf("QueryEnded"))
+    val outcome = FilterOutcome("f", "j", "t", Seq("c"), found = true, "exact", None, 1, 1, 1, 1, 1, 1, 1)
+    assert(outcome.productElementNames.toSeq.filterNot(_ == "found") == fieldsOf("FilterOutcome"))
   }
 }
