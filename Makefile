@@ -92,7 +92,7 @@ $(VENV)/.installed: pyproject.toml python/constraints.txt
 	@project/prerequisites python java
 	@[[ -x $(BIN)/python ]] || { echo "Making $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing the Python half with its test and demo packages into $(VENV) (a few minutes the first time) ..."
-	$(BIN)/python -m pip install --quiet --progress-bar on --constraint python/constraints.txt --editable '.[dev,demo,spark]'
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint python/constraints.txt --editable '.[dev,demo,spark]'
 	@touch $@
 
 .PHONY: prerequisites

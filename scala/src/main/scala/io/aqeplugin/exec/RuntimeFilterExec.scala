@@ -106,6 +106,12 @@ case class RuntimeFilterExec(
     case other                        => other
   }
 
+  // AQE looks a finished stage's logical node up by the first physical node that is linked to it, from the top and from the left. A source is
+  // the build side without the nodes above its exchange: found first, it would stand for the whole of, say, an aggregation of which it holds
+  // only the partial half. So a search for one node does not see the sources; whatever visits all nodes still does.
+  override def collectFirst[B](pf: PartialFunction[SparkPlan, B]): Option[B] = pf.lift(this).orElse(child.collectFirst(pf))
+  override def exists(f: SparkPlan => Boolean): Boolean = f(this) || child.exists(f)
+
   override def nodeName: String = "RuntimeFilter"
 
   override def simpleString(maxFields: Int): String =
