@@ -1,6 +1,7 @@
 """Runtime join filters and measured join choices for Spark's adaptive query execution.
 
-``configure(builder)`` adds the plugin to a PySpark session; everything else here reads what the plugin recorded.
+``configure(builder)`` adds the plugin to a PySpark session; ``read_queries(path)`` reads what it decided from an event
+log. This is the whole interface; the modules are internal but for the values they define.
 Names are imported when they are first used, so importing this package costs next to nothing.
 """
 
@@ -12,15 +13,36 @@ if TYPE_CHECKING:
     from aqe_plugin.errors import AqePluginError
     from aqe_plugin.jars import PACKAGE_VERSION as __version__  # noqa: N811
     from aqe_plugin.jars import jar_for
+    from aqe_plugin.model import FilterOutcome, JoinDecision, Reason
+    from aqe_plugin.queries import read_queries
     from aqe_plugin.session import configure
+    from aqe_plugin.sources import Skipped
+    from aqe_plugin.stories import QueryStory
 
-__all__ = ["AqePluginError", "__version__", "configure", "jar_for"]
+__all__ = [
+    "AqePluginError",
+    "FilterOutcome",
+    "JoinDecision",
+    "QueryStory",
+    "Reason",
+    "Skipped",
+    "__version__",
+    "configure",
+    "jar_for",
+    "read_queries",
+]
 
 _HOME_OF = {
     "AqePluginError": ("aqe_plugin.errors", "AqePluginError"),
+    "FilterOutcome": ("aqe_plugin.model", "FilterOutcome"),
+    "JoinDecision": ("aqe_plugin.model", "JoinDecision"),
+    "QueryStory": ("aqe_plugin.stories", "QueryStory"),
+    "Reason": ("aqe_plugin.model", "Reason"),
+    "Skipped": ("aqe_plugin.sources", "Skipped"),
     "__version__": ("aqe_plugin.jars", "PACKAGE_VERSION"),
     "configure": ("aqe_plugin.session", "configure"),
     "jar_for": ("aqe_plugin.jars", "jar_for"),
+    "read_queries": ("aqe_plugin.queries", "read_queries"),
 }
 
 

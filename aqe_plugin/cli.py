@@ -20,10 +20,11 @@ from aqe_plugin.doctor import Verdict, checks
 from aqe_plugin.errors import AqePluginError, EventLogError, NoDataError, SetupError
 from aqe_plugin.exporter import serve, stderr_log
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
+from aqe_plugin.queries import read_queries
 from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.session import import_pyspark
-from aqe_plugin.sources import EventLog, Skipped, find_event_logs, read_log
-from aqe_plugin.stories import QueryStory, stories
+from aqe_plugin.sources import Skipped
+from aqe_plugin.stories import QueryStory
 from aqe_plugin.words import reason_meanings
 
 __all__ = ["app", "main"]
@@ -98,15 +99,14 @@ def explain(
     logs are read, plain or compressed with zstd, lz4 or snappy, also while the application runs.
     """
     skipped: list[Skipped] = []
-    logs = find_event_logs(log)
-    told = _only(query, _stories(logs, skipped))
+    told = _only(query, _queries(log, skipped))
     stdout = Console()
     shown = print_json(told, stdout) if output is Output.JSON else print_table(told, stdout)
-    if shown == 0 and len(logs) == 1 and skipped and skipped[0].line is None:
+    if shown == 0 and log.is_file() and skipped and skipped[0].line is None:
         raise EventLogError(f"{skipped[0]}.")
     _say_skipped(skipped)
     if shown == 0:
-        raise _nothing_to_show(log, len(logs), query)
+        raise _nothing_to_show(log, query)
 
 
 @app.command()
@@ -166,14 +166,13 @@ def _fail(message: str, exit_code: int, debug: bool) -> NoReturn:
     sys.exit(exit_code)
 
 
-def _stories(logs: list[EventLog], skipped: list[Skipped]) -> Iterator[QueryStory]:
-    """Every log's stories; what could not be used is put aside."""
-    for log in logs:
-        for story in stories(read_log(log), log.name):
-            if isinstance(story, Skipped):
-                skipped.append(story)
-            else:
-                yield story
+def _queries(log: Path, skipped: list[Skipped]) -> Iterator[QueryStory]:
+    """The queries of ``log``; what could not be used is put aside."""
+    for query in read_queries(log):
+        if isinstance(query, Skipped):
+            skipped.append(query)
+        else:
+            yield query
 
 
 def _only(query: int | None, told: Iterator[QueryStory]) -> Iterator[QueryStory]:
@@ -188,11 +187,10 @@ def _say_skipped(skipped: list[Skipped]) -> None:
         stderr.print(Text(f"skipped {len(skipped) - _SKIPPED_SHOWN} more", style="yellow"))
 
 
-def _nothing_to_show(log: Path, logs: int, query: int | None) -> NoDataError:
+def _nothing_to_show(log: Path, query: int | None) -> NoDataError:
     which = "no decision" if query is None else f"no decision of query {query}"
-    where = "this log" if logs == 1 else f"these {logs} logs"
     return NoDataError(
-        f"{log}: {which} of aqe-plugin in {where}. Were the queries run with the plugin (aqe-plugin doctor checks it) "
+        f"{log}: {which} of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it) "
         "and spark.aqePlugin.mode observe or apply?"
     )
 

@@ -21,7 +21,7 @@ from aqe_plugin.sources import Skipped, find_event_logs, read_log
 
 __all__ = ["Check", "Verdict", "checks"]
 
-_SESSION_SECONDS = 180
+_SESSION_SECONDS = 300
 _PROBE_ROWS = 100
 
 

@@ -21,7 +21,7 @@ from aqe_plugin.stories import JoinStory, QueryStory
 from aqe_plugin.words import (
     filter_in_words,
     join_in_words,
-    option_in_words,
+    options_not_taken,
     outcome_in_words,
     quantity,
     reason_in_words,
@@ -98,9 +98,8 @@ def _choice_cell(join: JoinStory) -> Text:
     chosen = strategy_in_words(decision.choice, decision.build_filter)
     cell = Text(chosen, style=_STYLES[decision.choice])
     cell.append(f"\n{visible(reason_in_words(decision.reason))}", style="not bold not dim default")
-    for option in decision.options:
-        if (option.strategy, option.with_filter) != (decision.choice, decision.build_filter):
-            cell.append(f"\nnot {visible(option_in_words(option))}", style="dim not bold")
+    for option in options_not_taken(decision):
+        cell.append(f"\nnot {visible(option)}", style="dim not bold")
     return cell
 
 
@@ -122,9 +121,14 @@ def _footing(query: QueryStory) -> Text:
     if ended is None:
         return Text("no outcome yet: the query's end is not in the log", style="yellow")
     share = f" ({quantity(ended.rule_millis / ended.duration_millis, 'ratio')})" if ended.duration_millis else ""
-    text = f"filters planned {ended.planned}, applied {ended.applied}; plugin rules took "
-    text += f"{quantity(ended.rule_millis, 'millis')}{share}; errors {ended.errors}"
-    return Text(text, style="red" if ended.errors or ended.applied < ended.planned else "dim")
+    removed = sum(outcome.rows_removed for outcome in ended.outcomes)
+    parts = (
+        f"filters planned {ended.planned}, applied {ended.applied}",
+        f"{quantity(removed, 'rows')} removed",
+        f"plugin rules took {quantity(ended.rule_millis, 'millis')}{share}",
+        f"errors {ended.errors}",
+    )
+    return Text("; ".join(parts), style="red" if ended.errors or ended.applied < ended.planned else "dim")
 
 
 def _join_json(join: JoinStory) -> Json:
@@ -135,7 +139,7 @@ def _join_json(join: JoinStory) -> Json:
         "choice": strategy_in_words(join.decision.choice, join.decision.build_filter),
         "reason": reason_in_words(join.decision.reason),
         "filterReason": reason_in_words(join.decision.filter_reason),
-        "options": [option_in_words(option) for option in join.decision.options],
+        "notTaken": options_not_taken(join.decision),
         "outcomes": [outcome_in_words(outcome) for outcome in join.outcomes],
     }
     return story

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from aqe_plugin.model import FilterOutcome, FilterPlanned, JoinFacts, Reason, Strategy, WeighedOption
+from aqe_plugin.model import FilterOutcome, FilterPlanned, JoinDecision, JoinFacts, Reason, Strategy
 
 __all__ = [
     "filter_in_words",
     "join_in_words",
-    "option_in_words",
+    "options_not_taken",
     "outcome_in_words",
     "quantity",
     "reason_in_words",
@@ -63,10 +63,22 @@ def strategy_in_words(strategy: Strategy, with_filter: bool = False) -> str:
     return _STRATEGIES[strategy] + added
 
 
-def option_in_words(option: WeighedOption) -> str:
-    """One option, its predicted cost if it has one, and why it was taken or not."""
-    cost = "" if option.cost_millis is None else f", predicted {quantity(option.cost_millis, 'millis')}"
-    return f"{strategy_in_words(option.strategy, option.with_filter)}{cost}: {reason_in_words(option.reason)}"
+def options_not_taken(decision: JoinDecision) -> list[str]:
+    """Each option that was not taken, with its predicted cost and why; those of one reason and no cost together."""
+    chosen = (decision.choice, decision.build_filter)
+    names: dict[tuple[float | None, Reason], list[str]] = {}
+    for option in decision.options:
+        if (option.strategy, option.with_filter) != chosen:
+            name = strategy_in_words(option.strategy, option.with_filter)
+            names.setdefault((option.cost_millis, option.reason), []).append(name)
+    return [
+        f"{' or '.join(alike)}{_predicted(cost_millis)}: {reason_in_words(reason)}"
+        for (cost_millis, reason), alike in names.items()
+    ]
+
+
+def _predicted(cost_millis: float | None) -> str:
+    return "" if cost_millis is None else f", predicted {quantity(cost_millis, 'millis')}"
 
 
 def join_in_words(facts: JoinFacts) -> str:

@@ -121,11 +121,11 @@ def test_explain_of_a_log_without_decisions_says_what_may_be_wrong(tmp_path: Pat
     code, _, err = answer("explain", str(path))
     assert code == 4
     assert err == (
-        f"{path}: no decision of aqe-plugin in this log. Were the queries run with the plugin "
+        f"{path}: no decision of aqe-plugin in it. Were the queries run with the plugin "
         "(aqe-plugin doctor checks it) and spark.aqePlugin.mode observe or apply?\n"
     )
     code, _, err = answer("explain", str(write_log(tmp_path / "app-1")), "--query", "12")
-    assert (code, "no decision of query 12 of aqe-plugin in this log" in err) == (4, True)
+    assert (code, "no decision of query 12 of aqe-plugin in it" in err) == (4, True)
 
 
 def test_explain_of_nothing_is_an_error(answer: Answer) -> None:
@@ -255,7 +255,7 @@ def test_a_fault_of_our_own_is_one_line_too(answer: Answer, monkeypatch: pytest.
     def broken(_: Path) -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr(cli, "find_event_logs", broken)
+    monkeypatch.setattr(cli, "read_queries", broken)
     code, _, err = answer("explain", "x")
     assert (code, err) == (1, "ZeroDivisionError: by\\nzero (a fault of aqe-plugin; --debug shows where)\n")
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import aqe_plugin
 
@@ -19,7 +22,7 @@ HEAVY = {"pyspark", "py4j", "typer", "rich", "prometheus_client", "structlog", "
 
 
 def test_importing_it_is_quick_and_imports_nothing_heavy() -> None:
-    runs = [json.loads(subprocess.check_output([sys.executable, "-c", PROBE])) for _ in range(3)]
+    runs = [json.loads(subprocess.check_output([sys.executable, "-c", PROBE])) for _ in range(5)]
     assert min(run["seconds"] for run in runs) < 0.050
     assert not HEAVY & set(runs[0]["modules"])
 
@@ -38,3 +41,26 @@ def test_the_exported_names_are_the_whole_interface() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(aqe_plugin, "no_such_name")
+
+
+def test_the_wheel_carries_the_jars_the_tables_and_the_types(tmp_path: Path) -> None:
+    root = Path(aqe_plugin.__file__).parents[1]
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(root / name, copy)
+    shutil.copytree(root / "aqe_plugin", copy / "aqe_plugin", ignore=shutil.ignore_patterns("jars", "__pycache__"))
+    (copy / "aqe_plugin" / "jars").mkdir()
+    (copy / ".gitignore").write_text("aqe_plugin/jars/\n")
+    jar = f"aqe_plugin/jars/aqe-plugin-spark-4.1-{aqe_plugin.__version__}.jar"
+    (copy / jar).write_bytes(b"a jar")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel"], cwd=copy, check=True, capture_output=True
+    )
+    (wheel,) = (copy / "dist").glob("*.whl")
+    assert wheel.name == f"aqe_plugin-{aqe_plugin.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as content:
+        assert content.read(jar) == b"a jar"
+        names = set(content.namelist())
+    tables = ("VERSION", "py.typed", "conf_table.json", "event_schema.json", "reason_codes.json")
+    assert {f"aqe_plugin/{name}" for name in tables} <= names

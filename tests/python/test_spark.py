@@ -54,9 +54,9 @@ class Session:
     def flush(self) -> None:
         """Waits until every event is on disk."""
         bus = self.spark.sparkContext._jsc.sc().listenerBus()
-        bus.waitUntilEmpty()
+        bus.waitUntilEmpty(60_000)
         # The plugin posts a query's outcome when it hears of its end, so its own event may come one round later.
-        bus.waitUntilEmpty()
+        bus.waitUntilEmpty(60_000)
 
     def story(self, description: str) -> QueryStory:
         self.flush()
@@ -250,7 +250,7 @@ def test_the_exporter_reads_the_running_session(session: Session) -> None:
 
 def test_doctor_finds_everything_in_order() -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "aqe_plugin", "doctor"], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-m", "aqe_plugin", "doctor"], capture_output=True, text=True, timeout=400, check=False
     )
     rows = [row.split(maxsplit=2) for row in ran.stdout.splitlines()]
     assert [row[:2] for row in rows] == [

@@ -12,18 +12,17 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from aqe_plugin.events import parse_event
-from aqe_plugin.model import Reason, Strategy
+from aqe_plugin.model import Reason, Strategy, WeighedOption
 from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.stories import JoinStory, QueryStory, stories
 from aqe_plugin.words import (
     filter_in_words,
     join_in_words,
-    option_in_words,
+    options_not_taken,
     outcome_in_words,
     quantity,
     reason_in_words,
     reason_meanings,
-    strategy_in_words,
 )
 from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, TOO_LARGE, decided, ended, line, over, started
 
@@ -80,11 +79,16 @@ def test_a_code_of_a_newer_plugin_is_shown_as_it_is() -> None:
     )
 
 
-def test_options_say_their_price_and_why_not() -> None:
-    not_taken = [option_in_words(option) for option in DECISION.options if option.strategy is not DECISION.choice]
-    assert not_taken[0].startswith("broadcast: ")
-    assert not_taken[1].startswith("plain sort-merge, predicted 4.2 s: ")
-    assert strategy_in_words(Strategy.BROADCAST, True) == "broadcast with filter"
+def test_options_that_were_not_taken_say_their_price_and_why() -> None:
+    broadcast, plain = options_not_taken(DECISION)
+    assert broadcast.startswith(f"broadcast: {reason_meanings()['BROADCAST_MEMORY']} (BROADCAST_MEMORY: ")
+    assert plain.startswith(f"plain sort-merge, predicted 4.2 s: {reason_meanings()['COSTLIER']} (COSTLIER: ")
+
+
+def test_options_with_one_reason_are_said_together() -> None:
+    too_large = [WeighedOption(Strategy.BROADCAST, with_filter, None, TOO_LARGE) for with_filter in (False, True)]
+    (both,) = options_not_taken(replace(DECISION, options=tuple(too_large)))
+    assert both.startswith("broadcast or broadcast with filter: ")
 
 
 def test_a_join_is_said_with_the_size_of_both_sides() -> None:
@@ -122,7 +126,7 @@ def test_the_table_has_choice_reason_and_saving() -> None:
         "96 % removed",
     ):
         assert part in text
-    assert "filters planned 2, applied 2; plugin rules took 35 ms (1.03 %); errors 0" in text
+    assert "filters planned 2, applied 2; 27.6 M rows removed; plugin rules took 35 ms (1.03 %); errors 0" in text
 
 
 def test_a_query_without_an_end_says_so() -> None:
