@@ -139,7 +139,7 @@ def _join_json(join: JoinStory) -> Json:
         "choice": strategy_in_words(join.decision.choice, join.decision.build_filter),
         "reason": reason_in_words(join.decision.reason),
         "filterReason": reason_in_words(join.decision.filter_reason),
-        "notTaken": options_not_taken(join.decision),
+        "notTaken": [*options_not_taken(join.decision)],
         "outcomes": [outcome_in_words(outcome) for outcome in join.outcomes],
     }
     return story

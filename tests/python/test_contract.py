@@ -60,7 +60,7 @@ def test_each_object_of_the_schema_is_the_dataclass_of_that_name(name: str) -> N
             [] if field["name"] in open_texts else field.get("values", []),
         )
         for field in OBJECTS[name]
-        if field["name"] != "schemaVersion"
+        if (name, field["name"]) != ("JoinDecision", "schemaVersion")  # the event around it says the same
     }
     assert ours == theirs
 
