@@ -1,10 +1,12 @@
 """Every TPC-DS query gives DuckDB's rows, with the plugin off, with its own gates, and with every gate open."""
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.accounts import Account, accounts_of, told_stories
 from benchmarks.configs import CONTENDERS, Contender
 from benchmarks.session import turn_of
 from workloads.rows import OTHER_ENGINE, Row, Tolerance, difference
@@ -31,6 +33,9 @@ _SETTINGS = {
 # Both engines round this column to two digits, Spark a decimal quotient and DuckDB a binary one.
 _ROUNDED_QUOTIENT = {"q78": Tolerance(relative=1e-5, absolute=0.0101)}
 
+# All 103 queries together; fewer would mean that the gates are not open, and that the answers prove little.
+_FILTERS_OF_OPEN_GATES = 300
+
 
 @pytest.fixture(scope="module")
 def answer_off(spark: "SparkSession") -> "Callable[[Query], list[Row]]":
@@ -38,17 +43,26 @@ def answer_off(spark: "SparkSession") -> "Callable[[Query], list[Row]]":
     return cache(lambda query: _answer(spark, query, _OFF))
 
 
+@pytest.fixture(scope="module")
+def answer_of_duckdb(dataset: Dataset) -> "Callable[[Query], list[Row]]":
+    """DuckDB's rows, computed once per query."""
+    return cache(lambda query: reference_answer(dataset, query.duckdb))
+
+
 @pytest.mark.parametrize("setting", _SETTINGS)
 @pytest.mark.parametrize("query", queries().values(), ids=lambda query: query.name)
 def test_rows_are_spark_s_own_and_duckdb_s(
-    query: Query, setting: str, spark: "SparkSession", dataset: Dataset, answer_off: "Callable[[Query], list[Row]]"
+    query: Query,
+    setting: str,
+    spark: "SparkSession",
+    answer_off: "Callable[[Query], list[Row]]",
+    answer_of_duckdb: "Callable[[Query], list[Row]]",
 ) -> None:
     off = answer_off(query)
     rows = off if setting == "off" else _answer(spark, query, _SETTINGS[setting])
     against_off = difference(off, rows)
     assert not against_off, against_off.describe("off", setting)
-    reference = reference_answer(dataset, query.duckdb)
-    against_duckdb = difference(reference, rows, _ROUNDED_QUOTIENT.get(query.name, OTHER_ENGINE))
+    against_duckdb = difference(answer_of_duckdb(query), rows, _ROUNDED_QUOTIENT.get(query.name, OTHER_ENGINE))
     assert not against_duckdb, against_duckdb.describe("DuckDB", setting)
 
 
@@ -56,3 +70,19 @@ def _answer(spark: "SparkSession", query: Query, contender: Contender) -> list[R
     spark.sparkContext.setJobDescription(f"{query.name} {contender.name}")
     with turn_of(spark, contender):
         return [tuple(row) for row in spark.sql(query.spark).collect()]
+
+
+def test_every_planned_filter_was_applied_and_no_fault_counted(spark: "SparkSession", event_log_folder: Path) -> None:
+    """Stays last: it ends the session, so that the event log is whole."""
+    spark.stop()
+    accounts = accounts_of(told_stories(event_log_folder))
+    applied = {setting: _sum(accounts, setting, "applied") for setting in _SETTINGS}
+    planned = {setting: _sum(accounts, setting, "planned") for setting in _SETTINGS}
+    assert applied == planned
+    assert {setting: _sum(accounts, setting, "errors") for setting in _SETTINGS} == dict.fromkeys(_SETTINGS, 0)
+    assert applied["off"] == 0
+    assert applied["open-no-broadcast"] >= _FILTERS_OF_OPEN_GATES, applied
+
+
+def _sum(accounts: dict[str, Account], setting: str, what: str) -> int:
+    return sum(getattr(account, what) for name, account in accounts.items() if name.split(" ")[1] == setting)
