@@ -22,6 +22,10 @@ QUERIES ?= all
 CONFIGS ?= default,forced,plugin
 RUNS ?= 3
 
+# `make test-spark` parameters
+SUITES ?= all
+MODE ?= normal,open
+
 export PYTHONPATH := python
 # The tests and the demo run Spark on this machine alone, whatever its network is called.
 export SPARK_LOCAL_IP ?= 127.0.0.1
@@ -35,7 +39,7 @@ demo: venv jar ## the main job: TPC-DS queries under Spark, Spark's Bloom filter
 	$(BIN)/python -m benchmarks.demo
 
 .PHONY: test
-test: lint test-jvm test-python ## every test of both languages
+test: lint test-jvm test-python test-spark-quick ## every test of both languages
 
 .PHONY: lint
 lint: lint-jvm lint-python ## formats, style rules, types and who-may-import-whom of both languages
@@ -67,8 +71,12 @@ test-python: venv jar ## the Python tests: units, contracts, TPC-DS end to end
 	$(BIN)/python -m pytest --junitxml=$(REPORTS)/python.xml
 
 .PHONY: test-spark
-test-spark: prerequisites ## Spark's own test suites with the plugin on
-	$(SBT) "spark41/Test/runMain io.aqeplugin.SparkSuites"
+test-spark: prerequisites ## Spark's own test suites with the plugin on: make test-spark SUITES=JoinSuite MODE=plain,normal,open
+	$(PYTHON) -m tests.spark.run --suites $(SUITES) --mode $(MODE)
+
+.PHONY: test-spark-quick
+test-spark-quick: prerequisites
+	$(PYTHON) -m tests.spark.run --quick
 
 .PHONY: jar
 jar: $(JARS) ## the plugin's jar for every Spark line, into aqe_plugin/jars/

@@ -59,8 +59,17 @@ def sparkProject(line: SparkLine): Project =
       Test / baseDirectory := (ThisBuild / baseDirectory).value,
       Test / parallelExecution := false,
       Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
-      Test / javaOptions ++= sparkJavaOptions
+      Test / javaOptions ++= sparkJavaOptions,
+      testArguments := {
+        val file = (ThisBuild / baseDirectory).value / ".build" / s"${line.id}-tests.args"
+        val classPath = (Test / fullClasspath).value.files.mkString(java.io.File.pathSeparator)
+        // In an argument file of java a backslash within quotes escapes.
+        IO.writeLines(file, (Test / javaOptions).value ++ Seq("-cp", "\"" + classPath.replace("\\", "\\\\") + "\""))
+        file
+      }
     )
+
+val testArguments = taskKey[File]("Compiles the tests and writes java's arguments for them, options and class path, into .build/<project>-tests.args")
 
 // The module openings are Spark's own list (org.apache.spark.launcher.JavaModuleOptions).
 val sparkJavaOptions = Seq(

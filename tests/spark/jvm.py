@@ -1,0 +1,131 @@
+"""Runs one suite in a Java process of its own."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.spark.report import Report, read
+from tests.spark.suites import Turn
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".build" / "spark-suites"
+ARGUMENTS = ROOT / ".build" / "spark41-tests.args"
+_CLASSES = ROOT / "scala" / "target" / "4.1" / "scala-2.13"
+_BEAT_SECONDS = 0.5
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = File
+appender.file.type = File
+appender.file.name = File
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{HH:mm:ss.SSS}} %t %p %c{{1}}: %m%n%ex
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folder of one suite in one mode: its report, its logs and the folder it works in."""
+
+    folder: Path
+
+    @property
+    def report(self) -> Path:
+        return self.folder / "report.jsonl"
+
+    @property
+    def stamp(self) -> Path:
+        return self.folder / "stamp"
+
+
+def place(turn: Turn) -> Place:
+    return Place(FOLDER / turn.mode.value / turn.suite.name)
+
+
+def compile_tests() -> None:
+    """Compiles the Scala half and writes the argument file that every suite is started with.
+
+    Raises:
+        subprocess.CalledProcessError: it does not compile.
+    """
+    subprocess.run([str(ROOT / "project" / "sbt"), "spark41/testArguments"], cwd=ROOT, check=True)
+
+
+def stamp() -> str:
+    """Changes when the plugin, the reporter or the class path does; a suite's report counts as long as it does not."""
+    digest = hashlib.sha256(ARGUMENTS.read_bytes())
+    for folder in (_CLASSES / "classes", _CLASSES / "test-classes" / "io" / "aqeplugin" / "sparksuites"):
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            digest.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def earlier(turn: Turn, current: str) -> Report | None:
+    """The report of an earlier run that is whole and still counts."""
+    where = place(turn)
+    if not where.stamp.is_file() or where.stamp.read_text() != current:
+        return None
+    report = read(where.report)
+    return report if report.counters else None
+
+
+def run(turn: Turn, current: str, limit_seconds: float, beat: Callable[[Report], None]) -> Report:
+    """Runs a suite anew; `beat` is called with the report so far, twice a second.
+
+    A suite that takes longer than `limit_seconds` is ended, and its report has no counters.
+    """
+    where = place(turn)
+    shutil.rmtree(where.folder, ignore_errors=True)
+    work = where.folder / "work"
+    work.mkdir(parents=True)
+    logging = where.folder / "log4j2.properties"
+    logging.write_text(_LOGGING.format(log=where.folder / "unit-tests.log"))
+    with (where.folder / "output.txt").open("w") as output:
+        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+        process = subprocess.Popen(
+            _command(turn, where, logging), cwd=work, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            deadline = time.monotonic() + limit_seconds
+            while process.poll() is None and time.monotonic() < deadline:
+                time.sleep(_BEAT_SECONDS)
+                beat(read(where.report))
+        finally:
+            process.kill()
+            process.wait()
+    shutil.rmtree(work, ignore_errors=True)
+    where.stamp.write_text(current)
+    return read(where.report)
+
+
+def _command(turn: Turn, where: Place, logging: Path) -> list[str]:
+    home = os.environ.get("JAVA_HOME")
+    return [
+        str(Path(home) / "bin" / "java") if home else "java",
+        "-ea",
+        # Thousands of short queries: what a full compiler would do is not earned back, and costs half the time.
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        f"@{ARGUMENTS}",
+        "-Dspark.testing=1",
+        f"-Dspark.test.home={where.folder / 'work'}",
+        "-Dspark.port.maxRetries=100",
+        "-Dspark.ui.showConsoleProgress=false",
+        "-Dspark.unsafe.exceptionOnMemoryLeak=true",
+        "-Dspark.extraListeners=io.aqeplugin.sparksuites.PluginWitness",
+        f"-Dlog4j2.configurationFile={logging}",
+        f"-DaqePlugin.suites.report={where.report}",
+        *turn.mode.java_options,
+        "org.scalatest.tools.Runner",
+        "-s",
+        turn.suite.class_name,
+        "-oDW",
+        "-C",
+        "io.aqeplugin.sparksuites.SuiteReport",
+    ]

@@ -1,0 +1,75 @@
+"""Which of Spark's own suites are run, and in which modes."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+_SQL = "org.apache.spark.sql"
+_PLUGIN = "-Dspark.plugins=io.aqeplugin.AqePlugin"
+
+
+class Mode(Enum):
+    """How the plugin stands while a suite runs; the value is its name on the command line and in the list."""
+
+    PLAIN = "plain"
+    """Without the plugin: what fails here is not ours."""
+    NORMAL = "normal"
+    """As a user has it."""
+    OPEN = "open"
+    """Every legal filter is built and every legal wait is made, whether or not it pays."""
+
+    @property
+    def has_plugin(self) -> bool:
+        return self is not Mode.PLAIN
+
+    @property
+    def java_options(self) -> tuple[str, ...]:
+        if self is Mode.PLAIN:
+            return ()
+        return (_PLUGIN,) if self is Mode.NORMAL else (_PLUGIN, "-Dspark.aqePlugin.test.openGates=true")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One of Spark's suites.
+
+    Attributes:
+        class_name: fully qualified.
+        min_filters: filters that must at least be applied while it runs with every gate open.
+        quick_modes: modes in which it is part of `make test`.
+    """
+
+    class_name: str
+    min_filters: int = 0
+    quick_modes: tuple[Mode, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.class_name.rpartition(".")[2]
+
+
+SUITES = (
+    Suite(f"{_SQL}.execution.joins.OuterJoinSuite", quick_modes=(Mode.OPEN,)),
+    Suite(f"{_SQL}.execution.joins.InnerJoinSuite", quick_modes=(Mode.OPEN,)),
+    Suite(f"{_SQL}.execution.joins.ExistenceJoinSuite", quick_modes=(Mode.OPEN,)),
+    Suite(f"{_SQL}.DataFrameJoinSuite", quick_modes=(Mode.OPEN,)),
+    Suite(f"{_SQL}.InjectRuntimeFilterSuite", quick_modes=(Mode.OPEN,)),
+    Suite(f"{_SQL}.JoinSuite"),
+    Suite(f"{_SQL}.SubquerySuite"),
+    Suite(f"{_SQL}.execution.adaptive.AdaptiveQueryExecSuite"),
+    Suite(f"{_SQL}.DynamicPartitionPruningV1SuiteAEOn"),
+    Suite(f"{_SQL}.connector.KeyGroupedPartitioningSuite"),
+    Suite(f"{_SQL}.sources.BucketedReadWithoutHiveSupportSuite"),
+    Suite(f"{_SQL}.execution.ReuseExchangeAndSubquerySuite"),
+    Suite(f"{_SQL}.CachedTableSuite"),
+)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One suite in one mode: what one JVM runs."""
+
+    suite: Suite
+    mode: Mode
+
+    def __str__(self) -> str:
+        return f"{self.suite.name} {self.mode.value}"
