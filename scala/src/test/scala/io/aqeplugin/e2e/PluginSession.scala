@@ -1,0 +1,164 @@
+package io.aqeplugin.e2e
+
+import java.nio.file.{Files, Path}
+import java.util.concurrent.ConcurrentLinkedQueue
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerJobEnd, SparkListenerJobStart}
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+import org.scalatest.{Assertions, BeforeAndAfterAll, Suite}
+
+import io.aqeplugin.exec.RuntimeFilterExec
+import io.aqeplugin.tell.{JoinDecided, QueryEnded}
+
+/** One local Spark application per suite, with the plugin switched on as a user would: by `spark.plugins` alone. */
+trait PluginSession extends BeforeAndAfterAll with AdaptiveSparkPlanHelper with Assertions { this: Suite =>
+
+  /** Conf of the application beside what all suites share. */
+  protected def applicationConf: Map[String, String] = Map.empty
+
+  protected lazy val folder: Path = Files.createTempDirectory("aqe-plugin-test")
+
+  protected lazy val events = new EventBuffer
+
+  protected lazy val spark: SparkSession = {
+    SparkSession.clearActiveSession()
+    SparkSession.clearDefaultSession()
+    val conf = PluginSession.SharedConf ++ Map("spark.sql.warehouse.dir" -> folder.resolve("warehouse").toString) ++ applicationConf
+    val session = conf.foldLeft(SparkSession.builder()) { case (builder, (key, value)) => builder.config(key, value) }.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.addSparkListener(events)
+    session
+  }
+
+  override protected def afterAll(): Unit =
+    try {
+      spark.stop()
+      SparkSession.clearActiveSession()
+      SparkSession.clearDefaultSession()
+      PluginSession.delete(folder)
+    } finally super.afterAll()
+
+  /** Runs `body` with the given conf, and puts the old one back. */
+  protected def withConf[A](pairs: (String, String)*)(body: => A): A = withConfOf(spark)(pairs: _*)(body)
+
+  protected def withConfOf[A](session: SparkSession)(pairs: (String, String)*)(body: => A): A = {
+    val before = pairs.map { case (key, _) => key -> session.conf.getOption(key) }
+    pairs.foreach { case (key, value) => session.conf.set(key, value) }
+    try body
+    finally before.foreach {
+        case (key, Some(value)) => session.conf.set(key, value)
+        case (key, None)        => session.conf.unset(key)
+      }
+  }
+
+  /** Rows as text, in an order of their own: equal for equal multisets. */
+  protected def multiset(frame: DataFrame): Seq[String] = frame.collect().map(_.toString).toSeq.sorted
+
+  /** The rows without the plugin. */
+  protected def withoutPlugin(query: => DataFrame): Seq[String] = withConf("spark.aqePlugin.mode" -> "off")(multiset(query))
+
+  /** Runs a query with every gate open and checks what must hold of every query: no fault, and no filter planned that was not applied. */
+  protected def withPlugin(query: => DataFrame): Ran = withConf("spark.aqePlugin.test.openGates" -> "true")(ran(query))
+
+  /** Runs a query as the conf says. */
+  protected def ran(query: => DataFrame): Ran = {
+    drain()
+    val mark = events.mark()
+    val frame = query
+    val rows = multiset(frame)
+    drain()
+    val seen = events.since(mark)
+    val result = Ran(
+      rows,
+      frame.queryExecution.executedPlan,
+      seen.collect { case e: JoinDecided => e },
+      seen.collect { case e: QueryEnded => e },
+      seen
+    )
+    assert(result.ended.forall(_.errors == 0), s"a fault of the plugin in\n${result.plan}")
+    assert(result.ended.forall(e => e.planned == e.applied), s"a filter was planned and not applied in\n${result.plan}")
+    result
+  }
+
+  /** Runs a query without and with the plugin and requires the same rows. */
+  protected def sameRows(query: => DataFrame): Ran = {
+    val expected = withoutPlugin(query)
+    val result = withPlugin(query)
+    assert(result.rows == expected, s"the plugin changed the rows of\n${result.plan}")
+    result
+  }
+
+  protected def filters(plan: SparkPlan): Seq[RuntimeFilterExec] = collectWithSubqueries(plan) { case f: RuntimeFilterExec => f }
+
+  /** `table(column)` for every filter of the plan, sorted. */
+  protected def filtered(ran: Ran): Seq[String] =
+    filters(ran.plan).flatMap(_.labels).map(label => s"${label.table}(${label.columns.mkString(",")})").distinct.sorted
+
+  protected def drain(): Unit = SparkBridge.drainEvents(spark.sparkContext, 30000L)
+
+  /** Writes a query's rows as a table of files and registers it under `name`. */
+  protected def table(name: String, query: String, format: String = "parquet", files: Int = 1): Unit = {
+    val path = folder.resolve(s"$format-$name").toString
+    val frame = withConf("spark.aqePlugin.mode" -> "off") {
+      val frame = spark.sql(query)
+      frame.repartition(files).write.mode("overwrite").format(format).save(path)
+      frame
+    }
+    spark.read.schema(frame.schema).format(format).load(path).createOrReplaceTempView(name)
+  }
+}
+
+/** One query that was run with the plugin. */
+final case class Ran(
+    rows: Seq[String],
+    plan: SparkPlan,
+    decided: Seq[JoinDecided],
+    ended: Seq[QueryEnded],
+    events: Seq[SparkListenerEvent]
+) {
+  def jobs: Int = events.count(_.isInstanceOf[SparkListenerJobStart])
+}
+
+object PluginSession {
+  val SharedConf: Map[String, String] = Map(
+    "spark.master" -> "local[2]",
+    "spark.app.name" -> "aqe-plugin-tests",
+    "spark.ui.enabled" -> "false",
+    "spark.plugins" -> "io.aqeplugin.AqePlugin",
+    "spark.sql.shuffle.partitions" -> "4",
+    "spark.default.parallelism" -> "2",
+    "spark.sql.session.timeZone" -> "UTC",
+    // Several batches a file, so that some lose all of their rows, some a part and some none.
+    "spark.sql.parquet.columnarReaderBatchSize" -> "64",
+    "spark.sql.orc.columnarReaderBatchSize" -> "64"
+  )
+
+  private def delete(path: Path): Unit = {
+    val paths = Files.walk(path)
+    try paths.sorted(java.util.Comparator.reverseOrder[Path]()).forEach { p =>
+        val _ = Files.deleteIfExists(p)
+      }
+    finally paths.close()
+  }
+}
+
+/** Keeps the events that tests look at, in the order in which they came. */
+final class EventBuffer extends SparkListener {
+  private val seen = new ConcurrentLinkedQueue[SparkListenerEvent]()
+
+  override def onJobStart(start: SparkListenerJobStart): Unit = { val _ = seen.add(start) }
+  override def onJobEnd(end: SparkListenerJobEnd): Unit = { val _ = seen.add(end) }
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case _: JoinDecided | _: QueryEnded =>
+      val _ = seen.add(event)
+    case _ =>
+  }
+
+  def mark(): Int = seen.size
+  def since(mark: Int): Seq[SparkListenerEvent] = seen.asScala.toSeq.drop(mark)
+}

@@ -1,0 +1,36 @@
+package io.aqeplugin.plugin
+
+import org.scalatest.funsuite.AnyFunSuite
+
+class SparkLineSuite extends AnyFunSuite {
+
+  test("the line of a version is its first two numbers") {
+    assert(SparkLine.of("4.1.3") == "4.1")
+    assert(SparkLine.of("4.2.0-preview1") == "4.2")
+    assert(SparkLine.of("3.5.7-amzn-0") == "3.5")
+  }
+
+  test("the line that the jar was compiled for is one of the supported ones, and fits") {
+    assert(SparkLine.Supported.contains(CompiledLine.Value))
+    assert(SparkLine.mismatch(s"${CompiledLine.Value}.9").isEmpty)
+  }
+
+  test("another supported line: the message names both, and the jar to use") {
+    val message = SparkLine.mismatch("4.0.2", compiledLine = "4.1").getOrElse(fail("no message"))
+    assert(message.contains("for Spark 4.1") && message.contains("Spark 4.0.2") && message.contains("jar-path --spark 4.0"))
+    assert(message.contains("stands down"))
+  }
+
+  test("an unknown line: the message says what is supported") {
+    val message = SparkLine.mismatch("5.0.0").getOrElse(fail("no message"))
+    assert(SparkLine.Supported.forall(message.contains))
+    assert(message.contains("5.0.0 is not supported") && message.contains("stands down"))
+  }
+
+  test("a class list gets the plugin's class at its end, once, and keeps the user's order") {
+    assert(ConfList.appended(None, "x.Ours") == "x.Ours")
+    assert(ConfList.appended(Some("a.B, c.D"), "x.Ours") == "a.B,c.D,x.Ours")
+    assert(ConfList.appended(Some("x.Ours,a.B"), "x.Ours") == "x.Ours,a.B")
+    assert(ConfList.appended(Some(" , "), "x.Ours") == "x.Ours")
+  }
+}
