@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from aqe_plugin.sources import Skipped, find_event_logs, read_log
-from aqe_plugin.stories import QueryStory, stories
+from aqe_plugin import read_queries
+from aqe_plugin.stories import QueryStory
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,7 @@ class Account:
 
 def told_stories(event_logs: Path) -> Iterator[QueryStory]:
     """Every query with a decision in the logs of this folder, as far as they can be read."""
-    for log in find_event_logs(event_logs):
-        for story in stories(read_log(log), log.name):
-            if not isinstance(story, Skipped):
-                yield story
+    return (story for story in read_queries(event_logs) if isinstance(story, QueryStory))
 
 
 def accounts_of(told: Iterable[QueryStory]) -> dict[str, Account]:

@@ -34,7 +34,7 @@ _SETTINGS = {
 _ROUNDED_QUOTIENT = {"q78": Tolerance(relative=1e-5, absolute=0.0101)}
 
 # All 103 queries together; fewer would mean that the gates are not open, and that the answers prove little.
-_FILTERS_OF_OPEN_GATES = 300
+_FILTERS_OF_OPEN_GATES = 250
 
 
 @pytest.fixture(scope="module")
