@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.spark import golden
 from tests.spark.report import Report, read
 from tests.spark.suites import Turn
 
@@ -84,6 +86,8 @@ def run(turn: Turn, current: str, limit_seconds: float, beat: Callable[[Report],
     shutil.rmtree(where.folder, ignore_errors=True)
     work = where.folder / "work"
     work.mkdir(parents=True)
+    if turn.suite.query_files:
+        golden.extract(_tests_jar(), work, turn.suite.query_files)
     logging = where.folder / "log4j2.properties"
     logging.write_text(_LOGGING.format(log=where.folder / "unit-tests.log"))
     with (where.folder / "output.txt").open("w") as output:
@@ -102,6 +106,14 @@ def run(turn: Turn, current: str, limit_seconds: float, beat: Callable[[Report],
     shutil.rmtree(work, ignore_errors=True)
     where.stamp.write_text(current)
     return read(where.report)
+
+
+def _tests_jar() -> Path:
+    """The jar of Spark SQL's own tests, where the class path has it."""
+    found = re.search(r"[^\s\":;]+/spark-sql_[\d.]+-[\d.]+-tests\.jar", ARGUMENTS.read_text())
+    if found is None:
+        raise FileNotFoundError(f"{ARGUMENTS} names no jar of Spark SQL's tests")
+    return Path(found.group())
 
 
 def _command(turn: Turn, where: Place, logging: Path) -> list[str]:

@@ -28,6 +28,20 @@ class Mode(Enum):
         return (_PLUGIN,) if self is Mode.NORMAL else (_PLUGIN, "-Dspark.aqePlugin.test.openGates=true")
 
 
+_QUERY_FILES = (
+    "[a-t]*-join*.sql",
+    "using-join.sql",
+    "join-*.sql",
+    "postgreSQL/join.sql",
+    "subquery/*.sql",
+    "group-by*.sql",
+    "cte*.sql",
+    "except*.sql",
+    "intersect*.sql",
+    "union*.sql",
+)
+
+
 @dataclass(frozen=True)
 class Suite:
     """One of Spark's suites.
@@ -36,11 +50,13 @@ class Suite:
         class_name: fully qualified.
         min_filters: filters that must at least be applied while it runs with every gate open.
         quick_modes: modes in which it is part of `make test`.
+        query_files: which of Spark's query files it is to find, as patterns.
     """
 
     class_name: str
     min_filters: int = 0
     quick_modes: tuple[Mode, ...] = ()
+    query_files: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -61,6 +77,7 @@ SUITES = (
     Suite(f"{_SQL}.sources.BucketedReadWithoutHiveSupportSuite"),
     Suite(f"{_SQL}.execution.ReuseExchangeAndSubquerySuite"),
     Suite(f"{_SQL}.CachedTableSuite"),
+    Suite(f"{_SQL}.SQLQueryTestSuite", query_files=_QUERY_FILES),
 )
 
 

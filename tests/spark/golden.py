@@ -1,0 +1,33 @@
+"""Spark's query files and their answers, out of the jar and into the folder where its suite looks for them."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatch
+from pathlib import Path
+from zipfile import ZipFile
+
+_IN_JAR = "sql-tests/"
+_IN_CHECKOUT = Path("sql", "core", "src", "test", "resources")
+_INPUTS = f"{_IN_JAR}inputs/"
+
+
+def extract(jar: Path, home: Path, patterns: Iterable[str]) -> list[str]:
+    """Puts the inputs that fit one of the patterns, and all answers, below `home` as in a checkout of Spark.
+
+    A `*` in a pattern does not stop at a slash.
+
+    Returns:
+        the inputs' names, such as `subquery/in-subquery/in-basic.sql`; the suite makes a test of each file it finds.
+    """
+    wanted = tuple(patterns)
+    inputs: list[str] = []
+    with ZipFile(jar) as archive:
+        for name in archive.namelist():
+            if not name.startswith(_IN_JAR) or name.endswith("/"):
+                continue
+            if name.startswith(_INPUTS):
+                query = name.removeprefix(_INPUTS)
+                if not any(fnmatch(query, pattern) for pattern in wanted):
+                    continue
+                inputs.append(query)
+            archive.extract(name, home / _IN_CHECKOUT)
+    return sorted(inputs)
