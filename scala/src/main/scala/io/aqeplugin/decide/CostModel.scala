@@ -48,8 +48,7 @@ final case class CostTerm(name: String, nanos: Double)
   * A broadcast that is still to be made saves the probe side's last shuffle: its `x` is one less. Scanning the probe side and whatever follows
   * the join cost the same in every option and are left out. Counts below zero count as zero, so every term is finite and not negative.
   */
-final class CostModel(facts: JoinFacts, passRate: Double, thresholds: Thresholds) {
-  private val cost = thresholds.cost
+final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, cost: CostProfile) {
   private val slots = math.max(1, facts.cluster.slots).toDouble
   private val executors = math.max(1, facts.cluster.executors).toDouble
   private val partitions = math.max(1, facts.build.partitions).toDouble
@@ -67,8 +66,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, thresholds: Thresholds
   def terms(option: JoinOption): Seq[CostTerm] = {
     val passing = if (option.withFilter) passRate else 1.0
     val method = if (option.strategy == Strategy.Broadcast) broadcastTerms(probeRows * passing) else sortMergeTerms(probeRows * passing)
-    val filter = if (option.withFilter) filterTerms else Nil
-    reachJoin(passing, shuffles(option)) ++ method ++ filter
+    reachJoin(passing, shuffles(option)) ++ method ++ (if (option.withFilter) filterTerms else Nil)
   }
 
   private def shuffles(option: JoinOption): Double = {
@@ -114,7 +112,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, thresholds: Thresholds
       CostTerm("filter build", buildRows * cost.filterBuildNanosPerRow / builders),
       CostTerm(
         "filter hand over",
-        FilterSize.bytes(facts.build, thresholds.filter) * (cost.collectNanosPerByte + cost.broadcastNanosPerByte * executors)
+        filter.bytes * (cost.collectNanosPerByte + cost.broadcastNanosPerByte * executors)
       ),
       CostTerm("filter launch", cost.jobLaunchNanos),
       CostTerm("filter check", scanRows * (cost.filterCheckNanosPerRow + furtherColumns * cost.filterHashNanosPerColumn) / slots)

@@ -6,17 +6,15 @@ import io.aqeplugin.conf.AqeConf
 object FilterChoice {
 
   /** A reason why no filter may be built, whatever it would save: the answer would change, or a hard limit be broken. */
-  def illegal(facts: JoinFacts, limits: FilterLimits): Option[Reason] = {
-    val bytes = FilterSize.bytes(facts.build, limits)
+  def illegal(facts: JoinFacts, filter: FilterSize, limits: FilterLimits): Option[Reason] =
     if (facts.probe.started) Some(Reason(ReasonCode.ProbeStarted))
     else if (!facts.kind.mayFilter(facts.buildSide.other)) Some(Reason(ReasonCode.JoinType))
     else if (facts.filterObstacle.isDefined) facts.filterObstacle.map(Reason(_))
     else if (!facts.build.keys.supported) Some(Reason(ReasonCode.UnsupportedKeyType))
     else if (facts.probe.targets <= 0) Some(Reason(ReasonCode.NoTargetScan, Some(facts.probe.targets.toDouble), Some(1.0), "scans"))
-    else if (bytes > limits.maxBytes)
-      Some(Reason(ReasonCode.FilterTooBig, Some(bytes), Some(limits.maxBytes.toDouble), "bytes", AqeConf.FilterMaxBytes.key))
+    else if (filter.bytes > limits.maxBytes)
+      Some(Reason(ReasonCode.FilterTooBig, Some(filter.bytes), Some(limits.maxBytes.toDouble), "bytes", AqeConf.FilterMaxBytes.key))
     else None
-  }
 
   /** A reason why a legal filter is not worth pricing. */
   def gated(facts: JoinFacts, passRate: Double, limits: FilterLimits): Option[Reason] =

@@ -1,28 +1,30 @@
 package io.aqeplugin.decide
 
-/** How large a filter over a build side's keys will be. */
+import io.aqeplugin.filters.{BloomSizing, ExactSet}
+
+/** How large a filter over a build side's keys will be at most: the kinds and sizes of the filters themselves, without the range bitmap that is
+  * only taken where it is smaller.
+  *
+  * @param bytes
+  *   bytes of memory
+  * @param exact
+  *   whether it is a set without false positives
+  */
+final case class FilterSize(bytes: Double, exact: Boolean)
+
 object FilterSize {
 
-  /** Bytes of memory; the exact set is an open hash table of 8-byte codes that is half full, the Bloom filter has eight bits set per key in one
-    * block, for which the false-positive rate is `(1 - exp(-8 / bitsPerKey))^8` (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom
-    * Filters", WEA 2007).
-    */
-  def bytes(build: BuildFacts, limits: FilterLimits): Double =
-    if (isExact(build, limits)) keys(build) * ExactBytesPerKey
-    else keys(build) * bitsPerKey(limits.falsePositiveRate) / 8
-
-  /** Whether the keys are few enough for a filter without false positives. */
-  def isExact(build: BuildFacts, limits: FilterLimits): Boolean = keys(build) <= limits.exactMaxKeys
-
-  /** Distinct keys, at most one per row. */
-  private def keys(build: BuildFacts): Double = {
-    val rows = math.max(0L, build.rows)
-    build.keys.distinct.filter(_ >= 0).fold(rows)(math.min(_, rows)).toDouble
+  def of(build: BuildFacts, limits: FilterLimits): FilterSize = {
+    val keys = distinctKeys(build)
+    val exactBytes = if (keys <= math.min(limits.exactMaxKeys, ExactSet.MaxKeys.toLong)) ExactSet.bytesFor(keys.toInt) else Long.MaxValue
+    if (keys == 0) FilterSize(0, exact = true)
+    else if (exactBytes <= limits.maxBytes) FilterSize(exactBytes.toDouble, exact = true)
+    else FilterSize(BloomSizing.bytesFor(keys, limits.falsePositiveRate).toDouble, exact = false)
   }
 
-  private def bitsPerKey(falsePositiveRate: Double): Double =
-    -BitsSetPerKey / math.log(1 - math.pow(falsePositiveRate, 1.0 / BitsSetPerKey))
-
-  private val ExactBytesPerKey = 16.0
-  private val BitsSetPerKey = 8.0
+  /** Distinct keys, at most one per row. */
+  private def distinctKeys(build: BuildFacts): Long = {
+    val rows = math.max(0L, build.rows)
+    build.keys.distinct.filter(_ >= 0).fold(rows)(math.min(_, rows))
+  }
 }

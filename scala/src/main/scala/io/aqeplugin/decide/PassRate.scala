@@ -18,9 +18,9 @@ package io.aqeplugin.decide
 object PassRate {
 
   /** In [0, 1]; 1 when nothing is known. A Bloom filter's false positives are included, an exact set has none. */
-  def estimate(facts: JoinFacts, limits: FilterLimits): Double = {
+  def estimate(facts: JoinFacts, filter: FilterSize, limits: FilterLimits): Double = {
     val matching = matchingShare(facts, limits)
-    val falsePositives = if (FilterSize.isExact(facts.build, limits)) 0.0 else limits.falsePositiveRate
+    val falsePositives = if (filter.exact) 0.0 else limits.falsePositiveRate
     share(matching + (1 - matching) * falsePositives)
   }
 

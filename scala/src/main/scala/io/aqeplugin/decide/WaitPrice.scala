@@ -77,7 +77,7 @@ object WaitPrice {
   /** Spark's own price less the price of what was chosen. */
   private def savingNanos(decision: JoinDecision, thresholds: Thresholds): Double = {
     val facts = decision.facts
-    val model = new CostModel(facts, decision.passRate, thresholds)
+    val model = new CostModel(facts, decision.passRate, FilterSize.of(facts.build, thresholds.filter), thresholds.cost)
     val broadcasts = facts.sparkStrategy == Strategy.Broadcast
     val spark = if (broadcasts) JoinOption.Broadcast else JoinOption.SortMerge
     val taken = decision.choice match {

@@ -17,9 +17,10 @@ private[decide] final case class Priced(method: Method, nanos: Double, withFilte
 
 /** The options of one join side by side. */
 private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
-  private val passRate = PassRate.estimate(facts, thresholds.filter)
-  private val model = new CostModel(facts, passRate, thresholds)
-  private val filterIllegal = FilterChoice.illegal(facts, thresholds.filter)
+  private val filterSize = FilterSize.of(facts.build, thresholds.filter)
+  private val passRate = PassRate.estimate(facts, filterSize, thresholds.filter)
+  private val model = new CostModel(facts, passRate, filterSize, thresholds.cost)
+  private val filterIllegal = FilterChoice.illegal(facts, filterSize, thresholds.filter)
   private val filterRefusal = filterIllegal.orElse(FilterChoice.gated(facts, passRate, thresholds.filter))
   private val broadcastRefusal = BroadcastChoice.ruledOut(facts, thresholds.broadcast)
   private val sortMergeRefusal = if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast)) else None

@@ -85,7 +85,8 @@ object ExactSet {
   /** Bytes of memory of a set of `keys` different codes: 16 to 32 a code. */
   def bytesFor(keys: Int): Long = slotsFor(keys).toLong * java.lang.Long.BYTES
 
-  private[filters] final val MaxKeys: Int = 1 << 26
+  /** Most codes that a set can hold. */
+  final val MaxKeys: Int = 1 << 26
 
   private[filters] def slotsFor(keys: Int): Int = {
     require(keys >= 0 && keys <= MaxKeys, s"$keys keys, an exact set holds 0 to $MaxKeys")

@@ -51,7 +51,8 @@ object DecisionDocs {
 
   private def example: String = {
     val decision = DecideJoin.decide(ExampleJoin, Thresholds.Default)
-    val model = new CostModel(ExampleJoin, decision.passRate, Thresholds.Default)
+    val filter = FilterSize.of(ExampleJoin.build, Thresholds.Default.filter)
+    val model = new CostModel(ExampleJoin, decision.passRate, filter, Thresholds.Default.cost)
     val options = JoinOption.All.map(option => option -> model.terms(option))
     val names = options.flatMap(_._2.map(_.name)).distinct
     val rows = names.map { name =>

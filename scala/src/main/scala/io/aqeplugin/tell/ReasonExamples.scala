@@ -26,7 +26,7 @@ object ReasonExamples {
       "With a filter 41 ms, without one 30 ms: the launch of the job that builds it costs more than the rows it removes."
     case PassRateTooHigh    => "The build side kept 95 % of its rows, `filter.maxPassRate` is 0.7."
     case TooFewRows         => "The scan produces 5,000 rows, `filter.minProbeRows` is 20,000."
-    case FilterTooBig       => "80 million keys are 97 MB of Bloom filter at 1 % false positives, `filter.maxBytes` is 64 MB."
+    case FilterTooBig       => "80 million keys are 111 MB of Bloom filter at 1 % false positives, `filter.maxBytes` is 64 MB."
     case JoinType           => "`fact LEFT JOIN returns`: a fact row without a return stays in the answer."
     case UnsupportedKeyType => "The key is an interval, a map or a struct."
     case CollatedKey        => "The key is `STRING COLLATE UTF8_LCASE`: 'A' equals 'a', their bytes differ."

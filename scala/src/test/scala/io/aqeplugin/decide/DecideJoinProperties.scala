@@ -48,7 +48,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a filter is never larger than its cap, also when every gate is open") {
     forAllDecisions { (facts, thresholds, decision) =>
-      if (decision.buildFilter) assert(FilterSize.bytes(facts.build, thresholds.filter) <= thresholds.filter.maxBytes)
+      if (decision.buildFilter) assert(FilterSize.of(facts.build, thresholds.filter).bytes <= thresholds.filter.maxBytes)
     }
   }
 
@@ -78,7 +78,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAllDecisions { (facts, thresholds, _) =>
       val closed = DecideJoin.decide(facts, thresholds.copy(openGates = false))
       val open = DecideJoin.decide(facts, thresholds.copy(openGates = true))
-      assert(open.buildFilter == FilterChoice.illegal(facts, thresholds.filter).isEmpty)
+      assert(open.buildFilter == FilterChoice.illegal(facts, FilterSize.of(facts.build, thresholds.filter), thresholds.filter).isEmpty)
       assert((open.choice == Strategy.Broadcast) == (closed.choice == Strategy.Broadcast))
       assert((open.choice == Strategy.LeaveToSpark) == (closed.choice == Strategy.LeaveToSpark))
     }

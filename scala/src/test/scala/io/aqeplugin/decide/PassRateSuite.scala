@@ -3,12 +3,14 @@ package io.aqeplugin.decide
 import org.scalatest.funsuite.AnyFunSuite
 
 class PassRateSuite extends AnyFunSuite {
-  private val limits = Thresholds.Default.filter.copy(exactMaxKeys = Long.MaxValue)
+  private val limits = Thresholds.Default.filter.copy(exactMaxKeys = 1000000)
   private val oneKey = KeyFacts(columns = 1, supported = true)
   private val base = FactsGen.Typical.copy(build = FactsGen.Typical.build.copy(rows = 1000, originRows = None, keys = oneKey))
 
   private def estimate(build: BuildFacts, probe: ProbeFacts = base.probe): Double =
-    PassRate.estimate(base.copy(build = build, probe = probe), limits)
+    estimateOf(base.copy(build = build, probe = probe), limits)
+
+  private def estimateOf(facts: JoinFacts, held: FilterLimits): Double = PassRate.estimate(facts, FilterSize.of(facts.build, held), held)
 
   private def about(expected: Double)(actual: Double): Unit = { assert(math.abs(actual - expected) < 1e-3, s"$actual, not $expected"); () }
 
@@ -66,7 +68,7 @@ class PassRateSuite extends AnyFunSuite {
 
   test("a Bloom filter lets some more through, an exact set none") {
     val facts = base.copy(build = base.build.copy(originRows = Some(100000)))
-    about(0.01)(PassRate.estimate(facts, limits))
-    about(0.01 + 0.99 * 0.05)(PassRate.estimate(facts, limits.copy(exactMaxKeys = 10, falsePositiveRate = 0.05)))
+    about(0.01)(estimateOf(facts, limits))
+    about(0.01 + 0.99 * 0.05)(estimateOf(facts, limits.copy(exactMaxKeys = 10, falsePositiveRate = 0.05)))
   }
 }
