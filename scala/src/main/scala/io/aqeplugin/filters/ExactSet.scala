@@ -85,6 +85,12 @@ object ExactSet {
   /** Bytes of memory of a set of `keys` different codes: 16 to 32 a code. */
   def bytesFor(keys: Int): Long = slotsFor(keys).toLong * java.lang.Long.BYTES
 
+  /** How many codes a set of at most `bytes` holds for certain. */
+  private[filters] def keysWithin(bytes: Long): Int = {
+    val slots = java.lang.Long.highestOneBit(bytes / java.lang.Long.BYTES)
+    math.min(slots / 2, MaxKeys.toLong).toInt
+  }
+
   /** Most codes that a set can hold. */
   final val MaxKeys: Int = 1 << 26
 

@@ -9,6 +9,10 @@ package io.aqeplugin.filters
   *   1. `split_block_bloom`, sized for `limits.expectedKeys`, when it is under the cap.
   *   1. Otherwise none: [[FilterRefusal.TooManyBytes]].
   *
+  * A part of a filter climbs down the same ladder, but keeps codes as they are for as long as they take less memory than the
+  * Bloom filter that would replace them ([[partExactKeys]]): with many tasks of few keys each, a Bloom filter for all keys in
+  * every task would be most of the cost. The finished filter is then chosen, and sized, by the keys that really came.
+  *
   * The answer depends on the set of keys and the limits alone, and only ever moves down as keys are added. This is what
   * makes merging the parts of several tasks associative and commutative.
   */
@@ -32,10 +36,19 @@ object FilterLadder {
     }
 
   /** Up to this many different keys are kept exactly: `limits.exactMaxKeys`, fewer when their hash set breaks the cap. */
-  def exactKeys(limits: FilterLimits): Int = {
-    val slotsUnderCap = java.lang.Long.highestOneBit(limits.capBytes / java.lang.Long.BYTES)
-    math.min(math.min(limits.exactMaxKeys, ExactSet.MaxKeys).toLong, slotsUnderCap / 2).toInt
+  def exactKeys(limits: FilterLimits): Int = math.min(limits.exactMaxKeys, ExactSet.keysWithin(limits.capBytes))
+
+  /** Up to this many different keys a part keeps exactly: as many as a hash set of the Bloom filter's size holds, and no
+    * fewer than [[exactKeys]].
+    */
+  private[filters] def partExactKeys(limits: FilterLimits): Int = {
+    val bytes = math.min(limits.capBytes, BloomSizing.bytesFor(limits.expectedKeys, limits.falsePositiveRate))
+    math.max(exactKeys(limits), ExactSet.keysWithin(bytes))
   }
+
+  /** The kind for keys of which the number is known. */
+  private[filters] def chooseCounted(distinctKeys: Long, range: Option[CodeRange], integral: Boolean, limits: FilterLimits) =
+    choose(distinctKeys, range, integral, limits.copy(expectedKeys = math.min(limits.expectedKeys, distinctKeys)))
 
   /** Largest bitmap that is taken instead of a Bloom filter. */
   private[filters] def bitmapBytesLimit(limits: FilterLimits): Long =

@@ -1,8 +1,8 @@
 package io.aqeplugin.filters
 
-/** At most `FilterLadder.exactKeys(limits)` codes in a hash set of the same build as [[ExactSet]]. */
+/** At most `FilterLadder.partExactKeys(limits)` codes in a hash set of the same build as [[ExactSet]]. */
 private[filters] final class GrowingExact(limits: FilterLimits, integral: Boolean) extends GrowingKeys {
-  private val maxKeys = FilterLadder.exactKeys(limits)
+  private val maxKeys = FilterLadder.partExactKeys(limits)
   private var table = new Array[Long](ExactSet.slotsFor(math.min(maxKeys, 64)))
   // The first code fills the empty slots and takes none itself, see ExactSet.
   private var filler = 0L

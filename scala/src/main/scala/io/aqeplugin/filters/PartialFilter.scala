@@ -27,7 +27,7 @@ final case class PartialFilter private[filters] (
 
   /** The filter, or why there is none.
     *
-    * A Bloom filter with far fewer keys than expected comes out smaller than it was built.
+    * With fewer keys than expected it comes out smaller, and perhaps of another kind, than `limits` made room for.
     *
     * @param expectedParts
     *   how many tasks there were; a filter of fewer would miss keys and is refused
@@ -37,12 +37,12 @@ final case class PartialFilter private[filters] (
     else
       state match {
         case KeyState.Refused(refusal) => Left(refusal)
-        case KeyState.Exact(codes)   => FilterLadder.choose(codes.length.toLong, range, integral, limits).map(PartialFilter.small(codes, _))
-        case KeyState.Bitmap(bitmap) => Right(bitmap)
-        case KeyState.Bloom(words)   => PartialFilter.bloom(words, range, limits)
+        case KeyState.Exact(codes)     => PartialFilter.counted(codes, range, integral, limits)
+        case KeyState.Bitmap(bitmap)   => PartialFilter.counted(bitmap, limits)
+        case KeyState.Bloom(words)     => PartialFilter.bloom(words, range, limits)
       }
 
-  /** What the keys take, in memory as well as (within 200 bytes) in [[FilterFormat]]. */
+  /** What the keys take, in memory as well as (within 200 bytes) in [[PartialFormat]]. */
   def sizeBytes: Long = state.sizeBytes
 }
 
@@ -67,10 +67,27 @@ object PartialFilter {
     merged.copy(state = keys.freeze())
   }
 
-  private def small(sorted: Array[Long], kind: FilterKind): KeyFilter = {
-    val filter = if (kind == FilterKind.RangeBitmap) RangeBitmap.of(sorted) else ExactSet.ofSorted(sorted)
-    filter.getOrElse(EmptySet)
-  }
+  private def counted(
+      sorted: Array[Long],
+      range: Option[CodeRange],
+      integral: Boolean,
+      limits: FilterLimits
+  ): Either[FilterRefusal, KeyFilter] =
+    FilterLadder.chooseCounted(sorted.length.toLong, range, integral, limits).map { kind =>
+      val filter = kind match {
+        case FilterKind.Empty           => None
+        case FilterKind.Exact           => ExactSet.ofSorted(sorted)
+        case FilterKind.RangeBitmap     => RangeBitmap.of(sorted)
+        case FilterKind.SplitBlockBloom => SplitBlockBloom.of(sorted, limits.falsePositiveRate)
+      }
+      filter.getOrElse(EmptySet)
+    }
+
+  private def counted(bitmap: RangeBitmap, limits: FilterLimits): Either[FilterRefusal, KeyFilter] =
+    FilterLadder.chooseCounted(bitmap.distinctCodes, bitmap.codeRange, integral = true, limits).map {
+      case FilterKind.SplitBlockBloom => SplitBlockBloom.of(bitmap.sortedCodes, limits.falsePositiveRate).getOrElse(bitmap)
+      case _                          => bitmap
+    }
 
   private def bloom(words: Array[Long], range: Option[CodeRange], limits: FilterLimits): Either[FilterRefusal, KeyFilter] = {
     // Keys outside the range were never added, and a Bloom part without any key does not exist.

@@ -77,7 +77,7 @@ object PartialFormat {
       case ExactState =>
         for {
           codes <- FilterFormat.readCodes(payload)
-          _ <- valid(codes.length <= FilterLadder.exactKeys(limits), s"${codes.length} exact codes are over the limits")
+          _ <- valid(codes.length <= FilterLadder.partExactKeys(limits), s"${codes.length} exact codes are over the limits")
           _ <- valid(range == codes.headOption.map(CodeRange(_, codes.last)), "the range is not that of the codes")
         } yield KeyState.Exact(codes)
       case BitmapState =>

@@ -23,8 +23,8 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       part(Array.empty),
       part(codes),
       part((0L until 40L).toArray),
-      part(wide, limits = KeySets.limits.copy(expectedKeys = 30)),
-      part(wide, limits = KeySets.limits.copy(maxFilterBytes = 800))
+      part(wide, limits = KeySets.limits.copy(expectedKeys = 20)),
+      part(wide, limits = KeySets.limits.copy(maxFilterBytes = 400))
     ).map(p => (s"part ${p.state.getClass.getSimpleName}", PartialFormat.write(p), readPart))
     filters ++ parts
   }
@@ -58,7 +58,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("every part comes back as it was") {
-    forAll(KeySets.codes, Gen.oneOf(true, false), Gen.oneOf(0L, 500L, 1000L, 1L << 20)) { (codes, integral, cap) =>
+    forAll(KeySets.codes, Gen.oneOf(true, false), Gen.oneOf(0L, 100L, 400L, 1L << 20)) { (codes, integral, cap) =>
       val p = part(codes, integral, KeySets.limits.copy(maxFilterBytes = cap))
       val bytes = PartialFormat.write(p)
       val Right(copy) = PartialFormat.read(bytes): @unchecked

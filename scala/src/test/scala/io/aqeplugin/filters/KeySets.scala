@@ -5,7 +5,7 @@ import org.scalacheck.{Arbitrary, Gen}
 /** Generators and builders that the suites of this package share. */
 object KeySets {
 
-  val limits: FilterLimits = FilterLimits(expectedKeys = 2000, exactMaxKeys = 20, maxFilterBytes = 1 << 20, falsePositiveRate = 0.01)
+  val limits: FilterLimits = FilterLimits(expectedKeys = 400, exactMaxKeys = 20, maxFilterBytes = 1 << 20, falsePositiveRate = 0.01)
 
   /** Codes as they come in practice and as they break arithmetic: small, dense, at both ends, anywhere. */
   val code: Gen[Long] = Gen.frequency(

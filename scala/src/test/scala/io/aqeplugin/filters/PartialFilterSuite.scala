@@ -108,18 +108,23 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the ladder is climbed down as keys are added") {
     def kindOf(codes: Seq[Long], isIntegral: Boolean = true) = part(codes.toArray, isIntegral).toFilter(1).map(_.kind)
+    // 20 exact keys are allowed, 32 are kept on the way.
+    for (count <- Seq(21L, 32L, 33L, 40L, 300L)) {
+      assert(kindOf(0L until count).contains("range_bitmap"))
+      assert(kindOf(0L until count, isIntegral = false).contains("split_block_bloom"))
+      assert(kindOf((0L until count).map(_ * 1000000)).contains("split_block_bloom"))
+    }
     assert(kindOf(Seq(1, 1000000)).contains("exact"))
     assert(kindOf(0L until 20L).contains("range_bitmap"))
     assert(kindOf((0L until 20L).map(_ * 1000000)).contains("exact"))
-    assert(kindOf((0L until 21L).map(_ * 100)).contains("range_bitmap"))
-    assert(kindOf((0L until 21L).map(_ * 100), isIntegral = false).contains("split_block_bloom"))
-    assert(kindOf((0L until 21L).map(_ * 1000000)).contains("split_block_bloom"))
+    assert(kindOf(0L until 20L, isIntegral = false).contains("exact"))
   }
 
   test("one far key turns a bitmap of thousands into a Bloom filter that still has them all") {
-    val dense = (0L until 5000L).toArray
+    val dense = (0L until 4000L).toArray
     Seq(Long.MaxValue, Long.MinValue, 10000000L, -10000000L).foreach { far =>
-      val Right(filter) = PartialFilter.merge(part(dense), part(Array(far))).toFilter(2): @unchecked
+      val limits = KeySets.limits.copy(expectedKeys = 4000)
+      val Right(filter) = PartialFilter.merge(part(dense, limits = limits), part(Array(far), limits = limits)).toFilter(2): @unchecked
       assert(filter.kind == "split_block_bloom")
       assert((dense :+ far).forall(filter.mightContain))
     }
@@ -127,13 +132,13 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a bitmap that grows at both ends by turns stays right, up to its limit") {
     val codes = (0L until 8000L).flatMap(i => Seq(100000 + i, 100000 - i)).toArray
-    val p = part(codes)
+    val p = part(codes, limits = KeySets.limits.copy(expectedKeys = 2000))
     assert(p.toFilter(1).map(_.kind).contains("range_bitmap"))
     assert(p.toFilter(1).map { case e: ExactFilter => e.sortedCodes.toSeq; case _ => Nil }.contains(codes.distinct.sorted.toSeq))
   }
 
   test("keys that fit nothing under the cap are refused, and stay refused when merged") {
-    val tight = KeySets.limits.copy(maxFilterBytes = 1000)
+    val tight = KeySets.limits.copy(expectedKeys = 2000, maxFilterBytes = 1000)
     val needed = BloomSizing.bytesFor(2000, 0.01)
     val tooMany = part(KeySets.randomCodes(100, 4), integral = true, tight)
     assert(tooMany.toFilter(1) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
@@ -150,13 +155,38 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("parts built under different limits never become a filter, in whichever order they are merged") {
     val other = part(Array(1), integral = true, KeySets.limits.copy(expectedKeys = 7))
     val hashed = part(Array(1), integral = false)
-    val big = part(KeySets.randomCodes(100, 4), integral = true, KeySets.limits.copy(maxFilterBytes = 1000))
+    val big = part(KeySets.randomCodes(100, 4), integral = true, KeySets.limits.copy(maxFilterBytes = 400))
     val plain = part(Array(2))
     for (odd <- Seq(other, hashed, big)) {
       assert(PartialFilter.merge(plain, odd).toFilter(2) == Left(FilterRefusal.IncompatibleParts))
       assert(PartialFilter.merge(odd, plain).toFilter(2) == Left(FilterRefusal.IncompatibleParts))
       assert(PartialFilter.merge(PartialFilter.merge(plain, odd), plain).toFilter(3) == Left(FilterRefusal.IncompatibleParts))
     }
+  }
+
+  test("a part with few of very many expected keys is small on the way") {
+    val limits = FilterLimits(10000000, 1000, 64L << 20, 0.01)
+    val p = part(KeySets.randomCodes(50000, 3), integral = false, limits)
+    assert(p.sizeBytes == 50000 * 8)
+    val Right(filter) = p.toFilter(1): @unchecked
+    assert(filter.kind == "split_block_bloom" && filter.sizeBytes == BloomSizing.bytesFor(50000, 0.01))
+  }
+
+  test("an unknown number of rows still gives a filter of the keys that came, while they fit the cap") {
+    val limits = FilterLimits(Long.MaxValue, 1000, 1L << 20, 0.01)
+    val (some, others) = (KeySets.randomCodes(20000, 3), KeySets.randomCodes(20000, 4))
+    val merged = PartialFilter.merge(part(some, integral = false, limits), part(others, integral = false, limits))
+    assert(merged.toFilter(2).map(_.sizeBytes) == Right(BloomSizing.bytesFor(40000, 0.01)))
+    val tooMany = part(KeySets.randomCodes(200000, 3), integral = false, limits)
+    assert(tooMany.toFilter(1) == Left(FilterRefusal.TooManyBytes(Long.MaxValue, 1L << 20)))
+  }
+
+  test("a wide bitmap of few keys becomes the smaller Bloom filter in the end") {
+    val limits = FilterLimits(100000, 100, 1L << 20, 0.01)
+    val sparse = Array.tabulate(9000)(_ * 110L)
+    assert(part(sparse, limits = limits).sizeBytes == CodeRange(0, sparse.last).bitmapBytes)
+    val Right(filter) = part(sparse, limits = limits).toFilter(1): @unchecked
+    assert(filter.kind == "split_block_bloom" && sparse.forall(filter.mightContain))
   }
 
   test("a Bloom filter into which far more keys came than announced is refused when it lets nearly everything through") {
@@ -168,10 +198,10 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a Bloom filter with far fewer keys than announced comes out small") {
     val limits = KeySets.limits.copy(expectedKeys = 500000, maxFilterBytes = 1 << 24)
-    val codes = KeySets.randomCodes(5000, 8)
+    val codes = KeySets.randomCodes(40000, 8)
     val p = part(codes, integral = false, limits)
     val Right(filter) = p.toFilter(1): @unchecked
-    assert(filter.sizeBytes * 32 <= p.sizeBytes)
+    assert(p.state.isInstanceOf[KeyState.Bloom] && filter.sizeBytes * 8 <= p.sizeBytes)
     assert(codes.forall(filter.mightContain))
   }
 
