@@ -34,7 +34,7 @@ object FilterCost {
     rung.flatMap {
       // The keys themselves are gone, so that only the size can still change.
       case kind @ FilterKind.SplitBlockBloom => Right(bloom(kind, distinctKeys, shrunkBlocks(distinctKeys, limits)))
-      case _ =>
+      case _                                 =>
         FilterLadder.chooseCounted(distinctKeys, range, integral, limits).map {
           case kind @ FilterKind.Empty           => PredictedFilter(kind, 0L, 0.0)
           case kind @ FilterKind.Exact           => PredictedFilter(kind, ExactSet.bytesFor(distinctKeys.toInt), 0.0)
