@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from aqe_plugin.errors import AqePluginError
+from aqe_plugin.errors import AqePluginError, SessionError
 from aqe_plugin.events import Event
 from aqe_plugin.jars import jar_for, spark_line
 from aqe_plugin.java import find_java
@@ -19,10 +19,12 @@ from aqe_plugin.session import PLUGIN_CLASS, import_pyspark
 from aqe_plugin.session_probe import Probe, events_folder, read_answer
 from aqe_plugin.sources import Skipped, find_event_logs, read_log
 
-__all__ = ["Check", "Verdict", "checks"]
+__all__ = ["PROBE_ROWS", "Check", "Verdict", "checks", "plugin_check", "session_check"]
 
 _SESSION_SECONDS = 300
-_PROBE_ROWS = 100
+PROBE_ROWS = 100
+# How every warning of the JVM half begins.
+_WARNING = "aqe-plugin: "
 
 
 class Verdict(str, Enum):
@@ -85,48 +87,63 @@ def _jar() -> str:
 def _session() -> Iterator[Check]:
     with tempfile.TemporaryDirectory(prefix="aqe-plugin-doctor-") as name:
         folder = Path(name)
-        probe, trouble = _run_probe(folder)
-        if probe is None:
-            yield Check("session", Verdict.FAILED, trouble)
+        try:
+            probe, driver_log = _run_probe(folder)
+        except SessionError as error:
+            yield Check("session", Verdict.FAILED, str(error))
             return
-        yield _session_check(probe)
-        yield _plugin_check(probe)
+        yield session_check(probe, import_pyspark().__version__)
+        yield plugin_check(probe, driver_log)
         yield Check("mode", Verdict.OK if probe.mode else Verdict.FAILED, probe.mode or "the session has no mode set")
         yield _check("events", lambda: _event_log(events_folder(folder)))
 
 
-def _run_probe(folder: Path) -> tuple[Probe | None, str]:
-    """The probe's answer, or why there is none."""
+def _run_probe(folder: Path) -> tuple[Probe, str]:
+    """What the probe saw, and the driver's log.
+
+    Raises:
+        SessionError: no session came up.
+    """
     command = [sys.executable, "-m", "aqe_plugin.session_probe", str(folder)]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=_SESSION_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return None, f"no session within {_SESSION_SECONDS} s. Is the machine overloaded, or SPARK_LOCAL_IP wrong?"
+    except subprocess.TimeoutExpired as error:
+        message = f"no session within {_SESSION_SECONDS} s. Is the machine overloaded, or SPARK_LOCAL_IP wrong?"
+        raise SessionError(message) from error
     probe = read_answer(folder)
     if probe is None:
         last = (ran.stderr.strip().splitlines() or ["no message"])[-1]
-        return None, f"the session ended before it could answer: {last}"
+        raise SessionError(f"the session ended before it could answer: {last}")
     if probe.error:
-        return None, f"{probe.error}. Try the same with plain PySpark; `aqe-plugin jar-path` names the jar in use."
-    return probe, ""
+        raise SessionError(
+            f"{probe.error}. Try the same with plain PySpark; `aqe-plugin jar-path` names the jar in use."
+        )
+    return probe, ran.stderr
 
 
-def _session_check(probe: Probe) -> Check:
-    expected = spark_line(import_pyspark().__version__)
+def session_check(probe: Probe, pyspark_version: str) -> Check:
+    """Whether the session is the one PySpark belongs to, and works."""
+    expected = spark_line(pyspark_version)
     if spark_line(probe.spark_version) != expected:
         fix = f"PySpark is of line {expected}, it started Spark {probe.spark_version}. Unset SPARK_HOME or mend it."
         return Check("session", Verdict.FAILED, fix)
-    if probe.rows != _PROBE_ROWS:
-        return Check("session", Verdict.FAILED, f"a join gave {probe.rows} rows instead of {_PROBE_ROWS}: report this")
+    if probe.rows != PROBE_ROWS:
+        return Check("session", Verdict.FAILED, f"a join gave {probe.rows} rows instead of {PROBE_ROWS}: report this.")
     return Check("session", Verdict.OK, f"Spark {probe.spark_version} started and joined two small tables")
 
 
-def _plugin_check(probe: Probe) -> Check:
+def plugin_check(probe: Probe, driver_log: str) -> Check:
+    """Whether the plugin's rules are in force; if it stood down, the driver's log says why."""
     loaded = PLUGIN_CLASS in probe.plugins.split(",")
     if loaded and any(extension.startswith("io.aqeplugin.") for extension in probe.extensions.split(",")):
         return Check("plugin", Verdict.OK, f"{PLUGIN_CLASS} is loaded and its rules are in force")
-    fix = "it was loaded and stood down" if loaded else f"{PLUGIN_CLASS} is not in spark.plugins"
-    return Check("plugin", Verdict.FAILED, f"{fix}: see the driver's log for a warning of io.aqeplugin")
+    if not loaded:
+        fix = f"{PLUGIN_CLASS} is not in spark.plugins ({probe.plugins}): something overrules the session's conf."
+        return Check("plugin", Verdict.FAILED, fix)
+    said = [line[line.index(_WARNING) :] for line in driver_log.splitlines() if _WARNING in line]
+    return Check(
+        "plugin", Verdict.FAILED, said[0] if said else "it was loaded and stood down without a word: report this."
+    )
 
 
 def _event_log(path: Path) -> str:

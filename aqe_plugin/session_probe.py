@@ -47,7 +47,7 @@ def read_answer(folder: Path) -> Probe | None:
     """What the probe wrote, ``None`` when it did not get that far."""
     try:
         return Probe(**json.loads(answer_file(folder).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return None
 
 
