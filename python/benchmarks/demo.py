@@ -5,7 +5,9 @@ Exit code 1 when rows differ, a query failed, or a filter was planned and not ap
 
 import argparse
 import json
+import os
 import shutil
+import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +22,7 @@ from benchmarks.accounts import Account, accounts_of, last_runs, told_stories
 from benchmarks.configs import chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.plot import plot_seconds
-from benchmarks.report import report_console, seconds_table, total_seconds
+from benchmarks.report import decisions_table, report_console, seconds_table, total_seconds
 from benchmarks.scrape import scrape_exporter
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from workloads.tpcds import Dataset, Query, ensure_dataset, queries
@@ -137,14 +139,19 @@ def _line(result: QueryResult) -> str:
 
 
 def _show_decisions(told: list[QueryStory], places: Places, console: Console) -> None:
-    with places.decisions.open("w") as file:
-        plain = Console(file=file, width=160)
-        for story in told:
-            plain.print(query_table(story))
+    console.print(decisions_table(told))
+    explained = subprocess.run(
+        [sys.executable, "-m", "aqe_plugin", "explain", str(places.events)],
+        env={**os.environ, "COLUMNS": "160"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    places.decisions.write_text(explained.stdout)
+    console.print("One of them in full, as [bold]aqe-plugin explain[/bold] tells it:\n")
     for story in told[:1]:
         console.print(query_table(story))
-    if len(told) > 1:
-        console.print(f"The other {len(told) - 1} queries read the same way: {places.decisions}")
+    console.print(f"All of them in full, the warm-ups too: {places.decisions}", soft_wrap=True)
 
 
 def _show_scrape(places: Places, console: Console) -> None:

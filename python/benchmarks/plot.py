@@ -52,4 +52,4 @@ def plot_seconds(results: Sequence[QueryResult], contenders: Sequence[str], titl
 
 def _label(result: QueryResult, others: Sequence[str], last: str) -> str:
     ratios = [result.ratio(other, last) for other in others]
-    return "\n".join("-" if ratio is None else f"{ratio:.1f}x" for ratio in ratios)
+    return "\n".join(f"{ratio:.1f}x" for ratio in ratios if ratio is not None)

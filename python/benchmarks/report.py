@@ -5,7 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from aqe_plugin.model import FilterOutcome, Reason
+from aqe_plugin.stories import QueryStory
+from aqe_plugin.words import quantity, strategy_in_words
 from benchmarks.accounts import Account
 from benchmarks.measure import QueryResult, Timing, run_description
 
@@ -54,6 +58,38 @@ def _account(result: QueryResult, contender: str, accounts: Mapping[str, Account
     lost = account.planned - account.applied
     filters = f"[red]{account.applied}, {lost} lost[/red]" if lost else str(account.applied)
     return filters, f"{account.rule_share:.1%}"
+
+
+def decisions_table(told: Iterable[QueryStory]) -> Table:
+    """One row per join: what was chosen, why, whether its keys became a filter, and what that removed."""
+    table = Table(title="What was decided, and why")
+    for name in ("query", "join", "chosen", "because", "filter", "removed"):
+        table.add_column(name, overflow="fold")
+    for story in told:
+        for join in story.joins:
+            decision = join.decision
+            table.add_row(
+                story.description.split(" ")[0],
+                Text("\n".join(decision.facts.keys)),
+                strategy_in_words(decision.choice, decision.build_filter),
+                _reason(decision.reason),
+                _reason(decision.filter_reason),
+                Text("\n".join(map(_removed, join.outcomes))),
+            )
+        table.add_section()
+    return table
+
+
+def _reason(reason: Reason) -> Text:
+    numbers = [quantity(number, reason.unit) for number in (reason.measured, reason.limit) if number is not None]
+    return Text("\n".join([reason.code, *([" : ".join(numbers)] if numbers else [])]))
+
+
+def _removed(outcome: FilterOutcome) -> str:
+    if outcome.reason is not None:
+        return f"{outcome.table}: let all pass, {outcome.reason.code}"
+    share = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "no row came"
+    return f"{outcome.table}: {share}"
 
 
 def total_seconds(results: Iterable[QueryResult], contenders: Sequence[str]) -> dict[str, float]:

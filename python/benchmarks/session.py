@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DRIVER_MEMORY = "6g"
 CORES = 2
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def spark_session(settings: SessionSettings, *, with_plugin: bool) -> Iterator["
         .config("spark.driver.memory", settings.driver_memory)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.dir", settings.event_log_folder.resolve().as_uri())
     )
