@@ -40,9 +40,9 @@ def plot_seconds(results: Sequence[QueryResult], contenders: Sequence[str], titl
     axes.set_ylabel("wall seconds, fastest run")
     axes.set_title(title, fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(
-        frameon=False, title=f"over {last}: times faster than {', '.join(others)}", title_fontsize=8, fontsize=8
-    )
+    if others:
+        axes.set_xlabel(f"over {last}: how many times faster it is than {' and '.join(others)}", fontsize=8)
+    figure.legend(frameon=False, loc="outside lower center", ncols=len(contenders), fontsize=8)
     files = [target.with_suffix(suffix) for suffix in (".png", ".svg")]
     for file in files:
         figure.savefig(file, dpi=150)
