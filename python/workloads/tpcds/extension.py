@@ -15,6 +15,8 @@ def connect(
         FileNotFoundError: the wheel is not installed, or carries no extension for this DuckDB.
     """
     connection = duckdb.connect(str(database), config={"threads": threads, "memory_limit": memory_limit})
+    # The caller shows progress; DuckDB's own bar would run over it.
+    connection.execute("set enable_progress_bar = false")
     connection.load_extension(str(_extension_file()))
     return connection
 
