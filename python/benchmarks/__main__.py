@@ -1,11 +1,13 @@
 """`python -m benchmarks --sf 10 --queries q93,q50 --configs default,forced,plugin`: times them side by side.
 
-One Spark session, `local[2]`, default broadcast threshold; runs are interleaved, rows are compared. Every finished
-query is appended to the result file, and a second call with the same conditions goes on with those that are missing.
+One Spark session, `local[2]`, default broadcast threshold; runs are interleaved, rows are compared, up to scale 1
+with DuckDB's too. Every finished query is appended to the result file, and a second call with the same conditions
+goes on with those that are missing.
 Exit code 1 when rows differ or a query failed.
 """
 
 import argparse
+import functools
 import sys
 import time
 from pathlib import Path
@@ -19,8 +21,11 @@ from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.report import report_console, seconds_table, total_seconds
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
-from workloads.tpcds import Query, ensure_dataset, queries
+from workloads.rows import Row
+from workloads.tpcds import Dataset, Query, ensure_dataset, queries, reference_answer
 
+# Above it DuckDB's answers would take longer than the timings.
+_LARGEST_CHECKED_SCALE = 1.0
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench"
 
 
@@ -96,14 +101,19 @@ def _results(
         with console.status("starting") as status:
             dataset = ensure_dataset(arguments.sf, report=status.update)
             settings = SessionSettings("aqe-plugin bench", events, arguments.driver_memory)
+            reference = functools.partial(_duckdb_rows, dataset) if arguments.sf <= _LARGEST_CHECKED_SCALE else None
             plan = Plan(arguments.runs, arguments.warm_ups, arguments.limit)
             with spark_session(settings, with_plugin=any(c.needs_plugin for c in compared)) as spark:
                 dataset.register(spark)
                 for query in missing:
-                    known[query.name] = result = measure(spark, query, compared, plan, report=status.update)
+                    known[query.name] = result = measure(spark, query, compared, plan, status.update, reference)
                     file.append(result)
                     console.print(_line(result))
     return [known[query.name] for query in chosen]
+
+
+def _duckdb_rows(dataset: Dataset, query: Query) -> list[Row]:
+    return reference_answer(dataset, query.duckdb)
 
 
 def _line(result: QueryResult) -> str:

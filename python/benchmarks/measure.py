@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from benchmarks.configs import Contender
 from benchmarks.session import turn_of
 from workloads.rows import Row, difference
+from workloads.tpcds.answers import against_duckdb
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,8 +95,13 @@ def measure(
     contenders: Sequence[Contender],
     plan: Plan,
     report: Callable[[str], None] = lambda _: None,
+    reference: Callable[["Query"], list[Row]] | None = None,
 ) -> QueryResult:
-    """Runs the contenders interleaved (A B C, B C A, …), so that no one always goes first or after the same other."""
+    """Runs the contenders interleaved (A B C, B C A, …), so that no one always goes first or after the same other.
+
+    Args:
+        reference: gives DuckDB's rows, which the first contender's are held against.
+    """
     seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
     answers: dict[str, list[Row]] = {}
     failures: dict[str, str] = {}
@@ -119,7 +125,12 @@ def measure(
         )
         for name in seconds
     )
-    return QueryResult(query.name, timings, _differing(answers))
+    differing = _differing(answers)
+    if reference is not None and answers:
+        base = next(iter(answers))
+        delta = against_duckdb(query, reference(query), answers[base])
+        differing = {**differing, **({"DuckDB": delta.describe("DuckDB", base, shown=3)} if delta else {})}
+    return QueryResult(query.name, timings, differing)
 
 
 def _run_once(

@@ -57,6 +57,16 @@ def test_other_rows_than_the_first_contender_s_are_told(monkeypatch: pytest.Monk
     assert list(result.rows_differ) == ["C"]
 
 
+def test_rows_that_are_not_duckdb_s_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_run_once", _Runs({"A": [(1,)], "B": [(1,)]}))
+    spark: Any = None
+    plan = Plan(runs=1, warm_ups=0)
+    agreeing = measure(spark, _QUERY, [_A, _B], plan, reference=lambda _: [(1,)])
+    assert agreeing.rows_differ == {}
+    differing = measure(spark, _QUERY, [_A, _B], plan, reference=lambda _: [(2,)])
+    assert list(differing.rows_differ) == ["DuckDB"]
+
+
 def test_a_failing_contender_is_recorded_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: dict[str, list[Row] | Exception] = {"A": [], "B": ValueError("out of luck\nat line 3"), "C": []}
     result, runs = _measure(monkeypatch, answers, Plan(runs=3, warm_ups=1))

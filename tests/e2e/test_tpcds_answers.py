@@ -9,8 +9,8 @@ import pytest
 from benchmarks.accounts import Account, accounts_of, told_stories
 from benchmarks.configs import CONTENDERS, Contender
 from benchmarks.session import turn_of
-from workloads.rows import OTHER_ENGINE, Row, Tolerance, difference
-from workloads.tpcds import Dataset, Query, queries, reference_answer
+from workloads.rows import Row, difference
+from workloads.tpcds import Dataset, Query, against_duckdb, queries, reference_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,6 @@ _SETTINGS = {
         ("open-no-broadcast", "open", _NO_BROADCAST),
     )
 }
-# Both engines round this column to two digits, Spark a decimal quotient and DuckDB a binary one.
-_ROUNDED_QUOTIENT = {"q78": Tolerance(relative=1e-5, absolute=0.0101)}
 
 # All 103 queries together; fewer would mean that the gates are not open, and that the answers prove little.
 _FILTERS_OF_OPEN_GATES = 250
@@ -62,8 +60,8 @@ def test_rows_are_spark_s_own_and_duckdb_s(
     rows = off if setting == "off" else _answer(spark, query, _SETTINGS[setting])
     against_off = difference(off, rows)
     assert not against_off, against_off.describe("off", setting)
-    against_duckdb = difference(answer_of_duckdb(query), rows, _ROUNDED_QUOTIENT.get(query.name, OTHER_ENGINE))
-    assert not against_duckdb, against_duckdb.describe("DuckDB", setting)
+    from_duckdb = against_duckdb(query, answer_of_duckdb(query), rows)
+    assert not from_duckdb, from_duckdb.describe("DuckDB", setting)
 
 
 def _answer(spark: "SparkSession", query: Query, contender: Contender) -> list[Row]:

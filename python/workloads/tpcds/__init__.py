@@ -3,8 +3,8 @@
 Nothing is fetched at run time: the extension comes from the wheel `duckdb-extension-tpcds`.
 """
 
-from workloads.tpcds.answers import reference_answer
+from workloads.tpcds.answers import against_duckdb, reference_answer
 from workloads.tpcds.data import Dataset, ensure_dataset
 from workloads.tpcds.queries import Query, queries
 
-__all__ = ["Dataset", "Query", "ensure_dataset", "queries", "reference_answer"]
+__all__ = ["Dataset", "Query", "against_duckdb", "ensure_dataset", "queries", "reference_answer"]

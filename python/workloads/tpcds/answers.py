@@ -2,8 +2,13 @@
 
 from typing import Any
 
+from workloads.rows import OTHER_ENGINE, Difference, Row, Tolerance, difference
 from workloads.tpcds.data import Dataset
 from workloads.tpcds.extension import connect
+from workloads.tpcds.queries import Query
+
+# Both engines round this column to two digits, Spark a decimal quotient and DuckDB a binary one.
+_ROUNDED_QUOTIENT = {"q78": Tolerance(relative=1e-5, absolute=0.0101)}
 
 
 def reference_answer(dataset: Dataset, duckdb_text: str) -> list[tuple[Any, ...]]:
@@ -14,3 +19,8 @@ def reference_answer(dataset: Dataset, duckdb_text: str) -> list[tuple[Any, ...]
         return connection.execute(duckdb_text).fetchall()
     finally:
         connection.close()
+
+
+def against_duckdb(query: Query, reference: list[Row], rows: list[Row]) -> Difference:
+    """What `reference` (DuckDB's rows of `query`) and `rows` (another engine's) do not share."""
+    return difference(reference, rows, _ROUNDED_QUOTIENT.get(query.name, OTHER_ENGINE))
