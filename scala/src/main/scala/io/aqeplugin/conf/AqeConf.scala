@@ -84,7 +84,7 @@ object AqeConf {
     whole(
       "filter.selfDisable.sampleBatches",
       "batches",
-      8,
+      4,
       1,
       1000000,
       "Batches that a task checks before it judges whether a filter removes enough rows."
@@ -102,7 +102,7 @@ object AqeConf {
     whole(
       "filter.selfDisable.skipBatches",
       "batches",
-      64,
+      16,
       1,
       1000000,
       "Batches that a task then lets pass unchecked before it samples again."

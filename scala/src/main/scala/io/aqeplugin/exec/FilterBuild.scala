@@ -1,6 +1,5 @@
 package io.aqeplugin.exec
 
-import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
@@ -11,6 +10,7 @@ import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QuerySt
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.filters._
+import io.aqeplugin.observe.RowWidth
 
 /** Turns the output of a finished build stage into a filter: a job over the shuffle's partitions whose partial filters are merged in a tree,
   * or, for a relation that is broadcast anyway and small, a loop on the driver.
@@ -48,15 +48,26 @@ object FilterBuild {
   }
 
   private def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter = {
-    val relation: Broadcast[Any] = stage.executeBroadcast[Any]()
-    Relations.rows(relation.value, limits.maxRelationBytes) match {
+    // By rows: a relation says 64 MiB, a page, however little it holds. The driver has to read it back as an object.
+    val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)
+    if (bytes > limits.maxRelationBytes) BuiltFilter.PassAll(tooBig(bytes, limits.maxRelationBytes))
+    else fromRows(Relations.rows(stage.executeBroadcast[Any]().value), stage, keys, limits, startNanos)
+  }
+
+  private def fromRows(
+      relation: Either[Reason, Iterator[InternalRow]],
+      stage: BroadcastQueryStageExec,
+      keys: Seq[Attribute],
+      limits: BuildLimits,
+      startNanos: Long
+  ): BuiltFilter =
+    relation match {
       case Left(reason) => BuiltFilter.PassAll(reason)
       case Right(rows)  =>
         val coder = KeyCoder(keys, stage.output)
         val filterLimits = limitsFor(stageRows(stage), coder, limits)
         finish(collect(rows, coder, filterLimits), 1, coder, limits, startNanos)
     }
-  }
 
   private def collect(rows: Iterator[InternalRow], coder: KeyCoder, limits: FilterLimits): PartialFilter = {
     val collector = new KeyCollector(limits, coder.isExact)
@@ -83,11 +94,14 @@ object FilterBuild {
 
   private def refused(refusal: FilterRefusal, limits: BuildLimits): Reason = refusal match {
     case FilterRefusal.TooManyBytes(needed, limit) =>
-      Reason(ReasonCode.FilterTooBig, Some(needed.toDouble), Some(limit.toDouble), "bytes", AqeConf.FilterMaxBytes.key)
+      tooBig(needed.toDouble, limit)
     case FilterRefusal.Overfull(rate, limit) =>
       Reason(ReasonCode.PassRateTooHigh, Some(rate), Some(limit), "ratio", AqeConf.FilterMaxBytes.key)
     case FilterRefusal.IncompleteBuild(_, _) | FilterRefusal.IncompatibleParts => Reason(ReasonCode.BuildFailed)
   }
+
+  private def tooBig(bytes: Double, limitBytes: Long): Reason =
+    Reason(ReasonCode.FilterTooBig, Some(bytes), Some(limitBytes.toDouble), "bytes", AqeConf.FilterMaxBytes.key)
 
   private def limitsFor(rows: Long, coder: KeyCoder, limits: BuildLimits): FilterLimits =
     FilterLimits(

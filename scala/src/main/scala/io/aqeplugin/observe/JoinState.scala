@@ -9,7 +9,7 @@ import io.aqeplugin.decide._
 /** What is known of one join while its query runs.
   *
   * @param buildSide
-  *   chosen once: a side that flipped at a re-plan would throw away what the other side waited for
+  *   settled as soon as one side runs: if it flipped after that, what the other side waited for would be thrown away
   * @param probe
   *   the probe side as it was estimated before anything ran
   * @param waiting
@@ -50,6 +50,8 @@ final class QueryState(val executionId: Long) {
 
   def join(joinId: String): Option[JoinState] = joins.get(joinId)
   def joinOrElse(joinId: String)(first: => JoinState): JoinState = joins.getOrElseUpdate(joinId, first)
+
+  def forget(joinId: String): Unit = { val _ = joins.remove(joinId) }
 
   def decision(joinId: String): Option[JoinDecision] = decisions.get(joinId)
 

@@ -1,5 +1,7 @@
 package io.aqeplugin.observe
 
+import java.util.IdentityHashMap
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
@@ -28,14 +30,21 @@ final case class SizeEstimate(rows: Double, kept: Double, measured: Boolean)
   *   share of rows that a filter is taken to keep
   */
 final class SizeEstimator(keptPerPredicate: Double) {
-  private val known = new java.util.IdentityHashMap[SparkPlan, SizeEstimate]()
+  private val known = new IdentityHashMap[SparkPlan, SizeEstimate]()
+  private val filtered = new IdentityHashMap[SparkPlan, Double]()
+
+  /** From now on takes into account that a filter of another join keeps this share of a scan's rows. */
+  def filter(scan: SparkPlan, kept: Double): Unit = {
+    val _ = filtered.put(scan, (if (filtered.containsKey(scan)) filtered.get(scan) else 1.0) * kept)
+    known.clear()
+  }
 
   def apply(plan: SparkPlan): SizeEstimate = {
     val found = known.get(plan)
     if (found != null) {
       found
     } else {
-      val estimate = compute(plan)
+      val estimate = withFilters(plan, compute(plan))
       val _ = known.put(plan, estimate)
       estimate
     }
@@ -70,6 +79,12 @@ final class SizeEstimator(keptPerPredicate: Double) {
 
     case other => other.children.map(apply).maxBy(_.rows)
   }
+
+  private def withFilters(plan: SparkPlan, estimate: SizeEstimate): SizeEstimate =
+    if (filtered.containsKey(plan)) {
+      val kept = filtered.get(plan)
+      estimate.copy(rows = math.max(1.0, estimate.rows * kept), kept = estimate.kept * kept)
+    } else estimate
 
   private def ofStage(stage: QueryStageExec): SizeEstimate =
     StageReader.rows(stage) match {

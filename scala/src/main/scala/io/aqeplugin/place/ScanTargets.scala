@@ -2,9 +2,9 @@ package io.aqeplugin.place
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, QueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
-import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
 
 import io.aqeplugin.exec.{PlainKey, RuntimeFilterExec}
 
@@ -51,12 +51,29 @@ object ScanTargets {
     * What lies between the join and the exchange may drop rows, never add keys, so the exchange's keys are at least the join's.
     */
   def buildExchange(build: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] = build match {
-    case found @ (_: ShuffleExchangeLike | _: BroadcastExchangeLike | _: QueryStageExec) =>
-      PlainKey.all(keys).toOption.filter(_.forall(k => found.outputSet.contains(k.attribute))).map(plain => (found, plain.map(_.attribute)))
-    case read: AQEShuffleReadExec          => buildExchange(read.child, keys)
-    case sort: SortExec                    => buildExchange(sort.child, keys)
-    case other if other.children.size == 1 =>
+    case broadcast: BroadcastExchangeLike                     => finishedShuffle(broadcast.child, keys).orElse(named(broadcast, keys))
+    case broadcast: BroadcastQueryStageExec                   => finishedShuffle(broadcast.plan, keys).orElse(named(broadcast, keys))
+    case found @ (_: ShuffleExchangeLike | _: QueryStageExec) => named(found, keys)
+    case read: AQEShuffleReadExec                             => buildExchange(read.child, keys)
+    case sort: SortExec                                       => buildExchange(sort.child, keys)
+    case other if other.children.size == 1                    =>
       Lineage.steps(other, keys).headOption.flatMap(step => buildExchange(step.child, step.keys))
+    case _ => None
+  }
+
+  private def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] =
+    PlainKey.all(keys).toOption.filter(_.forall(k => exchange.outputSet.contains(k.attribute))).map(plain =>
+      (exchange, plain.map(_.attribute))
+    )
+
+  /** The finished shuffle whose rows a broadcast only repeats. A filter is read from it in parallel and need not wait for the relation; and it
+    * stays the same source when the relation is there.
+    */
+  private def finishedShuffle(plan: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] = plan match {
+    case stage: ShuffleQueryStageExec if stage.isMaterialized => named(stage, keys)
+    case project: ProjectExec => Lineage.steps(project, keys).headOption.flatMap(step => finishedShuffle(step.child, step.keys))
+    case wrapper @ (_: AQEShuffleReadExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter) =>
+      finishedShuffle(wrapper.children.head, keys)
     case _ => None
   }
 }

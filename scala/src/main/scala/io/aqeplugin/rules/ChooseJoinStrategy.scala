@@ -89,6 +89,7 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
 
   /** The filters that a join asks for now. */
   def placements(join: FoundJoin): Seq[Placement] = {
+    if (state.decision(join.id).isEmpty && !reader.hasStarted(join)) state.forget(join.id)
     val buildSide = state.join(join.id).map(_.buildSide).getOrElse(reader.buildSide(join))
     val found = JoinSite.of(join, buildSide, guard)
     val site = if (reuses || found.targets.isEmpty) found else found.copy(targets = Nil, obstacle = Some(ReasonCode.ReuseOff))
@@ -107,8 +108,10 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
           joinState.buildEstimate.originRows.fold(1.0)(ratio(joinState.buildEstimate.rows, _))
         )
     }
-    if (asked) site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, join.id, why, passRate)) }
-    else Nil
+    if (asked) {
+      site.targets.foreach(target => estimates.filter(target.scan, passRate))
+      site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, join.id, why, passRate)) }
+    } else Nil
   }
 
   /** Writes down the decisions that this call made, now that it is known where their filters went. */

@@ -26,6 +26,9 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
     }
   }
 
+  /** Whether one side of the join runs or has run. Until then its sides may be weighed anew, with what other stages have shown. */
+  def hasStarted(join: FoundJoin): Boolean = isStage(join.node.left) || isStage(join.node.right)
+
   private def bytes(side: SparkPlan): Double = estimates(side).rows * RowWidth.ofRow(side.output)
 
   /** The state of a join that is seen for the first time. */
