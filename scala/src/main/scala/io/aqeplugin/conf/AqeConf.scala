@@ -93,7 +93,7 @@ object AqeConf {
     number(
       "filter.selfDisable.maxPassRate",
       "ratio",
-      0.9,
+      0.98,
       0.0,
       1.0,
       "A task stops checking a filter when a larger share of the sampled rows passed it; 1 never stops."

@@ -10,7 +10,8 @@ package io.aqeplugin.decide
   *   - distinct build keys known before and after the build side's predicates: their ratio;
   *   - distinct build keys known after, rows before and after: the keys before are found with the formula of Cardenas ("Analysis and Performance
   *     of Inverted Data Base Structures", CACM 1975): of `d` keys with `r/d` rows each, a row sample of share `f` hits `d (1 - (1 - f)^(r/d))`;
-  *   - only rows before and after: their ratio, which is exact for a unique build key.
+  *   - only rows before and after: their ratio, which is exact for a unique build key; or rows after ÷ width of the probe side's key range, when
+  *     that range is narrower than the build side's table is long.
   *
   * A key of several columns is nearly unique on the build side far more often than each of its columns, and every build row then finds about one
   * probe row: its rate is at most build rows / probe rows × `filter.compositeFactor`.
@@ -28,7 +29,7 @@ object PassRate {
     if (facts.build.rows == 0) 0.0
     else if (facts.build.rows < 0) 1.0
     else {
-      val single = fromDistributions(facts).orElse(fromDistinct(facts.build)).orElse(fromRows(facts.build)).getOrElse(1.0)
+      val single = fromDistributions(facts).orElse(fromDistinct(facts.build)).orElse(fromRows(facts)).getOrElse(1.0)
       math.min(single, fromComposite(facts, limits).getOrElse(1.0))
     }
 
@@ -89,8 +90,17 @@ object PassRate {
   // Enough for a ratio of 1e-12 whatever the interval.
   private val BisectionSteps = 60
 
-  private def fromRows(build: BuildFacts): Option[Double] =
-    build.originRows.filter(_ > 0).map(origin => share(build.rows / origin.toDouble))
+  private def fromRows(facts: JoinFacts): Option[Double] =
+    facts.build.originRows.filter(_ > 0).map { origin =>
+      share(facts.build.rows / math.min(origin.toDouble, probeDomain(facts).getOrElse(Double.MaxValue)))
+    }
+
+  /** How many keys the probe side can have at most: as many as its range is wide. A calendar of 200 years joined to sales of five has 1/40 of its
+    * days in use, and a month of it is 1/60 of the sales, not 1/2400.
+    */
+  private def probeDomain(facts: JoinFacts): Option[Double] =
+    if (facts.build.keys.columns != 1) None
+    else facts.probe.keys.flatMap(keyRange).map { case (low, high) => high.toDouble - low.toDouble + 1 }
 
   private def fromComposite(facts: JoinFacts, limits: FilterLimits): Option[Double] =
     if (facts.build.keys.columns < 2 || facts.probe.scanRows <= 0) None

@@ -10,6 +10,8 @@ import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.types.StructType
 
+import io.aqeplugin.decide.KeyFacts
+
 /** A coarse guess at what an operator will give.
   *
   * @param rows
@@ -28,8 +30,10 @@ final case class SizeEstimate(rows: Double, kept: Double, measured: Boolean)
   *
   * @param keptPerPredicate
   *   share of rows that a filter is taken to keep
+  * @param tables
+  *   what the files of a table say of it
   */
-final class SizeEstimator(keptPerPredicate: Double) {
+final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private val known = new IdentityHashMap[SparkPlan, SizeEstimate]()
   private val filtered = new IdentityHashMap[SparkPlan, Double]()
 
@@ -55,7 +59,7 @@ final class SizeEstimator(keptPerPredicate: Double) {
 
     case scan: FileSourceScanExec =>
       val selected = if (scan.partitionFilters.isEmpty) 1.0 else keptPerPredicate
-      SizeEstimate(selected * fileRows(scan.relation.sizeInBytes, scan.relation.dataSchema), selected, measured = false)
+      SizeEstimate(selected * tableRows(scan), selected, measured = false)
 
     case FilterExec(condition, child) =>
       val below = apply(child)
@@ -119,6 +123,18 @@ final class SizeEstimator(keptPerPredicate: Double) {
   private def conjuncts(condition: Expression): Seq[Expression] = condition match {
     case And(left, right) => conjuncts(left) ++ conjuncts(right)
     case other            => Seq(other)
+  }
+
+  private def tableRows(scan: FileSourceScanExec): Double =
+    tables.of(scan).fold(fileRows(scan.relation.sizeInBytes, scan.relation.dataSchema))(facts => math.max(1.0, facts.rows.toDouble))
+
+  /** What is known of a scan's key columns before it runs; of a single integer or date column, its range. */
+  def keysOf(scan: SparkPlan, keys: Seq[Attribute]): Option[KeyFacts] = (scan, keys) match {
+    case (file: FileSourceScanExec, Seq(key)) =>
+      tables.of(file).flatMap(_.ranges.get(key.name)).map { case (min, max) =>
+        KeyFacts(1, supported = true, min = Some(min), max = Some(max))
+      }
+    case _ => None
   }
 
   private def fileRows(bytes: Long, schema: StructType): Double =

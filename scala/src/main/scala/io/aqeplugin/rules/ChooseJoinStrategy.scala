@@ -12,6 +12,7 @@ import io.aqeplugin.decide._
 import io.aqeplugin.exec.{BuildLimits, BuiltFilters, FilterLabel, SelfDisable}
 import io.aqeplugin.observe._
 import io.aqeplugin.place._
+import io.aqeplugin.storage.FooterStatistics
 import io.aqeplugin.tell.{DecisionLog, ExplainText}
 
 /** Makes probe sides wait for their build sides, decides each join once its build side has finished, and puts the filters into the scans.
@@ -82,7 +83,7 @@ object ChooseJoinStrategy {
 /** One call of the rule on one plan. */
 private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
   private val state = context.state
-  private val estimates = new SizeEstimator(context.thresholds.waiting.keptPerPredicate)
+  private val estimates = new SizeEstimator(context.thresholds.waiting.keptPerPredicate, FooterStatistics)
   private val reader = new JoinFactsReader(plan, context, estimates)
   private val guard = new ReuseGuard(plan)
   private val reuses = SQLConf.get.exchangeReuseEnabled
@@ -101,12 +102,9 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
       case None =>
         val waiting = joinState.waiting
         val reason = site.obstacle.map(Reason(_)).orElse(waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
-        state.decline(join.id, undecided(join, joinState, site, reason))
-        (
-          waiting.exists(_.waits),
-          "waits for its build side",
-          joinState.buildEstimate.originRows.fold(1.0)(ratio(joinState.buildEstimate.rows, _))
-        )
+        val expected = undecided(join, joinState, site, reason)
+        state.decline(join.id, expected)
+        (waiting.exists(_.waits), "waits for its build side", expected.passRate)
     }
     if (asked) {
       site.targets.foreach(target => estimates.filter(target.scan, passRate))
@@ -157,6 +155,4 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
       file.tableIdentifier.map(_.unquotedString).orElse(file.relation.location.rootPaths.headOption.map(_.getName)).getOrElse("files")
     case other => other.nodeName
   }
-
-  private def ratio(rows: Long, of: Long): Double = if (of <= 0) 1.0 else rows.toDouble / of
 }

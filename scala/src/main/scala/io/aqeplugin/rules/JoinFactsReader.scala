@@ -76,7 +76,8 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
       rowBytes = RowWidth.ofRow(probe.output),
       exchanges = if (reached.isEmpty) 0 else reached.map(_.exchanges.count(_.isInstanceOf[ShuffleExchangeLike])).max,
       started = reached.isEmpty && isStage(probe),
-      targets = site.targets.size
+      targets = site.targets.size,
+      keys = reached.headOption.flatMap(target => estimates.keysOf(target.scan, target.keys))
     )
   }
 
