@@ -5,47 +5,50 @@ import java.util.IdentityHashMap
 import org.apache.spark.sql.catalyst.expressions.DynamicPruning
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
-import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ReusedExchangeExec}
 
 /** Keeps filters out of exchanges that the plan has more than once.
   *
   * A scan under such an exchange runs once for all its uses; with a filter of its own in one of them it would run once for each. The guard
-  * looks at every exchange of the plan, and at those that dynamic partition pruning means to reuse.
+  * looks at every exchange and every stage of the plan, and at those that dynamic partition pruning means to reuse.
   */
 final class ReuseGuard(plan: SparkPlan) {
-  private lazy val exchanges: Seq[Exchange] = plan.collect { case e: Exchange => e }
-
-  private lazy val stages: Seq[QueryStageExec] = plan.collect { case s: QueryStageExec => s }
+  private val marks = new IdentityHashMap[SparkPlan, Int]()
+  private val shared = new IdentityHashMap[Exchange, Boolean]()
 
   // Canonical plans are costly on deep trees and this is asked at every re-plan, so a cheap mark is compared first.
-  private lazy val byMark: Map[Int, Seq[Exchange]] = exchanges.groupBy(mark)
+  private lazy val byMark: Map[Int, Seq[SparkPlan]] =
+    plan.collect { case exchange: Exchange => exchange; case stage: QueryStageExec => stage }.groupBy(mark)
 
   private lazy val hasDynamicPruning: Boolean =
     plan.exists(_.expressions.exists(_.exists { case _: DynamicPruning => true; case _ => false }))
 
-  private val marks = new IdentityHashMap[SparkPlan, Int]()
-
   /** Whether a filter below `exchange` would make it differ from another exchange it now equals. */
-  def isShared(exchange: Exchange): Boolean = exchange match {
-    case _: BroadcastExchangeLike if hasDynamicPruning => true
-    case _                                             =>
-      byMark.getOrElse(mark(exchange), Nil).exists(other => (other ne exchange) && other.canonicalized == exchange.canonicalized) ||
-      stages.exists(stage => stage.canonicalized == exchange.canonicalized)
-  }
-
-  /** Equal for equal exchanges: what kind of node each leaf below is, which relation it reads and how many nodes lie above it. */
-  private def mark(node: SparkPlan): Int = {
-    val known = marks.get(node)
-    if (known != 0) {
-      known
+  def isShared(exchange: Exchange): Boolean =
+    if (shared.containsKey(exchange)) {
+      shared.get(exchange)
     } else {
-      val own = node match {
-        case scan: FileSourceScanExec => System.identityHashCode(scan.relation.location) * 31 + scan.output.size
-        case other                    => other.getClass.hashCode
+      val answer = exchange match {
+        case _: BroadcastExchangeLike if hasDynamicPruning => true
+        case _ => byMark.getOrElse(mark(exchange), Nil).exists(other => (other ne exchange) && other.canonicalized == exchange.canonicalized)
       }
-      val computed = node.children.foldLeft(own)((sum, child) => sum * 31 + mark(child)) | 1
+      val _ = shared.put(exchange, answer)
+      answer
+    }
+
+  /** Equal for equal exchanges, and for an exchange and the stage that was made of it: the sum of the leaves below, whatever stands between. */
+  private def mark(node: SparkPlan): Int =
+    if (marks.containsKey(node)) {
+      marks.get(node)
+    } else {
+      val computed = node match {
+        case stage: QueryStageExec => mark(stage.plan)
+        case reused: ReusedExchangeExec => mark(reused.child)
+        case scan: FileSourceScanExec => System.identityHashCode(scan.relation.location)
+        case leaf if leaf.children.isEmpty => leaf.getClass.hashCode
+        case other => other.children.foldLeft(0)((sum, child) => sum + mark(child))
+      }
       val _ = marks.put(node, computed)
       computed
     }
-  }
 }

@@ -50,7 +50,7 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
     .copy(probe = if (site.targets.isEmpty) probeFacts(join, state.buildSide, site) else state.probe.copy(targets = site.targets.size))
 
   /** The facts of a join of which nothing was measured. */
-  def unmeasured(join: FoundJoin, state: JoinState, site: JoinSite): JoinFacts = facts(state, state.buildEstimate, join.sparkStrategy, site)
+  def unmeasured(join: FoundJoin, state: JoinState, site: JoinSite): JoinFacts = facts(state.copy(probe = withoutKeys(state.probe)), state.buildEstimate, join.sparkStrategy, site)
 
   private def facts(state: JoinState, build: BuildFacts, strategy: Strategy, site: JoinSite): JoinFacts =
     JoinFacts(
@@ -118,7 +118,7 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
       shufflePartitions = SQLConf.get.numShufflePartitions,
       otherRunnableTasks = if (others > 0) tasks(others) else 0,
       waitsAnyway = join.sparkStrategy == Strategy.Broadcast && state.probe.exchanges == 0,
-      probe = state.probe,
+      probe = withoutKeys(state.probe),
       cluster = state.cluster,
       hint = state.hint,
       sparkStrategy = join.sparkStrategy,
@@ -126,6 +126,9 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
       filterObstacle = site.obstacle
     )
   }
+
+  /** An estimated share of the build side says nothing of how its keys lie in the probe side's range. */
+  private def withoutKeys(probe: ProbeFacts): ProbeFacts = probe.copy(keys = None)
 
   private def tasks(bytes: Double): Int = math.ceil(bytes / SQLConf.get.filesMaxPartitionBytes).max(1.0).min(Int.MaxValue.toDouble).toInt
 
