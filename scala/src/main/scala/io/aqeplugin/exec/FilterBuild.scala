@@ -96,7 +96,7 @@ object FilterBuild {
     case FilterRefusal.TooManyBytes(needed, limit) =>
       tooBig(needed.toDouble, limit)
     case FilterRefusal.Overfull(rate, limit) =>
-      Reason(ReasonCode.PassRateTooHigh, Some(rate), Some(limit), "ratio", AqeConf.FilterMaxBytes.key)
+      Reason(ReasonCode.PassRateTooHigh, Some(rate), Some(limit), "ratio")
     case FilterRefusal.IncompleteBuild(_, _) | FilterRefusal.IncompatibleParts => Reason(ReasonCode.BuildFailed)
   }
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.datasources.FileIndex
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.types.StructType
 
@@ -79,8 +80,11 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
       val parts = union.children.map(apply)
       SizeEstimate(parts.map(_.rows).sum, parts.map(_.kept).max, parts.forall(_.measured))
 
+    case reused: ReusedExchangeExec => apply(reused.child)
+
     case leaf if leaf.children.isEmpty =>
-      val bytes = leaf.logicalLink.map(_.stats.sizeInBytes).getOrElse(SizeEstimator.UnknownBytes).min(BigInt(Long.MaxValue)).toDouble
+      // A source that knows no size says Long.MaxValue, or a product of it.
+      val bytes = leaf.logicalLink.map(_.stats.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
       SizeEstimate(math.max(1.0, bytes / RowWidth.ofRow(leaf.output)), 1.0, measured = false)
 
     case other => other.children.map(apply).maxBy(_.rows)
@@ -98,7 +102,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
         val origin = StageReader.largestScanRows(stage)
         val kept = origin.filter(_ > 0).map(o => math.min(1.0, rows.toDouble / o)).getOrElse(1.0)
         SizeEstimate(math.max(1.0, rows.toDouble), kept, measured = true)
-      case None => apply(stage.plan match { case p if p.children.nonEmpty => p.children.head; case p => p }).copy(measured = false)
+      case None => apply(stage.plan).copy(measured = false)
     }
 
   private def ofJoin(join: BaseJoinExec): SizeEstimate = {
@@ -171,7 +175,10 @@ object SizeEstimator {
   /** Compressed columnar bytes in a file for each byte of the schema's default row width; measured on TPC-DS facts in snappy Parquet. */
   val FileBytesPerMemoryByte = 0.33
 
-  val UnknownBytes: BigInt = BigInt(Long.MaxValue)
+  /** Stands in for a size that nobody knows: neither so small that it is taken for a build side, nor so large that anything pays. */
+  val UnknownBytes: Double = 64.0 * 1024 * 1024
+
+  private val Unbelievable = 1e15
 }
 
 /** Bytes that a row takes in memory as an UnsafeRow. */

@@ -30,7 +30,8 @@ final class ReuseGuard(plan: SparkPlan) {
     } else {
       val answer = exchange match {
         case _: BroadcastExchangeLike if hasDynamicPruning => true
-        case _ => byMark.getOrElse(mark(exchange), Nil).exists(other => (other ne exchange) && other.canonicalized == exchange.canonicalized)
+        case _                                             =>
+          byMark.getOrElse(mark(exchange), Nil).exists(other => (other ne exchange) && other.canonicalized == exchange.canonicalized)
       }
       val _ = shared.put(exchange, answer)
       answer
@@ -42,11 +43,11 @@ final class ReuseGuard(plan: SparkPlan) {
       marks.get(node)
     } else {
       val computed = node match {
-        case stage: QueryStageExec => mark(stage.plan)
-        case reused: ReusedExchangeExec => mark(reused.child)
-        case scan: FileSourceScanExec => System.identityHashCode(scan.relation.location)
+        case stage: QueryStageExec         => mark(stage.plan)
+        case reused: ReusedExchangeExec    => mark(reused.child)
+        case scan: FileSourceScanExec      => System.identityHashCode(scan.relation.location)
         case leaf if leaf.children.isEmpty => leaf.getClass.hashCode
-        case other => other.children.foldLeft(0)((sum, child) => sum + mark(child))
+        case other                         => other.children.foldLeft(0)((sum, child) => sum + mark(child))
       }
       val _ = marks.put(node, computed)
       computed

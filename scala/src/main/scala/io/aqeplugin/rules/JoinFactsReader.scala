@@ -50,7 +50,8 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
     .copy(probe = if (site.targets.isEmpty) probeFacts(join, state.buildSide, site) else state.probe.copy(targets = site.targets.size))
 
   /** The facts of a join of which nothing was measured. */
-  def unmeasured(join: FoundJoin, state: JoinState, site: JoinSite): JoinFacts = facts(state.copy(probe = withoutKeys(state.probe)), state.buildEstimate, join.sparkStrategy, site)
+  def unmeasured(join: FoundJoin, state: JoinState, site: JoinSite): JoinFacts =
+    facts(state.copy(probe = withoutKeys(state.probe)), state.buildEstimate, join.sparkStrategy, site)
 
   private def facts(state: JoinState, build: BuildFacts, strategy: Strategy, site: JoinSite): JoinFacts =
     JoinFacts(

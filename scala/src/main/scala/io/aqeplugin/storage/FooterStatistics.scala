@@ -38,7 +38,8 @@ object FooterStatistics extends TableStatistics {
   override def of(scan: FileSourceScanExec): Option[TableFacts] = (scan.relation.fileFormat, scan.relation.location) match {
     case (_: ParquetFileFormat, index: InMemoryFileIndex) if index.sizeInBytes >= MinTableBytes =>
       val files = index.allFiles()
-      val snapshot = Snapshot(index.rootPaths.map(_.toString), files.size, index.sizeInBytes, files.map(_.getModificationTime).maxOption.getOrElse(0L))
+      val snapshot =
+        Snapshot(index.rootPaths.map(_.toString), files.size, index.sizeInBytes, files.map(_.getModificationTime).maxOption.getOrElse(0L))
       // Two threads may read the same footers at once; both get the same.
       Option(known.get(snapshot)).getOrElse {
         val read = facts(files, scan.relation.sparkSession.sessionState.newHadoopConf())
@@ -51,7 +52,8 @@ object FooterStatistics extends TableStatistics {
   private def facts(files: Seq[FileStatus], conf: Configuration): Option[TableFacts] =
     try {
       val deadlineNanos = System.nanoTime() + MaxMillis * 1000000L
-      val sampled = spread(files.filter(_.getLen > 0)).iterator.takeWhile(_ => System.nanoTime() < deadlineNanos).map(f => f -> blocks(f, conf)).toSeq
+      val sampled =
+        spread(files.filter(_.getLen > 0)).iterator.takeWhile(_ => System.nanoTime() < deadlineNanos).map(f => f -> blocks(f, conf)).toSeq
       val bytes = sampled.map(_._1.getLen).sum
       if (bytes == 0) None
       else {
@@ -82,11 +84,12 @@ object FooterStatistics extends TableStatistics {
         if (found.forall(_.isDefined)) Some(column -> ((found.flatten.map(_._1).min, found.flatten.map(_._2).max))) else None
       }
 
-  private def range(chunk: ColumnChunkMetaData): Option[(Long, Long)] = Option(chunk.getStatistics).filter(_.hasNonNullValue).flatMap { statistics =>
-    (statistics.genericGetMin: Any, statistics.genericGetMax: Any) match {
-      case (min: Integer, max: Integer) => Some((min.longValue, max.longValue))
-      case (min: java.lang.Long, max: java.lang.Long) => Some((min.longValue, max.longValue))
-      case _ => None
+  private def range(chunk: ColumnChunkMetaData): Option[(Long, Long)] =
+    Option(chunk.getStatistics).filter(_.hasNonNullValue).flatMap { statistics =>
+      (statistics.genericGetMin: Any, statistics.genericGetMax: Any) match {
+        case (min: Integer, max: Integer)               => Some((min.longValue, max.longValue))
+        case (min: java.lang.Long, max: java.lang.Long) => Some((min.longValue, max.longValue))
+        case _                                          => None
+      }
     }
-  }
 }
