@@ -84,7 +84,8 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
 
     case leaf if leaf.children.isEmpty =>
       // A source that knows no size says Long.MaxValue, or a product of it.
-      val bytes = leaf.logicalLink.map(_.stats.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
+      val bytes =
+        leaf.logicalLink.map(_.stats.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
       SizeEstimate(math.max(1.0, bytes / RowWidth.ofRow(leaf.output)), 1.0, measured = false)
 
     case other => other.children.map(apply).maxBy(_.rows)
