@@ -24,7 +24,7 @@ object WaitPrice {
     val believed = saving * thresholds.waiting.savingShare
 
     if (facts.probe.started) WaitDecision(false, Reason(ReasonCode.ProbeStarted), 0, idle)
-    else if (thresholds.openGates && decision.buildFilter)
+    else if (thresholds.openGates && isLegal(expected, thresholds.filter))
       WaitDecision(true, Reason(ReasonCode.GatesOpen, confKey = AqeConf.TestOpenGates.key), saving, idle)
     else if (facts.buildRows < 0 || facts.probe.scanRows < 0) WaitDecision(false, Reason(ReasonCode.FactsMissing), 0, idle)
     else if (saving <= 0) WaitDecision(false, nothingToGain(decision), 0, idle)
@@ -68,6 +68,10 @@ object WaitPrice {
       filterObstacle = facts.filterObstacle
     )
   }
+
+  /** Whether a filter is legal as far as is known. How large it will be is not: the cap is kept when the build side is measured. */
+  private def isLegal(expected: JoinFacts, limits: FilterLimits): Boolean =
+    FilterChoice.illegal(expected, FilterSize(0, exact = true), limits).isEmpty
 
   private def keptRatio(facts: WaitFacts, waiting: WaitLimits): Double =
     facts.buildKeptRatio

@@ -1,7 +1,10 @@
 package io.aqeplugin.tell
 
-import org.apache.spark.sql.execution.QueryExecution
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+import java.util.IdentityHashMap
+
+import org.apache.spark.sql.execution.{QueryExecution, ReusedSubqueryExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
 import io.aqeplugin.decide.Reason
 import io.aqeplugin.exec.RuntimeFilterExec
@@ -34,12 +37,36 @@ final case class FilterOutcome(
     keys: Long
 )
 
-object FilterOutcome extends AdaptiveSparkPlanHelper {
+object FilterOutcome {
 
   /** The outcomes of all filters of a query that ran, in stages and subqueries too. Scans that were never started have none. */
-  def of(query: QueryExecution): Seq[FilterOutcome] = collectWithSubqueries(query.executedPlan) {
+  def of(query: QueryExecution): Seq[FilterOutcome] = {
+    val seen = new IdentityHashMap[SparkPlan, Unit]()
+    def below(plan: SparkPlan): Seq[FilterOutcome] =
+      if (seen.containsKey(plan)) {
+        Nil
+      } else {
+        seen.put(plan, ())
+        ofNode(plan) ++ inner(plan).flatMap(below) ++ plan.subqueries.flatMap(below)
+      }
+    below(query.executedPlan)
+  }
+
+  /** What a plan consists of. Goes into reused exchanges: a build side that is first met below a filter stands in its join as a reuse of that
+    * one, and once the filter is gone from the plan nowhere else.
+    */
+  private def inner(plan: SparkPlan): Seq[SparkPlan] = plan match {
+    case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.executedPlan)
+    case stage: QueryStageExec           => Seq(stage.plan)
+    case reused: ReusedExchangeExec      => Seq(reused.child)
+    case reused: ReusedSubqueryExec      => Seq(reused.child)
+    case other                           => other.children
+  }
+
+  private def ofNode(plan: SparkPlan): Seq[FilterOutcome] = plan match {
     case node: RuntimeFilterExec => node.ran.toSeq.flatMap(found => node.labels.indices.map(i => outcome(node, found, i)))
-  }.flatten
+    case _                       => Nil
+  }
 
   private def outcome(node: RuntimeFilterExec, run: RuntimeFilterExec.Run, i: Int): FilterOutcome = {
     val label = node.labels(i)

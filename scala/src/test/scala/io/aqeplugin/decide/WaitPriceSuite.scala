@@ -98,5 +98,6 @@ class WaitPriceSuite extends AnyFunSuite {
     assert(decide(poor, open).waits && decide(poor, open).reason.code == ReasonCode.GatesOpen)
     assert(!decide(poor.copy(kind = JoinKind.FullOuter), open).waits)
     assert(decide(typical.copy(buildRows = -1), open).waits)
+    assert(decide(typical.copy(buildRows = Long.MaxValue / 100), open).waits, "an estimated size is no limit")
   }
 }
