@@ -1,0 +1,78 @@
+package io.aqeplugin.storage
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, GreaterThanOrEqual, In, LessThanOrEqual, Literal}
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.exec.FilterSummary
+
+/** What files tell before they are read, and what they are told to skip. */
+class FileStorageSuite extends AnyFunSuite with PluginSession {
+
+  private lazy val sales: DataFrame = {
+    val path = folder.resolve("sales").toString
+    // Random payload, so that the files are large enough to be worth opening.
+    spark
+      .range(0, 400000, 1, 4)
+      .selectExpr("id + 1000 AS k", "CAST(id AS INT) AS narrow", "CAST(id % 7 AS STRING) AS word", "rand(1) AS payload", "rand(2) AS more", "id % 3 AS part")
+      .write
+      .partitionBy("part")
+      .parquet(path)
+    spark.read.parquet(path)
+  }
+
+  private def scan(frame: DataFrame): FileSourceScanExec =
+    collectFirst(frame.queryExecution.executedPlan) { case scan: FileSourceScanExec => scan }.getOrElse(fail("no file scan"))
+
+  private def column(scan: FileSourceScanExec, name: String): Attribute = scan.output.find(_.name == name).getOrElse(fail(s"no column $name"))
+
+  private def built(values: Option[Seq[Long]], range: Option[(Long, Long)]): FilterSummary = FilterSummary("exact", 8L, range, values, 1L, 0L)
+
+  private def pruned(name: String, summary: FilterSummary): FileSourceScanExec = {
+    val before = scan(sales)
+    ScanAdapter.withKnownKeys(before, Seq(column(before, name)), summary).asInstanceOf[FileSourceScanExec]
+  }
+
+  test("footers tell a table's rows and the ranges of its integer columns, and nothing of other columns") {
+    val facts = FooterStatistics.of(scan(sales)).getOrElse(fail("no facts"))
+    assert(math.abs(facts.rows - 400000L) <= 4000L)
+    assert(facts.ranges("k") == ((1000L, 400999L)))
+    assert(facts.ranges("narrow") == ((0L, 399999L)))
+    assert(!facts.ranges.contains("word"))
+    assert(!facts.ranges.contains("payload"))
+  }
+
+  test("tables too small to be worth it are not opened") {
+    val path = folder.resolve("small").toString
+    spark.range(10).write.parquet(path)
+    assert(FooterStatistics.of(scan(spark.read.parquet(path))).isEmpty)
+  }
+
+  test("few keys become an IN list, many a range") {
+    val before = scan(sales)
+    assert(pruned("k", built(Some(Seq(5L, 7L)), Some((5L, 7L)))).dataFilters.last match {
+      case In(a: Attribute, Seq(Literal(5L, _), Literal(7L, _))) => a.name == "k"
+      case _ => false
+    })
+    assert(pruned("k", built(None, Some((5L, 7L)))).dataFilters.last match {
+      case And(GreaterThanOrEqual(_, Literal(5L, _)), LessThanOrEqual(_, Literal(7L, _))) => true
+      case _ => false
+    })
+    assert(before.dataFilters.isEmpty)
+  }
+
+  test("a partition column prunes partitions, not rows") {
+    val scan = pruned("part", built(Some(Seq(1L)), Some((1L, 1L))))
+    assert(scan.partitionFilters.nonEmpty && scan.dataFilters.isEmpty)
+  }
+
+  test("values that do not fit a narrower column are not pushed at all") {
+    assert(pruned("narrow", built(Some(Seq(5L, 1L << 40)), Some((5L, 1L << 40)))).dataFilters.isEmpty)
+  }
+
+  test("a pruned scan keeps the logical link that AQE finds its stage by") {
+    assert(pruned("k", built(Some(Seq(5L)), None)).logicalLink == scan(sales).logicalLink)
+  }
+}
