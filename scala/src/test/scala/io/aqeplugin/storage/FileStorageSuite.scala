@@ -16,7 +16,14 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     // Random payload, so that the files are large enough to be worth opening.
     spark
       .range(0, 400000, 1, 4)
-      .selectExpr("id + 1000 AS k", "CAST(id AS INT) AS narrow", "CAST(id % 7 AS STRING) AS word", "rand(1) AS payload", "rand(2) AS more", "id % 3 AS part")
+      .selectExpr(
+        "id + 1000 AS k",
+        "CAST(id AS INT) AS narrow",
+        "CAST(id % 7 AS STRING) AS word",
+        "rand(1) AS payload",
+        "rand(2) AS more",
+        "id % 3 AS part"
+      )
       .write
       .partitionBy("part")
       .parquet(path)
@@ -26,9 +33,11 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
   private def scan(frame: DataFrame): FileSourceScanExec =
     collectFirst(frame.queryExecution.executedPlan) { case scan: FileSourceScanExec => scan }.getOrElse(fail("no file scan"))
 
-  private def column(scan: FileSourceScanExec, name: String): Attribute = scan.output.find(_.name == name).getOrElse(fail(s"no column $name"))
+  private def column(scan: FileSourceScanExec, name: String): Attribute =
+    scan.output.find(_.name == name).getOrElse(fail(s"no column $name"))
 
-  private def built(values: Option[Seq[Long]], range: Option[(Long, Long)]): FilterSummary = FilterSummary("exact", 8L, range, values, 1L, 0L)
+  private def built(values: Option[Seq[Long]], range: Option[(Long, Long)]): FilterSummary =
+    FilterSummary("exact", 8L, range, values, 1L, 0L)
 
   private def pruned(name: String, summary: FilterSummary): FileSourceScanExec = {
     val before = scan(sales)
@@ -54,11 +63,11 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     val before = scan(sales)
     assert(pruned("k", built(Some(Seq(5L, 7L)), Some((5L, 7L)))).dataFilters.last match {
       case In(a: Attribute, Seq(Literal(5L, _), Literal(7L, _))) => a.name == "k"
-      case _ => false
+      case _                                                     => false
     })
     assert(pruned("k", built(None, Some((5L, 7L)))).dataFilters.last match {
       case And(GreaterThanOrEqual(_, Literal(5L, _)), LessThanOrEqual(_, Literal(7L, _))) => true
-      case _ => false
+      case _                                                                              => false
     })
     assert(before.dataFilters.isEmpty)
   }
