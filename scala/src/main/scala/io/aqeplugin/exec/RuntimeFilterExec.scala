@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.decide.Reason
+import io.aqeplugin.observe.QueryStates
 
 /** Drops the rows of a scan that cannot find a partner in the joins above it.
   *
@@ -92,6 +93,7 @@ case class RuntimeFilterExec(
   private def activeProbes(): Seq[ProbeFactory] = {
     val startNanos = System.nanoTime()
     val found = sources.map(FilterSource.await)
+    if (lastRun.isEmpty) QueryStates.current(sparkContext).foreach(_.start(this))
     lastRun = Some(RuntimeFilterExec.Run(found.map(_.map(_.result)), (System.nanoTime() - startNanos) / 1000000L))
     found.zipWithIndex.collect { case (Right(FilterSource.Found(broadcast, Right(_))), i) =>
       val coder = KeyCoder(keys(i).map(_.asInstanceOf[Attribute]), child.output)

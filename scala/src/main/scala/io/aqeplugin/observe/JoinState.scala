@@ -1,10 +1,16 @@
 package io.aqeplugin.observe
 
+import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.{AtomicBoolean, LongAdder}
 
 import scala.collection.concurrent.TrieMap
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.execution.SQLExecution
 
 import io.aqeplugin.decide._
+import io.aqeplugin.exec.RuntimeFilterExec
 
 /** What is known of one join while its query runs.
   *
@@ -40,6 +46,7 @@ final class QueryState(val executionId: Long) {
   private val declined = TrieMap.empty[String, JoinDecision]
   private val placed = TrieMap.empty[String, PlacedFilter]
   private val hinted = TrieMap.empty[String, Strategy]
+  private val started = new ConcurrentLinkedQueue[RuntimeFilterExec]()
   private val ended = new AtomicBoolean()
 
   /** Nanoseconds spent in our rules. */
@@ -74,6 +81,14 @@ final class QueryState(val executionId: Long) {
   def place(filter: PlacedFilter): Unit = placed.update(filter.filterId, filter)
   def filtersOf(joinId: String): Seq[PlacedFilter] = placed.valuesIterator.filter(_.joinId == joinId).toSeq.sortBy(_.filterId)
 
+  /** Notes a filter node that has begun to run. The final plan is no place to look for it: a stage that is reused hides it, and one whose
+    * rows the filter removed altogether is gone from the plan.
+    */
+  def start(node: RuntimeFilterExec): Unit = { val _ = started.add(node) }
+
+  /** The filter nodes that ran, each once. */
+  def startedFilters: Seq[RuntimeFilterExec] = started.asScala.toSeq
+
   /** True the first time it is asked. */
   def end(): Boolean = ended.compareAndSet(false, true)
 }
@@ -87,6 +102,11 @@ object QueryStates {
 
   def of(executionId: Long): QueryState = states.getOrElseUpdate(executionId, new QueryState(executionId))
   def get(executionId: Long): Option[QueryState] = states.get(executionId)
+
+  /** The state of the execution that the calling thread works for. */
+  def current(sparkContext: SparkContext): Option[QueryState] =
+    Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption).flatMap(get)
+
   def remove(executionId: Long): Option[QueryState] = states.remove(executionId)
   def all: Seq[QueryState] = states.valuesIterator.toSeq
   def size: Int = states.size

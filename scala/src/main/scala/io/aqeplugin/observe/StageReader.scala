@@ -28,7 +28,7 @@ object StageReader {
           rows = rows,
           stageBytes =
             if (partitionBytes.nonEmpty) partitionBytes.sum else stage.getRuntimeStatistics.sizeInBytes.min(Long.MaxValue).toLong,
-          memoryBytesPerRow = RowWidth.ofRow(stage.output),
+          memoryBytesPerRow = rowBytes(stage, rows),
           partitions = partitionBytes.size,
           maxPartitionBytes = sorted.lastOption.getOrElse(0L),
           medianPartitionBytes = if (sorted.isEmpty) 0L else sorted(sorted.size / 2),
@@ -38,6 +38,15 @@ object StageReader {
         )
       }
     }
+
+  /** Bytes of one row: measured while the shuffle was written, before compression, and else by the types of the columns. A relation that is
+    * broadcast is said to be larger than it is.
+    */
+  private def rowBytes(stage: QueryStageExec, rows: Long): Long = stage match {
+    case s: ShuffleQueryStageExec if rows > 0 && s.getRuntimeStatistics.sizeInBytes > 0 =>
+      (s.getRuntimeStatistics.sizeInBytes / rows).max(1).min(Long.MaxValue).toLong
+    case _ => RowWidth.ofRow(stage.output)
+  }
 
   /** Rows of a finished stage. */
   def rows(stage: QueryStageExec): Option[Long] =

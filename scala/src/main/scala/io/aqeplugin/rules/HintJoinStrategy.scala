@@ -61,7 +61,7 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
         state.kind,
         state.keys,
         state.buildSide,
-        build.copy(memoryBytesPerRow = RowWidth.ofRow(side.output)),
+        build.copy(memoryBytesPerRow = narrowed(build.memoryBytesPerRow, stage.output, side.output)),
         state.probe.copy(started = state.probe.started || isStarted(probe)),
         state.cluster,
         state.hint,
@@ -82,12 +82,16 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
     case _                                                   => None
   }
 
+  /** Bytes of a row of which only the columns `kept` are left. */
+  private def narrowed(rowBytes: Long, columns: Seq[Attribute], kept: Seq[Attribute]): Long =
+    math.max(1L, (rowBytes.toDouble * math.min(1.0, RowWidth.ofRow(kept).toDouble / RowWidth.ofRow(columns))).toLong)
+
   private def isStarted(probe: LogicalPlan): Boolean = probe match {
     case _: LogicalQueryStage => true
     case other                => other.children.size == 1 && isStarted(other.children.head)
   }
 
-  /** What Spark makes of the stage's size, which is that of its compressed shuffle. */
+  /** What Spark makes of the stage's size: the bytes of its rows, without a hash table around them and without a limit on their number. */
   private def sparkStrategy(side: LogicalPlan, build: BuildFacts, state: JoinState): Strategy = {
     val conf = SQLConf.get
     val threshold = conf.getConf(SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).getOrElse(conf.autoBroadcastJoinThreshold)

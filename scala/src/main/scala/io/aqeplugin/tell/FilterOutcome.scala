@@ -1,13 +1,8 @@
 package io.aqeplugin.tell
 
-import java.util.IdentityHashMap
-
-import org.apache.spark.sql.execution.{QueryExecution, ReusedSubqueryExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
-import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
-
 import io.aqeplugin.decide.Reason
 import io.aqeplugin.exec.RuntimeFilterExec
+import io.aqeplugin.observe.QueryState
 
 /** What became of one filter on one scan.
   *
@@ -40,33 +35,8 @@ final case class FilterOutcome(
 object FilterOutcome {
 
   /** The outcomes of all filters of a query that ran, in stages and subqueries too. Scans that were never started have none. */
-  def of(query: QueryExecution): Seq[FilterOutcome] = {
-    val seen = new IdentityHashMap[SparkPlan, Unit]()
-    def below(plan: SparkPlan): Seq[FilterOutcome] =
-      if (seen.containsKey(plan)) {
-        Nil
-      } else {
-        seen.put(plan, ())
-        ofNode(plan) ++ inner(plan).flatMap(below) ++ plan.subqueries.flatMap(below)
-      }
-    below(query.executedPlan)
-  }
-
-  /** What a plan consists of. Goes into reused exchanges: a build side that is first met below a filter stands in its join as a reuse of that
-    * one, and once the filter is gone from the plan nowhere else.
-    */
-  private def inner(plan: SparkPlan): Seq[SparkPlan] = plan match {
-    case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.executedPlan)
-    case stage: QueryStageExec           => Seq(stage.plan)
-    case reused: ReusedExchangeExec      => Seq(reused.child)
-    case reused: ReusedSubqueryExec      => Seq(reused.child)
-    case other                           => other.children
-  }
-
-  private def ofNode(plan: SparkPlan): Seq[FilterOutcome] = plan match {
-    case node: RuntimeFilterExec => node.ran.toSeq.flatMap(found => node.labels.indices.map(i => outcome(node, found, i)))
-    case _                       => Nil
-  }
+  def of(query: QueryState): Seq[FilterOutcome] =
+    query.startedFilters.flatMap(node => node.ran.toSeq.flatMap(found => node.labels.indices.map(i => outcome(node, found, i))))
 
   private def outcome(node: RuntimeFilterExec, run: RuntimeFilterExec.Run, i: Int): FilterOutcome = {
     val label = node.labels(i)

@@ -22,8 +22,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
     try
       if (state.end()) {
         (state.unrecorded ++ state.undecided).foreach(DecisionLog.record(sparkContext, state, Mode.Apply, _))
-        val outcomes = SparkBridge.queryOf(end).map(FilterOutcome.of).getOrElse(Nil)
-        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), outcomes)
+        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), FilterOutcome.of(state))
       }
     catch {
       case NonFatal(error) => Faults.note("end of query", "its outcome is not recorded", error)

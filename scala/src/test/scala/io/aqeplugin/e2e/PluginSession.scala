@@ -5,8 +5,10 @@ import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
 
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.{SparkConf, SparkContext}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerJobEnd, SparkListenerJobStart}
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.{DataFrame, Row, SparkSession}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
@@ -29,7 +31,10 @@ trait PluginSession extends BeforeAndAfterAll with AdaptiveSparkPlanHelper with 
     SparkSession.clearActiveSession()
     SparkSession.clearDefaultSession()
     val conf = PluginSession.SharedConf ++ Map("spark.sql.warehouse.dir" -> folder.resolve("warehouse").toString) ++ applicationConf
-    val session = conf.foldLeft(SparkSession.builder()) { case (builder, (key, value)) => builder.config(key, value) }.getOrCreate()
+    // As spark-submit does it: what is handed to a session's builder is the session's own and stands above the application's conf.
+    val context = SparkContext.getOrCreate(new SparkConf().setAll(conf))
+    val session = SparkSession.builder().getOrCreate()
+    require(session.sparkContext eq context, "another application is still running")
     session.sparkContext.setLogLevel("ERROR")
     session.sparkContext.addSparkListener(events)
     session
@@ -57,7 +62,7 @@ trait PluginSession extends BeforeAndAfterAll with AdaptiveSparkPlanHelper with 
   }
 
   /** Rows as text, in an order of their own: equal for equal multisets. */
-  protected def multiset(frame: DataFrame): Seq[String] = frame.collect().map(_.toString).toSeq.sorted
+  protected def multiset(frame: DataFrame): Seq[String] = frame.collect().map(PluginSession.text).toSeq.sorted
 
   /** The rows without the plugin. */
   protected def withoutPlugin(query: => DataFrame): Seq[String] = withConf("spark.aqePlugin.mode" -> "off")(multiset(query))
@@ -99,6 +104,9 @@ trait PluginSession extends BeforeAndAfterAll with AdaptiveSparkPlanHelper with 
   protected def filtered(ran: Ran): Seq[String] =
     filters(ran.plan).flatMap(_.labels).map(label => s"${label.table}(${label.columns.mkString(",")})").distinct.sorted
 
+  /** What became of each filter of a query. */
+  protected def outcomes(ran: Ran): Seq[JsonNode] = ran.ended.flatMap(_.outcomes.elements().asScala)
+
   protected def drain(): Unit = SparkBridge.drainEvents(spark.sparkContext, 30000L)
 
   /** Writes a query's rows as a table of files and registers it under `name`. */
@@ -137,6 +145,12 @@ object PluginSession {
     "spark.sql.parquet.columnarReaderBatchSize" -> "64",
     "spark.sql.orc.columnarReaderBatchSize" -> "64"
   )
+
+  private def text(value: Any): String = value match {
+    case row: Row           => row.toSeq.map(text).mkString("[", ", ", "]")
+    case bytes: Array[Byte] => bytes.mkString("bytes(", " ", ")")
+    case other              => String.valueOf(other)
+  }
 
   private def delete(path: Path): Unit = {
     val paths = Files.walk(path)

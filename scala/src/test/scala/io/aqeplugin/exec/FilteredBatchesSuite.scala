@@ -1,0 +1,109 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.types.{Decimal, IntegerType}
+import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarBatch, ColumnarMap}
+import org.apache.spark.unsafe.types.UTF8String
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.filters.{FilterLimits, KeyCollector, KeyFilter}
+
+class FilteredBatchesSuite extends AnyFunSuite {
+
+  private val key = AttributeReference("k", IntegerType)()
+  private val coder = KeyCoder(Seq(key), Seq(key))
+
+  private def filter(keys: Long*): KeyFilter = {
+    val collector = new KeyCollector(FilterLimits(keys.size.toLong, 100, 1L << 20, 0.01), integral = true)
+    keys.foreach(collector.add)
+    collector.result().toFilter(1).fold(refusal => fail(refusal.toString), identity)
+  }
+
+  private def metric: SQLMetric = new SQLMetric("sum", 0L)
+
+  private def probe(filter: KeyFilter, rest: SelfDisable = SelfDisable(1000, 1.0, 1)): (FilterProbe, FilterCounters) = {
+    val counters = FilterCounters(metric, metric, metric)
+    (new FilterProbe(coder, filter, rest, counters), counters)
+  }
+
+  /** A vector that says whether it was freed. */
+  private final class WatchedVector(values: Seq[Option[Int]]) extends ColumnVector(IntegerType) {
+    var freed = false // what the tests look at
+    override def close(): Unit = freed = true
+    override def closeIfFreeable(): Unit = freed = true
+    override def hasNull: Boolean = values.contains(None)
+    override def numNulls(): Int = values.count(_.isEmpty)
+    override def isNullAt(row: Int): Boolean = values(row).isEmpty
+    override def getInt(row: Int): Int = values(row).getOrElse(0)
+    override def getBoolean(row: Int): Boolean = unread
+    override def getByte(row: Int): Byte = unread
+    override def getShort(row: Int): Short = unread
+    override def getLong(row: Int): Long = unread
+    override def getFloat(row: Int): Float = unread
+    override def getDouble(row: Int): Double = unread
+    override def getArray(row: Int): ColumnarArray = unread
+    override def getMap(row: Int): ColumnarMap = unread
+    override def getDecimal(row: Int, precision: Int, scale: Int): Decimal = unread
+    override def getUTF8String(row: Int): UTF8String = unread
+    override def getBinary(row: Int): Array[Byte] = unread
+    override def getChild(ordinal: Int): ColumnVector = unread
+    private def unread: Nothing = throw new UnsupportedOperationException("an int column")
+  }
+
+  private def vectorOf(values: Option[Int]*): WatchedVector = new WatchedVector(values)
+
+  private def batch(vector: ColumnVector, rows: Int): ColumnarBatch = new ColumnarBatch(Array(vector), rows)
+
+  private def left(batch: ColumnarBatch): Seq[Int] = (0 until batch.numRows()).map(batch.column(0).getInt(_))
+
+  test("a batch keeps the rows whose key is in the filter, and nulls are dropped") {
+    val counters = NodeCounters(metric, metric)
+    val input = batch(vectorOf(Some(1), None, Some(3), Some(1), Some(2)), 5)
+    val batches = new FilteredBatches(Iterator(input), Array(probe(filter(1, 2))._1), counters)
+    assert(left(batches.next()) == Seq(1, 1, 2))
+    assert(!batches.hasNext)
+    assert(counters.rowsIn.value == 5 && counters.rowsOut.value == 3)
+  }
+
+  test("a batch that loses every row is freed and not handed on; one that loses none is handed on as it came") {
+    val lost = vectorOf(Some(7), None)
+    val whole = batch(vectorOf(Some(1), Some(2)), 2)
+    val batches = new FilteredBatches(Iterator(batch(lost, 2), whole), Array(probe(filter(1, 2))._1), NodeCounters(metric, metric))
+    assert(batches.next() eq whole)
+    assert(lost.freed)
+    assert(!batches.hasNext)
+  }
+
+  test("freeing a selected batch frees the vectors below it") {
+    val vector = vectorOf(Some(1), Some(9))
+    val batches = new FilteredBatches(Iterator(batch(vector, 2)), Array(probe(filter(1))._1), NodeCounters(metric, metric))
+    val selected = batches.next()
+    assert(!vector.freed)
+    selected.closeIfFreeable()
+    assert(vector.freed)
+  }
+
+  test("an empty batch and an empty input give nothing") {
+    val batches = new FilteredBatches(Iterator(batch(vectorOf(), 0)), Array(probe(filter(1))._1), NodeCounters(metric, metric))
+    val rows = batches.map(_.numRows()).sum
+    assert(rows == 0)
+    val none = new FilteredBatches(Iterator.empty, Array(probe(filter(1))._1), NodeCounters(metric, metric))
+    assert(!none.hasNext)
+    intercept[NoSuchElementException](none.next())
+  }
+
+  test("a filter that lets nearly everything pass takes a rest and looks again, and drops no row that matters meanwhile") {
+    val (resting, counters) = probe(filter(1), SelfDisable(sampleBatches = 2, maxPassRate = 0.5, skipBatches = 3))
+    val input = Iterator.fill(7)(batch(vectorOf(Some(1), Some(1), Some(1), Some(9)), 4))
+    val rows = new FilteredBatches(input, Array(resting), NodeCounters(metric, metric)).map(left).toSeq
+    assert(rows.map(_.size) == Seq(3, 3, 4, 4, 4, 3, 3))
+    assert(counters.batchesSkipped.value == 3 && counters.rowsIn.value == 16)
+  }
+
+  test("several filters keep what all of them keep") {
+    val probes = Array(probe(filter(1, 2, 3))._1, probe(filter(2, 3, 4))._1)
+    val batches = new FilteredBatches(Iterator(batch(vectorOf((0 to 5).map(Some(_)): _*), 6)), probes, NodeCounters(metric, metric))
+    assert(left(batches.next()) == Seq(2, 3))
+  }
+}

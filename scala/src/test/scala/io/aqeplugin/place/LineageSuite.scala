@@ -1,0 +1,173 @@
+package io.aqeplugin.place
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.{DataFrame, Observation}
+import org.apache.spark.sql.functions.{count, lit}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.e2e.{PluginSession, Ran}
+
+/** What each operator between a scan and a join does to the keys: below the ones that are crossed the scan gets a filter, below the others it
+  * gets none, and the rows are the same in both cases.
+  */
+class LineageSuite extends AnyFunSuite with PluginSession {
+
+  override protected def applicationConf: Map[String, String] = Map("spark.sql.autoBroadcastJoinThreshold" -> "-1")
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    val columns = "CAST(id % 90 AS int) AS k, CAST(id % 13 AS int) AS v, 's' || (id % 7) AS s, array(CAST(id % 5 AS int), 3) AS arr"
+    table("fact", s"SELECT $columns FROM range(300)", files = 2)
+    table("other", "SELECT CAST(id % 40 AS int) AS ok, CAST(id % 11 AS int) AS ov, 'o' || id AS os FROM range(100)")
+    table("dim", "SELECT CAST(id + 5 AS int) AS dk, 'd' || id AS name FROM range(4)")
+  }
+
+  /** The filters that the join with `dim` put on scans. */
+  private def fromDim(ran: Ran): Seq[String] =
+    outcomes(ran).filter(_.path("joinId").asText.contains("dk#")).map { outcome =>
+      s"${tableOf(outcome.path("table").asText)}(${outcome.path("scanColumns").elements().asScala.map(_.asText).mkString})"
+    }.distinct.sorted
+
+  private def tableOf(path: String): String = path.stripPrefix("parquet-")
+
+  /** A left join, because of its two sides only the right one may be filtered, however small it is. */
+  private def joined(probe: String, key: String): DataFrame = spark.sql(s"SELECT * FROM dim LEFT JOIN ($probe) p ON dim.dk = p.$key")
+
+  private def crossed(what: String, probe: String, key: String = "k")(scans: String*): Unit =
+    test(s"keys go through $what") {
+      assert(fromDim(sameRows(joined(probe, key))) == scans.sorted)
+    }
+
+  private def notCrossed(what: String, probe: String, key: String = "k"): Unit =
+    test(s"keys do not go through $what") {
+      assert(fromDim(sameRows(joined(probe, key))) == Nil)
+    }
+
+  crossed("a projection that renames them", "SELECT v, k AS j FROM fact", "j")("fact(k)")
+  crossed("a cast that loses nothing", "SELECT v, CAST(k AS bigint) AS k FROM fact")("fact(k)")
+  notCrossed("a projection that computes them", "SELECT v, k + 1 AS k FROM fact")
+  notCrossed("a projection with rand", "SELECT k, v, rand(1) AS r FROM fact")
+  notCrossed("a projection with monotonically_increasing_id", "SELECT k, v, monotonically_increasing_id() AS r FROM fact")
+  notCrossed("a projection with spark_partition_id", "SELECT k, v, spark_partition_id() AS r FROM fact")
+  notCrossed("a projection with input_file_name", "SELECT k, v, input_file_name() AS r FROM fact")
+
+  crossed("a filter", "SELECT * FROM fact WHERE v % 2 = 0")("fact(k)")
+  crossed("a filter with a scalar subquery", "SELECT * FROM fact WHERE v < (SELECT max(ov) - 3 FROM other)")("fact(k)")
+  notCrossed("a filter that is not deterministic", "SELECT * FROM fact WHERE rand(1) < 0.5")
+
+  crossed("a shuffle by another column", "SELECT /*+ REPARTITION(3, v) */ * FROM fact")("fact(k)")
+  crossed("the sorts and shuffles of another join", "SELECT k, v, os FROM fact JOIN other ON v = ov")("fact(k)")
+
+  crossed("an aggregate, when they are its grouping keys", "SELECT k, sum(v) AS n FROM fact GROUP BY k")("fact(k)")
+  crossed("an aggregate, when they are among its grouping keys", "SELECT k AS j, v, count(*) AS n FROM fact GROUP BY k, v", "j")("fact(k)")
+  crossed("an aggregate of objects", "SELECT k, collect_set(v) AS n FROM fact GROUP BY k")("fact(k)")
+  crossed("a sort aggregate", "SELECT k, max(s) AS n FROM fact GROUP BY k")("fact(k)")
+  crossed("DISTINCT", "SELECT DISTINCT k, v FROM fact")("fact(k)")
+  crossed("one count(DISTINCT)", "SELECT k, count(DISTINCT v) AS n FROM fact GROUP BY k")("fact(k)")
+  notCrossed("an aggregate that computes them", "SELECT v, max(k) AS k FROM fact GROUP BY v")
+  notCrossed("an aggregate that groups by an expression of them", "SELECT k + 1 AS k, count(*) AS n FROM fact GROUP BY k + 1")
+  notCrossed("a global aggregate", "SELECT max(k) - 80 AS k, count(*) AS n FROM fact")
+  notCrossed("two count(DISTINCT), which expand rows", "SELECT k, count(DISTINCT v) AS n, count(DISTINCT s) AS m FROM fact GROUP BY k")
+  notCrossed("CUBE", "SELECT k, v, count(*) AS n FROM fact GROUP BY CUBE(k, v)")
+  notCrossed("GROUPING SETS", "SELECT k, v, count(*) AS n FROM fact GROUP BY GROUPING SETS ((k), (v), ())")
+
+  crossed("a window partitioned by them", "SELECT k, v, sum(v) OVER (PARTITION BY k) AS n FROM fact")("fact(k)")
+  crossed("a window partitioned by them and more", "SELECT k, v, s, count(*) OVER (PARTITION BY k, v) AS n FROM fact")("fact(k)")
+  notCrossed("a window partitioned by something else", "SELECT k, v, count(*) OVER (PARTITION BY v) AS n FROM fact")
+  notCrossed("a window without partitions", "SELECT k, v, row_number() OVER (ORDER BY k, v, s) AS n FROM fact")
+
+  crossed("UNION ALL by position, not by name", "SELECT k, v FROM fact UNION ALL SELECT ov AS v, ok AS k FROM other")(
+    "fact(k)",
+    "other(ov)"
+  )
+  crossed("UNION ALL of a table with itself", "SELECT k, v FROM fact UNION ALL SELECT v, k FROM fact")("fact(k)", "fact(v)")
+  crossed("those branches of UNION ALL that can be crossed", "SELECT k, v FROM fact UNION ALL SELECT max(ok), 1 FROM other")("fact(k)")
+  crossed("UNION", "SELECT k, v FROM fact UNION SELECT ok, ov FROM other")("fact(k)", "other(ok)")
+
+  crossed("an inner join to its left side", "SELECT k, os FROM fact JOIN other ON v = ov")("fact(k)")
+  crossed("an inner join to its right side", "SELECT v, ok FROM fact JOIN other ON v = ov", "ok")("other(ok)")
+  crossed("an inner join to both sides of its own key", "SELECT v, s, os FROM fact JOIN other ON v = ov", "v")("fact(v)", "other(ov)")
+  crossed("a cross join", "SELECT k, n FROM fact CROSS JOIN (SELECT count(*) AS n FROM other)")("fact(k)")
+  crossed("a semi join", "SELECT k, v FROM fact LEFT SEMI JOIN other ON v = ov AND s <> os")("fact(k)")
+  crossed("a semi join to both sides of its own key", "SELECT v, s FROM fact LEFT SEMI JOIN other ON v = ov", "v")("fact(v)", "other(ov)")
+  crossed("an anti join", "SELECT k, v FROM fact LEFT ANTI JOIN other ON v = ov AND os > 'o5'")("fact(k)")
+  crossed("an anti join to both sides of its own key", "SELECT v, s FROM fact LEFT ANTI JOIN other ON v = ov AND os > 'o5'", "v")(
+    "fact(v)",
+    "other(ov)"
+  )
+  crossed("EXISTS under OR", "SELECT * FROM fact WHERE EXISTS (SELECT 1 FROM other WHERE ov = v AND os > 'o5') OR v < 2")("fact(k)")
+  notCrossed("NOT IN, as long as it is a nested loop", "SELECT * FROM fact WHERE v NOT IN (SELECT ov FROM other)")
+
+  // Spark turns outer joins below a null-rejecting join into inner ones; without those rules they stay.
+  private def outer(what: String, probe: String, key: String)(scans: String*): Unit =
+    test(s"keys go through $what") {
+      val rules = Seq("EliminateOuterJoin", "InferFiltersFromConstraints").map("org.apache.spark.sql.catalyst.optimizer." + _)
+      withConf("spark.sql.optimizer.excludedRules" -> rules.mkString(",")) {
+        assert(fromDim(sameRows(joined(probe, key))) == scans.sorted)
+      }
+    }
+
+  outer("a left join to its preserved side", "SELECT k, ok FROM fact LEFT JOIN other ON v = ov", "k")("fact(k)")
+  outer("a left join to its null-supplying side", "SELECT k, ok FROM fact LEFT JOIN other ON v = ov AND k < 50", "ok")("other(ok)")
+  outer("a left join to both sides of its own key", "SELECT v, os FROM fact LEFT JOIN other ON v = ov", "v")("fact(v)", "other(ov)")
+  outer("a right join to its preserved side", "SELECT k, ok FROM fact RIGHT JOIN other ON v = ov", "ok")("other(ok)")
+  outer("a right join to its null-supplying side", "SELECT k, ok FROM fact RIGHT JOIN other ON v = ov AND ok < 30", "k")("fact(k)")
+  outer("no full join", "SELECT k, ok FROM fact FULL JOIN other ON v = ov", "k")()
+
+  notCrossed("a limit", "SELECT * FROM fact ORDER BY v, k, s LIMIT 70")
+  notCrossed("an offset", "SELECT * FROM fact ORDER BY v, k, s LIMIT 70 OFFSET 20")
+  notCrossed("a sample", "SELECT * FROM fact TABLESAMPLE (50 PERCENT) REPEATABLE (7)")
+  notCrossed("a generator", "SELECT k, v, x FROM fact LATERAL VIEW explode(arr) AS x")
+  notCrossed("the output of a generator", "SELECT v, x AS k FROM fact LATERAL VIEW explode(arr) AS x")
+  crossed(
+    "INTERSECT, to its left side only: its own keys treat nulls as equal",
+    "SELECT k, v FROM fact INTERSECT SELECT ok, ov FROM other"
+  )("fact(k)")
+
+  test("keys do not go through a map over partitions") {
+    val session = spark
+    import session.implicits._
+    def probe: DataFrame = spark.sql("SELECT k, v FROM fact").as[(Int, Int)].mapPartitions { rows =>
+      rows.zipWithIndex.map { case ((k, _), i) => (k, i) }
+    }.toDF("k", "place")
+    val result = sameRows(probe.join(spark.table("dim")).where("k = dk"))
+    assert(!fromDim(result).exists(_.startsWith("fact")))
+  }
+
+  test("keys do not go through observed metrics, which count every row") {
+    def probe(observation: Observation): DataFrame = spark.table("fact").observe(observation, count(lit(1)).as("rows"))
+    val observation = Observation("counted")
+    val result = withPlugin(probe(observation).join(spark.table("dim")).where("k = dk"))
+    assert(observation.get("rows") == 300L)
+    assert(fromDim(result) == Nil)
+  }
+
+  test("keys do not go into a cached table") {
+    spark.sql("CACHE TABLE kept AS SELECT * FROM fact")
+    try {
+      val result = sameRows(joined("SELECT * FROM kept", "k"))
+      assert(fromDim(result) == Nil)
+      assert(spark.table("kept").count() == 300L)
+    } finally {
+      val _ = spark.sql("UNCACHE TABLE kept")
+    }
+  }
+
+  test("a cached query that was planned with filters keeps all of its rows") {
+    def query: DataFrame = joined("SELECT * FROM fact", "k")
+    val expected = withoutPlugin(query)
+    val cached = withConf("spark.aqePlugin.test.openGates" -> "true")(query.cache())
+    try assert(withPlugin(cached.where("v >= 0")).rows == expected)
+    finally {
+      val _ = cached.unpersist(blocking = true)
+    }
+  }
+
+  test("rows of an RDD are filtered like those of any scan") {
+    val session = spark
+    import session.implicits._
+    def probe: DataFrame = session.sparkContext.parallelize((0 until 200).map(i => (i % 50, i)), 2).toDF("k", "v")
+    val _ = sameRows(probe.join(spark.table("dim")).where("k = dk"))
+  }
+}
