@@ -69,7 +69,8 @@ def sparkProject(line: SparkLine): Project =
       }
     )
 
-val testArguments = taskKey[File]("Compiles the tests and writes java's arguments for them, options and class path, into .build/<project>-tests.args")
+val testArguments =
+  taskKey[File]("Compiles the tests and writes java's arguments for them, options and class path, into .build/<project>-tests.args")
 
 // The module openings are Spark's own list (org.apache.spark.launcher.JavaModuleOptions).
 val sparkJavaOptions = Seq(
