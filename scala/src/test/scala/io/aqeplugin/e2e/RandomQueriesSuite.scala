@@ -1,0 +1,107 @@
+package io.aqeplugin.e2e
+
+import scala.util.Random
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Queries that nobody thought of: random trees of joins, aggregates, windows, unions and limits over small tables. Each seed is one query,
+  * so a failure can be run again.
+  */
+class RandomQueriesSuite extends AnyFunSuite with PluginSession {
+  import RandomQueriesSuite._
+
+  private val Seeds = 1 to sys.props.get("aqePlugin.randomQueries").flatMap(_.toIntOption).getOrElse(30)
+
+  private val Strategies = Seq(
+    Seq("spark.sql.autoBroadcastJoinThreshold" -> "-1"),
+    Seq("spark.sql.autoBroadcastJoinThreshold" -> "10m"),
+    Seq("spark.sql.autoBroadcastJoinThreshold" -> "1"),
+    Seq("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "10m")
+  )
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    val formats = Seq("parquet", "orc", "json", "parquet")
+    for ((rows, i) <- Seq(240, 120, 40, 12).zipWithIndex) {
+      val columns =
+        s"IF(id % 11 = 3, NULL, CAST(id * 7 % ${60 - 12 * i} AS int)) AS a, CAST(id % ${5 + 3 * i} AS int) AS b, CAST(id % 17 AS bigint) AS c"
+      table(s"t$i", s"SELECT $columns FROM range($rows)", formats(i), files = 2)
+    }
+  }
+
+  test("random queries have the same rows without and with the plugin") {
+    for (seed <- Seeds) {
+      val query = new QueryGen(new Random(seed)).relation(3)
+      val _ = withClue(s"seed $seed: $query\n") {
+        withConf(Strategies(seed % Strategies.size): _*)(sameRows(spark.sql(query)))
+      }
+    }
+  }
+}
+
+object RandomQueriesSuite {
+
+  /** Relations with the columns a (int, may be null), b (int) and c (bigint). */
+  private final class QueryGen(random: Random) {
+    private var aliases = 0
+
+    private def alias(): String = {
+      aliases += 1
+      s"q$aliases"
+    }
+
+    private def oneOf[A](options: A*): A = options(random.nextInt(options.size))
+
+    private def column: String = oneOf("a", "b", "c")
+
+    private def columns: String = "a, b, c"
+
+    def relation(depth: Int): String =
+      if (depth == 0) s"SELECT $columns FROM t${random.nextInt(4)} WHERE ${condition}"
+      else
+        random.nextInt(12) match {
+          case 0 => s"SELECT $columns FROM (${relation(depth - 1)}) WHERE $condition"
+          case 1 => s"SELECT b AS a, max(a) AS b, c FROM (${relation(depth - 1)}) GROUP BY b, c"
+          case 2 => s"SELECT a, b, sum(c) AS c FROM (${relation(depth - 1)}) GROUP BY a, b"
+          case 3 => s"SELECT a, b, count(*) OVER (PARTITION BY $column) AS c FROM (${relation(depth - 1)})"
+          case 4 => s"SELECT $columns FROM (${relation(depth - 1)}) UNION ALL SELECT b, a, c FROM (${relation(depth - 1)})"
+          case 5 => s"SELECT DISTINCT $columns FROM (${relation(depth - 1)})"
+          case 6 => s"SELECT $columns FROM (${relation(depth - 1)}) ORDER BY a, b, c LIMIT ${5 + random.nextInt(40)}"
+          case _ => join(depth)
+        }
+
+    private def join(depth: Int): String = {
+      val (left, right) = (relation(depth - 1), relation(random.nextInt(depth)))
+      val (l, r) = (alias(), alias())
+      val more = if (random.nextInt(3) == 0) s" AND $l.${column} <> $r.${column}" else ""
+      val keys = oneOf(
+        s"$l.${column} = $r.${column}",
+        s"$l.a = $r.a AND $l.${oneOf("b", "c")} = $r.${oneOf("b", "c")}",
+        s"$l.a = $r.b"
+      )
+      val mixed = s"SELECT $l.a AS a, $r.b AS b, ${oneOf(l, r)}.c AS c FROM ($left) $l"
+      val own = s"SELECT $columns FROM ($left) $l"
+      random.nextInt(9) match {
+        case 0 => s"$mixed LEFT JOIN ($right) $r ON $keys$more"
+        case 1 => s"$mixed RIGHT JOIN ($right) $r ON $keys$more"
+        case 2 => s"$mixed FULL JOIN ($right) $r ON $keys"
+        case 3 => s"$own LEFT SEMI JOIN ($right) $r ON $keys$more"
+        case 4 => s"$own LEFT ANTI JOIN ($right) $r ON $keys$more"
+        case 5 => s"SELECT $columns FROM ($left) $l WHERE $l.$column NOT IN (SELECT $r.$column FROM ($right) $r)"
+        case 6 => s"SELECT $columns FROM ($left) $l WHERE EXISTS (SELECT 1 FROM ($right) $r WHERE $keys$more) OR $l.b = 1"
+        case _ => s"$mixed JOIN ($right) $r ON $keys$more"
+      }
+    }
+
+    private def condition: String =
+      oneOf(
+        "true",
+        "b < 3",
+        "a > 20",
+        "c % 2 = 0",
+        "a IS NOT NULL",
+        "b BETWEEN 1 AND 2",
+        s"c IN (SELECT c FROM t3 WHERE b = ${random.nextInt(4)})"
+      )
+  }
+}
