@@ -32,7 +32,7 @@ _SETTINGS = {
 }
 
 # All 103 queries together; fewer would mean that the gates are not open, and that the answers prove little.
-_FILTERS_OF_OPEN_GATES = 250
+_FILTERS_OF_OPEN_GATES = 150
 
 
 @pytest.fixture(scope="module")
