@@ -3,13 +3,13 @@ package io.aqeplugin.exec
 import java.util.concurrent.{CompletableFuture, Future => JavaFuture, TimeUnit, TimeoutException}
 
 import scala.concurrent.{Future, Promise}
-import scala.util.control.NonFatal
 
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.catalyst.plans.physical.{BroadcastPartitioning, IdentityBroadcastMode, Partitioning}
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
@@ -17,6 +17,7 @@ import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQue
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
 
 /** Builds a filter from the join keys of a finished build side and broadcasts it.
@@ -68,24 +69,34 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
   @transient override lazy val relationFuture: JavaFuture[Broadcast[Any]] = {
     val done = new CompletableFuture[Broadcast[Any]]()
     val startNanos = System.nanoTime()
+    // The timer's thread belongs to no query, so the query is named here.
+    val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
     val timeout = FilterBuildThreads.afterMillis(limits.buildTimeoutMillis) {
-      if (publish(done, passAll(ReasonCode.BuildTimeout, startNanos))) SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
+      if (publish(done, passAll(ReasonCode.BuildTimeout, startNanos), executionId)) SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
     }
     SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {
       try {
         sparkContext.addJobTag(jobTag)
         sparkContext.setInterruptOnCancel(true)
-        publish(done, built(startNanos))
+        if (!done.isDone) publish(done, built(startNanos), executionId)
       } catch {
-        case NonFatal(error) =>
-          BuildFaults.note(sparkContext, joinId, error)
-          publish(done, passAll(ReasonCode.BuildFailed, startNanos))
+        // Whatever it is, also an OutOfMemoryError: AQE waits for this promise and for nothing else.
+        case error: Throwable => buildFailed(done, error, startNanos, executionId)
       } finally {
-        timeout.cancel(false)
+        if (promise.isCompleted) timeout.cancel(false)
         sparkContext.removeJobTag(jobTag)
       }
     }
     done
+  }
+
+  private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, startNanos: Long, executionId: String): Unit = {
+    BuildFaults.note(sparkContext, joinId, error)
+    try { val _ = publish(done, passAll(ReasonCode.BuildFailed, startNanos), executionId) }
+    catch {
+      case second: Throwable =>
+        val _ = (promise.tryFailure(second), done.completeExceptionally(second))
+    }
   }
 
   private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, limits, startNanos)
@@ -96,12 +107,12 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
       Some((System.nanoTime() - startNanos) / 1e6),
       Some(limits.buildTimeoutMillis.toDouble),
       "millis",
-      "spark.aqePlugin.filter.buildTimeout"
+      AqeConf.FilterBuildTimeout.key
     )
   )
 
   /** Broadcasts `filter` unless another outcome was first; returns whether it was published. */
-  private def publish(done: CompletableFuture[Broadcast[Any]], filter: BuiltFilter): Boolean = {
+  private def publish(done: CompletableFuture[Broadcast[Any]], filter: BuiltFilter, executionId: String): Boolean = {
     val broadcast = SparkBridge.broadcast[Any](sparkContext, filter)
     val first = synchronized {
       if (promise.isCompleted) {
@@ -119,7 +130,6 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
         longMetric("keys") += summary.rows
         longMetric("buildTime") += summary.buildMillis
       }
-      val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
       SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, metrics.values.toSeq)
       val _ = done.complete(broadcast)
     } else {
@@ -143,10 +153,8 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
   /** Equal for equal (build stage, keys): the reads that AQE puts on a finished stage do not count, and neither does who asked. */
   override protected def doCanonicalize(): SparkPlan = {
     val build = RuntimeFilterExchangeExec.buildOf(child)
-    val normalized = keys.map { key =>
-      val ordinal = build.output.indexWhere(_.exprId == key.exprId)
-      if (ordinal < 0) key else build.canonicalized.output(ordinal)
-    }
+    // By position. The canonical output of a build side would not do: the columns of a join, or of an explode, may all be called none#0 in it.
+    val normalized = keys.map(key => QueryPlan.normalizeExpressions(key, build.output))
     RuntimeFilterExchangeExec(normalized, build.canonicalized, BuildLimits.Canonical, "")
   }
 

@@ -35,5 +35,14 @@ final class SelectedColumnVector(vector: ColumnVector, selection: Array[Int]) ex
   override def getUTF8String(rowId: Int): UTF8String = vector.getUTF8String(selection(rowId))
   override def getBinary(rowId: Int): Array[Byte] = vector.getBinary(selection(rowId))
 
-  override def getChild(ordinal: Int): ColumnVector = new SelectedColumnVector(vector.getChild(ordinal), selection)
+  // Asked once a row and field of a struct, so wrapped once a batch; null until then.
+  private var children: Array[ColumnVector] = null
+
+  override def getChild(ordinal: Int): ColumnVector = {
+    if (children == null || children.length <= ordinal) {
+      children = if (children == null) new Array[ColumnVector](ordinal + 1) else java.util.Arrays.copyOf(children, ordinal + 1)
+    }
+    if (children(ordinal) == null) children(ordinal) = new SelectedColumnVector(vector.getChild(ordinal), selection)
+    children(ordinal)
+  }
 }

@@ -1,7 +1,7 @@
 package io.aqeplugin.observe
 
 import java.util.concurrent.ConcurrentLinkedQueue
-import java.util.concurrent.atomic.{AtomicBoolean, LongAdder}
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference, LongAdder}
 
 import scala.collection.concurrent.TrieMap
 import scala.jdk.CollectionConverters._
@@ -9,6 +9,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.execution.SQLExecution
 
+import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.RuntimeFilterExec
 
@@ -48,6 +49,23 @@ final class QueryState(val executionId: Long) {
   private val hinted = TrieMap.empty[String, Strategy]
   private val started = new ConcurrentLinkedQueue[RuntimeFilterExec]()
   private val ended = new AtomicBoolean()
+
+  private val clusterFacts = new AtomicReference[Option[ClusterFacts]](None)
+  private val lastMode = new AtomicReference[Mode](Mode.Apply)
+
+  /** The machines of this query, as `first` found them when it was asked first. */
+  def cluster(first: => ClusterFacts): ClusterFacts = clusterFacts.get match {
+    case Some(facts) => facts
+    case None        =>
+      val facts = first
+      clusterFacts.set(Some(facts))
+      facts
+  }
+
+  def noteMode(mode: Mode): Unit = lastMode.set(mode)
+
+  /** The mode the query was last planned in. */
+  def mode: Mode = lastMode.get
 
   /** Nanoseconds spent in our rules. */
   val ruleNanos = new LongAdder()

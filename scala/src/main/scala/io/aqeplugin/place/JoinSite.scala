@@ -1,7 +1,7 @@
 package io.aqeplugin.place
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BloomFilterMightContain, DynamicPruning, Expression}
-import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
+import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, LimitExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
@@ -93,6 +93,8 @@ object JoinSite {
   private def isRepeatable(plan: SparkPlan): Boolean = plan match {
     case stage: QueryStageExec      => isRepeatable(stage.plan)
     case reused: ReusedExchangeExec => isRepeatable(reused.child)
-    case other                      => other.expressions.forall(_.deterministic) && other.children.forall(isRepeatable)
+    // Which rows come first is nobody's promise.
+    case _: LimitExec => false
+    case other        => other.expressions.forall(_.deterministic) && other.children.forall(isRepeatable)
   }
 }

@@ -37,6 +37,7 @@ final class ReuseGuard(plan: SparkPlan) {
       answer
     }
 
+  // A location's own hash code: every reading of a partitioned table makes a new index, equal to the others.
   /** Equal for equal exchanges, and for an exchange and the stage that was made of it: the sum of the leaves below, whatever stands between. */
   private def mark(node: SparkPlan): Int =
     if (marks.containsKey(node)) {
@@ -45,7 +46,7 @@ final class ReuseGuard(plan: SparkPlan) {
       val computed = node match {
         case stage: QueryStageExec         => mark(stage.plan)
         case reused: ReusedExchangeExec    => mark(reused.child)
-        case scan: FileSourceScanExec      => System.identityHashCode(scan.relation.location)
+        case scan: FileSourceScanExec      => scan.relation.location.hashCode
         case leaf if leaf.children.isEmpty => leaf.getClass.hashCode
         case other                         => other.children.foldLeft(0)((sum, child) => sum + mark(child))
       }

@@ -27,9 +27,9 @@ object ScanTargets {
   private def search(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange]): Seq[ScanTarget] = plan match {
     case filtered: RuntimeFilterExec => search(filtered.child, keys, exchanges)
     case scan if isScan(scan)        =>
-      PlainKey.all(keys).toOption.filter(_.forall(k => scan.outputSet.contains(k.attribute))).map { plain =>
-        ScanTarget(scan, plain.map(_.attribute), exchanges)
-      }.toSeq
+      // The scan's own attributes: a query may write a column's name in another case than the files do.
+      val columns = PlainKey.all(keys).toOption.toSeq.flatten.flatMap(k => scan.output.find(_.exprId == k.attribute.exprId))
+      if (columns.size == keys.size) Seq(ScanTarget(scan, columns, exchanges)) else Nil
     case exchange: Exchange => descend(exchange, keys, exchange :: exchanges)
     case other              => descend(other, keys, exchanges)
   }

@@ -43,7 +43,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Spar
       } else {
         val rewritten =
           if (kept.isEmpty) stripped else new PlaceFilters(kept, limits(context.thresholds), rest(context.thresholds))(stripped)
-        if (rewritten == plan) plan else rewritten
+        // Only a plan that had filters before can come out the same.
+        if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }
     }
   }
@@ -73,9 +74,10 @@ object ChooseJoinStrategy {
 
   /** The most selective filters of each scan. */
   private[rules] def capped(wanted: Seq[Placement], context: RuleContext): Seq[Placement] = {
-    val perScan = wanted.groupBy(p => System.identityHashCode(p.target.scan)).values
-    val best = perScan.flatMap(_.sortBy(_.expectedPassRate).take(context.thresholds.filter.maxPerScan)).toSet
-    val kept = wanted.filter(best.contains)
+    // By position: a placement holds plans, and hashing those would walk them whole.
+    val perScan = wanted.zipWithIndex.groupBy { case (p, _) => System.identityHashCode(p.target.scan) }.values
+    val best = perScan.flatMap(_.sortBy(_._1.expectedPassRate).take(context.thresholds.filter.maxPerScan).map(_._2)).toSet
+    val kept = wanted.zipWithIndex.collect { case (p, i) if best.contains(i) => p }
     if (kept.size <= MaxFiltersPerPlan) kept else kept.sortBy(_.expectedPassRate).take(MaxFiltersPerPlan)
   }
 }

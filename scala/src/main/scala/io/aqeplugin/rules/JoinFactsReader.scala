@@ -146,12 +146,17 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
 object JoinFactsReader {
 
   /** Whether Spark can broadcast `side` of such a join. A threshold of -1 is the user's word against broadcasts. */
-  def mayBroadcast(kind: JoinKind, side: Side): Boolean = SQLConf.get.autoBroadcastJoinThreshold >= 0 && (kind match {
+  def mayBroadcast(kind: JoinKind, side: Side): Boolean = broadcastsAllowed && (kind match {
     case JoinKind.Inner                                                                  => true
     case JoinKind.LeftOuter | JoinKind.LeftSemi | JoinKind.LeftAnti | JoinKind.Existence => side == Side.Right
     case JoinKind.RightOuter                                                             => side == Side.Left
     case JoinKind.FullOuter | JoinKind.NullAwareAnti                                     => false
   })
+
+  private def broadcastsAllowed: Boolean = {
+    val conf = SQLConf.get
+    conf.autoBroadcastJoinThreshold >= 0 && conf.getConf(SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).forall(_ >= 0)
+  }
 
   private def keyTexts(join: FoundJoin): Seq[String] =
     join.keys(Side.Left).zip(join.keys(Side.Right)).map { case (left, right) => s"${left.sql} = ${right.sql}" }

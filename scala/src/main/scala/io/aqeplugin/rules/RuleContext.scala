@@ -16,13 +16,17 @@ object RuleContext {
   private val NoExecution = -1L
 
   def of(sparkContext: SparkContext, settings: Settings): RuleContext = {
-    val state = Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong) match {
+    val state: QueryState = Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong) match {
       case Some(executionId) => QueryStates.of(executionId)
       case None              => new QueryState(NoExecution)
     }
-    val executors = math.max(1, sparkContext.getExecutorMemoryStatus.size - 1)
-    RuleContext(sparkContext, state, settings.mode, Thresholds.from(settings), ClusterFacts(sparkContext.defaultParallelism, executors))
+    state.noteMode(settings.mode)
+    RuleContext(sparkContext, state, settings.mode, Thresholds.from(settings), state.cluster(clusterOf(sparkContext)))
   }
+
+  // Asks the driver's block manager for every executor it knows: once a query is enough.
+  private def clusterOf(sparkContext: SparkContext): ClusterFacts =
+    ClusterFacts(sparkContext.defaultParallelism, math.max(1, sparkContext.getExecutorMemoryStatus.size - 1))
 
   def isExecution(context: RuleContext): Boolean = context.state.executionId != NoExecution
 }

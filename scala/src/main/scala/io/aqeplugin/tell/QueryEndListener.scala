@@ -7,7 +7,6 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
-import io.aqeplugin.conf.Mode
 import io.aqeplugin.observe.{QueryState, QueryStates}
 
 /** Closes the state of a query when it ends: the joins nothing was decided for, the outcomes, and the memory it held. */
@@ -21,7 +20,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
   private def close(state: QueryState, end: SparkListenerSQLExecutionEnd): Unit =
     try
       if (state.end()) {
-        (state.unrecorded ++ state.undecided).foreach(DecisionLog.record(sparkContext, state, Mode.Apply, _))
+        (state.unrecorded ++ state.undecided).foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), FilterOutcome.of(state))
       }
     catch {
