@@ -71,7 +71,7 @@ SUITES = (
     Suite(f"{_SQL}.InjectRuntimeFilterSuite", min_filters=10, quick_modes=(Mode.OPEN,)),
     Suite(f"{_SQL}.JoinSuite", min_filters=20),
     Suite(f"{_SQL}.SubquerySuite", min_filters=20),
-    Suite(f"{_SQL}.execution.adaptive.AdaptiveQueryExecSuite"),
+    Suite(f"{_SQL}.execution.adaptive.AdaptiveQueryExecSuite", min_filters=40),
     Suite(f"{_SQL}.DynamicPartitionPruningV1SuiteAEOn"),
     Suite(f"{_SQL}.connector.KeyGroupedPartitioningSuite", min_filters=15),
     Suite(f"{_SQL}.sources.BucketedReadWithoutHiveSupportSuite"),

@@ -1,0 +1,31 @@
+package io.aqeplugin.regression
+
+import org.apache.spark.sql.internal.SQLConf
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.decide.{JoinKind, Side}
+import io.aqeplugin.rules.JoinFactsReader
+
+/** AQE has a broadcast threshold of its own, beside the general one. A user who had switched broadcasts off by it got them still. */
+class BroadcastThresholdSuite extends AnyFunSuite {
+  private val General = "spark.sql.autoBroadcastJoinThreshold"
+  private val Adaptive = "spark.sql.adaptive.autoBroadcastJoinThreshold"
+
+  private def mayBroadcast(thresholds: (String, String)*): Boolean = {
+    val conf = new SQLConf()
+    thresholds.foreach { case (key, value) => conf.setConfString(key, value) }
+    SQLConf.withExistingConf(conf)(JoinFactsReader.mayBroadcast(JoinKind.Inner, Side.Right))
+  }
+
+  test("a small threshold, which is for estimates, does not forbid a broadcast of what was measured") {
+    assert(mayBroadcast(General -> "10"))
+  }
+
+  test("a negative threshold forbids broadcasts") {
+    assert(!mayBroadcast(General -> "-1"))
+  }
+
+  test("a negative threshold of AQE's own forbids broadcasts") {
+    assert(!mayBroadcast(General -> "10", Adaptive -> "-1"))
+  }
+}
