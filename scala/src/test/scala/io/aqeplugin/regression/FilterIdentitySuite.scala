@@ -8,8 +8,14 @@ import io.aqeplugin.e2e.PluginSession
 class FilterIdentitySuite extends AnyFunSuite with PluginSession {
   test("two joins that name the keys of one build side in different orders have filters of their own") {
     spark.range(0, 200).selectExpr("id", "array(id * 10, id * 10 + 1) AS arr").write.parquet(folder.resolve("t").toString)
-    spark.range(0, 3000).selectExpr("id % 300 AS a", "(id % 300) * 10 + id % 3 AS b", "id AS n").write.parquet(folder.resolve("p1").toString)
-    spark.range(0, 3000).selectExpr("id % 300 AS z", "(id % 300) * 10 + id % 3 AS a", "id AS n").write.parquet(folder.resolve("p2").toString)
+    spark.range(
+      0,
+      3000
+    ).selectExpr("id % 300 AS a", "(id % 300) * 10 + id % 3 AS b", "id AS n").write.parquet(folder.resolve("p1").toString)
+    spark.range(
+      0,
+      3000
+    ).selectExpr("id % 300 AS z", "(id % 300) * 10 + id % 3 AS a", "id AS n").write.parquet(folder.resolve("p2").toString)
     Seq("t", "p1", "p2").foreach(name => spark.read.parquet(folder.resolve(name).toString).createOrReplaceTempView(name))
     val query =
       """WITH b AS (SELECT id, e FROM t LATERAL VIEW explode(arr) x AS e)
@@ -24,7 +30,8 @@ class FilterIdentitySuite extends AnyFunSuite with PluginSession {
   test("a relation in which many rows share a key is read once, not once for each of them") {
     spark.range(0, 60000).selectExpr("IF(id < 59000, 'same', concat('k', id)) AS s", "id AS i").write.parquet(folder.resolve("d").toString)
     spark.range(0, 2000).selectExpr("concat('k', id + 58000) AS s", "id AS n").write.parquet(folder.resolve("p").toString)
-    val query = spark.read.parquet(folder.resolve("p").toString).join(spark.read.parquet(folder.resolve("d").toString).hint("broadcast"), "s")
+    val query =
+      spark.read.parquet(folder.resolve("p").toString).join(spark.read.parquet(folder.resolve("d").toString).hint("broadcast"), "s")
     val ran = sameRows(query)
     assert(outcomes(ran).map(_.get("kind").asText).forall(_ != "pass_all"))
   }
