@@ -199,7 +199,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
 
   test("a build side does not flip, and a join is decided once, however many plans are made") {
     withConf(SortMerge: _*) {
-      val chain = s"SELECT * FROM fact JOIN dim ON k = dk JOIN other ON v = ov JOIN third ON ok = tk LEFT JOIN dim d2 ON tv = d2.dv"
+      val chain = "SELECT * FROM fact JOIN dim ON k = dk JOIN other ON v = ov JOIN third ON ok = tk LEFT JOIN dim d2 ON tv = d2.dv"
       val result = sameRows(spark.sql(chain))
       val ids = result.decided.map(_.decision.path("facts").path("joinId").asText)
       assert(ids.nonEmpty)
