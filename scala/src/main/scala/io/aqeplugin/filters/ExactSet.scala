@@ -2,18 +2,22 @@ package io.aqeplugin.filters
 
 import java.util.Arrays
 
-/** A hash set of at least one code: open addressing, linear probing, at most half full.
+/** A hash set of at least one code: buckets of four slots, at most half of all slots taken, the next bucket when one is full.
   *
-  * Empty slots hold `filler`, which is itself a member and stands in no slot of its own. A probe for it ends at the first
-  * empty slot and finds it there; a probe for any other code that ends there missed. So no code is special, 0 and
-  * `Long.MinValue` included, and no second array says which slots are taken.
+  * A check compares with all four slots of the code's bucket at once and takes a branch only when the bucket is full, which
+  * few are. Slots of a bucket are taken in order, so it is full when its last slot is.
+  *
+  * Empty slots hold `filler`, which is itself a member and has no slot of its own. A search for it ends at the first empty
+  * slot and finds it there; a search for any other code that ends there missed. So no code is special, 0 and `Long.MinValue`
+  * included, and no second array says which slots are taken.
   *
   * @param table
   *   a power of two of slots
   */
 final class ExactSet private (table: Array[Long], filler: Long, range: CodeRange, override val distinctCodes: Long) extends ExactFilter {
+  import ExactSet._
 
-  private val shift = ExactSet.shiftOf(table.length)
+  private val shift = shiftOf(table)
 
   override def kind: String = FilterKind.Exact.name
 
@@ -28,16 +32,14 @@ final class ExactSet private (table: Array[Long], filler: Long, range: CodeRange
   }
 
   override def mightContain(code: Long): Boolean = {
-    val mask = table.length - 1
-    var slot = (KeyHasher.mix(code) >>> shift).toInt
-    while (table(slot) != code && table(slot) != filler) slot = (slot + 1) & mask
-    table(slot) == code
+    val slot = bucketOf(code, shift)
+    val absent = absentBit(table, slot, code)
+    if (absent == 0) true else table(slot + BucketSlots - 1) != filler && search(table, filler, code) >= 0
   }
 
   // Hot loop: fields are copied to locals, since the JIT compiler may not keep them in registers across array stores.
   override def retain(codes: Array[Long], positions: Array[Int], count: Int): Int = {
     val slots = table
-    val mask = slots.length - 1
     val empty = filler
     val bits = shift
     var kept = 0
@@ -45,14 +47,12 @@ final class ExactSet private (table: Array[Long], filler: Long, range: CodeRange
     while (i < count) {
       val position = positions(i)
       val code = codes(position)
-      var slot = (KeyHasher.mix(code) >>> bits).toInt
-      var found = slots(slot)
-      while (found != code && found != empty) {
-        slot = (slot + 1) & mask
-        found = slots(slot)
-      }
+      val slot = bucketOf(code, bits)
+      val absent = absentBit(slots, slot, code)
       positions(kept) = position
-      kept += (if (found == code) 1 else 0)
+      // One rare branch: absent from a bucket that is full.
+      if ((absent & nonZeroBit(slots(slot + BucketSlots - 1) ^ empty)) == 0) kept += 1 - absent
+      else if (search(slots, empty, code) >= 0) kept += 1
       i += 1
     }
     kept
@@ -88,7 +88,7 @@ object ExactSet {
   /** How many codes a set of at most `bytes` holds for certain. */
   private[filters] def keysWithin(bytes: Long): Int = {
     val slots = java.lang.Long.highestOneBit(bytes / java.lang.Long.BYTES)
-    math.min(slots / 2, MaxKeys.toLong).toInt
+    if (slots < BucketSlots) 0 else math.min(slots / 2, MaxKeys.toLong).toInt
   }
 
   /** Most codes that a set can hold. */
@@ -96,18 +96,37 @@ object ExactSet {
 
   private[filters] def slotsFor(keys: Int): Int = {
     require(keys >= 0 && keys <= MaxKeys, s"$keys keys, an exact set holds 0 to $MaxKeys")
-    math.max(2, Integer.highestOneBit(math.max(1, 2 * keys - 1)) << 1)
+    math.max(BucketSlots, Integer.highestOneBit(math.max(1, 2 * keys - 1)) << 1)
   }
-
-  private[filters] def shiftOf(slots: Int): Int = java.lang.Long.SIZE - Integer.numberOfTrailingZeros(slots)
 
   /** Puts `code` into `table` unless it is there; returns whether it was new. */
   private[filters] def insert(table: Array[Long], filler: Long, code: Long): Boolean = {
-    val mask = table.length - 1
-    var slot = (KeyHasher.mix(code) >>> shiftOf(table.length)).toInt
-    while (table(slot) != code && table(slot) != filler) slot = (slot + 1) & mask
-    val isNew = table(slot) != code
-    if (isNew) table(slot) = code
-    isNew
+    val found = search(table, filler, code)
+    if (found < 0) table(-1 - found) = code
+    found < 0
   }
+
+  private final val BucketSlots = 4
+
+  /** The slot that holds `code`, or `-1 - slot` of the empty slot that ended the search; the filler is found in that slot. */
+  private def search(table: Array[Long], filler: Long, code: Long): Int = {
+    val mask = table.length - 1
+    var slot = bucketOf(code, shiftOf(table))
+    while (table(slot) != code && table(slot) != filler) slot = (slot + 1) & mask
+    if (table(slot) == code) slot else -1 - slot
+  }
+
+  /** First slot of the bucket in which a code belongs; `shift` leaves as many bits as number the buckets. */
+  private def bucketOf(code: Long, shift: Int): Int = ((KeyHasher.mix(code) >>> 1) >>> shift).toInt * BucketSlots
+
+  // One less than the width, for the bit that bucketOf drops first: a shift by all 64 bits, for a single bucket, would be none.
+  private def shiftOf(table: Array[Long]): Int = java.lang.Long.SIZE - 1 - Integer.numberOfTrailingZeros(table.length / BucketSlots)
+
+  /** 1 when none of the bucket's four slots holds `code`, else 0. */
+  private def absentBit(table: Array[Long], slot: Int, code: Long): Int =
+    nonZeroBit(table(slot) ^ code) & nonZeroBit(table(slot + 1) ^ code) & nonZeroBit(table(slot + 2) ^ code) & nonZeroBit(
+      table(slot + 3) ^ code
+    )
+
+  private def nonZeroBit(x: Long): Int = ((x | -x) >>> 63).toInt
 }

@@ -53,6 +53,17 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("an exact set of any size, with full buckets too, holds its codes and no other") {
+    (Seq(1, 2, 3, 4, 5, 7, 8, 9) ++ Seq(100, 1000, 16384, 16385, 100000)).foreach { size =>
+      val codes = KeySets.randomCodes(size, size.toLong)
+      val set = ExactSet.of(codes).getOrElse(fail("no set"))
+      assert(codes.forall(set.mightContain), size)
+      assert(KeySets.randomCodes(50000, -1).forall(c => !set.mightContain(c)), size)
+      val positions = Array.range(0, size)
+      assert(set.retain(codes, positions, size) == size, size)
+    }
+  }
+
   test("every kind knows the range of its codes") {
     forAll(KeySets.codes) { codes =>
       val range = if (codes.isEmpty) None else Some(CodeRange(codes.min, codes.max))
