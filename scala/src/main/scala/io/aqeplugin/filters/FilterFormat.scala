@@ -26,8 +26,9 @@ object FilterFormat {
     case EmptySet               => envelope.seal(FilterKind.Empty.formatId, 0)(_ => ())
     case set: ExactSet          => writeWords(FilterKind.Exact, Array.emptyLongArray, set.sortedCodes)
     case bitmap: RangeBitmap    => writeWords(FilterKind.RangeBitmap, Array(bitmap.firstWord), bitmap.words)
-    case bloom: SplitBlockBloom => writeWords(FilterKind.SplitBlockBloom, Array(bloom.range.min, bloom.range.max), bloom.words)
-    case other                  => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
+    case bloom: SplitBlockBloom =>
+      writeWords(FilterKind.SplitBlockBloom, Array(bloom.range.min, bloom.range.max), SplitBlockBloom.unpadded(bloom.words))
+    case other => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
   }
 
   def read(bytes: Array[Byte]): Either[FormatError, KeyFilter] = envelope.open(bytes).flatMap { case (kindId, payload) =>
@@ -75,13 +76,12 @@ object FilterFormat {
   private def readBloom(payload: ByteBuffer): Either[FormatError, KeyFilter] = for {
     longs <- restAsLongs(payload)
     _ <- valid(longs.length > 2, "a Bloom filter has bounds and a block")
-    words = longs.drop(2)
-    _ <- readBloomWords(words)
+    words <- readBloomWords(longs.drop(2))
     _ <- valid(longs(0) <= longs(1), s"the range ${longs(0)} to ${longs(1)} is empty")
   } yield new SplitBlockBloom(words, CodeRange(longs(0), longs(1)))
 
   private[filters] def readBloomWords(words: Array[Long]): Either[FormatError, Array[Long]] = for {
     _ <- valid(words.nonEmpty && words.length % SplitBlockBloom.BlockWords == 0, s"${words.length} words are no whole number of blocks")
     _ <- valid(words.length.toLong * java.lang.Long.BYTES <= FilterLimits.HardMaxBytes, s"${words.length} words are over the hard cap")
-  } yield words
+  } yield SplitBlockBloom.padded(words)
 }

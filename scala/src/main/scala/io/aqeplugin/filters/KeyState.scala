@@ -18,7 +18,7 @@ private[filters] object KeyState {
 
   /** Words of a [[SplitBlockBloom]] sized for the limits' `expectedKeys`. */
   final case class Bloom(words: Array[Long]) extends KeyState {
-    def sizeBytes: Long = words.length.toLong * java.lang.Long.BYTES
+    def sizeBytes: Long = SplitBlockBloom.bytesOf(words)
   }
 
   /** The keys no longer fit; none of them is kept. */

@@ -24,7 +24,7 @@ object PartialFormat {
   def write(part: PartialFilter): Array[Byte] = part.state match {
     case KeyState.Exact(codes)     => writeWords(part, ExactState, codes)
     case KeyState.Bitmap(bitmap)   => writeWords(part, BitmapState, bitmap.firstWord +: bitmap.words)
-    case KeyState.Bloom(words)     => writeWords(part, BloomState, words)
+    case KeyState.Bloom(words)     => writeWords(part, BloomState, SplitBlockBloom.unpadded(words))
     case KeyState.Refused(refusal) => writeWords(part, RefusedState, refusalWords(refusal))
   }
 
@@ -88,11 +88,11 @@ object PartialFormat {
         } yield KeyState.Bitmap(bitmap)
       case BloomState =>
         for {
-          words <- restAsLongs(payload)
-          _ <- FilterFormat.readBloomWords(words)
+          blockWords <- restAsLongs(payload)
+          words <- FilterFormat.readBloomWords(blockWords)
           _ <- valid(
-            FilterLadder.bloomBlocks(limits) == Right((words.length / SplitBlockBloom.BlockWords).toLong),
-            s"a Bloom filter of ${words.length} words does not fit the limits"
+            FilterLadder.bloomBlocks(limits) == Right(SplitBlockBloom.blocksOf(words).toLong),
+            s"a Bloom filter of ${blockWords.length} words does not fit the limits"
           )
           _ <- valid(range.isDefined, "a Bloom filter has a range")
         } yield KeyState.Bloom(words)

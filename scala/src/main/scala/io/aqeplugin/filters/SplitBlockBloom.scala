@@ -8,7 +8,7 @@ package io.aqeplugin.filters
   * cost 5 % more memory at a false-positive rate of 1 %, none at 2 % and more, a third at 0.1 %.
   *
   * @param words
-  *   four words a block
+  *   two words that hold nothing, then four words a block
   */
 final class SplitBlockBloom private[filters] (private[filters] val words: Array[Long], private[filters] val range: CodeRange)
     extends KeyFilter {
@@ -16,12 +16,12 @@ final class SplitBlockBloom private[filters] (private[filters] val words: Array[
 
   override def kind: String = FilterKind.SplitBlockBloom.name
 
-  override def sizeBytes: Long = words.length.toLong * java.lang.Long.BYTES
+  override def sizeBytes: Long = bytesOf(words)
 
   override def codeRange: Option[CodeRange] = Some(range)
 
   /** Number of blocks; any number, not only a power of two. */
-  def blocks: Int = words.length / BlockWords
+  def blocks: Int = blocksOf(words)
 
   /** Share of absent keys that pass, from the bits that are really set: the mean over the blocks of the product of how full
     * their lanes are.
@@ -77,6 +77,10 @@ final class SplitBlockBloom private[filters] (private[filters] val words: Array[
 object SplitBlockBloom {
   private[filters] final val BlockWords = BloomSizing.BlockBytes / java.lang.Long.BYTES
 
+  // Two words and the 16 bytes of an array's header put the blocks of an array that starts at a multiple of 32 bytes, as large
+  // ones do, on multiples of 32 bytes: otherwise every second block would lie on two cache lines.
+  private final val PadWords = 2
+
   /** Keys that are hashed ahead: their hashes, 2 KB, stay in the first-level cache. */
   private final val ChunkKeys = 256
 
@@ -91,12 +95,12 @@ object SplitBlockBloom {
 
   private[filters] def emptyWords(blocks: Long): Array[Long] = {
     require(blocks >= 1 && blocks * BloomSizing.BlockBytes <= FilterLimits.HardMaxBytes, s"$blocks blocks")
-    new Array[Long](blocks.toInt * BlockWords)
+    new Array[Long](PadWords + blocks.toInt * BlockWords)
   }
 
   private[filters] def insert(words: Array[Long], code: Long): Unit = {
     val hash = KeyHasher.mix(code)
-    val at = firstWord(hash, words.length / BlockWords.toLong)
+    val at = firstWord(hash, blocksOf(words).toLong)
     words(at) |= 1L << hash
     words(at + 1) |= 1L << (hash >>> 6)
     words(at + 2) |= 1L << (hash >>> 12)
@@ -104,7 +108,7 @@ object SplitBlockBloom {
   }
 
   /** Index of the block's first word: the upper half of the hash, scaled to the number of blocks without a division. */
-  private def firstWord(hash: Long, blocks: Long): Int = (((hash >>> 32) * blocks) >>> 32).toInt * BlockWords
+  private def firstWord(hash: Long, blocks: Long): Int = PadWords + (((hash >>> 32) * blocks) >>> 32).toInt * BlockWords
 
   /** 1 when all four bits of the key are set, else 0. The bit numbers are the lowest 24 bits of the hash, of which the block
     * number does not depend; a shift counts modulo 64, so they need no mask.
@@ -114,20 +118,38 @@ object SplitBlockBloom {
       at + 3
     ) >>> (hash >>> 18))).toInt & 1
 
+  /** Number of blocks, which the padding does not change. */
+  private[filters] def blocksOf(words: Array[Long]): Int = words.length / BlockWords
+
+  private[filters] def bytesOf(words: Array[Long]): Long = blocksOf(words).toLong * BloomSizing.BlockBytes
+
+  /** The words of the blocks alone: the stored form. */
+  private[filters] def unpadded(words: Array[Long]): Array[Long] = words.drop(PadWords)
+
+  private[filters] def padded(blockWords: Array[Long]): Array[Long] = {
+    val words = new Array[Long](PadWords + blockWords.length)
+    System.arraycopy(blockWords, 0, words, PadWords, blockWords.length)
+    words
+  }
+
   private[filters] def halved(words: Array[Long]): Array[Long] = {
-    val half = new Array[Long](words.length / 2)
-    var i = 0
-    while (i < half.length) {
-      val left = i / BlockWords * 2 * BlockWords + i % BlockWords
-      half(i) = words(left) | words(left + BlockWords)
-      i += 1
+    val half = emptyWords(blocksOf(words) / 2L)
+    var at = PadWords
+    while (at < half.length) {
+      val left = PadWords + (at - PadWords) * 2
+      var w = 0
+      while (w < BlockWords) {
+        half(at + w) = words(left + w) | words(left + BlockWords + w)
+        w += 1
+      }
+      at += BlockWords
     }
     half
   }
 
   private[filters] def rateOf(words: Array[Long]): Double = {
     var sum = 0.0
-    var at = 0
+    var at = PadWords
     while (at < words.length) {
       var setBits = 1L
       var w = at
@@ -139,6 +161,6 @@ object SplitBlockBloom {
       sum += setBits
       at += BlockWords
     }
-    sum / (1L << 24).toDouble / (words.length / BlockWords)
+    sum / (1L << 24).toDouble / blocksOf(words)
   }
 }
