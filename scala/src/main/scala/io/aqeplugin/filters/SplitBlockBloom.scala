@@ -34,7 +34,7 @@ final class SplitBlockBloom private[filters] (private[filters] val words: Array[
   }
 
   // All keys of a chunk are hashed before the first is looked up. The second loop is then so short that the processor works on
-  // several keys at once and their cache misses overlap: a third less time for a filter that is larger than the cache.
+  // several keys at once and their cache misses overlap.
   override def retain(codes: Array[Long], positions: Array[Int], count: Int): Int = {
     val bits = words
     val blockCount = blocks.toLong
