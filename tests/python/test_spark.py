@@ -6,6 +6,7 @@ One session serves the whole module; only what is about starting a session start
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -300,8 +301,9 @@ def submit(folder: Path, script: str, *options: str) -> list[str]:
         text=True,
         timeout=300,
         check=False,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
     )
-    assert ran.returncode == 0, ran.stderr[-4000:]
+    assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]
     return [line.removeprefix("SAID ") for line in ran.stdout.splitlines() if line.startswith("SAID ")]
 
 
