@@ -81,6 +81,9 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
         if (!done.isDone) publish(done, built(startNanos), executionId)
       } catch {
         // Whatever it is, also an OutOfMemoryError: AQE waits for this promise and for nothing else.
+        case error: Throwable if SparkBridge.isCancellation(error) && !promise.isCompleted =>
+          // Not by our timer, so somebody ended the query; if this were swallowed, it would run on.
+          fail(done, error)
         case error: Throwable => buildFailed(done, error, startNanos, executionId)
       } finally {
         if (promise.isCompleted) timeout.cancel(false)
@@ -93,10 +96,11 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
   private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, startNanos: Long, executionId: String): Unit = {
     BuildFaults.note(sparkContext, joinId, error)
     try { val _ = publish(done, passAll(ReasonCode.BuildFailed, startNanos), executionId) }
-    catch {
-      case second: Throwable =>
-        val _ = (promise.tryFailure(second), done.completeExceptionally(second))
-    }
+    catch { case second: Throwable => fail(done, second) }
+  }
+
+  private def fail(done: CompletableFuture[Broadcast[Any]], error: Throwable): Unit = {
+    val _ = (promise.tryFailure(error), done.completeExceptionally(error))
   }
 
   private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, limits, startNanos)

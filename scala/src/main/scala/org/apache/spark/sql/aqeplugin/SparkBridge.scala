@@ -2,7 +2,7 @@ package org.apache.spark.sql.aqeplugin
 
 import scala.reflect.ClassTag
 
-import org.apache.spark.SparkContext
+import org.apache.spark.{SparkContext, SparkThrowable}
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.DeterministicLevel
 import org.apache.spark.scheduler.SparkListenerEvent
@@ -17,6 +17,13 @@ object SparkBridge {
   /** A broadcast whose value the driver does not keep a second time as an object. */
   def broadcast[T: ClassTag](sparkContext: SparkContext, value: T): Broadcast[T] =
     sparkContext.broadcastInternal(value, serializedOnly = true)
+
+  /** Whether a job ended because somebody cancelled it. */
+  def isCancellation(error: Throwable): Boolean = error match {
+    case _: InterruptedException => true
+    case spark: SparkThrowable   => spark.getCondition == "SPARK_JOB_CANCELLED"
+    case other                   => Option(other.getCause).exists(isCancellation)
+  }
 
   def cancelJobsWithTag(sparkContext: SparkContext, tag: String): Unit = sparkContext.cancelJobsWithTag(tag)
 
