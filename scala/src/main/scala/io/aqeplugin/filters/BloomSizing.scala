@@ -1,5 +1,7 @@
 package io.aqeplugin.filters
 
+import java.util.concurrent.atomic.AtomicReference
+
 /** How large a split-block Bloom filter has to be, and how well it filters.
   *
   * A filter of `B` blocks over `n` keys puts a Poisson-distributed number of keys into each block, `λ = n / B` on average.
@@ -62,8 +64,25 @@ object BloomSizing {
       math.min(1.0, sum)
     }
 
-  /** The largest load (keys a block) at or below `rate`, by bisection: the rate grows with the load. */
+  private final case class LoadOfRate(rate: Double, load: Double)
+  private val lastLoad = new AtomicReference(LoadOfRate(1.0, MaxKeysInBlock / 2.0))
+
+  /** The largest load (keys a block) at or below `rate`. Asked for every filter that is weighed while a query is planned, nearly always with the
+    * one rate that the session has.
+    */
   private def loadFor(rate: Double): Double = {
+    val last = lastLoad.get
+    if (last.rate == rate) {
+      last.load
+    } else {
+      val load = bisectedLoad(rate)
+      lastLoad.set(LoadOfRate(rate, load))
+      load
+    }
+  }
+
+  /** By bisection: the rate grows with the load. */
+  private def bisectedLoad(rate: Double): Double = {
     val (low, _) = (1 to 60).foldLeft((0.0, MaxKeysInBlock / 2.0)) { case ((low, high), _) =>
       val middle = (low + high) / 2
       if (rateAtLoad(middle) <= rate) (middle, high) else (low, middle)

@@ -1,6 +1,6 @@
 package io.aqeplugin.observe
 
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution.SparkPlan
@@ -79,8 +79,13 @@ object JoinId {
 
   private def pairText(pair: (Expression, Expression)): String = s"${text(pair._1)}=${text(pair._2)}"
 
-  private def text(key: Expression): String = {
-    val columns = key.references.toSeq.map(a => s"${a.name}#${a.exprId.id}")
-    if (columns.size == 1) columns.head else columns.mkString("(", " ", ")")
+  private def text(key: Expression): String = key match {
+    // Nearly every key; the set of an expression's references is costly to make.
+    case a: Attribute => columnText(a)
+    case other        =>
+      val columns = other.references.toSeq.map(columnText)
+      if (columns.size == 1) columns.head else columns.mkString("(", " ", ")")
   }
+
+  private def columnText(a: Attribute): String = s"${a.name}#${a.exprId.id}"
 }

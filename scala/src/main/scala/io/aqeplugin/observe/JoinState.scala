@@ -1,5 +1,6 @@
 package io.aqeplugin.observe
 
+import java.util.IdentityHashMap
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference, LongAdder}
 
@@ -8,6 +9,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.execution.datasources.FileIndex
 
 import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
@@ -44,12 +46,13 @@ final class QueryState(val executionId: Long) {
   private val joins = TrieMap.empty[String, JoinState]
   private val decisions = TrieMap.empty[String, JoinDecision]
   private val recorded = TrieMap.empty[String, Unit]
-  private val declined = TrieMap.empty[String, JoinDecision]
+  private val declined = TrieMap.empty[String, (AnyRef, JoinDecision)]
   private val placed = TrieMap.empty[String, PlacedFilter]
   private val hinted = TrieMap.empty[String, Strategy]
   private val started = new ConcurrentLinkedQueue[RuntimeFilterExec]()
   private val ended = new AtomicBoolean()
 
+  private val tables = new IdentityHashMap[FileIndex, Option[TableFacts]]()
   private val clusterFacts = new AtomicReference[Option[ClusterFacts]](None)
   private val lastMode = new AtomicReference[Mode](Mode.Apply)
 
@@ -83,15 +86,36 @@ final class QueryState(val executionId: Long) {
   /** The decision of a join, made by `decide` if there is none yet. */
   def decideOnce(joinId: String)(decide: => JoinDecision): JoinDecision = decisions.getOrElseUpdate(joinId, decide)
 
+  def knowsTable(table: FileIndex): Boolean = tables.synchronized(tables.containsKey(table))
+
+  /** What the files of a scanned table say of it, found by `read` the first time: listing the files of a large table is not free. */
+  def tableFacts(table: FileIndex)(read: => Option[TableFacts]): Option[TableFacts] = tables.synchronized {
+    if (tables.containsKey(table)) {
+      tables.get(table)
+    } else {
+      val facts = read
+      val _ = tables.put(table, facts)
+      facts
+    }
+  }
+
   /** Decisions that nobody has written down yet; each is handed out once. */
   def unrecorded: Seq[JoinDecision] =
     decisions.iterator.collect { case (id, decision) if recorded.putIfAbsent(id, ()).isEmpty => decision }.toSeq
 
-  /** Notes why a join is left alone for now; it counts if nothing is decided until the query ends. */
-  def decline(joinId: String, decision: JoinDecision): Unit = declined.update(joinId, decision)
+  /** Notes why a join is left alone for now; it counts if nothing is decided until the query ends. Weighed again only when what it was weighed
+    * by has changed: most joins of a large plan stay as they are while AQE plans again and again.
+    */
+  def declineOnce(joinId: String, by: AnyRef)(decide: => JoinDecision): JoinDecision = declined.get(joinId) match {
+    case Some((known, decision)) if known == by => decision
+    case _                                      =>
+      val decision = decide
+      declined.update(joinId, (by, decision))
+      decision
+  }
 
   /** Joins for which nothing but a refusal came about. */
-  def undecided: Seq[JoinDecision] = declined.iterator.collect { case (id, decision) if !decisions.contains(id) => decision }.toSeq
+  def undecided: Seq[JoinDecision] = declined.iterator.collect { case (id, (_, decision)) if !decisions.contains(id) => decision }.toSeq
 
   def hint(joinId: String): Option[Strategy] = hinted.get(joinId)
   def setHint(joinId: String, strategy: Strategy): Unit = hinted.update(joinId, strategy)

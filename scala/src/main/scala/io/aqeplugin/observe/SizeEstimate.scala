@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
-import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.types.StructType
@@ -37,7 +36,6 @@ final case class SizeEstimate(rows: Double, kept: Double, measured: Boolean)
   */
 final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private val known = new IdentityHashMap[SparkPlan, SizeEstimate]()
-  private val tableFactsByIndex = new IdentityHashMap[FileIndex, Option[TableFacts]]()
   private val filtered = new IdentityHashMap[SparkPlan, Double]()
 
   /** From now on takes into account that a filter of another join keeps this share of a scan's rows. */
@@ -132,25 +130,13 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     case other            => Seq(other)
   }
 
-  // Asked several times in a pass, and listing the files of a large table is not free.
-  private def tableFacts(scan: FileSourceScanExec): Option[TableFacts] = {
-    val found = tableFactsByIndex.get(scan.relation.location)
-    if (found != null) {
-      found
-    } else {
-      val read = tables.of(scan)
-      val _ = tableFactsByIndex.put(scan.relation.location, read)
-      read
-    }
-  }
-
   private def tableRows(scan: FileSourceScanExec): Double =
-    tableFacts(scan).fold(fileRows(scan.relation.sizeInBytes, scan.relation.dataSchema))(facts => math.max(1.0, facts.rows.toDouble))
+    tables.of(scan).fold(fileRows(scan.relation.sizeInBytes, scan.relation.dataSchema))(facts => math.max(1.0, facts.rows.toDouble))
 
   /** What is known of a scan's key columns before it runs; of a single integer or date column, its range. */
   def keysOf(scan: SparkPlan, keys: Seq[Attribute]): Option[KeyFacts] = (scan, keys) match {
     case (file: FileSourceScanExec, Seq(key)) =>
-      tableFacts(file).flatMap(_.ranges.get(key.name)).map { case (min, max) =>
+      tables.of(file).flatMap(_.ranges.get(key.name)).map { case (min, max) =>
         KeyFacts(1, supported = true, min = Some(min), max = Some(max))
       }
     case _ => None

@@ -35,6 +35,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Spar
       plan
     } else {
       val pass = new Pass(stripped, context)
+      pass.beginReadingTables()
       val wanted = joins.flatMap(pass.placements)
       val kept = ChooseJoinStrategy.capped(wanted, context)
       pass.record(kept)
@@ -85,13 +86,18 @@ object ChooseJoinStrategy {
 /** One call of the rule on one plan. */
 private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
   private val state = context.state
-  private val estimates = new SizeEstimator(context.thresholds.waiting.keptPerPredicate, FooterStatistics)
+  private val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
+  private val estimates = new SizeEstimator(context.thresholds.waiting.keptPerPredicate, tables)
   private val reader = new JoinFactsReader(plan, context, estimates)
   private val guard = new ReuseGuard(plan)
   private val reuses = SQLConf.get.exchangeReuseEnabled
 
   /** The filters that a join asks for now. */
-  def placements(join: FoundJoin): Seq[Placement] = {
+  def placements(join: FoundJoin): Seq[Placement] =
+    // Looking for the scans that its keys reach is what costs most, and a join that was decided without a filter needs none.
+    if (state.decision(join.id).exists(!_.buildFilter)) Nil else sought(join)
+
+  private def sought(join: FoundJoin): Seq[Placement] = {
     if (state.decision(join.id).isEmpty && !reader.hasStarted(join)) state.forget(join.id)
     val buildSide = state.join(join.id).map(_.buildSide).getOrElse(reader.buildSide(join))
     val found = JoinSite.of(join, buildSide, guard)
@@ -104,14 +110,19 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
       case None =>
         val waiting = joinState.waiting
         val reason = site.obstacle.map(Reason(_)).orElse(waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
-        val expected = undecided(join, joinState, site, reason)
-        state.decline(join.id, expected)
+        val expected = state.declineOnce(join.id, (joinState, site.targets.size, reason))(undecided(join, joinState, site, reason))
         (waiting.exists(_.waits), "waits for its build side", expected.passRate)
     }
     if (asked) {
       site.targets.foreach(target => estimates.filter(target.scan, passRate))
       site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, join.id, why, passRate)) }
     } else Nil
+  }
+
+  /** Has the footers of all tables read at the same time. */
+  def beginReadingTables(): Unit = plan.collectLeaves().foreach {
+    case scan: FileSourceScanExec if !state.knowsTable(scan.relation.location) => FooterStatistics.begin(scan)
+    case _                                                                     =>
   }
 
   /** Writes down the decisions that this call made, now that it is known where their filters went. */

@@ -4,6 +4,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -23,7 +24,11 @@ import io.aqeplugin.place.ScanTargets
 final case class HintJoinStrategy(session: SparkSession) extends SafeRule[LogicalPlan](session) {
 
   override protected def change(plan: LogicalPlan, context: RuleContext): LogicalPlan =
-    if (context.mode == Mode.Apply) plan.transformUp { case join: Join if join.hint == JoinHint.NONE => hinted(join, context) } else plan
+    if (context.mode == Mode.Apply && plan.containsPattern(TreePattern.JOIN))
+      plan.transformUpWithPruning(_.containsPattern(TreePattern.JOIN)) {
+        case join: Join if join.hint == JoinHint.NONE => hinted(join, context)
+      }
+    else plan
 
   private def hinted(join: Join, context: RuleContext): Join = {
     val hint = for {

@@ -3,7 +3,9 @@ package io.aqeplugin.storage
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.{And, Attribute, GreaterThanOrEqual, In, LessThanOrEqual, Literal}
 import org.apache.spark.sql.execution.FileSourceScanExec
+import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.SpanSugar._
 
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.FilterSummary
@@ -45,7 +47,8 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
   }
 
   test("footers tell a table's rows and the ranges of its integer columns, and nothing of other columns") {
-    val facts = FooterStatistics.of(scan(sales)).getOrElse(fail("no facts"))
+    // A machine that has just started may be slower than planning is ready to wait.
+    val facts = eventually(timeout(30.seconds))(FooterStatistics.of(scan(sales)).getOrElse(fail("no facts")))
     assert(math.abs(facts.rows - 400000L) <= 4000L)
     assert(facts.ranges("k") == ((1000L, 400999L)))
     assert(facts.ranges("narrow") == ((0L, 399999L)))
@@ -57,6 +60,19 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     val path = folder.resolve("small").toString
     spark.range(10).write.parquet(path)
     assert(FooterStatistics.of(scan(spark.read.parquet(path))).isEmpty)
+  }
+
+  test("storage that does not answer holds planning up for a moment only, and serves the next query when it does") {
+    spark.sparkContext.hadoopConfiguration.set("fs.stalling.impl", classOf[StallingFileSystem].getName)
+    assert(sales.columns.nonEmpty)
+    val table = spark.read.parquet(s"stalling:${folder.resolve("sales")}")
+    StallingFileSystem.stall()
+    try {
+      val startNanos = System.nanoTime()
+      assert(FooterStatistics.of(scan(table)).isEmpty)
+      assert(System.nanoTime() - startNanos < 10000000000L)
+    } finally StallingFileSystem.goOn()
+    assert(eventually(timeout(30.seconds))(FooterStatistics.of(scan(table)).getOrElse(fail("no facts"))).ranges.contains("k"))
   }
 
   test("few keys become an IN list, many a range") {
