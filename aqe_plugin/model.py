@@ -28,6 +28,7 @@ __all__ = [
     "Reason",
     "Side",
     "Strategy",
+    "WaitDecision",
     "WeighedOption",
 ]
 
@@ -170,6 +171,21 @@ class ClusterFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitDecision:
+    """Whether a probe side was held back until its build side was done.
+
+    Attributes:
+        saving_millis: elapsed time that the finished build side was expected to save.
+        idle_millis: elapsed time that slots were expected to stand idle for it.
+    """
+
+    waits: bool
+    reason: Reason
+    saving_millis: float
+    idle_millis: float
+
+
+@dataclass(frozen=True, slots=True)
 class JoinFacts:
     """Everything a decision looked at, apart from the thresholds.
 
@@ -178,6 +194,7 @@ class JoinFacts:
         hint: the user's own join hint.
         spark_strategy: what Spark would do by itself.
         filter_obstacle: code of what the plan has against a filter, ``None`` when nothing.
+        waiting: whether the probe side was to be held back, ``None`` when the build side was done by then.
     """
 
     join_id: str
@@ -191,6 +208,7 @@ class JoinFacts:
     spark_strategy: Strategy
     can_broadcast: bool
     filter_obstacle: str | None
+    waiting: WaitDecision | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,13 @@ Exit code 1 when rows differ or a query failed.
 """
 
 import argparse
+import contextlib
 import functools
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -22,7 +25,10 @@ from benchmarks.report import report_console, seconds_table, total_seconds
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
 from workloads.rows import Row
-from workloads.tpcds import Dataset, Query, ensure_dataset, queries, reference_answer
+from workloads.tpcds import REDUCTIONS, Dataset, Query, ensure_dataset, ensure_reduced, queries, reference_answer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Above it DuckDB's answers would take longer than the timings.
 _LARGEST_CHECKED_SCALE = 1.0
@@ -58,7 +64,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--sf", type=float, default=1.0, help="TPC-DS scale factor")
     parser.add_argument("--queries", default="all", help="comma-separated names such as q93,q14b, or all")
-    parser.add_argument("--configs", default="default,forced,plugin", help="default, forced, observe, plugin, open")
+    parser.add_argument(
+        "--configs",
+        default="default,forced,plugin",
+        help="default, forced, oracle, observe, plugin, open; the last one is compared with the others",
+    )
     parser.add_argument("--runs", type=int, default=3, help="timed runs of each config")
     parser.add_argument("--warm-ups", type=int, default=1, help="runs before them that are not counted")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds after which a run is cancelled")
@@ -105,11 +115,28 @@ def _results(
             plan = Plan(arguments.runs, arguments.warm_ups, arguments.limit)
             with spark_session(settings, with_plugin=any(c.needs_plugin for c in compared)) as spark:
                 dataset.register(spark)
+                tables = functools.partial(_tables_in_place, spark, dataset)
                 for query in missing:
-                    known[query.name] = result = measure(spark, query, compared, plan, status.update, reference)
+                    able = [c for c in compared if not c.reads_reduced or query.name in REDUCTIONS]
+                    known[query.name] = result = measure(spark, query, able, plan, status.update, reference, tables)
                     file.append(result)
                     console.print(_line(result))
     return [known[query.name] for query in chosen]
+
+
+@contextlib.contextmanager
+def _tables_in_place(spark: "SparkSession", dataset: Dataset, query: Query, contender: Contender) -> Iterator[None]:
+    """The query's reduced tables instead of the whole ones, for a contender that reads those."""
+    if not contender.reads_reduced:
+        yield
+        return
+    reduced = ensure_reduced(dataset, query.name)
+    for table, folder in reduced.items():
+        spark.read.parquet(str(folder)).createOrReplaceTempView(table)
+    try:
+        yield
+    finally:
+        dataset.register(spark, reduced)
 
 
 def _duckdb_rows(dataset: Dataset, query: Query) -> list[Row]:

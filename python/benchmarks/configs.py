@@ -10,11 +10,16 @@ MODE_KEY = "spark.aqePlugin.mode"
 
 @dataclass(frozen=True)
 class Contender:
-    """One way of running a query; everything it needs can be set between two queries of one session."""
+    """One way of running a query; everything it needs can be set between two queries of one session.
+
+    Attributes:
+        reads_reduced: runs over tables that were reduced by hand, so only where there are such tables.
+    """
 
     name: str
     says: str
     confs: dict[str, str]
+    reads_reduced: bool = False
 
     @property
     def needs_plugin(self) -> bool:
@@ -33,6 +38,7 @@ CONTENDERS = {
     for contender in (
         Contender("default", "Spark as it comes", {MODE_KEY: "off"}),
         Contender("forced", "Spark with its own Bloom filter forced on", {MODE_KEY: "off", **_FORCED_BLOOM}),
+        Contender("oracle", "Spark as it comes, over tables reduced by hand", {MODE_KEY: "off"}, reads_reduced=True),
         Contender("observe", "the plugin decides and records, plans stay Spark's", {MODE_KEY: "observe"}),
         Contender("plugin", "the plugin decides and acts", {MODE_KEY: "apply"}),
         Contender(

@@ -4,6 +4,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -96,11 +97,13 @@ def measure(
     plan: Plan,
     report: Callable[[str], None] = lambda _: None,
     reference: Callable[["Query"], list[Row]] | None = None,
+    tables: "Callable[[Query, Contender], AbstractContextManager[None]]" = lambda *_: nullcontext(),
 ) -> QueryResult:
     """Runs the contenders interleaved (A B C, B C A, …), so that no one always goes first or after the same other.
 
     Args:
         reference: gives DuckDB's rows, which the first contender's are held against.
+        tables: puts the tables in place that a contender reads, for the time of one run.
     """
     seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
     answers: dict[str, list[Row]] = {}
@@ -112,7 +115,8 @@ def measure(
                 continue
             report(f"{query.name} · {contender.name} · {'warm-up' if turn < 0 else f'run {turn + 1} of {plan.runs}'}")
             try:
-                elapsed, rows = _run_once(spark, query, contender, plan.limit_seconds, max(turn + 1, 0))
+                with tables(query, contender):
+                    elapsed, rows = _run_once(spark, query, contender, plan.limit_seconds, max(turn + 1, 0))
             except Exception as error:  # noqa: BLE001 - a failing query is a result, and the rest of the set goes on
                 failures[contender.name] = str(error).strip().splitlines()[0][:300]
                 continue

@@ -84,7 +84,9 @@ def test_ratios_are_of_the_fastest_runs() -> None:
 
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"unknown config turbo; there are: default, forced, observe, plugin, open"):
+    with pytest.raises(
+        ValueError, match=r"unknown config turbo; there are: default, forced, oracle, observe, plugin, open"
+    ):
         contenders(["default", "turbo"])
     with pytest.raises(ValueError, match=r"unknown query q100; there are: q1"):
         chosen_queries("q1, q100", {"q1": _QUERY})

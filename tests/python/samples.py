@@ -30,6 +30,7 @@ from aqe_plugin.model import (
     Reason,
     Side,
     Strategy,
+    WaitDecision,
     WeighedOption,
 )
 
@@ -72,6 +73,9 @@ FACTS = JoinFacts(
     spark_strategy=Strategy.PLAIN_SORT_MERGE,
     can_broadcast=True,
     filter_obstacle=None,
+    waiting=WaitDecision(
+        True, Reason("WAIT_PAYS", 812.0, 40.0, "millis", "spark.aqePlugin.wait.savingShare"), 1624.0, 40.0
+    ),
 )
 
 DECISION = JoinDecision(

@@ -6,5 +6,15 @@ Nothing is fetched at run time: the extension comes from the wheel `duckdb-exten
 from workloads.tpcds.answers import against_duckdb, reference_answer
 from workloads.tpcds.data import Dataset, ensure_dataset
 from workloads.tpcds.queries import Query, queries
+from workloads.tpcds.reduced import REDUCTIONS, ensure_reduced
 
-__all__ = ["Dataset", "Query", "against_duckdb", "ensure_dataset", "queries", "reference_answer"]
+__all__ = [
+    "REDUCTIONS",
+    "Dataset",
+    "Query",
+    "against_duckdb",
+    "ensure_dataset",
+    "ensure_reduced",
+    "queries",
+    "reference_answer",
+]

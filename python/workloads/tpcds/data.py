@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,9 @@ class Dataset:
     folder: Path
     rows: dict[str, int]
 
-    def register(self, spark: Any) -> None:
-        """Makes every table a temporary view of `spark` (a `SparkSession`)."""
-        for table in self.rows:
+    def register(self, spark: Any, tables: Iterable[str] | None = None) -> None:
+        """Makes every table, or those of `tables`, a temporary view of `spark` (a `SparkSession`)."""
+        for table in self.rows if tables is None else tables:
             spark.read.parquet(str(self.folder / table)).createOrReplaceTempView(table)
 
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -86,29 +86,36 @@ def ensure_dataset(scale: float, report: Callable[[str], None] = lambda _: None)
 
 
 def _generate(scale: float, database: Path, folder: Path, report: Callable[[str], None]) -> None:
-    layout = _layout(scale)
     connection = connect(database)
     try:
         report(f"dsdgen at scale {scale:g} (about {max(1, round(20 * scale))} s)")
         connection.execute(f"call dsdgen(sf={scale})")
         tables = [name for (name,) in connection.execute("show tables").fetchall()]
-        rows = {table: _write_table(connection, table, folder, layout, report) for table in tables}
+        rows = {table: _generated(connection, table, folder, scale, report) for table in tables}
     finally:
         connection.close()
-    (folder / _MARKER).write_text(json.dumps({"scale": scale, "layout": asdict(layout), "rows": rows}, indent=1))
+    (folder / _MARKER).write_text(
+        json.dumps({"scale": scale, "layout": asdict(_layout(scale)), "rows": rows}, indent=1)
+    )
 
 
-def _write_table(
-    connection: duckdb.DuckDBPyConnection, table: str, folder: Path, layout: _Layout, report: Callable[[str], None]
+def _generated(
+    connection: duckdb.DuckDBPyConnection, table: str, folder: Path, scale: float, report: Callable[[str], None]
 ) -> int:
+    row_count = write_table(connection, table, folder, scale)
+    report(f"{table}: {row_count:,} rows")
+    return row_count
+
+
+def write_table(connection: duckdb.DuckDBPyConnection, table: str, folder: Path, scale: float) -> int:
+    """Writes `table` to `<folder>/<table>/*.parquet`, cut as tables of that scale are; returns its rows."""
+    layout = _layout(scale)
     connection.execute(
-        f"copy {table} to '{folder / table}' "
+        f"copy (from {table}) to '{folder / table}' "
         f"(format parquet, row_group_size {layout.row_group_rows}, file_size_bytes {layout.file_bytes})"
     )
     counted = connection.execute(f"select count(*) from {table}").fetchone()
-    row_count = int(counted[0]) if counted else 0
-    report(f"{table}: {row_count:,} rows")
-    return row_count
+    return int(counted[0]) if counted else 0
 
 
 def _layout(scale: float) -> _Layout:

@@ -10,7 +10,7 @@ object DecideJoin {
 
   def decide(facts: JoinFacts, thresholds: Thresholds): JoinDecision = {
     val weighing = new Weighing(facts, thresholds)
-    if (facts.probe.started) weighing.leave(Reason(ReasonCode.ProbeStarted))
+    if (facts.probe.started) weighing.leave(facts.whyStarted)
     else if (facts.hint.isDefined) weighing.leave(Reason(ReasonCode.Hint))
     else if (facts.build.rows < 0) weighing.leave(Reason(ReasonCode.FactsMissing))
     else if (facts.sparkStrategy == Strategy.LeaveToSpark) weighing.leave(Reason(ReasonCode.OtherStrategy))

@@ -7,7 +7,7 @@ object FilterChoice {
 
   /** A reason why no filter may be built, whatever it would save: the answer would change, or a hard limit be broken. */
   def illegal(facts: JoinFacts, filter: FilterSize, limits: FilterLimits): Option[Reason] =
-    if (facts.probe.started) Some(Reason(ReasonCode.ProbeStarted))
+    if (facts.probe.started) Some(facts.whyStarted)
     else if (!facts.kind.mayFilter(facts.buildSide.other)) Some(Reason(ReasonCode.JoinType))
     else if (facts.filterObstacle.isDefined) facts.filterObstacle.map(Reason(_))
     else if (!facts.build.keys.supported) Some(Reason(ReasonCode.UnsupportedKeyType))

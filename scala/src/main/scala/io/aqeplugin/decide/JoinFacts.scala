@@ -173,6 +173,8 @@ final case class ClusterFacts(slots: Int, executors: Int)
   *   whether the join type and the session let the build side be broadcast
   * @param filterObstacle
   *   what the plan has against a filter, when it has something: a code of topic `filter`, such as `REUSED_EXCHANGE`
+  * @param waiting
+  *   whether the probe side was to be held back, as it was judged before anything ran; none when the build side was done by then
   */
 final case class JoinFacts(
     joinId: String,
@@ -185,5 +187,10 @@ final case class JoinFacts(
     hint: Option[String],
     sparkStrategy: Strategy,
     canBroadcast: Boolean,
-    filterObstacle: Option[ReasonCode] = None
-)
+    filterObstacle: Option[ReasonCode] = None,
+    waiting: Option[WaitDecision] = None
+) {
+
+  /** Why nothing can be saved on a probe side that runs already: the reason it was not held back for, where there was one. */
+  def whyStarted: Reason = waiting.filterNot(_.waits).fold(Reason(ReasonCode.ProbeStarted))(_.reason)
+}

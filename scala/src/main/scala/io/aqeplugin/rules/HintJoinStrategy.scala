@@ -72,7 +72,8 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
         state.hint,
         sparkStrategy(side, build, state),
         state.canBroadcast,
-        None
+        None,
+        state.waiting
       )
     case _ => None
   }

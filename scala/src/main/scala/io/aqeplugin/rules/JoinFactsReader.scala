@@ -65,7 +65,8 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
       state.hint,
       strategy,
       state.canBroadcast,
-      site.obstacle
+      site.obstacle,
+      state.waiting
     )
 
   private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite): ProbeFacts = {

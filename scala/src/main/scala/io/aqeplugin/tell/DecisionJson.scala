@@ -32,9 +32,9 @@ object DecisionJson {
       _ <- checkVersion(fields)
       facts <- fields.inner("facts")(FactsJson.read)
       choice <- fields.named("choice", Strategy.fromName)
-      reason <- fields.inner("reason")(readReason)
+      reason <- fields.inner("reason")(ReasonJson.read)
       buildFilter <- fields.boolean("buildFilter")
-      filterReason <- fields.inner("filterReason")(readReason)
+      filterReason <- fields.inner("filterReason")(ReasonJson.read)
       passRate <- fields.double("passRate")
       options <- fields.inners("options")(readOption)
     } yield JoinDecision(facts, choice, reason, buildFilter, filterReason, passRate, options)
@@ -49,30 +49,13 @@ object DecisionJson {
   /** Thresholds out of all or some of their conf keys. Names that are no threshold are skipped. */
   def readThresholds(node: ObjectNode): Either[String, Thresholds] = ThresholdsJson.read(node, strict = false)
 
-  def writeReason(reason: Reason): ObjectNode = {
-    val node = JsonFields.emptyObject.put("code", reason.code.name)
-    putDouble(node, "measured", reason.measured)
-    putDouble(node, "limit", reason.limit)
-    node.put("unit", reason.unit).put("confKey", reason.confKey)
-  }
+  def writeReason(reason: Reason): ObjectNode = ReasonJson.write(reason)
 
-  def readReason(node: ObjectNode): Either[String, Reason] = readReason(new JsonFields(node, ""))
+  def readReason(node: ObjectNode): Either[String, Reason] = ReasonJson.read(new JsonFields(node, ""))
 
-  def writeWait(decision: WaitDecision): ObjectNode = {
-    val node = JsonFields.emptyObject.put("waits", decision.waits)
-    node.set[ObjectNode]("reason", writeReason(decision.reason))
-    node.put("savingMillis", decision.savingMillis).put("idleMillis", decision.idleMillis)
-  }
+  def writeWait(decision: WaitDecision): ObjectNode = ReasonJson.writeWait(decision)
 
-  def readWait(node: ObjectNode): Either[String, WaitDecision] = {
-    val fields = new JsonFields(node, "")
-    for {
-      waits <- fields.boolean("waits")
-      reason <- fields.inner("reason")(readReason)
-      savingMillis <- fields.double("savingMillis")
-      idleMillis <- fields.double("idleMillis")
-    } yield WaitDecision(waits, reason, savingMillis, idleMillis)
-  }
+  def readWait(node: ObjectNode): Either[String, WaitDecision] = ReasonJson.readWait(new JsonFields(node, ""))
 
   /** The object that `text` holds, for the readers above. */
   def parse(text: String): Either[String, ObjectNode] = JsonFields.parse(text)
@@ -84,17 +67,9 @@ object DecisionJson {
     Either.cond(version == SchemaVersion, (), s"schemaVersion: $version is not the version that this plugin reads, $SchemaVersion")
   }
 
-  private def readReason(fields: JsonFields): Either[String, Reason] = for {
-    code <- fields.named("code", ReasonCode.fromName)
-    measured <- fields.optionalDouble("measured")
-    limit <- fields.optionalDouble("limit")
-    unit <- fields.text("unit")
-    confKey <- fields.text("confKey")
-  } yield Reason(code, measured, limit, unit, confKey)
-
   private def writeOption(option: WeighedOption): ObjectNode = {
     val node = JsonFields.emptyObject.put("strategy", option.strategy.name).put("withFilter", option.withFilter)
-    putDouble(node, "costMillis", option.costMillis)
+    ReasonJson.putDouble(node, "costMillis", option.costMillis)
     node.set[ObjectNode]("reason", writeReason(option.reason))
     node
   }
@@ -103,11 +78,6 @@ object DecisionJson {
     strategy <- fields.named("strategy", Strategy.fromName)
     withFilter <- fields.boolean("withFilter")
     costMillis <- fields.optionalDouble("costMillis")
-    reason <- fields.inner("reason")(readReason)
+    reason <- fields.inner("reason")(ReasonJson.read)
   } yield WeighedOption(strategy, withFilter, costMillis, reason)
-
-  private def putDouble(node: ObjectNode, name: String, value: Option[Double]): Unit = {
-    value.fold(node.putNull(name))(node.put(name, _))
-    ()
-  }
 }

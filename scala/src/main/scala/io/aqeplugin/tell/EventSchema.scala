@@ -84,7 +84,8 @@ object EventSchema {
         "code of what the plan has against a filter",
         required = false,
         values = ReasonCode.All.map(_.name)
-      )
+      ),
+      FieldSchema("waiting", "WaitDecision", "", "whether the probe side was to be held back; null when the build side was done", required = false)
     )
   )
 

@@ -19,6 +19,7 @@ private[tell] object FactsJson {
     node.put("hint", facts.hint.orNull)
     node.put("sparkStrategy", facts.sparkStrategy.name).put("canBroadcast", facts.canBroadcast)
     node.put("filterObstacle", facts.filterObstacle.map(_.name).orNull)
+    facts.waiting.fold(node.putNull("waiting"))(waiting => node.set[ObjectNode]("waiting", ReasonJson.writeWait(waiting)))
   }
 
   def read(fields: JsonFields): Either[String, JoinFacts] = for {
@@ -33,7 +34,8 @@ private[tell] object FactsJson {
     sparkStrategy <- fields.named("sparkStrategy", Strategy.fromName)
     canBroadcast <- fields.boolean("canBroadcast")
     filterObstacle <- fields.optionalNamed("filterObstacle", ReasonCode.fromName)
-  } yield JoinFacts(joinId, kind, keys, buildSide, build, probe, cluster, hint, sparkStrategy, canBroadcast, filterObstacle)
+    waiting <- fields.optionalInner("waiting")(ReasonJson.readWait)
+  } yield JoinFacts(joinId, kind, keys, buildSide, build, probe, cluster, hint, sparkStrategy, canBroadcast, filterObstacle, waiting)
 
   private def writeBuild(build: BuildFacts): ObjectNode = {
     val node = JsonFields.emptyObject

@@ -60,6 +60,15 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.ProbeStarted)
   }
 
+  test("a probe side that was not held back says why, once it runs") {
+    val why = Reason(ReasonCode.NotWorthWaiting, Some(12.0), Some(40.0), "millis")
+    val running = Typical.copy(probe = Typical.probe.copy(started = true))
+    val decision = decide(running.copy(waiting = Some(WaitDecision(waits = false, why, 24.0, 40.0))))
+    assert(decision.choice == Strategy.LeaveToSpark && decision.reason == why && decision.filterReason == why)
+    val held = decide(running.copy(waiting = Some(WaitDecision(waits = true, why, 24.0, 40.0))))
+    assert(held.reason.code == ReasonCode.ProbeStarted)
+  }
+
   test("a tie keeps what Spark does") {
     val free = thresholds.cost.copy(tieRatio = 1.0)
     val facts = Typical.copy(kind = JoinKind.LeftOuter)

@@ -70,6 +70,12 @@ object FactsGen {
     keys <- Gen.option(keyFacts)
   } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys)
 
+  val waitDecision: Gen[WaitDecision] = for {
+    waits <- Gen.prob(0.5)
+    code <- Gen.oneOf(ReasonCode.WaitPays, ReasonCode.NotWorthWaiting, ReasonCode.TooFewRows)
+    millis <- Gen.choose(0.0, 1e6)
+  } yield WaitDecision(waits, Reason(code, Some(millis), Some(millis / 2), "millis"), millis, millis / 2)
+
   val joinFacts: Gen[JoinFacts] = for {
     kind <- Gen.oneOf(JoinKind.All)
     buildSide <- Gen.oneOf(Side.Left, Side.Right)
@@ -81,6 +87,7 @@ object FactsGen {
     sparkStrategy <- Gen.oneOf(Strategy.All)
     canBroadcast <- Gen.prob(0.7)
     obstacle <- Gen.frequency(5 -> Gen.const(None), 1 -> Gen.some(Gen.oneOf(ReasonCode.All)))
+    waiting <- Gen.option(waitDecision)
   } yield JoinFacts(
     "join",
     kind,
@@ -92,7 +99,8 @@ object FactsGen {
     hint,
     sparkStrategy,
     canBroadcast,
-    obstacle
+    obstacle,
+    waiting
   )
 
   val thresholds: Gen[Thresholds] = for {

@@ -1,0 +1,166 @@
+"""Tables reduced by hand to the rows that a query's joins keep: what a perfect runtime filter would leave to read.
+
+Some filters cost nothing here, and are not known before the query runs anywhere else; so a query over these tables
+bounds from below what any runtime filter can reach.
+"""
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import duckdb
+
+from workloads.tpcds.data import Dataset, write_table
+from workloads.tpcds.extension import connect
+
+# (table, condition on the rows that stay), in order: each sees the tables as the ones before it left them.
+Steps = Sequence[tuple[str, str]]
+
+
+def _same_purchase(sales: str, returns: str, order: str, *, with_customer: bool = False) -> Steps:
+    """A sale and its return, each kept only if the other is there; prefixes such as `ss` and `sr`, tables by name."""
+    s, r = _PREFIX[sales], _PREFIX[returns]
+    customer = (f"{s}_customer_sk, ", f"{r}_customer_sk, ") if with_customer else ("", "")
+    keys = (f"{customer[0]}{s}_item_sk, {s}_{order}", f"{customer[1]}{r}_item_sk, {r}_{order}")
+    return (
+        (sales, f"({keys[0]}) in (select ({keys[1]}) from {returns})"),
+        (returns, f"({keys[1]}) in (select ({keys[0]}) from {sales})"),
+    )
+
+
+_PREFIX = {
+    "store_sales": "ss",
+    "store_returns": "sr",
+    "catalog_sales": "cs",
+    "catalog_returns": "cr",
+    "web_sales": "ws",
+    "web_returns": "wr",
+}
+
+
+def _dates(column: str, condition: str) -> str:
+    return f"{column} in (select d_date_sk from date_dim where {condition})"
+
+
+def _returned_and_bought_again(sold: str, returned: str, again: str) -> Steps:
+    return (
+        ("store_returns", _dates("sr_returned_date_sk", returned)),
+        ("store_sales", _dates("ss_sold_date_sk", sold)),
+        *_same_purchase("store_sales", "store_returns", "ticket_number", with_customer=True),
+        (
+            "catalog_sales",
+            (
+                f"{_dates('cs_sold_date_sk', again)} and (cs_bill_customer_sk, cs_item_sk) in "
+                "(select (sr_customer_sk, sr_item_sk) from store_returns)"
+            ),
+        ),
+    )
+
+
+def _channel(sales: str, returns: str, order: str) -> Steps:
+    s, r = _PREFIX[sales], _PREFIX[returns]
+    return (
+        (
+            sales,
+            (
+                f"{_dates(f'{s}_sold_date_sk', _MONTH_OF_SALES)} "
+                f"and {s}_item_sk in (select i_item_sk from item where i_current_price > 50) "
+                f"and {s}_promo_sk in (select p_promo_sk from promotion where p_channel_tv = 'N')"
+            ),
+        ),
+        (returns, f"({r}_item_sk, {r}_{order}) in (select ({s}_item_sk, {s}_{order}) from {sales})"),
+    )
+
+
+_MONTH_OF_SALES = "d_date between date '2000-08-23' and date '2000-09-22'"
+
+REDUCTIONS: Mapping[str, Steps] = MappingProxyType(
+    {
+        "q93": (
+            ("store_returns", "sr_reason_sk in (select r_reason_sk from reason where r_reason_desc = 'reason 28')"),
+            *_same_purchase("store_sales", "store_returns", "ticket_number"),
+        ),
+        "q50": (
+            ("store_returns", _dates("sr_returned_date_sk", "d_year = 2001 and d_moy = 8")),
+            *_same_purchase("store_sales", "store_returns", "ticket_number", with_customer=True),
+        ),
+        "q40": (
+            (
+                "catalog_sales",
+                _dates("cs_sold_date_sk", "d_date between date '2000-02-10' and date '2000-04-10'")
+                + " and cs_item_sk in (select i_item_sk from item where i_current_price between 0.99 and 1.49)",
+            ),
+            (
+                "catalog_returns",
+                "(cr_item_sk, cr_order_number) in (select (cs_item_sk, cs_order_number) from catalog_sales)",
+            ),
+        ),
+        "q94": (
+            (
+                "web_sales",
+                "ws_order_number in (select ws_order_number from web_sales where "
+                + _dates("ws_ship_date_sk", "d_date between date '1999-02-01' and date '1999-04-02'")
+                + " and ws_ship_addr_sk in (select ca_address_sk from customer_address where ca_state = 'IL')"
+                " and ws_web_site_sk in (select web_site_sk from web_site where web_company_name = 'pri'))",
+            ),
+            ("web_returns", "wr_order_number in (select ws_order_number from web_sales)"),
+        ),
+        "q25": _returned_and_bought_again(
+            "d_moy = 4 and d_year = 2001",
+            "d_moy between 4 and 10 and d_year = 2001",
+            "d_moy between 4 and 10 and d_year = 2001",
+        ),
+        "q29": _returned_and_bought_again(
+            "d_moy = 9 and d_year = 1999",
+            "d_moy between 9 and 12 and d_year = 1999",
+            "d_year in (1999, 2000, 2001)",
+        ),
+        "q80": (
+            *_channel("store_sales", "store_returns", "ticket_number"),
+            *_channel("catalog_sales", "catalog_returns", "order_number"),
+            *_channel("web_sales", "web_returns", "order_number"),
+        ),
+    }
+)
+
+
+def ensure_reduced(dataset: Dataset, query: str, report: Callable[[str], None] = lambda _: None) -> dict[str, Path]:
+    """Folder of each reduced table of `query`, written once and kept beside the data set.
+
+    Raises:
+        KeyError: nobody has reduced tables for that query; `REDUCTIONS` has the ones that are.
+    """
+    steps = REDUCTIONS[query]
+    tables = sorted({table for table, _ in steps})
+    digest = hashlib.sha256(json.dumps(list(steps)).encode()).hexdigest()[:8]
+    folder = dataset.folder.parent / f"{dataset.folder.name}-reduced" / f"{query}-{digest}"
+    if not folder.is_dir():
+        report(f"{query}: reducing {', '.join(tables)} by hand")
+        _write(dataset, steps, tables, folder)
+    return {table: folder / table for table in tables}
+
+
+def _write(dataset: Dataset, steps: Steps, tables: Sequence[str], folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+        complete = Path(scratch) / "tables"
+        complete.mkdir()
+        connection = connect(Path(scratch) / "reduced.db")
+        try:
+            dataset.attach(connection)
+            for position, (table, condition) in enumerate(steps):
+                _reduce(connection, table, condition, f"step_{position}_{table}")
+            for table in tables:
+                write_table(connection, table, complete, dataset.scale)
+        finally:
+            connection.close()
+        if not folder.is_dir():
+            complete.rename(folder)
+
+
+def _reduce(connection: duckdb.DuckDBPyConnection, table: str, condition: str, kept: str) -> None:
+    connection.execute(f"create table {kept} as select * from {table} where {condition}")
+    connection.execute(f"create or replace view {table} as from {kept}")

@@ -1,0 +1,42 @@
+package io.aqeplugin.tell
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+import io.aqeplugin.decide.{Reason, ReasonCode, WaitDecision}
+
+/** [[Reason]] and [[WaitDecision]], which facts and decisions hold alike, as JSON. */
+private[tell] object ReasonJson {
+
+  def write(reason: Reason): ObjectNode = {
+    val node = JsonFields.emptyObject.put("code", reason.code.name)
+    putDouble(node, "measured", reason.measured)
+    putDouble(node, "limit", reason.limit)
+    node.put("unit", reason.unit).put("confKey", reason.confKey)
+  }
+
+  def read(fields: JsonFields): Either[String, Reason] = for {
+    code <- fields.named("code", ReasonCode.fromName)
+    measured <- fields.optionalDouble("measured")
+    limit <- fields.optionalDouble("limit")
+    unit <- fields.text("unit")
+    confKey <- fields.text("confKey")
+  } yield Reason(code, measured, limit, unit, confKey)
+
+  def writeWait(decision: WaitDecision): ObjectNode = {
+    val node = JsonFields.emptyObject.put("waits", decision.waits)
+    node.set[ObjectNode]("reason", write(decision.reason))
+    node.put("savingMillis", decision.savingMillis).put("idleMillis", decision.idleMillis)
+  }
+
+  def readWait(fields: JsonFields): Either[String, WaitDecision] = for {
+    waits <- fields.boolean("waits")
+    reason <- fields.inner("reason")(read)
+    savingMillis <- fields.double("savingMillis")
+    idleMillis <- fields.double("idleMillis")
+  } yield WaitDecision(waits, reason, savingMillis, idleMillis)
+
+  /** What nobody measured is null. */
+  def putDouble(node: ObjectNode, name: String, value: Option[Double]): Unit = {
+    val _ = value.fold(node.putNull(name))(node.put(name, _))
+  }
+}

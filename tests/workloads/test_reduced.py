@@ -1,0 +1,42 @@
+"""Tables reduced by hand hold fewer rows, and all that the query's answer needs."""
+
+from pathlib import Path
+
+import pytest
+
+from workloads.tpcds import REDUCTIONS, Dataset, against_duckdb, ensure_dataset, ensure_reduced, queries
+from workloads.tpcds.extension import connect
+
+_SCALE = 0.1
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AQE_PLUGIN_DATA", str(tmp_path_factory.mktemp("tpcds")))
+        return ensure_dataset(_SCALE)
+
+
+@pytest.mark.parametrize("name", sorted(REDUCTIONS))
+def test_a_query_answers_the_same_over_its_reduced_tables(dataset: Dataset, name: str) -> None:
+    query = queries()[name]
+    connection = connect()
+    dataset.attach(connection)
+    whole = connection.execute(query.duckdb_unlimited).fetchall()
+    for table, folder in ensure_reduced(dataset, name).items():
+        connection.execute(f"create or replace view {table} as from read_parquet('{folder}/*.parquet')")
+        counted = connection.execute(f"select count(*) from {table}").fetchone()
+        assert counted is not None
+        assert counted[0] < dataset.rows[table] / 2
+    reduced = connection.execute(query.duckdb_unlimited).fetchall()
+    assert not against_duckdb(query, whole, reduced)
+
+
+def test_reduced_tables_are_written_once(dataset: Dataset) -> None:
+    steps: list[str] = []
+    first = ensure_reduced(dataset, "q93", report=steps.append)
+    files = {file: file.stat().st_mtime_ns for folder in first.values() for file in Path(folder).glob("*.parquet")}
+    again: list[str] = []
+    assert ensure_reduced(dataset, "q93", report=again.append) == first
+    assert again == []
+    assert all(file.stat().st_mtime_ns == changed for file, changed in files.items())
