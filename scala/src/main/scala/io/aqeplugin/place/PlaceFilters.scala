@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.exec._
+import io.aqeplugin.observe.TableStatistics
 import io.aqeplugin.storage.ScanAdapter
 
 /** One filter to put on one scan.
@@ -23,7 +24,7 @@ final case class Placement(source: SparkPlan, sourceKeys: Seq[Attribute], target
   * Every node is rewritten once and remembered by identity: the build exchange below a filter must be the very tree that stands in the join,
   * the filters inside it included. Were they different, the build side would run twice.
   */
-final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: SelfDisable) {
+final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: SelfDisable, tables: TableStatistics) {
   private val byScan: Map[Int, Seq[Placement]] = placements.groupBy(p => System.identityHashCode(p.target.scan))
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]()
 
@@ -54,7 +55,10 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: 
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val sources = here.map(p => PlaceFilters.exchange(p.sourceKeys, apply(p.source), limits, p.label.joinId))
     val pruned = here.foldLeft(scan) { (scan, p) =>
-      BuiltFilters.get(p.source, p.sourceKeys).flatMap(_.result.toOption).fold(scan)(ScanAdapter.withKnownKeys(scan, p.target.keys, _))
+      BuiltFilters.get(
+        p.source,
+        p.sourceKeys
+      ).flatMap(_.result.toOption).fold(scan)(ScanAdapter.withKnownKeys(scan, p.target.keys, _, tables))
     }
     RuntimeFilterExec(pruned, here.map(_.target.keys), sources, here.map(_.label), rest)
   }

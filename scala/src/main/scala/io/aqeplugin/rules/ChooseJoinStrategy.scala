@@ -43,7 +43,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Spar
         plan
       } else {
         val rewritten =
-          if (kept.isEmpty) stripped else new PlaceFilters(kept, limits(context.thresholds), rest(context.thresholds))(stripped)
+          if (kept.isEmpty) stripped
+          else new PlaceFilters(kept, limits(context.thresholds), rest(context.thresholds), pass.tables)(stripped)
         // Only a plan that had filters before can come out the same.
         if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }
@@ -86,7 +87,9 @@ object ChooseJoinStrategy {
 /** One call of the rule on one plan. */
 private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
   private val state = context.state
-  private val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
+
+  /** What the files of scanned tables say, asked for once in a query. */
+  val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
   private val estimates = new SizeEstimator(context.thresholds.waiting.keptPerPredicate, tables)
   private val reader = new JoinFactsReader(plan, context, estimates)
   private val guard = new ReuseGuard(plan)

@@ -5,33 +5,59 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.exec.FilterSummary
+import io.aqeplugin.observe.TableStatistics
 
 /** How values known before a scan starts reach its format: partitions, row groups and pages that cannot hold a key are not read. */
 object ScanAdapter {
 
-  /** `scan`, reading less because its column must hold one of the built keys; `scan` itself where the format has no way to use that. */
-  def withKnownKeys(scan: SparkPlan, columns: Seq[Attribute], built: FilterSummary): SparkPlan = (scan, columns) match {
-    case (file: FileSourceScanExec, Seq(column)) => condition(column, built).fold(scan)(withCondition(file, column, _))
-    case _                                       => scan
-  }
+  /** A range that leaves out less of a column's values than this skips next to nothing, and a format pays for looking: Parquet reads the
+    * dictionary and the page index of every row group. Measured on TPC-DS q19, scale 10: 1,836 keys spread over all items made the scan of
+    * `store_sales` a fifth slower.
+    */
+  private val MinShareLeftOut = 0.1
+
+  /** `scan`, reading less because its column must hold one of the built keys; `scan` itself where the format has no way to use that.
+    *
+    * @param tables
+    *   tells the ranges of the scanned columns
+    */
+  def withKnownKeys(scan: SparkPlan, columns: Seq[Attribute], built: FilterSummary, tables: TableStatistics): SparkPlan =
+    (scan, columns) match {
+      case (file: FileSourceScanExec, Seq(column)) => condition(file, column, built, tables).fold(scan)(withCondition(file, column, _))
+      case _                                       => scan
+    }
 
   private def withCondition(scan: FileSourceScanExec, column: Attribute, condition: Expression): SparkPlan = {
-    val isPartition = scan.relation.partitionSchema.exists(f => scan.conf.resolver(f.name, column.name))
     val pruned =
-      if (isPartition) scan.copy(partitionFilters = scan.partitionFilters :+ condition)
+      if (isPartition(scan, column)) scan.copy(partitionFilters = scan.partitionFilters :+ condition)
       else scan.copy(dataFilters = scan.dataFilters :+ condition)
     // A copy of a leaf has no tags; without its logical link AQE could not tell what the stage above it stands for.
     scan.logicalLink.foreach(pruned.setLogicalLink)
     pruned
   }
 
-  private def condition(column: Attribute, built: FilterSummary): Option[Expression] = built.values match {
+  private def isPartition(scan: FileSourceScanExec, column: Attribute): Boolean =
+    scan.relation.partitionSchema.exists(f => scan.conf.resolver(f.name, column.name))
+
+  private def condition(
+      scan: FileSourceScanExec,
+      column: Attribute,
+      built: FilterSummary,
+      tables: TableStatistics
+  ): Option[Expression] = built.values match {
     case Some(values) if values.nonEmpty => literals(values, column.dataType).map(In(column, _))
     case _                               =>
       for {
         (low, high) <- built.keyRange
+        if isPartition(scan, column) || tables.of(scan).flatMap(_.ranges.get(column.name)).forall(leavesOutEnough(_, low, high))
         bounds <- literals(Seq(low, high), column.dataType)
       } yield And(GreaterThanOrEqual(column, bounds.head), LessThanOrEqual(column, bounds.last))
+  }
+
+  private def leavesOutEnough(columnRange: (Long, Long), low: Long, high: Long): Boolean = {
+    val (first, last) = columnRange
+    val covered = math.min(last, high).toDouble - math.max(first, low).toDouble + 1
+    covered < (1 - MinShareLeftOut) * (last.toDouble - first.toDouble + 1)
   }
 
   /** Key codes as literals of the scan's own type; none when one of them does not fit, since a narrower column may be joined to a wider. */

@@ -85,7 +85,13 @@ object EventSchema {
         required = false,
         values = ReasonCode.All.map(_.name)
       ),
-      FieldSchema("waiting", "WaitDecision", "", "whether the probe side was to be held back; null when the build side was done", required = false)
+      FieldSchema(
+        "waiting",
+        "WaitDecision",
+        "",
+        "whether the probe side was to be held back; null when the build side was done",
+        required = false
+      )
     )
   )
 

@@ -9,6 +9,7 @@ import org.scalatest.time.SpanSugar._
 
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.FilterSummary
+import io.aqeplugin.observe.{TableFacts, TableStatistics}
 
 /** What files tell before they are read, and what they are told to skip. */
 class FileStorageSuite extends AnyFunSuite with PluginSession {
@@ -41,9 +42,9 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
   private def built(values: Option[Seq[Long]], range: Option[(Long, Long)]): FilterSummary =
     FilterSummary("exact", 8L, range, values, 1L, 0L)
 
-  private def pruned(name: String, summary: FilterSummary): FileSourceScanExec = {
+  private def pruned(name: String, summary: FilterSummary, facts: TableStatistics = TableStatistics.None): FileSourceScanExec = {
     val before = scan(sales)
-    ScanAdapter.withKnownKeys(before, Seq(column(before, name)), summary).asInstanceOf[FileSourceScanExec]
+    ScanAdapter.withKnownKeys(before, Seq(column(before, name)), summary, facts).asInstanceOf[FileSourceScanExec]
   }
 
   test("footers tell a table's rows and the ranges of its integer columns, and nothing of other columns") {
@@ -86,6 +87,16 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
       case _                                                                              => false
     })
     assert(before.dataFilters.isEmpty)
+  }
+
+  test("a range that leaves out next to nothing of a column is not pushed, except to partitions") {
+    val facts: TableStatistics = _ => Some(TableFacts(400000L, Map("k" -> ((1000L, 400999L)), "part" -> ((0L, 2L)))))
+    val unpruned = scan(sales).dataFilters
+    assert(pruned("k", built(None, Some((1500L, 400000L))), facts).dataFilters == unpruned)
+    assert(pruned("k", built(None, Some((0L, 500000L))), facts).dataFilters == unpruned)
+    assert(pruned("k", built(None, Some((1000L, 300000L))), facts).dataFilters.size == unpruned.size + 1)
+    assert(pruned("k", built(Some(Seq(1000L, 400999L)), Some((1000L, 400999L))), facts).dataFilters.size == unpruned.size + 1)
+    assert(pruned("part", built(None, Some((0L, 2L))), facts).partitionFilters.size == scan(sales).partitionFilters.size + 1)
   }
 
   test("a partition column prunes partitions, not rows") {
