@@ -1,7 +1,11 @@
 package io.aqeplugin.storage
 
+import scala.util.Try
+
 import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, GreaterThanOrEqual, In, LessThanOrEqual, Literal}
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.exec.FilterSummary
@@ -23,8 +27,9 @@ object ScanAdapter {
     */
   def withKnownKeys(scan: SparkPlan, columns: Seq[Attribute], built: FilterSummary, tables: TableStatistics): SparkPlan =
     (scan, columns) match {
-      case (file: FileSourceScanExec, Seq(column)) => condition(file, column, built, tables).fold(scan)(withCondition(file, column, _))
-      case _                                       => scan
+      case (file: FileSourceScanExec, Seq(column)) if isPartition(file, column) || checksTypes(file) =>
+        condition(file, column, built, tables).fold(scan)(withCondition(file, column, _))
+      case _ => scan
     }
 
   private def withCondition(scan: FileSourceScanExec, column: Attribute, condition: Expression): SparkPlan = {
@@ -35,6 +40,11 @@ object ScanAdapter {
     scan.logicalLink.foreach(pruned.setLogicalLink)
     pruned
   }
+
+  /** Whether the format uses a value only for a file whose column is of the value's type. ORC fails the query when a file's column is of another type
+    * than the table's, which it can read; text formats only compare row by row, which the filter does anyway.
+    */
+  private def checksTypes(scan: FileSourceScanExec): Boolean = scan.relation.fileFormat.isInstanceOf[ParquetFileFormat]
 
   private def isPartition(scan: FileSourceScanExec, column: Attribute): Boolean =
     scan.relation.partitionSchema.exists(f => scan.conf.resolver(f.name, column.name))
@@ -62,7 +72,7 @@ object ScanAdapter {
 
   /** Key codes as literals of the scan's own type; none when one of them does not fit, since a narrower column may be joined to a wider. */
   private def literals(codes: Seq[Long], dataType: DataType): Option[Seq[Literal]] = {
-    val made = codes.map(literal(_, dataType))
+    val made = codes.map(literal(_, dataType).filter(isKeptBySources))
     if (made.forall(_.isDefined)) Some(made.flatten) else None
   }
 
@@ -75,6 +85,15 @@ object ScanAdapter {
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS && fits(code, d.precision) =>
       Some(Literal(Decimal(code, d.precision, d.scale), dataType))
     case _ => None
+  }
+
+  /** Whether a value is the same after a source has had it. Most are handed dates and timestamps as `java.sql` values, whose calendar has no
+    * 1582-10-05 to 1582-10-14, whose midnights are those of the JVM's time zone, and which overflow far in the past.
+    */
+  private def isKeptBySources(literal: Literal): Boolean = (literal.dataType, literal.value) match {
+    case (DateType, days: Int)         => Try(DateTimeUtils.fromJavaDate(DateTimeUtils.toJavaDate(days))).toOption.contains(days)
+    case (TimestampType, micros: Long) => Try(DateTimeUtils.fromJavaTimestamp(DateTimeUtils.toJavaTimestamp(micros))).toOption.contains(micros)
+    case _                             => true
   }
 
   private def fits(unscaled: Long, precision: Int): Boolean = BigInt(unscaled).abs < BigInt(10).pow(precision)

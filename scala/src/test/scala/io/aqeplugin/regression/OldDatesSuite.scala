@@ -1,0 +1,36 @@
+package io.aqeplugin.regression
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.e2e.PluginSession
+
+/** Sources are handed dates and timestamps as `java.sql` values. Days that their calendar does not have came back as 1582-10-15, and row groups
+  * that hold a key were skipped; values too far in the past overflowed and failed the query.
+  */
+class OldDatesSuite extends AnyFunSuite with PluginSession {
+  private val CorrectedMicros = Seq(
+    "spark.sql.parquet.datetimeRebaseModeInWrite" -> "CORRECTED",
+    "spark.sql.parquet.outputTimestampType" -> "TIMESTAMP_MICROS",
+    "spark.sql.autoBroadcastJoinThreshold" -> "-1"
+  )
+
+  for (
+    (what, value) <- Seq(
+      "a day that the Julian calendar's end left out" -> "DATE'1582-10-10'",
+      "a time on such a day" -> "TIMESTAMP'1582-10-10 12:00:00'",
+      "the first date there is" -> "date_from_unix_date(-2147483648)",
+      "the first timestamp there is" -> "timestamp_micros(-9223372036854775807L - 1)"
+    );
+    format <- Seq("parquet", "json")
+    // Text has no years of so many digits.
+    if format == "parquet" || value.contains("1582")
+  ) test(s"$what as the key of a join of $format files") {
+    withConf(CorrectedMicros: _*) {
+      table("old_fact", s"SELECT id, $value AS k FROM range(50)", format)
+      table("old_dim", s"SELECT $value AS k FROM range(3)")
+      val result = sameRows(spark.sql("SELECT f.id FROM old_fact f LEFT SEMI JOIN old_dim d ON f.k = d.k"))
+      assert(result.rows.size == 50)
+      assert(filtered(result).nonEmpty)
+    }
+  }
+}
