@@ -21,7 +21,15 @@ object RuleContext {
       case None              => new QueryState(NoExecution)
     }
     state.noteMode(settings.mode)
-    RuleContext(sparkContext, state, settings.mode, Thresholds.from(settings), state.cluster(clusterOf(sparkContext)))
+    RuleContext(sparkContext, state, settings.mode, collectable(Thresholds.from(settings), sparkContext), state.cluster(clusterOf(sparkContext)))
+  }
+
+  /** No broadcast is larger than what the driver takes as the result of a job: its rows are collected there, and a larger result fails the query. */
+  private def collectable(thresholds: Thresholds, sparkContext: SparkContext): Thresholds = {
+    val resultBytes = sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")
+    val broadcast = thresholds.broadcast
+    if (resultBytes <= 0 || resultBytes >= broadcast.maxMemoryBytes) thresholds
+    else thresholds.copy(broadcast = broadcast.copy(maxMemoryBytes = resultBytes))
   }
 
   // Asks the driver's block manager for every executor it knows: once a query is enough.
