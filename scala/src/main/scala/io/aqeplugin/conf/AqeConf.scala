@@ -116,7 +116,8 @@ object AqeConf {
     0,
     8L << 30,
     "Largest build side, in memory and with its hash table, that is broadcast. The driver and every executor hold it, during the hand-over twice; " +
-      "128m leaves three quarters of Spark's default 1g heaps to the query."
+      "128m leaves three quarters of Spark's default 1g heaps to the query. Never more than spark.driver.maxResultSize and " +
+      "spark.sql.maxBroadcastTableSize allow, which fail a query that goes beyond them."
   )
   val BroadcastMaxRows: ConfEntry[Long] =
     whole(

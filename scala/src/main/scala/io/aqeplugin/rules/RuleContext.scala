@@ -1,7 +1,9 @@
 package io.aqeplugin.rules
 
 import org.apache.spark.SparkContext
+import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{Mode, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
@@ -24,12 +26,16 @@ object RuleContext {
     RuleContext(sparkContext, state, settings.mode, collectable(Thresholds.from(settings), sparkContext), state.cluster(clusterOf(sparkContext)))
   }
 
-  /** No broadcast is larger than what the driver takes as the result of a job: its rows are collected there, and a larger result fails the query. */
+  /** No broadcast is larger than what Spark itself allows: rows are collected on the driver as the result of a job, and one that is too large
+    * fails the query.
+    */
   private def collectable(thresholds: Thresholds, sparkContext: SparkContext): Thresholds = {
-    val resultBytes = sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")
+    val conf = SQLConf.get
+    val resultBytes = Some(conf.getConfString("spark.driver.maxResultSize", "1g")).map(text => JavaUtils.byteStringAsBytes(text)).filter(_ > 0)
+    val tableBytes = Option(conf.getConfString("spark.sql.maxBroadcastTableSize", null)).map(text => JavaUtils.byteStringAsBytes(text))
     val broadcast = thresholds.broadcast
-    if (resultBytes <= 0 || resultBytes >= broadcast.maxMemoryBytes) thresholds
-    else thresholds.copy(broadcast = broadcast.copy(maxMemoryBytes = resultBytes))
+    val allowedBytes = (Seq(broadcast.maxMemoryBytes) ++ resultBytes ++ tableBytes).min
+    thresholds.copy(broadcast = broadcast.copy(maxMemoryBytes = allowedBytes))
   }
 
   // Asks the driver's block manager for every executor it knows: once a query is enough.
