@@ -74,9 +74,9 @@ SUITES = (
     Suite(f"{_SQL}.execution.adaptive.AdaptiveQueryExecSuite", min_filters=40),
     Suite(f"{_SQL}.DynamicPartitionPruningV1SuiteAEOn"),
     Suite(f"{_SQL}.connector.KeyGroupedPartitioningSuite", min_filters=15),
-    Suite(f"{_SQL}.sources.BucketedReadWithoutHiveSupportSuite"),
+    Suite(f"{_SQL}.sources.BucketedReadWithoutHiveSupportSuite", min_filters=25),
     Suite(f"{_SQL}.execution.ReuseExchangeAndSubquerySuite"),
-    Suite(f"{_SQL}.CachedTableSuite"),
+    Suite(f"{_SQL}.CachedTableSuite", min_filters=4),
     Suite(f"{_SQL}.SQLQueryTestSuite", query_files=_QUERY_FILES),
 )
 

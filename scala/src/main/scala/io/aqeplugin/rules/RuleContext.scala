@@ -23,7 +23,13 @@ object RuleContext {
       case None              => new QueryState(NoExecution)
     }
     state.noteMode(settings.mode)
-    RuleContext(sparkContext, state, settings.mode, collectable(Thresholds.from(settings), sparkContext), state.cluster(clusterOf(sparkContext)))
+    RuleContext(
+      sparkContext,
+      state,
+      settings.mode,
+      collectable(Thresholds.from(settings), sparkContext),
+      state.cluster(clusterOf(sparkContext))
+    )
   }
 
   /** No broadcast is larger than what Spark itself allows: rows are collected on the driver as the result of a job, and one that is too large
@@ -31,7 +37,8 @@ object RuleContext {
     */
   private def collectable(thresholds: Thresholds, sparkContext: SparkContext): Thresholds = {
     val conf = SQLConf.get
-    val resultBytes = Some(conf.getConfString("spark.driver.maxResultSize", "1g")).map(text => JavaUtils.byteStringAsBytes(text)).filter(_ > 0)
+    val resultBytes =
+      Some(conf.getConfString("spark.driver.maxResultSize", "1g")).map(text => JavaUtils.byteStringAsBytes(text)).filter(_ > 0)
     val tableBytes = Option(conf.getConfString("spark.sql.maxBroadcastTableSize", null)).map(text => JavaUtils.byteStringAsBytes(text))
     val broadcast = thresholds.broadcast
     val allowedBytes = (Seq(broadcast.maxMemoryBytes) ++ resultBytes ++ tableBytes).min

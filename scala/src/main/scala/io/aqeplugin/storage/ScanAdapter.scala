@@ -92,8 +92,9 @@ object ScanAdapter {
     */
   private def isKeptBySources(literal: Literal): Boolean = (literal.dataType, literal.value) match {
     case (DateType, days: Int)         => Try(DateTimeUtils.fromJavaDate(DateTimeUtils.toJavaDate(days))).toOption.contains(days)
-    case (TimestampType, micros: Long) => Try(DateTimeUtils.fromJavaTimestamp(DateTimeUtils.toJavaTimestamp(micros))).toOption.contains(micros)
-    case _                             => true
+    case (TimestampType, micros: Long) =>
+      Try(DateTimeUtils.fromJavaTimestamp(DateTimeUtils.toJavaTimestamp(micros))).toOption.contains(micros)
+    case _ => true
   }
 
   private def fits(unscaled: Long, precision: Int): Boolean = BigInt(unscaled).abs < BigInt(10).pow(precision)
