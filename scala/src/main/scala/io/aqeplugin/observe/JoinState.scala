@@ -37,6 +37,9 @@ final case class JoinState(
     waiting: Option[WaitDecision]
 )
 
+/** What the rules of one query work with, read when it is planned first and kept until it ends. */
+final case class QueryConf(mode: Mode, thresholds: Thresholds, cluster: ClusterFacts)
+
 /** The memory of one SQL execution. AQE makes its plans anew after every stage; what was decided before stays decided here. Thread-safe:
   * subqueries of one execution are planned on threads of their own.
   */
@@ -53,22 +56,20 @@ final class QueryState(val executionId: Long) {
   private val ended = new AtomicBoolean()
 
   private val tables = new IdentityHashMap[FileIndex, Option[TableFacts]]()
-  private val clusterFacts = new AtomicReference[Option[ClusterFacts]](None)
-  private val lastMode = new AtomicReference[Mode](Mode.Apply)
+  private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
-  /** The machines of this query, as `first` found them when it was asked first. */
-  def cluster(first: => ClusterFacts): ClusterFacts = clusterFacts.get match {
-    case Some(facts) => facts
-    case None        =>
-      val facts = first
-      clusterFacts.set(Some(facts))
-      facts
+  /** What the rules work with, once it is known. */
+  def conf: Option[QueryConf] = queryConf.get
+
+  /** What the rules work with: what `first` gives when it is asked first. Reading every key anew at each re-plan would cost more than most decisions. */
+  def confOnce(first: => QueryConf): QueryConf = queryConf.get.getOrElse {
+    val made = first
+    queryConf.set(Some(made))
+    made
   }
 
-  def noteMode(mode: Mode): Unit = lastMode.set(mode)
-
-  /** The mode the query was last planned in. */
-  def mode: Mode = lastMode.get
+  /** The mode the query is planned in. */
+  def mode: Mode = conf.fold[Mode](Mode.Apply)(_.mode)
 
   /** Nanoseconds spent in our rules. */
   val ruleNanos = new LongAdder()

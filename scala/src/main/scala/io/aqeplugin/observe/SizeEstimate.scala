@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.types.StructType
@@ -36,6 +37,7 @@ final case class SizeEstimate(rows: Double, kept: Double, measured: Boolean)
   */
 final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private val known = new IdentityHashMap[SparkPlan, SizeEstimate]()
+  private val bytesByIndex = new IdentityHashMap[FileIndex, Double]()
   private val filtered = new IdentityHashMap[SparkPlan, Double]()
 
   /** From now on takes into account that a filter of another join keeps this share of a scan's rows. */
@@ -131,7 +133,22 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   }
 
   private def tableRows(scan: FileSourceScanExec): Double =
-    tables.of(scan).fold(fileRows(scan.relation.sizeInBytes, scan.relation.dataSchema))(facts => math.max(1.0, facts.rows.toDouble))
+    tables.of(scan).fold(fileRows(tableBytes(scan), scan.relation.dataSchema))(facts => math.max(1.0, facts.rows.toDouble))
+
+  /** Bytes of the files that the scans below `plan` read, as far as their columns are needed. */
+  def scanBytes(plan: SparkPlan): Double = plan.collectLeaves().map {
+    case scan: FileSourceScanExec =>
+      val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
+      tableBytes(scan) * math.min(1.0, scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width)
+    case _ => 0.0
+  }.sum
+
+  // An index adds up its files every time it is asked.
+  private def tableBytes(scan: FileSourceScanExec): Double = {
+    val index = scan.relation.location
+    if (!bytesByIndex.containsKey(index)) { val _ = bytesByIndex.put(index, scan.relation.sizeInBytes.toDouble) }
+    bytesByIndex.get(index)
+  }
 
   /** What is known of a scan's key columns before it runs; of a single integer or date column, its range. */
   def keysOf(scan: SparkPlan, keys: Seq[Attribute]): Option[KeyFacts] = (scan, keys) match {
@@ -142,19 +159,11 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     case _ => None
   }
 
-  private def fileRows(bytes: Long, schema: StructType): Double =
+  private def fileRows(bytes: Double, schema: StructType): Double =
     math.max(1.0, bytes / (math.max(1, schema.map(_.dataType.defaultSize).sum) * SizeEstimator.FileBytesPerMemoryByte))
 }
 
 object SizeEstimator {
-
-  /** Bytes of the files that the scans below `plan` read, as far as their columns are needed. */
-  def scanBytes(plan: SparkPlan): Double = plan.collectLeaves().map {
-    case scan: FileSourceScanExec =>
-      val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
-      scan.relation.sizeInBytes.toDouble * math.min(1.0, scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width)
-    case _ => 0.0
-  }.sum
 
   /** Groups per input row of an aggregate. */
   val AggregateKeeps = 0.5

@@ -56,6 +56,8 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
       for {
         kind <- JoinFinder.kindOf(joinType, nullAware = false)
         state <- context.state.join(JoinId.of(kind, leftKeys, rightKeys))
+        // Nearly all joins, once they are decided.
+        if !context.state.decision(state.joinId).exists(_.choice == Strategy.LeaveToSpark)
         (leftOrdered, rightOrdered) = JoinId.ordered(leftKeys, rightKeys).unzip
         (side, keys) = if (state.buildSide == Side.Left) (left, leftOrdered) else (right, rightOrdered)
         probe = if (state.buildSide == Side.Left) right else left

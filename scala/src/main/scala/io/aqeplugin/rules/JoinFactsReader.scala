@@ -15,7 +15,7 @@ import io.aqeplugin.place.JoinSite
 final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: SizeEstimator) {
   import JoinFactsReader._
 
-  private lazy val planScanBytes: Double = SizeEstimator.scanBytes(plan)
+  private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
   /** The side to build from. A side that is broadcast or finished is it; else the one expected to be smaller, if the other may be filtered. */
   def buildSide(join: FoundJoin): Side = join.broadcastSide.getOrElse {
@@ -104,8 +104,8 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
     val build = join.child(state.buildSide)
     val probe = join.child(state.buildSide.other)
     val estimate = estimates(build)
-    val buildScanBytes = SizeEstimator.scanBytes(build)
-    val others = math.max(0.0, planScanBytes - buildScanBytes - SizeEstimator.scanBytes(probe))
+    val buildScanBytes = estimates.scanBytes(build)
+    val others = math.max(0.0, planScanBytes - buildScanBytes - estimates.scanBytes(probe))
     WaitFacts(
       kind = join.kind,
       buildSide = state.buildSide,

@@ -7,7 +7,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{Mode, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
-import io.aqeplugin.observe.{QueryState, QueryStates}
+import io.aqeplugin.observe.{QueryConf, QueryState, QueryStates}
 
 /** What one call of a rule works with. */
 final case class RuleContext(sparkContext: SparkContext, state: QueryState, mode: Mode, thresholds: Thresholds, cluster: ClusterFacts)
@@ -17,25 +17,29 @@ object RuleContext {
   /** Plans made outside of an execution (EXPLAIN) are decided like any other and forgotten at once. */
   private val NoExecution = -1L
 
-  def of(sparkContext: SparkContext, settings: Settings): RuleContext = {
-    val state: QueryState = Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong) match {
-      case Some(executionId) => QueryStates.of(executionId)
-      case None              => new QueryState(NoExecution)
-    }
-    state.noteMode(settings.mode)
-    RuleContext(
-      sparkContext,
-      state,
-      settings.mode,
-      collectable(Thresholds.from(settings), sparkContext),
-      state.cluster(clusterOf(sparkContext))
-    )
+  /** The context of a query that was planned before. */
+  def known(sparkContext: SparkContext): Option[RuleContext] = for {
+    state <- QueryStates.current(sparkContext)
+    conf <- state.conf
+  } yield of(sparkContext, state, conf)
+
+  /** The context of a query that is planned for the first time. */
+  def first(sparkContext: SparkContext, settings: Settings): RuleContext = {
+    val state = executionId(sparkContext).fold(new QueryState(NoExecution))(QueryStates.of)
+    val conf = QueryConf(settings.mode, collectable(Thresholds.from(settings)), clusterOf(sparkContext))
+    of(sparkContext, state, state.confOnce(conf))
   }
+
+  private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
+    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster)
+
+  private def executionId(sparkContext: SparkContext): Option[Long] =
+    Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)
 
   /** No broadcast is larger than what Spark itself allows: rows are collected on the driver as the result of a job, and one that is too large
     * fails the query.
     */
-  private def collectable(thresholds: Thresholds, sparkContext: SparkContext): Thresholds = {
+  private def collectable(thresholds: Thresholds): Thresholds = {
     val conf = SQLConf.get
     val resultBytes =
       Some(conf.getConfString("spark.driver.maxResultSize", "1g")).map(text => JavaUtils.byteStringAsBytes(text)).filter(_ > 0)
@@ -45,7 +49,7 @@ object RuleContext {
     thresholds.copy(broadcast = broadcast.copy(maxMemoryBytes = allowedBytes))
   }
 
-  // Asks the driver's block manager for every executor it knows: once a query is enough.
+  // Asks the driver's block manager for every executor it knows.
   private def clusterOf(sparkContext: SparkContext): ClusterFacts =
     ClusterFacts(sparkContext.defaultParallelism, math.max(1, sparkContext.getExecutorMemoryStatus.size - 1))
 

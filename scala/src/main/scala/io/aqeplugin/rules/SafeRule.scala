@@ -19,14 +19,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
   protected def change(plan: P, context: RuleContext): P
 
   final override def apply(plan: P): P =
-    try
-      SessionConf.read(SQLConf.get) match {
-        case Left(error) =>
-          Faults.note("conf", "the plugin leaves plans alone", new IllegalArgumentException(error.message))
-          plan
-        case Right(settings) if settings.mode == Mode.Off => plan
-        case Right(settings)                              => timed(plan, RuleContext.of(session.sparkContext, settings))
-      }
+    try contextOf().fold(plan)(timed(plan, _))
     catch {
       case NonFatal(error) =>
         Faults.note(ruleName, "Spark's own plan is used", error)
@@ -36,6 +29,17 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
         Faults.note(ruleName, "Spark's own plan is used", error)
         plan
     }
+
+  /** What the rule works with; none when the plugin is off, or its conf cannot be read. */
+  private def contextOf(): Option[RuleContext] = RuleContext.known(session.sparkContext).orElse {
+    SessionConf.read(SQLConf.get) match {
+      case Left(error) =>
+        Faults.note("conf", "the plugin leaves plans alone", new IllegalArgumentException(error.message))
+        None
+      case Right(settings) if settings.mode == Mode.Off => None
+      case Right(settings)                              => Some(RuleContext.first(session.sparkContext, settings))
+    }
+  }
 
   private def timed(plan: P, context: RuleContext): P = {
     val startNanos = System.nanoTime()

@@ -15,7 +15,7 @@ object DecisionLog {
   private val nodes = JsonNodeFactory.instance
 
   def record(sparkContext: SparkContext, state: QueryState, mode: Mode, decision: JoinDecision): Unit = {
-    log.info(ExplainText.line(state.executionId, decision))
+    if (log.isInfoEnabled) log.info(ExplainText.line(state.executionId, decision))
     DecisionMetrics.decisions(decision.choice).inc()
     val filters = nodes.arrayNode()
     state.filtersOf(decision.facts.joinId).foreach(f => filters.add(placed(f)))
