@@ -15,19 +15,24 @@ class ListError(Exception):
 
 @dataclass(frozen=True)
 class Expected:
-    """One test that fails in these modes, and why that is right."""
+    """One test that fails in these modes, and why that is right.
+
+    Attributes:
+        at_times: those of the modes in which it may pass as well, by which of two stages ends first.
+    """
 
     suite: str
     test: str
     modes: frozenset[Mode]
     reason: str
+    at_times: frozenset[Mode] = frozenset()
 
 
 def read(path: Path = FILE) -> tuple[Expected, ...]:
     """The list of a file.
 
     A line is `suite | modes, comma-separated | name of the test | reason`; empty lines and those with `#` in front are
-    left out. The name may have bars in it, the reason may not.
+    left out. The name may have bars in it, the reason may not. A mode with `?` behind it: the test may also pass in it.
 
     Raises:
         ListError: a line is of another form, or names a suite or mode that is not.
@@ -51,7 +56,10 @@ def _entry(line: str, where: str) -> Expected:
     suite, modes, test = (part.strip() for part in parts)
     if suite not in {known.name for known in SUITES}:
         raise ListError(f"{where}: no such suite: {suite}")
+    names = [mode.strip() for mode in modes.split(",")]
     try:
-        return Expected(suite, test, frozenset(Mode(mode.strip()) for mode in modes.split(",")), reason.strip())
+        listed = frozenset(Mode(name.removesuffix("?")) for name in names)
+        at_times = frozenset(Mode(name.removesuffix("?")) for name in names if name.endswith("?"))
+        return Expected(suite, test, listed, reason.strip(), at_times)
     except ValueError as unknown:
         raise ListError(f"{where}: {unknown}; modes are {', '.join(mode.value for mode in Mode)}") from None

@@ -49,6 +49,21 @@ def test_a_listed_failure_that_passes_is_a_problem() -> None:
     assert _said(_OPEN, found, _LISTED) == ["counts exchanges: is listed as failing and passed"]
 
 
+def test_a_test_that_fails_at_times_may_pass_and_must_run() -> None:
+    at_times = Expected("JoinSuite", "counts exchanges", frozenset({Mode.OPEN}), "a race", frozenset({Mode.OPEN}))
+    assert _said(_OPEN, _report(_counters(), counts_exchanges="passed"), at_times) == []
+    assert _said(_OPEN, _report(_counters(), counts_exchanges="failed"), at_times) == []
+    assert _said(_OPEN, _report(_counters(), counts_exchanges="ignored"), at_times) == [
+        "counts exchanges: is listed as failing and is ignored"
+    ]
+
+
+def test_a_mode_with_a_question_mark_is_one_in_which_a_test_fails_at_times() -> None:
+    (entry,) = expected.parse(["JoinSuite | normal?, open | counts exchanges | one more for the filter"], "list")
+    assert entry.modes == {Mode.NORMAL, Mode.OPEN}
+    assert entry.at_times == {Mode.NORMAL}
+
+
 def test_a_listed_failure_that_does_not_exist_is_a_problem() -> None:
     assert _said(_OPEN, _report(_counters(), joins="passed"), _LISTED) == [
         "counts exchanges: is listed and there is no such test"
