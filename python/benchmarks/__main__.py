@@ -20,7 +20,9 @@ from rich.console import Console
 from aqe_plugin.jars import carried_jars, spark_line
 from benchmarks.accounts import AccountFile, accounts_of, told_stories
 from benchmarks.configs import Contender, chosen_queries, contenders
+from benchmarks.markdown import markdown_table
 from benchmarks.measure import Plan, QueryResult, measure
+from benchmarks.plot import plot_ratios, plot_seconds
 from benchmarks.report import report_console, seconds_table, total_seconds
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 # Above it DuckDB's answers would take longer than the timings.
 _LARGEST_CHECKED_SCALE = 1.0
+# More queries than fit side by side are shown as ratios.
+_MOST_BAR_GROUPS = 12
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench"
 
 
@@ -55,9 +59,27 @@ def main() -> int:
     names = [contender.name for contender in compared]
     title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {arguments.runs} runs, driver {arguments.driver_memory}"
     console.print(seconds_table(results, names, told.load(), title))
+    made = _pages(results, names, told, title, arguments.out / name)
     console.print("  ".join(f"{name}: {total:.1f} s" for name, total in total_seconds(results, names).items()))
-    console.print(f"results: {file.path}\nevent logs: {arguments.out / 'events'}")
+    for what, where in (("results", file.path), *made, ("event logs", arguments.out / "events")):
+        console.print(f"{what}: {where}", highlight=False, soft_wrap=True)
     return 1 if any(r.rows_differ or any(t.failure for t in r.timings) for r in results) else 0
+
+
+def _pages(
+    results: list[QueryResult], names: list[str], told: AccountFile, title: str, target: Path
+) -> list[tuple[str, Path]]:
+    """The table as a document quotes it, and what was won as a picture."""
+    table = target.with_name(f"{target.name}.md")
+    table.write_text(f"{title}\n\n{markdown_table(results, names, told.load())}")
+    if len(names) == 1:
+        return [("table", table)]
+    if len(results) <= _MOST_BAR_GROUPS:
+        plots = plot_seconds(results, names, title, target.with_name(f"{target.name}-seconds"))
+    else:
+        first, last = names[0], names[-1]
+        plots = plot_ratios(results, first, last, f"{title}: {last}", target.with_name(f"{target.name}-ratios"))
+    return [("table", table), *(("plot", plot) for plot in plots)]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,0 +1,39 @@
+"""Results as a Markdown table, for documents that quote them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from benchmarks.accounts import Account
+from benchmarks.measure import QueryResult, run_description
+
+
+def markdown_table(results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account]) -> str:
+    """One line per query: fastest run (spread) of each contender, then how many times faster the last one is.
+
+    Args:
+        accounts: what the plugin says of its runs, by run description; the last contender's last run is quoted.
+    """
+    *others, last = contenders
+    head = ["query", *contenders, *(f"{last} vs {name}" for name in others), "filters", "rules"]
+    lines = [head, ["---", *("---:" for _ in head[1:])]]
+    lines += [[result.query, *_cells(result, contenders, accounts)] for result in results]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _cells(result: QueryResult, contenders: Sequence[str], accounts: Mapping[str, Account]) -> list[str]:
+    *others, last = contenders
+    timing = result.timing(last)
+    account = accounts.get(run_description(result.query, last, len(timing.seconds))) if timing else None
+    told = ["-", "-"] if account is None else [str(account.applied), f"{account.rule_share:.1%}"]
+    ratios = (_ratio(result.ratio(name, last)) for name in others)
+    return [*(_seconds(result, name) for name in contenders), *ratios, *told]
+
+
+def _seconds(result: QueryResult, contender: str) -> str:
+    timing = result.timing(contender)
+    if timing is None:
+        return "-"
+    return f"{timing.minimum:.2f}" + (f" ({timing.spread:.0%})" if len(timing.seconds) > 1 else "")
+
+
+def _ratio(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2f}x"

@@ -1,0 +1,22 @@
+"""A table for documents names every contender's fastest run, and leaves a dash where there is none."""
+
+from benchmarks.accounts import Account
+from benchmarks.markdown import markdown_table
+from benchmarks.measure import QueryResult, Timing
+
+_WHOLE = QueryResult("q93", (Timing("default", (9.0, 8.0), 1), Timing("plugin", (2.0, 3.0), 1)), {})
+_FAILED = QueryResult("q50", (Timing("default", (4.0,), 1), Timing("plugin", (), 0, "out of luck")), {})
+_ACCOUNT = Account(planned=3, applied=3, errors=0, rule_share=0.012)
+
+
+def test_a_line_tells_the_fastest_runs_their_spread_and_the_ratio() -> None:
+    table = markdown_table([_WHOLE], ["default", "plugin"], {"q93 plugin 2": _ACCOUNT})
+    assert table.splitlines() == [
+        "| query | default | plugin | plugin vs default | filters | rules |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| q93 | 8.00 (12%) | 2.00 (50%) | 4.00x | 3 | 1.2% |",
+    ]
+
+
+def test_what_was_not_measured_is_a_dash() -> None:
+    assert markdown_table([_FAILED], ["default", "plugin"], {}).splitlines()[-1] == "| q50 | 4.00 | - | - | - | - |"
