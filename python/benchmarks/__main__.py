@@ -61,7 +61,7 @@ def main() -> int:
     console.print(seconds_table(results, names, told.load(), title))
     made = _pages(results, names, told, title, arguments.out / name)
     console.print("  ".join(f"{name}: {total:.1f} s" for name, total in total_seconds(results, names).items()))
-    for what, where in (("results", file.path), *made, ("event logs", arguments.out / "events")):
+    for what, where in (("results", file.path), *made, ("event logs", events if events.exists() else events.parent)):
         console.print(f"{what}: {where}", highlight=False, soft_wrap=True)
     return 1 if any(r.rows_differ or any(t.failure for t in r.timings) for r in results) else 0
 
