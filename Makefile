@@ -21,6 +21,7 @@ SF ?= 1
 QUERIES ?= all
 CONFIGS ?= default,forced,plugin
 RUNS ?= 3
+WARM_UPS ?= 1
 
 # `make test-spark` parameters
 SUITES ?= all
@@ -91,7 +92,7 @@ wheel: venv jar ## the Python wheel, which carries the jars, into dist/
 
 .PHONY: bench
 bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3
-	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS)
+	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS)
 
 .PHONY: venv
 venv: $(VENV)/.installed

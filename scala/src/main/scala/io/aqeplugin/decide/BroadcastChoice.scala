@@ -27,7 +27,7 @@ object BroadcastChoice {
           Some(memoryBytes),
           Some(limits.maxMemoryBytes.toDouble),
           "bytes",
-          AqeConf.BroadcastMaxMemoryBytes.key
+          limits.memoryKey
         )
       )
     else None

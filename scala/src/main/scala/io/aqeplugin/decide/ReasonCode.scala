@@ -51,7 +51,7 @@ object ReasonCode {
       extends ReasonCode("COLLATED_KEY", Filter, "a key column is a string whose collation is not binary: equal keys may differ in bytes")
   case object KeyNotPlain extends ReasonCode("KEY_NOT_PLAIN", Filter, "a key is an expression that cannot be computed safely at the scan")
   case object NonDeterministic
-      extends ReasonCode("NON_DETERMINISTIC", Filter, "something between scan and join gives another value when rows are missing")
+      extends ReasonCode("NON_DETERMINISTIC", Filter, "the build side may give other rows when it is run again")
   case object NoTargetScan extends ReasonCode("NO_TARGET_SCAN", Filter, "no scan below the probe side can be reached by the keys")
   case object NoBuildExchange
       extends ReasonCode("NO_BUILD_EXCHANGE", Filter, "the build side is not the output of a shuffle or broadcast that could be read again")

@@ -82,8 +82,20 @@ final case class SelfDisable(sampleBatches: Long, maxPassRate: Double, skipBatch
   *
   * @param maxMemoryBytes
   *   limit on rows × (bytes of a row in memory + `hashBytesPerRow`)
+  * @param memoryKey
+  *   the conf key that set it: one of Spark's own where Spark allows less
   */
-final case class BroadcastLimits(maxMemoryBytes: Long, maxRows: Long, hashBytesPerRow: Long)
+final case class BroadcastLimits(
+    maxMemoryBytes: Long,
+    maxRows: Long,
+    hashBytesPerRow: Long,
+    memoryKey: String = AqeConf.BroadcastMaxMemoryBytes.key
+) {
+
+  /** No more than `bytes`, which is what the conf `key` allows. */
+  def atMost(bytes: Long, key: String): BroadcastLimits =
+    if (bytes < maxMemoryBytes) copy(maxMemoryBytes = bytes, memoryKey = key) else this
+}
 
 /** When a probe side is held back, see [[WaitPrice]]. */
 final case class WaitLimits(savingShare: Double, keptPerPredicate: Double, maxIdleMillis: Long)

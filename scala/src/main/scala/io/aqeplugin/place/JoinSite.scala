@@ -1,9 +1,8 @@
 package io.aqeplugin.place
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BloomFilterMightContain, DynamicPruning, Expression}
-import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, LimitExec, SparkPlan}
+import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
-import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
 import io.aqeplugin.decide.{ReasonCode, Side}
 import io.aqeplugin.exec.PlainKey
@@ -48,9 +47,9 @@ object JoinSite {
       case Left(reason) => JoinSite(source, Nil, Nil, Some(reason.code))
       case Right(())    =>
         source match {
-          case None                                           => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
-          case Some((exchange, _)) if !isRepeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-          case _                                              => withTargets(join.child(buildSide.other), probeKeys, source, guard)
+          case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
+          case Some((exchange, _)) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
+          case _                                            => withTargets(join.child(buildSide.other), probeKeys, source, guard)
         }
     }
   }
@@ -87,14 +86,5 @@ object JoinSite {
         case _                 => false
       })
     case _ => false
-  }
-
-  /** Whether running the build side once more would give the same rows. A filter is built from the first run. */
-  private def isRepeatable(plan: SparkPlan): Boolean = plan match {
-    case stage: QueryStageExec      => isRepeatable(stage.plan)
-    case reused: ReusedExchangeExec => isRepeatable(reused.child)
-    // Which rows come first is nobody's promise.
-    case _: LimitExec => false
-    case other        => other.expressions.forall(_.deterministic) && other.children.forall(isRepeatable)
   }
 }

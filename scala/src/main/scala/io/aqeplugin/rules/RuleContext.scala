@@ -17,6 +17,9 @@ object RuleContext {
   /** Plans made outside of an execution (EXPLAIN) are decided like any other and forgotten at once. */
   private val NoExecution = -1L
 
+  private val MaxResultSizeKey = "spark.driver.maxResultSize"
+  private val MaxTableSizeKey = "spark.sql.maxBroadcastTableSize"
+
   /** The context of a query that was planned before. */
   def known(sparkContext: SparkContext): Option[RuleContext] = for {
     state <- QueryStates.current(sparkContext)
@@ -36,18 +39,18 @@ object RuleContext {
   private def executionId(sparkContext: SparkContext): Option[Long] =
     Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)
 
-  /** No broadcast is larger than what Spark itself allows: rows are collected on the driver as the result of a job, and one that is too large
-    * fails the query.
+  /** No broadcast is larger than what Spark itself allows, beyond which it fails the query: rows are collected on the driver as the result of a job,
+    * and the pages and the hash array of a relation are as much as twice its rows, since both grow by doubling.
     */
   private def collectable(thresholds: Thresholds): Thresholds = {
-    val conf = SQLConf.get
-    val resultBytes =
-      Some(conf.getConfString("spark.driver.maxResultSize", "1g")).map(text => JavaUtils.byteStringAsBytes(text)).filter(_ > 0)
-    val tableBytes = Option(conf.getConfString("spark.sql.maxBroadcastTableSize", null)).map(text => JavaUtils.byteStringAsBytes(text))
+    val resultBytes = bytesOf(MaxResultSizeKey, "1g")
     val broadcast = thresholds.broadcast
-    val allowedBytes = (Seq(broadcast.maxMemoryBytes) ++ resultBytes ++ tableBytes).min
-    thresholds.copy(broadcast = broadcast.copy(maxMemoryBytes = allowedBytes))
+      .atMost(if (resultBytes == 0) Long.MaxValue else resultBytes, MaxResultSizeKey)
+      .atMost(bytesOf(MaxTableSizeKey, "8g") / 2, MaxTableSizeKey)
+    thresholds.copy(broadcast = broadcast)
   }
+
+  private def bytesOf(key: String, default: String): Long = JavaUtils.byteStringAsBytes(SQLConf.get.getConfString(key, default))
 
   // Asks the driver's block manager for every executor it knows.
   private def clusterOf(sparkContext: SparkContext): ClusterFacts =

@@ -3,8 +3,9 @@ package io.aqeplugin.storage
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, GreaterThanOrEqual, In, LessThanOrEqual, Literal}
-import org.apache.spark.sql.catalyst.util.DateTimeUtils
+import org.apache.spark.sql.catalyst.util.{DateTimeUtils, RebaseDateTime}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.types._
 
@@ -27,7 +28,7 @@ object ScanAdapter {
     */
   def withKnownKeys(scan: SparkPlan, columns: Seq[Attribute], built: FilterSummary, tables: TableStatistics): SparkPlan =
     (scan, columns) match {
-      case (file: FileSourceScanExec, Seq(column)) if isPartition(file, column) || checksTypes(file) =>
+      case (file: FileSourceScanExec, Seq(column)) if isPartition(file, column) || checksTypes(file, column) =>
         condition(file, column, built, tables).fold(scan)(withCondition(file, column, _))
       case _ => scan
     }
@@ -36,15 +37,27 @@ object ScanAdapter {
     val pruned =
       if (isPartition(scan, column)) scan.copy(partitionFilters = scan.partitionFilters :+ condition)
       else scan.copy(dataFilters = scan.dataFilters :+ condition)
-    // A copy of a leaf has no tags; without its logical link AQE could not tell what the stage above it stands for.
-    scan.logicalLink.foreach(pruned.setLogicalLink)
-    pruned
+    if (canListPartitions(pruned)) {
+      // A copy of a leaf has no tags; without its logical link AQE could not tell what the stage above it stands for.
+      scan.logicalLink.foreach(pruned.setLogicalLink)
+      pruned
+    } else scan
+  }
+
+  /** Whether the catalog takes the conditions on partitions. Some metastores refuse some types or long lists, which fails the query; they are asked
+    * here and not when the scan starts.
+    */
+  private def canListPartitions(scan: FileSourceScanExec): Boolean = scan.relation.location match {
+    case _: CatalogFileIndex => Try(scan.selectedPartitions).isSuccess
+    case _                   => true
   }
 
   /** Whether the format uses a value only for a file whose column is of the value's type. ORC fails the query when a file's column is of another type
-    * than the table's, which it can read; text formats only compare row by row, which the filter does anyway.
+    * than the table's, which it can read; Parquet does not look at the precision of decimals, and cuts a value to it; text formats only compare row
+    * by row, which the filter does anyway.
     */
-  private def checksTypes(scan: FileSourceScanExec): Boolean = scan.relation.fileFormat.isInstanceOf[ParquetFileFormat]
+  private def checksTypes(scan: FileSourceScanExec, column: Attribute): Boolean =
+    scan.relation.fileFormat.getClass == classOf[ParquetFileFormat] && !column.dataType.isInstanceOf[DecimalType]
 
   private def isPartition(scan: FileSourceScanExec, column: Attribute): Boolean =
     scan.relation.partitionSchema.exists(f => scan.conf.resolver(f.name, column.name))
@@ -87,12 +100,16 @@ object ScanAdapter {
     case _ => None
   }
 
-  /** Whether a value is the same after a source has had it. Most are handed dates and timestamps as `java.sql` values, whose calendar has no
-    * 1582-10-05 to 1582-10-14, whose midnights are those of the JVM's time zone, and which overflow far in the past.
+  /** Whether a value means the same to a source and in all of its files. Most are handed dates and timestamps as `java.sql` values, whose midnights are
+    * those of the JVM's time zone; and files of the Julian calendar have days before 1582-10-15, and times before 1900, that are read as others.
     */
   private def isKeptBySources(literal: Literal): Boolean = (literal.dataType, literal.value) match {
-    case (DateType, days: Int)         => Try(DateTimeUtils.fromJavaDate(DateTimeUtils.toJavaDate(days))).toOption.contains(days)
+    case (DateType, days: Int) =>
+      days >= RebaseDateTime.lastSwitchGregorianDay && Try(
+        DateTimeUtils.fromJavaDate(DateTimeUtils.toJavaDate(days))
+      ).toOption.contains(days)
     case (TimestampType, micros: Long) =>
+      micros >= RebaseDateTime.lastSwitchGregorianTs &&
       Try(DateTimeUtils.fromJavaTimestamp(DateTimeUtils.toJavaTimestamp(micros))).toOption.contains(micros)
     case _ => true
   }

@@ -17,7 +17,7 @@ object ReasonExamples {
     case BroadcastJoinType =>
       "`a LEFT JOIN b` with `a` done first: Spark cannot broadcast the side whose rows are all kept. Or `spark.sql.autoBroadcastJoinThreshold=-1`."
     case AlreadyBroadcast => "A dimension of 200 rows that Spark broadcast: only its filter is in question."
-    case OtherStrategy    => "`spark.sql.join.preferSortMergeJoin=false` made it a shuffled hash join."
+    case OtherStrategy    => "Facts that a replay was given with `sparkStrategy` `leave_to_spark`; run-time joins have one that is weighed."
     case ProbeStarted     => "The fact table's stage began before this build side was done, as no wait was made."
     case FactsMissing     => "The build stage came out of a cache without a row count."
     case FilterPays       =>
@@ -31,12 +31,13 @@ object ReasonExamples {
     case UnsupportedKeyType => "The key is an interval, a map or a struct."
     case CollatedKey        => "The key is `STRING COLLATE UTF8_LCASE`: 'A' equals 'a', their bytes differ."
     case KeyNotPlain        => "`ON a.k = CAST(b.path[0] AS INT)` behind `size(path) = 1`: computed on all rows, it would throw on some."
-    case NonDeterministic => "`monotonically_increasing_id()` between scan and join: with rows missing below it, the others get other ids."
-    case NoTargetScan     => "The key is `count(*)` of a subquery: no column of a scan."
-    case NoBuildExchange  => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
-    case ReusedExchange   => "TPC-DS q95: `ws_wh` is read twice, and only one of the two joins may lose the rows."
-    case ReuseOff         => "`spark.sql.exchange.reuse=false`."
-    case Streaming        => "A structured streaming micro-batch."
+    case NonDeterministic   =>
+      "`ORDER BY score LIMIT 10` with a tie at place 10: after the loss of an executor the other one of the two may come."
+    case NoTargetScan           => "The key is `count(*)` of a subquery: no column of a scan."
+    case NoBuildExchange        => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
+    case ReusedExchange         => "TPC-DS q95: `ws_wh` is read twice, and only one of the two joins may lose the rows."
+    case ReuseOff               => "`spark.sql.exchange.reuse=false`."
+    case Streaming              => "A structured streaming micro-batch; its plans are not even looked at, so only a replay shows this."
     case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
     case MaxFiltersPerScan      => "A fact table that joins six filtered dimensions, `filter.maxPerScan` is 4: the two that save least go."
     case RepeatedRequest        => "AQE planned the join anew three times; the filter was asked for the first time, and once is enough."

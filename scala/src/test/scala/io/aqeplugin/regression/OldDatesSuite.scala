@@ -1,5 +1,11 @@
 package io.aqeplugin.regression
 
+import java.time.LocalDate
+
+import org.apache.hadoop.fs.Path
+import org.apache.parquet.example.data.simple.SimpleGroup
+import org.apache.parquet.hadoop.example.ExampleParquetWriter
+import org.apache.parquet.schema.MessageTypeParser
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
@@ -32,5 +38,26 @@ class OldDatesSuite extends AnyFunSuite with PluginSession {
       assert(result.rows.size == 50)
       assert(filtered(result).nonEmpty)
     }
+  }
+
+  // 1500-02-29 and 1500-03-01 of the Julian calendar are these days of the Gregorian, and both are read as 1500-03-01.
+  for (day <- Seq(10, 11)) test(s"one of two days of the Julian calendar that are read as the same, 1500-03-$day") {
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.sql.parquet.datetimeRebaseModeInRead" -> "LEGACY") {
+      val path = folder.resolve(s"julian-$day.parquet").toString
+      writeDays(path, Seq.fill(50)(LocalDate.of(1500, 3, day)))
+      spark.read.schema("k DATE").parquet(path).createOrReplaceTempView("julian_fact")
+      table("julian_dim", "SELECT DATE'1500-03-01' AS k FROM range(3)")
+      val result = sameRows(spark.sql("SELECT f.k FROM julian_fact f LEFT SEMI JOIN julian_dim d ON f.k = d.k"))
+      assert(result.rows.size == 50)
+      assert(filtered(result).nonEmpty)
+    }
+  }
+
+  /** A file that says nothing of its calendar, as other writers leave it. */
+  private def writeDays(path: String, days: Seq[LocalDate]): Unit = {
+    val schema = MessageTypeParser.parseMessageType("message m { required int32 k (DATE); }")
+    val writer = ExampleParquetWriter.builder(new Path(path)).withType(schema).build()
+    try days.foreach(day => writer.write(new SimpleGroup(schema).append("k", day.toEpochDay.toInt)))
+    finally writer.close()
   }
 }

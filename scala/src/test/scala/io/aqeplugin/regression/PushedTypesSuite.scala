@@ -4,7 +4,9 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 
-/** ORC reads files whose columns are of another type than the table's, but a pushed key value of the table's type failed the query. */
+/** Files whose columns are of another type than the table's can be read, but a pushed key value of the table's type failed the query (ORC) or was
+  * cut to the file's type, and row groups that hold keys were skipped (Parquet decimals).
+  */
 class PushedTypesSuite extends AnyFunSuite with PluginSession {
   private val SortMerge = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
 
@@ -21,6 +23,22 @@ class PushedTypesSuite extends AnyFunSuite with PluginSession {
         val result = sameRows(spark.sql("SELECT f.id FROM orc_fact f LEFT SEMI JOIN orc_dim d ON f.k = d.k"))
         assert(result.rows.size == 5)
         assert(filtered(result) == Seq(s"orc-$inTable(k)"))
+      }
+    }
+
+  for ((format, legacy) <- Seq("plain" -> "false", "legacy" -> "true"))
+    test(s"a Parquet decimal that is wider in the table than in a file of the $format format") {
+      withConf(SortMerge, "spark.sql.parquet.writeLegacyFormat" -> legacy) {
+        val path = folder.resolve(s"decimal-$format").toString
+        withConf("spark.aqePlugin.mode" -> "off") {
+          spark.sql("SELECT id, CAST(id AS DECIMAL(9,2)) AS k FROM range(1000)").repartition(2).write.parquet(path)
+        }
+        spark.read.schema("id BIGINT, k DECIMAL(12,2)").parquet(path).createOrReplaceTempView("decimal_fact")
+        // More keys than go into a list, the last of them beyond what the file's type can hold.
+        table("decimal_dim", "SELECT CAST(if(id = 60, 30000000, id) AS DECIMAL(12,2)) AS k FROM range(61)")
+        val result = sameRows(spark.sql("SELECT f.id FROM decimal_fact f LEFT SEMI JOIN decimal_dim d ON f.k = d.k"))
+        assert(result.rows.size == 60)
+        assert(filtered(result) == Seq(s"decimal-$format(k)"))
       }
     }
 }

@@ -1,8 +1,10 @@
 package io.aqeplugin.regression
 
+import scala.jdk.CollectionConverters._
+
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.e2e.{PluginSession, Ran}
 
 /** The rows of a broadcast are collected on the driver. A build side that fitted `broadcast.maxMemoryBytes` and not `spark.driver.maxResultSize` was
   * broadcast instead of sorted, and the query failed.
@@ -19,6 +21,25 @@ class ResultSizeSuite extends AnyFunSuite with PluginSession {
         "SELECT count(*), sum(f.v), max(d.u), max(f.w) FROM wide_fact f JOIN wide_dim d ON f.k = d.k WHERE length(d.u) > 5"
       ))
       assert(filtered(result).nonEmpty)
+      assert(memoryKeys(result) == Set("spark.driver.maxResultSize"))
     }
+  }
+
+  test("a relation is larger than its rows, and Spark's limit is on the relation") {
+    table("paged_fact", "SELECT id * 3 AS k, id AS v FROM range(300000)", files = 2)
+    // About half a megabyte as rows, twice that in pages.
+    table("paged_dim", "SELECT id AS k, repeat('x', 40) AS u FROM range(5000)", files = 2)
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "1", "spark.sql.maxBroadcastTableSize" -> "800k") {
+      val result = sameRows(spark.sql(
+        "SELECT count(*), sum(f.v), max(d.u) FROM paged_fact f JOIN paged_dim d ON f.k = d.k WHERE length(d.u) > 5"
+      ))
+      assert(memoryKeys(result) == Set("spark.sql.maxBroadcastTableSize"))
+    }
+  }
+
+  /** The conf keys that the decisions name for a build side that is too large. */
+  private def memoryKeys(ran: Ran): Set[String] = {
+    val reasons = ran.decided.flatMap(_.decision.findParents("code").asScala)
+    reasons.filter(_.path("code").asText == "BROADCAST_MEMORY").map(_.path("confKey").asText).toSet
   }
 }

@@ -1,8 +1,10 @@
 package io.aqeplugin.storage
 
-import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, GreaterThanOrEqual, In, LessThanOrEqual, Literal}
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, GreaterThanOrEqual, In, LessThanOrEqual, Literal}
 import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, PartitionDirectory}
 import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
@@ -76,6 +78,18 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     assert(eventually(timeout(30.seconds))(FooterStatistics.of(scan(table)).getOrElse(fail("no facts"))).ranges.contains("k"))
   }
 
+  test("a catalog that refuses a condition on its partitions is asked without it") {
+    spark.sql("CREATE TABLE parted (v INT, p INT) USING parquet PARTITIONED BY (p)")
+    spark.sql("INSERT INTO parted VALUES (1, 1), (2, 2), (3, 3)")
+    val listed = scan(spark.table("parted"))
+    val index = listed.relation.location.asInstanceOf[CatalogFileIndex]
+    val refusing = listed.copy(relation = listed.relation.copy(location = new RefusingIndex(spark, index.table))(spark))
+    def narrowed(before: FileSourceScanExec) =
+      ScanAdapter.withKnownKeys(before, Seq(column(before, "p")), built(Some(Seq(2L)), None), TableStatistics.None)
+    assert(narrowed(refusing) eq refusing)
+    assert(narrowed(listed).asInstanceOf[FileSourceScanExec].selectedPartitions.partitionCount == 1)
+  }
+
   test("few keys become an IN list, many a range") {
     val before = scan(sales)
     assert(pruned("k", built(Some(Seq(5L, 7L)), Some((5L, 7L)))).dataFilters.last match {
@@ -111,4 +125,10 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
   test("a pruned scan keeps the logical link that AQE finds its stage by") {
     assert(pruned("k", built(Some(Seq(5L)), None)).logicalLink == scan(sales).logicalLink)
   }
+}
+
+/** A metastore that takes no condition on partitions. */
+private class RefusingIndex(spark: SparkSession, table: CatalogTable) extends CatalogFileIndex(spark, table, 0L) {
+  override def listFiles(partitions: Seq[Expression], data: Seq[Expression]): Seq[PartitionDirectory] =
+    if (partitions.isEmpty) super.listFiles(partitions, data) else throw new UnsupportedOperationException("filters on int partitions")
 }
