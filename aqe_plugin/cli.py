@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from aqe_plugin.control_cli import add_commands
 from aqe_plugin.doctor import Verdict, checks
 from aqe_plugin.errors import AqePluginError, EventLogError, NoDataError, SetupError
 from aqe_plugin.exporter import serve, stderr_log
@@ -32,7 +33,8 @@ __all__ = ["app", "main"]
 _EXIT_CODES = (
     "Exit codes: 0 done, 1 a fault of aqe-plugin itself, 2 command line not understood, "
     "3 this machine or installation lacks something, 4 the input cannot be read or holds no data, "
-    "5 a value is not allowed, 6 the port is taken."
+    "5 a value is not allowed, 6 the port is taken, 7 a file to change is in a state that is left alone, "
+    "8 a file cannot be written."
 )
 
 _SKIPPED_SHOWN = 20
@@ -52,7 +54,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Explains and exports what aqe-plugin decided for the joins of Spark queries.",
+    help="Installs aqe-plugin, and explains and exports what it decided for the joins of Spark queries.",
     epilog=_EXIT_CODES,
 )
 
@@ -140,6 +142,9 @@ def doctor(
         stdout.print(line.append(f"{check.name:<10}{visible(check.finding)}", style="default"))
     if failed:
         raise typer.Exit(SetupError.exit_code)
+
+
+add_commands(app)
 
 
 def main(arguments: list[str] | None = None) -> None:

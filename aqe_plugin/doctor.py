@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -19,7 +20,7 @@ from aqe_plugin.session import PLUGIN_CLASS, import_pyspark
 from aqe_plugin.session_probe import Probe, events_folder, read_answer
 from aqe_plugin.sources import Skipped, find_event_logs, read_log
 
-__all__ = ["PROBE_ROWS", "Check", "Verdict", "checks", "plugin_check", "session_check"]
+__all__ = ["PROBE_ROWS", "Check", "Verdict", "checks", "plugin_check", "probe_checks", "session_check"]
 
 _SESSION_SECONDS = 300
 PROBE_ROWS = 100
@@ -87,26 +88,42 @@ def _jar() -> str:
 def _session() -> Iterator[Check]:
     with tempfile.TemporaryDirectory(prefix="aqe-plugin-doctor-") as name:
         folder = Path(name)
-        try:
-            probe, driver_log = _run_probe(folder)
-        except SessionError as error:
-            yield Check("session", Verdict.FAILED, str(error))
-            return
-        yield session_check(probe, import_pyspark().__version__)
-        yield plugin_check(probe, driver_log)
-        yield Check("mode", Verdict.OK if probe.mode else Verdict.FAILED, probe.mode or "the session has no mode set")
-        yield _check("events", lambda: _event_log(events_folder(folder)))
+        command = [sys.executable, "-m", "aqe_plugin.session_probe", str(folder)]
+        yield from probe_checks(command, os.environ, folder, import_pyspark().__version__)
 
 
-def _run_probe(folder: Path) -> tuple[Probe, str]:
+def probe_checks(
+    command: list[str], environment: Mapping[str, str], folder: Path, spark_version: str
+) -> Iterator[Check]:
+    """What a probe showed, in order; when no session came up that is the one check.
+
+    Args:
+        command: starts a session probe that answers into ``folder``.
+        spark_version: the Spark that should come up.
+    """
+    try:
+        probe, driver_log = _run_probe(command, environment, folder)
+    except SessionError as error:
+        yield Check("session", Verdict.FAILED, str(error))
+        return
+    yield session_check(probe, spark_version)
+    yield plugin_check(probe, driver_log)
+    yield Check("mode", Verdict.OK if probe.mode else Verdict.FAILED, probe.mode or "the session has no mode set")
+    yield _check("events", lambda: _event_log(events_folder(folder)))
+
+
+def _run_probe(command: list[str], environment: Mapping[str, str], folder: Path) -> tuple[Probe, str]:
     """What the probe saw, and the driver's log.
 
     Raises:
         SessionError: no session came up.
     """
-    command = [sys.executable, "-m", "aqe_plugin.session_probe", str(folder)]
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=_SESSION_SECONDS, check=False)
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SESSION_SECONDS, check=False, env=dict(environment)
+        )
+    except OSError as error:
+        raise SessionError(f"{command[0]} does not run ({error.strerror}).") from error
     except subprocess.TimeoutExpired as error:
         message = f"no session within {_SESSION_SECONDS} s. Is the machine overloaded, or SPARK_LOCAL_IP wrong?"
         raise SessionError(message) from error

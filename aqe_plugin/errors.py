@@ -13,9 +13,13 @@
     ├── InputError                     4  what was asked to be read cannot be read
     │   ├── EventLogError
     │   ├── NoDataError
-    │   └── EventSchemaError
+    │   ├── EventSchemaError
+    │   ├── TargetError
+    │   └── JournalError
     ├── ConfError                      5  a value that was given is out of range
-    └── PortInUseError                 6  the exporter's port is taken
+    ├── PortInUseError                 6  the exporter's port is taken
+    ├── ConflictError                  7  a file to change is in a state that is left alone
+    └── WriteError                     8  a file cannot be written
 
 0 means done, 1 a fault of aqe-plugin itself, 2 a command line that was not understood. Messages are complete
 sentences for a person and say how to mend it.
@@ -29,17 +33,21 @@ __all__ = [
     "AqePluginError",
     "CodecMissingError",
     "ConfError",
+    "ConflictError",
     "EventLogError",
     "EventSchemaError",
     "InputError",
     "JavaError",
+    "JournalError",
     "MissingJarError",
     "NoDataError",
     "PortInUseError",
     "PysparkMissingError",
     "SessionError",
     "SetupError",
+    "TargetError",
     "UnsupportedSparkError",
+    "WriteError",
 ]
 
 
@@ -97,6 +105,14 @@ class EventSchemaError(InputError):
     """An event does not have the shape that its ``schemaVersion`` promises."""
 
 
+class TargetError(InputError):
+    """A file that is to be changed cannot be read, or is not what it was taken for."""
+
+
+class JournalError(InputError):
+    """What the controller wrote down about a file is damaged, or there is nothing in it to go back to."""
+
+
 class ConfError(AqePluginError):
     """A value that was given is not allowed."""
 
@@ -107,3 +123,15 @@ class PortInUseError(AqePluginError):
     """The port to serve on is taken."""
 
     exit_code = 6
+
+
+class ConflictError(AqePluginError):
+    """A file that is to be changed is in a state that only its owner can sort out; it is left as it is."""
+
+    exit_code = 7
+
+
+class WriteError(AqePluginError):
+    """A file cannot be written; it holds what it held before."""
+
+    exit_code = 8

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from aqe_plugin.errors import ConfError, MissingJarError, UnsupportedSparkError
 
-__all__ = ["JARS_FOLDER", "PACKAGE_VERSION", "carried_jars", "jar_for", "spark_line"]
+__all__ = ["JARS_FOLDER", "PACKAGE_VERSION", "JarName", "carried_jars", "jar_for", "jar_name", "spark_line"]
 
 _PACKAGE = Path(__file__).parent
 _JAR_NAME = re.compile(r"aqe-plugin-spark-(?P<line>\d+\.\d+)-(?P<version>.+)\.jar")
@@ -27,6 +28,20 @@ def spark_line(version: str) -> str:
     if match is None:
         raise ConfError(f"{version!r} is no Spark version: expected something like 4.1 or 4.1.3.")
     return match[1]
+
+
+@dataclass(frozen=True, slots=True)
+class JarName:
+    """What the name of one of our jars says: the Spark line it is for, and its own version."""
+
+    line: str
+    version: str
+
+
+def jar_name(location: str) -> JarName | None:
+    """What the file name at the end of a path or URL says, ``None`` when it is no jar of ours."""
+    match = _JAR_NAME.fullmatch(location.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].strip())
+    return None if match is None else JarName(match["line"], match["version"])
 
 
 def carried_jars(folder: Path = JARS_FOLDER, version: str = PACKAGE_VERSION) -> dict[str, Path]:

@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from aqe_plugin.errors import ConfError, PysparkMissingError, SessionError
 from aqe_plugin.jars import jar_for
+from aqe_plugin.targets.properties import parse_properties
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from pyspark.sql import SparkSession
 
-__all__ = ["MODE_KEY", "PLUGIN_CLASS", "Mode", "configure", "import_pyspark"]
+__all__ = ["JARS_KEY", "MODE_KEY", "PLUGINS_KEY", "PLUGIN_CLASS", "Mode", "configure", "import_pyspark"]
 
 Mode = Literal["off", "observe", "apply"]
 
 PLUGIN_CLASS = "io.aqeplugin.AqePlugin"
 MODE_KEY = "spark.aqePlugin.mode"
-_PLUGINS_KEY = "spark.plugins"
-_JARS_KEY = "spark.jars"
+PLUGINS_KEY = "spark.plugins"
+JARS_KEY = "spark.jars"
 _SUBMIT_LINE = (
-    f"spark-submit --jars $(aqe-plugin jar-path) --conf {_PLUGINS_KEY}={PLUGIN_CLASS} (after the plugins you have)"
+    f"spark-submit --jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS} (after the plugins you have)"
 )
 
 
@@ -57,15 +58,15 @@ def configure(builder: SparkSession.Builder, mode: Mode = "apply") -> SparkSessi
     if "spark.remote" in options or "SPARK_REMOTE" in os.environ:
         raise SessionError(
             "A Spark Connect client cannot add a plugin to its server. Start the server with "
-            f"--jars $(aqe-plugin jar-path) --conf {_PLUGINS_KEY}={PLUGIN_CLASS}."
+            f"--jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}."
         )
     present = _SparkConf(options)
     if present.jvm_is_up:
         _require_plugin_in_jvm()
     else:
         _require_no_overruling_submit_args()
-    builder.config(_PLUGINS_KEY, _with_entry(present.get(_PLUGINS_KEY), PLUGIN_CLASS))
-    builder.config(_JARS_KEY, _with_jar(present.get(_JARS_KEY), jar))
+    builder.config(PLUGINS_KEY, _with_entry(present.get(PLUGINS_KEY), PLUGIN_CLASS))
+    builder.config(JARS_KEY, _with_jar(present.get(JARS_KEY), jar))
     return builder.config(MODE_KEY, mode)
 
 
@@ -111,17 +112,16 @@ def _jvm_conf() -> dict[str, str]:
 
 
 def _spark_defaults() -> dict[str, str]:
-    """What ``spark-submit`` will read: lines of a key, then white space, ``=`` or ``:``, then a value."""
+    """What ``spark-submit`` will read."""
     from pyspark import find_spark_home
 
     find_home: Any = find_spark_home._find_spark_home
     folder = os.environ.get("SPARK_CONF_DIR") or str(Path(find_home()) / "conf")
+    path = Path(folder) / "spark-defaults.conf"
     try:
-        lines = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+        return parse_properties(path.read_bytes(), str(path)).items()
     except OSError:
         return {}
-    pairs = (re.split(r"\s*[=:\s]\s*", line.strip(), maxsplit=1) for line in lines if line.strip()[:1] not in ("", "#"))
-    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
 def _require_plugin_in_jvm() -> None:
@@ -129,7 +129,7 @@ def _require_plugin_in_jvm() -> None:
     from pyspark import SparkContext
 
     running: Any = SparkContext._active_spark_context
-    if running is not None and PLUGIN_CLASS not in _entries(running.getConf().get(_PLUGINS_KEY, "")):
+    if running is not None and PLUGIN_CLASS not in _entries(running.getConf().get(PLUGINS_KEY, "")):
         raise SessionError(
             "The Spark session is running and plugins are read only when it starts: "
             "call aqe_plugin.configure(builder) before getOrCreate(), in a new Python process."
@@ -149,7 +149,7 @@ def _require_no_overruling_submit_args() -> None:
     if re.search(r"--jars\b|\bspark\.(jars|plugins)\s*=", arguments):
         raise SessionError(
             "PYSPARK_SUBMIT_ARGS sets jars or plugins and overrules the session's builder. Take them out, or add "
-            f"there what this would have set: --jars $(aqe-plugin jar-path) --conf {_PLUGINS_KEY}={PLUGIN_CLASS}."
+            f"there what this would have set: --jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}."
         )
 
 

@@ -1,13 +1,15 @@
-"""A short real session with the plugin, run by ``aqe-plugin doctor`` in a process of its own.
+"""A short real session with the plugin, run by ``aqe-plugin doctor`` and ``verify`` in a process of its own.
 
-``python -m aqe_plugin.session_probe FOLDER`` writes what it saw to ``FOLDER/probe.json`` and its event log to
-``FOLDER/events``. A process of its own, because a JVM writes to the terminal as it likes and can hang.
+``python -m aqe_plugin.session_probe FOLDER`` configures a session itself; ``run_submitted`` is for a script that
+``spark-submit`` runs and takes the session as it was submitted. Both write what they saw to ``FOLDER/probe.json`` and
+an event log to ``FOLDER/events``. A process of its own, because a JVM writes to the terminal as it likes and can hang.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 from aqe_plugin.errors import AqePluginError
 from aqe_plugin.session import MODE_KEY, PLUGIN_CLASS, configure
 
-__all__ = ["Probe", "answer_file", "events_folder", "read_answer"]
+__all__ = ["Probe", "answer_file", "events_folder", "probe_settings", "read_answer", "run_submitted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,9 @@ def read_answer(folder: Path) -> Probe | None:
         return None
 
 
-def _probe(folder: Path) -> Probe:
-    from pyspark.sql import SparkSession
-
-    events_folder(folder).mkdir()
-    settings = {
+def probe_settings(folder: Path) -> dict[str, str]:
+    """What the session of a probe is started with besides the plugin, so that a small join is one to decide."""
+    return {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events_folder(folder).as_uri(),
         "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -63,8 +63,23 @@ def _probe(folder: Path) -> Probe:
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.ui.enabled": "false",
     }
-    builder = SparkSession.builder.master("local[1]").appName("aqe-plugin doctor").config(map=dict(settings))
-    spark = configure(builder).getOrCreate()
+
+
+def run_submitted(folder: Path) -> None:
+    """Looks at the session that ``spark-submit`` configured."""
+    from pyspark.sql import SparkSession
+
+    _answer(folder, lambda: SparkSession.builder.appName("aqe-plugin verify").getOrCreate())
+
+
+def _configured(folder: Path) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]").appName("aqe-plugin doctor")
+    return configure(builder.config(map=dict(probe_settings(folder)))).getOrCreate()
+
+
+def _look(spark: Any, folder: Path) -> Probe:
     try:
         return Probe(
             spark_version=spark.version,
@@ -86,9 +101,10 @@ def _joined_rows(spark: Any, folder: Path) -> int:
     return int(spark.read.parquet(fact).join(one, "key").select("value").count())
 
 
-def _main(folder: Path) -> None:
+def _answer(folder: Path, start: Callable[[], Any]) -> None:
     try:
-        probe = _probe(folder)
+        events_folder(folder).mkdir(exist_ok=True)
+        probe = _look(start(), folder)
     except AqePluginError as error:
         probe = Probe(error=str(error))
     except Exception as error:  # noqa: BLE001 - whatever Spark throws is the answer
@@ -103,4 +119,5 @@ def _first_telling_line(text: str) -> str:
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]))
+    probe_folder = Path(sys.argv[1])
+    _answer(probe_folder, lambda: _configured(probe_folder))

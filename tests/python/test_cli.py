@@ -17,6 +17,7 @@ import pytest
 
 from aqe_plugin import __version__, cli
 from aqe_plugin.errors import AqePluginError
+from commands import Answer
 from samples import OUTCOME, decided, ended, line, query_lines, write_log
 
 
@@ -30,25 +31,6 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         timeout=60,
         env={**os.environ, "COLUMNS": "200", **environment},
     )
-
-
-@pytest.fixture
-def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Answer:
-    monkeypatch.setenv("COLUMNS", "200")
-    return Answer(capsys)
-
-
-class Answer:
-    """Exit code, standard output and error of the command, run in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self, *words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(words))
-        out, err = self._capsys.readouterr()
-        return int(left.value.code or 0), out, err
 
 
 # explain

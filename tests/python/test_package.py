@@ -18,7 +18,7 @@ import aqe_plugin
 print(json.dumps({"seconds": time.perf_counter() - start, "modules": sorted(sys.modules)}))
 """
 
-HEAVY = {"pyspark", "py4j", "typer", "rich", "prometheus_client", "structlog", "tenacity", "zstandard"}
+HEAVY = {"pyspark", "py4j", "ruamel", "typer", "rich", "prometheus_client", "structlog", "tenacity", "zstandard"}
 
 
 def test_importing_it_is_quick_and_imports_nothing_heavy() -> None:

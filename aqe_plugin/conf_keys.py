@@ -1,0 +1,65 @@
+"""The plugin's own conf keys and what may stand in them, from the table that the Scala side generates."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+__all__ = ["PREFIX", "ConfKey", "conf_keys", "problem_of"]
+
+PREFIX = "spark.aqePlugin."
+_BYTES = re.compile(r"(\d+)\s*([kmgt]?)b?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?[dDfF]?")
+_WHOLE = re.compile(r"[+-]?\d+")
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfKey:
+    """One key; ``allowed`` is ``one of a, b`` or ``low to high``, in the key's own way of writing values."""
+
+    key: str
+    type: str
+    unit: str
+    allowed: str
+
+
+@cache
+def conf_keys() -> Mapping[str, ConfKey]:
+    """Every key of the plugin, those for its own tests included."""
+    table = json.loads((Path(__file__).parent / "conf_table.json").read_text(encoding="utf-8"))
+    return MappingProxyType(
+        {entry["key"]: ConfKey(entry["key"], entry["type"], entry["unit"], entry["allowed"]) for entry in table["keys"]}
+    )
+
+
+def problem_of(key: str, value: str) -> str:
+    """What the plugin will have against ``key`` = ``value``, empty when nothing; for keys below :data:`PREFIX`."""
+    known = conf_keys().get(key)
+    if known is None:
+        close = get_close_matches(key, conf_keys(), n=1)
+        return f"unknown key, the plugin ignores it{f'; meant was {close[0]}?' if close else ''}"
+    if known.allowed.startswith("one of "):
+        fits = value.lower() in known.allowed.removeprefix("one of ").split(", ")
+    else:
+        low, _, high = known.allowed.partition(" to ")
+        number = _number(known.type, value)
+        least, most = _number(known.type, low), _number(known.type, high)
+        fits = number is not None and least is not None and most is not None and least <= number <= most
+    return "" if fits else f"not allowed: expected {known.allowed}{f' {known.unit}' if known.unit else ''}"
+
+
+def _number(kind: str, text: str) -> float | None:
+    if kind == "bytes":
+        match = _BYTES.fullmatch(text.lower())
+        return None if match is None else int(match[1]) * 1024 ** _POWERS[match[2]]
+    if kind == "integer":
+        return int(text) if _WHOLE.fullmatch(text) else None
+    match = _NUMBER.fullmatch(text.strip())
+    return None if match is None else float(text.strip().rstrip("dDfF"))

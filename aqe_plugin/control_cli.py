@@ -1,0 +1,262 @@
+"""The commands that change a conf file (``install``, ``rollback``, ``uninstall``) and look at one (the others)."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from aqe_plugin.control_render import (
+    diff_of,
+    print_history,
+    print_history_json,
+    print_proposal,
+    print_proposal_json,
+    print_status,
+    print_status_json,
+    shown,
+)
+from aqe_plugin.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.doctor import Verdict
+from aqe_plugin.errors import ConfError, MissingJarError, SetupError, TargetError
+from aqe_plugin.install_status import status_of
+from aqe_plugin.jars import jar_for, jar_name, spark_line
+from aqe_plugin.journal import Action, Actor, journal_of
+from aqe_plugin.session import import_pyspark
+from aqe_plugin.targets.locate import find_target, home_version, read_target
+from aqe_plugin.verify import spark_home_of, verify
+
+__all__ = ["add_commands"]
+
+_VERDICT_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
+
+
+class Shown(str, Enum):
+    """How a change is shown."""
+
+    TABLE = "table"
+    JSON = "json"
+    DIFF = "diff"
+
+
+class Told(str, Enum):
+    """How a state is shown."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+class InstallMode(str, Enum):
+    """The modes that are worth an install."""
+
+    OBSERVE = "observe"
+    APPLY = "apply"
+
+
+TargetOption = Annotated[
+    Path | None,
+    typer.Option(help="spark-defaults.conf, or a Kubernetes file in YAML (ConfigMap or Spark operator manifest)."),
+]
+HomeOption = Annotated[
+    Path | None, typer.Option("--spark-home", help="The folder Spark was unpacked to; its conf/spark-defaults.conf.")
+]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do it; without this the change is only shown.")]
+ShownOption = Annotated[Shown, typer.Option("--format", help="Keys in a table or JSON, or a diff of the file.")]
+ToldOption = Annotated[Told, typer.Option("--format", help="A table, or JSON.")]
+WhyOption = Annotated[str, typer.Option("--why", help="Why, for the journal.")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Adds the commands to ``app``."""
+    for command in (install, status, verify_command, rollback, uninstall, history):
+        app.command("verify" if command is verify_command else None)(command)
+
+
+def install(
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    mode: Annotated[
+        InstallMode | None, typer.Option(help="Left out, a mode that is set stays, and a fresh install observes.")
+    ] = None,
+    jar: Annotated[
+        str | None, typer.Option(help="The jar, as Spark will find it: a path, or a URL such as local:///opt/….jar.")
+    ] = None,
+    spark: Annotated[str | None, typer.Option(help="The cluster's Spark version or line, e.g. 4.1.")] = None,
+    yes: YesOption = False,
+    output: ShownOption = Shown.TABLE,
+    why: WhyOption = "",
+) -> None:
+    """Install the plugin into a conf file: adds it to spark.plugins, its jar to spark.jars, and sets the mode.
+
+    Whatever else is in the file stays as it is, byte for byte. Done twice it says that there is nothing to do.
+    """
+    path = find_target(target, spark_home, os.environ)
+    wanted = _jar(path, spark_home, jar, spark)
+    _show_and_do(propose_install(path, wanted, None if mode is None else mode.value), yes, output, why)
+
+
+def status(target: TargetOption = None, spark_home: HomeOption = None, output: ToldOption = Told.TABLE) -> None:
+    """Show whether the plugin is installed, its jar, mode and keys.
+
+    Exit code 3 when something keeps the plugin from working, 5 when one of its keys has a value that is not allowed.
+    """
+    found = status_of(find_target(target, spark_home, os.environ))
+    stdout = Console(soft_wrap=True)
+    if output is Told.JSON:
+        print_status_json(found, stdout)
+    else:
+        print_status(found, stdout)
+    if found.problems:
+        raise typer.Exit(SetupError.exit_code)
+    if any(setting.problem for setting in found.settings):
+        raise typer.Exit(ConfError.exit_code)
+
+
+def verify_command(
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    jar: Annotated[
+        Path | None, typer.Option(help="A copy on this machine of the jar that the file names, e.g. for a container.")
+    ] = None,
+) -> None:
+    """Start a short real Spark application through the file: is the plugin loaded, does it decide, are the rows right?
+
+    It runs on this machine with one thread, whatever master the file names, and takes about half a minute.
+    """
+    path = find_target(target, spark_home, os.environ)
+    home = spark_home_of(path, spark_home, os.environ)
+    if jar is not None:
+        _require_file(jar)
+    Console(stderr=True, soft_wrap=True).print(f"Starting Spark in {shown(str(home))} ...")
+    stdout = Console(soft_wrap=True)
+    failed = False
+    for check in verify(path, home, jar, os.environ):
+        failed = failed or check.verdict is Verdict.FAILED
+        line = Text(f"{check.verdict.value:<8}", style=_VERDICT_STYLES[check.verdict])
+        stdout.print(line.append(f"{check.name:<10}{shown(check.finding)}", style="default"))
+    if failed:
+        raise typer.Exit(SetupError.exit_code)
+
+
+def rollback(
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
+    yes: YesOption = False,
+    output: ShownOption = Shown.TABLE,
+    why: WhyOption = "",
+) -> None:
+    """Make the file what it was before the last install or uninstall, byte for byte."""
+    path = find_target(target, spark_home, os.environ)
+    _show_and_do(propose_rollback(path, force), yes, output, why)
+
+
+def uninstall(
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    purge: Annotated[bool, typer.Option("--purge", help="Remove every spark.aqePlugin.* key, whoever set it.")] = False,
+    yes: YesOption = False,
+    output: ShownOption = Shown.TABLE,
+    why: WhyOption = "",
+) -> None:
+    """Take out of the file what install put in; when nothing else changed since, its bytes are those from before."""
+    path = find_target(target, spark_home, os.environ)
+    _show_and_do(propose_uninstall(path, purge), yes, output, why)
+
+
+def history(target: TargetOption = None, spark_home: HomeOption = None, output: ToldOption = Told.TABLE) -> None:
+    """Show what aqe-plugin did to the file: who, when, what, why, and the digests before and after."""
+    path = find_target(target, spark_home, os.environ)
+    journal = journal_of(path)
+    stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)
+    if output is Told.JSON:
+        print_history_json(journal, stdout)
+    elif journal.records:
+        print_history(journal, stdout)
+    else:
+        stderr.print(f"Nothing was ever done to {shown(str(path))}.")
+    if journal.damaged_lines:
+        lines = ", ".join(str(number) for number in journal.damaged_lines)
+        stderr.print(
+            Text(f"{shown(str(journal.folder))}/journal.jsonl: damaged lines left out: {lines}", style="yellow")
+        )
+
+
+def _show_and_do(proposal: Proposal, yes: bool, output: Shown, why: str) -> None:
+    stdout, stderr = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
+    do_it = yes and not proposal.nothing_to_do
+    settled = carry_out(proposal, _actor(why)) if do_it else []
+    if output is Shown.JSON:
+        print_proposal_json(proposal, do_it, stdout)
+    elif output is Shown.DIFF:
+        stdout.print("\n".join(diff_of(proposal)), end="\n" if diff_of(proposal) else "", markup=False, highlight=False)
+    elif not proposal.nothing_to_do:
+        print_proposal(proposal, Console())
+    for line in settled:
+        stderr.print(Text(f"found from before: {shown(line)}", style="yellow"))
+    name = shown(str(proposal.path))
+    if proposal.nothing_to_do:
+        stderr.print(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
+    elif do_it:
+        back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback takes it back."
+        stderr.print(f"Done: applications that start from now on read {name} as it is now.{back}")
+    else:
+        stderr.print("Nothing was written: --yes does it.")
+
+
+def _actor(why: str) -> Actor:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        # A container's user may have no name.
+        user = str(os.getuid())
+    return Actor(f"{user}@{socket.gethostname()}", why, lambda: datetime.now(timezone.utc))
+
+
+def _jar(path: Path, spark_home: Path | None, jar: str | None, spark: str | None) -> str:
+    """The jar to install, as Spark will find it.
+
+    Raises:
+        ConfError: a jar for another Spark line than the one given, or none given for a container image.
+        MissingJarError: the jar that was given does not exist.
+        TargetError: the file cannot be read.
+    """
+    if jar is None:
+        if not read_target(path).conf.runs_on_this_machine:
+            raise ConfError(
+                f"{path}: Spark runs in a container image, and this machine's jar is not in it. Put it there and give "
+                "--jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
+            )
+        return str(jar_for(spark or _version_of(path, spark_home)).resolve())
+    if jar_name(jar) is None:
+        raise ConfError(f"{jar}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar).")
+    named = jar_name(jar)
+    if spark is not None and named is not None and spark_line(spark) != named.line:
+        raise ConfError(f"--jar {jar} is for Spark {named.line}, and --spark is {spark}: give the jar for that line.")
+    if ":" in jar:
+        return jar
+    _require_file(Path(jar))
+    return str(Path(jar).resolve())
+
+
+def _version_of(path: Path, spark_home: Path | None) -> str:
+    """The Spark whose conf it is, as far as its folder tells, else the installed PySpark's."""
+    home = spark_home if spark_home is not None else path.parent.parent
+    return home_version(home) or str(import_pyspark().__version__)
+
+
+def _require_file(jar: Path) -> None:
+    if jar.is_dir():
+        raise TargetError(f"{jar}: a folder, not a jar.")
+    if not jar.is_file():
+        raise MissingJarError(
+            f"{jar}: no such file. Give --jar with the path of a jar; `aqe-plugin jar-path` names ours."
+        )

@@ -1,0 +1,158 @@
+"""Proposals, states and journals as tables, JSON, or a diff of the file.
+
+A conf and a journal may hold anything: all of it is shown as plain text with control characters made visible.
+"""
+
+from __future__ import annotations
+
+import json
+from difflib import unified_diff
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from aqe_plugin.changes import Change
+from aqe_plugin.codec import encode
+from aqe_plugin.controller import Proposal
+from aqe_plugin.install_status import InstallStatus, JarStatus
+from aqe_plugin.journal import Journal, Phase
+from aqe_plugin.render import visible
+
+__all__ = [
+    "diff_of",
+    "print_history",
+    "print_history_json",
+    "print_proposal",
+    "print_proposal_json",
+    "print_status",
+    "print_status_json",
+    "shown",
+]
+
+_DIGEST_SHOWN = 12
+_ENDS = {
+    Phase.DONE: ("done", "green"),
+    Phase.ABANDONED: ("not done", "yellow"),
+    Phase.BEGUN: ("interrupted", "bold red"),
+}
+
+
+def shown(text: str) -> str:
+    """``text`` as it may go to any terminal: bytes that are no UTF-8, and control characters, as escapes."""
+    return visible(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
+def diff_of(proposal: Proposal) -> list[str]:
+    """The lines of a unified diff of the file, with CRLF made visible where it is."""
+    before, after = (_lines(content) for content in (proposal.before, proposal.after))
+    old, new = (
+        "/dev/null" if content is None else shown(str(proposal.path)) for content in (proposal.before, proposal.after)
+    )
+    return list(unified_diff(before, after, old, new, lineterm=""))
+
+
+def print_proposal(proposal: Proposal, console: Console) -> None:
+    """Each key with its old and new value and why."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("key", "old", "new", "why"):
+        table.add_column(name, overflow="fold")
+    for change in proposal.changes:
+        table.add_row(*(_cell(text) for text in (change.key, change.old, change.new, change.why)))
+    console.print(Text(f"{proposal.action.value} {shown(str(proposal.path))}", style="bold"))
+    console.print(table if proposal.changes else Text("  comments or layout alone"))
+
+
+def print_proposal_json(proposal: Proposal, applied: bool, console: Console) -> None:
+    """One JSON object."""
+    told = {
+        "action": proposal.action.value,
+        "file": str(proposal.path),
+        "nothingToDo": proposal.nothing_to_do,
+        "applied": applied,
+        "changes": [encode(change) for change in proposal.changes],
+    }
+    console.file.write(json.dumps(told) + "\n")
+
+
+def print_status(status: InstallStatus, console: Console) -> None:
+    """A line for each thing that is known, then the plugin's keys, then what is wrong."""
+    state = Text("installed", "green") if status.installed else Text("not installed", "yellow")
+    rows: list[tuple[str, Text]] = [
+        ("file", Text(shown(status.file) + ("" if status.exists else " (does not exist)"))),
+        ("plugin", state),
+        *(("jar", _jar_in_words(jar)) for jar in status.jars),
+        ("mode", Text(shown(status.mode) if status.mode is not None else "not set (the plugin's default holds)")),
+    ]
+    for name, value in rows:
+        console.print(Text(f"{name:<8}").append(value))
+    if status.settings:
+        table = Table(box=box.SIMPLE_HEAD)
+        for name in ("key", "value", "problem"):
+            table.add_column(name, overflow="fold")
+        for setting in status.settings:
+            table.add_row(_cell(setting.key), _cell(setting.value), Text(shown(setting.problem), style="red"))
+        console.print(table)
+    for problem in status.problems:
+        console.print(Text(f"problem {shown(problem)}", style="red"))
+    for remark in status.remarks:
+        console.print(Text(f"remark  {shown(remark)}", style="yellow"))
+
+
+def print_status_json(status: InstallStatus, console: Console) -> None:
+    """One JSON object."""
+    console.file.write(json.dumps(encode(status)) + "\n")
+
+
+def print_history(journal: Journal, console: Console) -> None:
+    """One row for each change, oldest first."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("no.", "when", "who", "what", "outcome", "changed", "before", "after", "why"):
+        table.add_column(name, overflow="fold")
+    for record in journal.records:
+        outcome, style = _ENDS[record.phase]
+        undone = "" if record.undoes is None else f" of no. {record.undoes}"
+        table.add_row(
+            str(record.number),
+            _cell(record.at),
+            _cell(record.who),
+            Text(record.action.value + undone),
+            Text(outcome, style=style),
+            Text("\n".join(map(_change_in_words, record.changes))),
+            _digest(record.before),
+            _digest(record.after),
+            _cell(record.why),
+        )
+    console.print(table)
+
+
+def print_history_json(journal: Journal, console: Console) -> None:
+    """One JSON object a line (JSON Lines), one for each change, oldest first."""
+    for record in journal.records:
+        console.file.write(json.dumps(encode(record)) + "\n")
+
+
+def _lines(content: bytes | None) -> list[str]:
+    text = (content or b"").decode("utf-8", "surrogateescape")
+    *whole, rest = text.split("\n")
+    return [*(shown(line) for line in whole), *([shown(rest) + " (no end of line)"] if rest else [])]
+
+
+def _cell(text: str | None) -> Text:
+    return Text("(not set)", style="dim") if text is None else Text(shown(text))
+
+
+def _digest(name: str | None) -> Text:
+    return Text("(absent)", style="dim") if name is None else Text(name[:_DIGEST_SHOWN])
+
+
+def _change_in_words(change: Change) -> str:
+    verb = "removed" if change.new is None else "added" if change.old is None else "changed"
+    return f"{verb} {shown(change.key)}"
+
+
+def _jar_in_words(jar: JarStatus) -> Text:
+    known = {True: "exists", False: "does not exist", None: "not on this machine to look at"}[jar.exists]
+    words = f"{shown(jar.location)} (version {jar.version}, for Spark {jar.line}, {known})"
+    return Text(words, style="red" if jar.exists is False else "")

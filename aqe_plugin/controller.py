@@ -1,0 +1,233 @@
+"""Installs the plugin into a file that holds a Spark conf, takes it out, and takes either back.
+
+Each of the three is first a :class:`Proposal`, which touches nothing and can be shown, and then ``carry_out``. Whatever
+happens in between - a crash, a full disk, another writer - the file holds its old bytes or its new ones; what was cut
+off is settled by the next ``carry_out``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timezone
+from itertools import pairwise
+from pathlib import Path
+
+from aqe_plugin.changes import Change, changes_between, merged
+from aqe_plugin.conf_keys import PREFIX
+from aqe_plugin.disk import digest, leftovers, lock, make_folder, read_or_none, replace_file
+from aqe_plugin.errors import AqePluginError, ConflictError, JournalError, WriteError
+from aqe_plugin.install_plan import is_ours, plan_install, plan_uninstall, purged
+from aqe_plugin.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of
+from aqe_plugin.session import JARS_KEY, PLUGINS_KEY
+from aqe_plugin.targets.locate import parse_target, read_target
+
+__all__ = [
+    "Proposal",
+    "carry_out",
+    "propose_install",
+    "propose_rollback",
+    "propose_uninstall",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What would be done to a file; without a difference between ``before`` and ``after`` there is nothing to do.
+
+    Attributes:
+        before: the file's bytes, ``None`` when it is absent; ``after`` likewise.
+        undoes: number of the change that a rollback takes back.
+    """
+
+    action: Action
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    changes: tuple[Change, ...]
+    undoes: int | None = None
+
+    @property
+    def nothing_to_do(self) -> bool:
+        return self.before == self.after
+
+
+def propose_install(path: Path, jar: str, mode: str | None) -> Proposal:
+    """Installs ``jar`` into ``path``.
+
+    Args:
+        mode: ``None`` keeps the mode that is set; see ``install_plan``.
+
+    Raises:
+        TargetError: the file cannot be read.
+        ConflictError: it is in a state that only its owner can sort out.
+    """
+    target = read_target(path)
+    plan = plan_install(target.conf, jar, mode, str(path))
+    after = plan.after.render() if plan.changes else target.content
+    return Proposal(Action.INSTALL, path, target.content, after, plan.changes)
+
+
+def propose_uninstall(path: Path, purge: bool) -> Proposal:
+    """Takes out of ``path`` what install put in; when nothing else changed since, its bytes are those from before.
+
+    Raises:
+        TargetError: the file cannot be read.
+        ConflictError: it is written in a way that cannot be changed.
+        JournalError: what was written down about it cannot be used.
+    """
+    target = read_target(path)
+    journal = journal_of(path)
+    installs = _last_installs(_settled(journal, target.content))
+    if _alone(installs, target.content):
+        start = journal.kept(installs[0].before)
+        conf = parse_target(path, start)
+    else:
+        start = target.content
+        installed = merged(tuple(change for record in installs for change in record.changes))
+        conf = plan_uninstall(target.conf, installed)
+    if purge:
+        conf = purged(conf)
+    after = None if start is None and not conf.items() else conf.render()
+    changes = changes_between(target.conf.items(), conf.items(), "install had set it")
+    whys = {PLUGINS_KEY: "the plugin is loaded no more", JARS_KEY: "its jar is needed no more"}
+    if purge:
+        whys |= {key: "--purge removes the plugin's own keys" for key in target.conf.items() if key.startswith(PREFIX)}
+    told = tuple(replace(change, why=whys.get(change.key, change.why)) for change in changes)
+    return Proposal(Action.UNINSTALL, path, target.content, after, told)
+
+
+def propose_rollback(path: Path, force: bool) -> Proposal:
+    """Makes ``path`` what it was before the last install or uninstall that is in force, byte for byte.
+
+    Args:
+        force: also when somebody else changed it since; what they changed is kept as a backup, and goes.
+
+    Raises:
+        ConflictError: it was changed since, and ``force`` is not given.
+        JournalError: there is nothing to roll back, or the backup is gone.
+        TargetError: the file cannot be read.
+    """
+    content, journal = read_or_none(path), journal_of(path)
+    changed = in_force(_settled(journal, content))
+    if not changed:
+        raise JournalError(f"{path}: nothing to roll back; aqe-plugin has no install or uninstall of it in force.")
+    last = changed[-1]
+    if digest(content) != last.after and not force:
+        differs = _difference(path, journal.kept(last.after), content)
+        raise ConflictError(
+            f"{path}: changed since {last.action.value} no. {last.number} by somebody else: {differs}. "
+            "Rolling back would undo that too: --force does it and keeps the present file as a backup."
+        )
+    before = journal.kept(last.before)
+    why = f"as before {last.action.value} no. {last.number}"
+    changes = changes_between(_items(path, content), _items(path, before), why)
+    return Proposal(Action.ROLLBACK, path, content, before, changes, last.number)
+
+
+def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
+    """Does what was proposed, with a backup, and writes it down; gives back what it found to settle from before.
+
+    Raises:
+        ConflictError: the file changed since it was proposed, or another aqe-plugin is at it.
+        WriteError: it could not be written, and is as it was.
+    """
+    path = proposal.path
+    with _locked(path) as journal:
+        settled = _settle(journal, path, actor)
+        journal = journal_of(path)
+        if read_or_none(path) != proposal.before:
+            raise ConflictError(f"{path}: changed while this was being prepared. Look at it and try again.")
+        record = Record(
+            schema_version=SCHEMA_VERSION,
+            number=journal.next_number(),
+            phase=Phase.BEGUN,
+            action=proposal.action,
+            at=_time(actor),
+            who=actor.who,
+            why=actor.why,
+            file=str(path),
+            before=digest(proposal.before),
+            after=digest(proposal.after),
+            changes=tuple(change for change in proposal.changes if is_ours(change.key)),
+            undoes=proposal.undoes,
+        )
+        journal.keep(proposal.before)
+        journal.keep(proposal.after)
+        journal.write(record)
+        try:
+            replace_file(path, proposal.after)
+        except WriteError:
+            journal.write(replace(record, phase=Phase.ABANDONED, at=_time(actor)))
+            raise
+        journal.write(replace(record, phase=Phase.DONE, at=_time(actor)))
+    return settled
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[Journal]:
+    journal = journal_of(path)
+    make_folder(journal.folder.parent, 0o755)
+    make_folder(journal.folder, 0o755)
+    with lock(journal.folder / "lock"):
+        yield journal_of(path)
+
+
+def _settle(journal: Journal, path: Path, actor: Actor) -> list[str]:
+    """Writes down how a change ended that was cut off, and removes what its writer left."""
+    said = []
+    for left in (*leftovers(path.parent, path.name), *leftovers(journal.folder / "backups")):
+        replace_file(left, None)
+        said.append(f"removed {left.name}, which an interrupted writer had left")
+    interrupted = journal.interrupted
+    if interrupted is not None:
+        (ended,) = (one for one in _settled(journal, read_or_none(path)) if one.number == interrupted.number)
+        journal.write(replace(ended, at=_time(actor)))
+        outcome = "had been carried out" if ended.phase is Phase.DONE else "had changed nothing"
+        said.append(f"{ended.action.value} no. {ended.number} of {ended.at} was interrupted and {outcome}")
+    return said
+
+
+def _settled(journal: Journal, content: bytes | None) -> tuple[Record, ...]:
+    """The records, with the one that was cut off ended as the file itself tells."""
+    return tuple(
+        replace(record, phase=Phase.DONE if digest(content) == record.after else Phase.ABANDONED)
+        if record.phase is Phase.BEGUN
+        else record
+        for record in journal.records
+    )
+
+
+def _last_installs(records: tuple[Record, ...]) -> list[Record]:
+    """The installs since the last uninstall, oldest first."""
+    found: list[Record] = []
+    for record in in_force(records):
+        found = [] if record.action is Action.UNINSTALL else [*found, record]
+    return found
+
+
+def _alone(installs: list[Record], content: bytes | None) -> bool:
+    """Whether nobody but these installs changed the file since before the first of them."""
+    seams = pairwise(installs)
+    return bool(installs) and installs[-1].after == digest(content) and all(a.after == b.before for a, b in seams)
+
+
+def _items(path: Path, content: bytes | None) -> dict[str, str]:
+    """What a file says, nothing when it cannot be read: it is to be replaced whatever it says."""
+    try:
+        return parse_target(path, content).items()
+    except AqePluginError:
+        return {}
+
+
+def _difference(path: Path, expected: bytes | None, found: bytes | None) -> str:
+    """What differs, by key: values may be secrets."""
+    if found is None:
+        return "the file is gone"
+    keys = [change.key for change in changes_between(_items(path, expected), _items(path, found), "")]
+    return f"it differs in {', '.join(keys)}" if keys else "it differs in comments or layout"
+
+
+def _time(actor: Actor) -> str:
+    return actor.now().astimezone(timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,168 @@
+"""Files that hold old or new, never half: written beside, forced to disk, then renamed over."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
+from hashlib import sha256
+from pathlib import Path
+
+from aqe_plugin.errors import ConflictError, TargetError, WriteError
+
+__all__ = ["append_line", "digest", "leftovers", "lock", "make_folder", "read_or_none", "replace_file"]
+
+_NEW_FILE_MODE = 0o644
+
+
+def digest(content: bytes | None) -> str | None:
+    """SHA-256 in hexadecimal, ``None`` for a file that is absent."""
+    return None if content is None else sha256(content).hexdigest()
+
+
+def read_or_none(path: Path) -> bytes | None:
+    """The bytes of a file, ``None`` when there is none.
+
+    Raises:
+        TargetError: it is a folder, or may not be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except IsADirectoryError as error:
+        raise TargetError(f"{path}: a folder, not a file. Give the file in it, e.g. {path}/spark-defaults.conf.") from (
+            error
+        )
+    except OSError as error:
+        raise TargetError(f"{path}: cannot be read ({error.strerror}). Run as a user who may read it.") from error
+
+
+def replace_file(path: Path, content: bytes | None, mode: int | None = None) -> None:
+    """Makes ``path`` hold ``content``, or be absent for ``None``; whoever reads it meanwhile sees old or new, whole.
+
+    Owner and mode stay as they are; a file that was absent gets ``mode``.
+
+    Raises:
+        WriteError: it could not be done, and the file is as it was.
+    """
+    beside = path.with_name(f".{path.name}.aqe-plugin-{os.getpid()}.tmp")
+    try:
+        if content is None:
+            path.unlink(missing_ok=True)
+        else:
+            _write_beside(beside, content, path, mode)
+            beside.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise _not_written(path, error) from error
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Adds one line and forces it to disk. A last line that was cut off stays, as a line of its own.
+
+    Raises:
+        WriteError: it could not be done; a part of the line may be there.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _NEW_FILE_MODE)
+        try:
+            size = os.fstat(descriptor).st_size
+            whole = size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
+            _write_all(descriptor, (b"" if whole else b"\n") + line + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+def make_folder(folder: Path, mode: int) -> None:
+    """Makes a folder below one that is there.
+
+    Raises:
+        WriteError: it could not be done.
+    """
+    try:
+        folder.mkdir(mode=mode, exist_ok=True)
+    except OSError as error:
+        raise _not_written(folder, error) from error
+
+
+def leftovers(folder: Path, name: str | None = None) -> list[Path]:
+    """What writers that were killed left in ``folder``: those of the file ``name``, else of any."""
+    return sorted(folder.glob(f".{'*' if name is None else escape(name)}.aqe-plugin-*.tmp"))
+
+
+@contextmanager
+def lock(file: Path) -> Iterator[None]:
+    """Holds ``file`` for one process at a time; ends with that process, however it ends.
+
+    Raises:
+        ConflictError: another process holds it.
+        WriteError: it cannot be made.
+    """
+    # Not on every system that can read event logs.
+    import fcntl
+
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise _not_written(file, error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise ConflictError(
+            f"{file}: another aqe-plugin is changing the same file. Wait until it is done and try again."
+        ) from error
+    finally:
+        os.close(descriptor)
+
+
+def _write_beside(beside: Path, content: bytes, path: Path, mode: int | None) -> None:
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        _write_all(descriptor, content)
+        _take_after(descriptor, path, mode)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _take_after(descriptor: int, path: Path, mode: int | None) -> None:
+    try:
+        present = path.stat()
+    except FileNotFoundError:
+        os.fchmod(descriptor, _NEW_FILE_MODE if mode is None else mode)
+        return
+    made = os.fstat(descriptor)
+    if (made.st_uid, made.st_gid) != (present.st_uid, present.st_gid):
+        os.fchown(descriptor, present.st_uid, present.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(present.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _not_written(path: Path, error: OSError) -> WriteError:
+    return WriteError(
+        f"{path}: cannot be written ({error.strerror}), and holds what it held. "
+        "Make sure that its folder is there, may be written by this user, and has space."
+    )

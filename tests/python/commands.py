@@ -1,0 +1,22 @@
+"""The command line, run in this process."""
+
+from __future__ import annotations
+
+import pytest
+
+from aqe_plugin import cli
+
+__all__ = ["Answer"]
+
+
+class Answer:
+    """Exit code, standard output and error of one command."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            cli.main(list(words))
+        out, err = self._capsys.readouterr()
+        return int(left.value.code or 0), out, err

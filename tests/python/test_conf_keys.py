@@ -1,0 +1,47 @@
+"""The plugin's own keys: what they may hold is what the generated table says."""
+
+from __future__ import annotations
+
+import pytest
+
+from aqe_plugin.conf_keys import conf_keys, problem_of
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("mode", "Observe"),
+        ("filter.maxBytes", "64m"),
+        ("filter.maxBytes", "1 GB"),
+        ("filter.falsePositiveRate", "1e-4"),
+        ("filter.exactMaxKeys", "10000000"),
+        ("test.openGates", "TRUE"),
+    ],
+)
+def test_a_value_that_the_plugin_takes_has_no_problem(key: str, value: str) -> None:
+    assert problem_of(f"spark.aqePlugin.{key}", value) == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("mode", "on", "not allowed: expected one of off, observe, apply"),
+        ("filter.maxBytes", "2g", "not allowed: expected 1k to 1g bytes"),
+        ("filter.maxBytes", "1023", "not allowed: expected 1k to 1g bytes"),
+        ("filter.exactMaxKeys", "1.5", "not allowed: expected 0 to 10000000 keys"),
+        ("filter.exactMaxKeys", "10000001", "not allowed: expected 0 to 10000000 keys"),
+        ("filter.falsePositiveRate", "NaN", "not allowed: expected 1.0E-4 to 0.5 ratio"),
+        ("filter.maxPassRate", "", "not allowed: expected 0 to 1 ratio"),
+        ("filter.maxByte", "1m", "unknown key, the plugin ignores it; meant was spark.aqePlugin.filter.maxBytes?"),
+        ("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", "1", "unknown key, the plugin ignores it"),
+    ],
+)
+def test_a_value_that_it_does_not_take_is_told_with_what_it_would(key: str, value: str, problem: str) -> None:
+    assert problem_of(f"spark.aqePlugin.{key}", value) == problem
+
+
+def test_every_key_of_the_table_takes_its_own_limits() -> None:
+    for key in conf_keys().values():
+        separator = ", " if key.allowed.startswith("one of ") else " to "
+        for value in key.allowed.removeprefix("one of ").split(separator):
+            assert problem_of(key.key, value) == "", key

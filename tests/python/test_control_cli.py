@@ -1,0 +1,266 @@
+"""``install``, ``status``, ``rollback``, ``uninstall`` and ``history`` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.jars import PACKAGE_VERSION
+from commands import Answer
+
+JAR = f"aqe-plugin-spark-4.1-{PACKAGE_VERSION}.jar"
+MANIFEST = """\
+apiVersion: sparkoperator.k8s.io/v1beta2
+kind: SparkApplication
+spec:
+  type: Scala
+"""
+
+
+@pytest.fixture
+def jar(tmp_path: Path) -> str:
+    path = tmp_path / "jars" / JAR
+    path.parent.mkdir()
+    path.touch()
+    return str(path)
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    path = tmp_path / "spark-defaults.conf"
+    path.write_text("# theirs\nspark.plugins com.acme.P\n")
+    return path
+
+
+def test_install_shows_the_change_and_waits_for_yes(conf: Path, jar: str, answer: Answer) -> None:
+    before = conf.read_bytes()
+    code, out, err = answer("install", "--target", str(conf), "--jar", jar)
+    assert (code, err) == (0, "Nothing was written: --yes does it.\n")
+    assert "com.acme.P,io.aqeplugin.AqePlugin" in out
+    assert "loads the plugin, after the plugins that are there" in out
+    assert conf.read_bytes() == before
+
+
+def test_a_whole_life_ends_with_the_bytes_it_began_with(conf: Path, jar: str, answer: Answer) -> None:
+    before, target = conf.read_bytes(), ("--target", str(conf))
+    code, _, err = answer("install", *target, "--jar", jar, "--yes", "--why", "ring 1")
+    assert (code, err) == (
+        0,
+        f"Done: applications that start from now on read {conf} as it is now. aqe-plugin rollback takes it back.\n",
+    )
+    assert answer("install", *target, "--jar", jar, "--yes") == (
+        0,
+        "",
+        f"Nothing to do: {conf} is as install would leave it.\n",
+    )
+    code, out, _ = answer("status", *target)
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[:4]] == ["file", "plugin", "jar", "mode"]
+    assert f"{jar} (version {PACKAGE_VERSION}, for Spark 4.1, exists)" in out
+
+    assert answer("install", *target, "--jar", jar, "--mode", "apply", "--yes")[0] == 0
+    assert answer("rollback", *target, "--yes")[0] == 0
+    assert json.loads(answer("status", *target, "--format", "json")[1])["mode"] == "observe"
+    assert answer("uninstall", *target, "--yes")[0] == 0
+    assert conf.read_bytes() == before
+    assert answer("uninstall", *target, "--yes")[2] == f"Nothing to do: {conf} is as uninstall would leave it.\n"
+
+    records = [json.loads(line) for line in answer("history", *target, "--format", "json")[1].splitlines()]
+    assert [record["action"] for record in records] == ["install", "install", "rollback", "uninstall"]
+    assert records[0]["why"] == "ring 1"
+    assert records[2]["undoes"] == 2
+    table = answer("history", *target)[1]
+    assert "rollback of no. 2" in table
+    assert "ring 1" in table
+
+
+def test_a_diff_is_one_of_the_file(conf: Path, jar: str, answer: Answer) -> None:
+    _, out, _ = answer("install", "--target", str(conf), "--jar", jar, "--format", "diff")
+    assert out.splitlines() == [
+        f"--- {conf}",
+        f"+++ {conf}",
+        "@@ -1,2 +1,4 @@",
+        " # theirs",
+        "-spark.plugins com.acme.P",
+        "+spark.plugins com.acme.P,io.aqeplugin.AqePlugin",
+        f"+spark.jars {jar}",
+        "+spark.aqePlugin.mode observe",
+    ]
+
+
+def test_json_says_what_changes_and_whether_it_was_done(conf: Path, jar: str, answer: Answer) -> None:
+    words = ("install", "--target", str(conf), "--jar", jar, "--format", "json")
+    shown = json.loads(answer(*words)[1])
+    assert (shown["applied"], shown["nothingToDo"]) == (False, False)
+    assert shown["changes"][2] == {
+        "key": "spark.aqePlugin.mode",
+        "new": "observe",
+        "why": "how far the plugin goes: off, observe or apply",
+    }
+    assert json.loads(answer(*words, "--yes")[1])["applied"] is True
+    again = json.loads(answer(*words, "--yes")[1])
+    assert (again["applied"], again["nothingToDo"], again["changes"]) == (False, True, [])
+
+
+def test_spark_home_and_the_environment_name_the_file(
+    tmp_path: Path, jar: str, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spark" / "conf").mkdir(parents=True)
+    made = tmp_path / "spark" / "conf" / "spark-defaults.conf"
+    assert answer("install", "--spark-home", str(tmp_path / "spark"), "--jar", jar, "--yes")[0] == 0
+    assert made.is_file()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+    assert answer("status")[1].splitlines()[1].split() == ["plugin", "installed"]
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert str(tmp_path / "spark-defaults.conf") in answer("status")[1]
+
+
+def test_the_jar_is_the_one_for_the_spark_whose_conf_it_is(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "spark"
+    for folder in ("conf", "jars"):
+        (home / folder).mkdir(parents=True)
+    (home / "jars" / "spark-core_2.13-4.0.5.jar").touch()
+    asked: list[str] = []
+
+    def picked(version: str) -> Path:
+        asked.append(version)
+        return tmp_path / JAR
+
+    monkeypatch.setattr("aqe_plugin.control_cli.jar_for", picked)
+    answer("install", "--spark-home", str(home))
+    answer("install", "--target", str(home / "conf" / "spark-defaults.conf"))
+    answer("install", "--spark-home", str(home), "--spark", "4.1")
+    assert asked == ["4.0.5", "4.0.5", "4.1"]
+
+
+def test_status_of_a_conf_without_the_plugin_is_no_error(conf: Path, answer: Answer) -> None:
+    code, out, _ = answer("status", "--target", str(conf))
+    assert (code, out.splitlines()[1].split()) == (0, ["plugin", "not", "installed"])
+
+
+def test_status_flags_unknown_and_bad_values_and_a_jar_that_is_gone(conf: Path, jar: str, answer: Answer) -> None:
+    answer("install", "--target", str(conf), "--jar", jar, "--yes")
+    conf.write_text(conf.read_text() + "spark.aqePlugin.filter.maxBytes 9g\nspark.aqePlugin.filer.maxBytes 1m\n")
+    code, out, _ = answer("status", "--target", str(conf))
+    assert code == 5
+    assert "not allowed: expected 1k to 1g bytes" in out
+    assert "unknown key, the plugin ignores it; meant was spark.aqePlugin.filter.maxBytes?" in out
+    Path(jar).unlink()
+    code, out, _ = answer("status", "--target", str(conf))
+    assert code == 3
+    assert f"problem {jar} does not exist: every application fails to start." in out
+
+
+def test_status_shows_hostile_text_as_text(conf: Path, answer: Answer) -> None:
+    conf.write_bytes(b"spark.aqePlugin.x \x1b[31m[red]\xff\n")
+    _, out, _ = answer("status", "--target", str(conf))
+    assert "\\x1b[31m[red]\\udcff" in out
+
+
+def test_history_of_an_untouched_file_says_so(conf: Path, answer: Answer) -> None:
+    assert answer("history", "--target", str(conf)) == (0, "", f"Nothing was ever done to {conf}.\n")
+
+
+# errors
+
+
+def test_without_a_target_it_asks_which(answer: Answer) -> None:
+    code, out, err = answer("status")
+    assert (code, out) == (5, "")
+    assert err == (
+        "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: give --target FILE (spark-defaults.conf, or a "
+        "Kubernetes file in YAML) or --spark-home FOLDER.\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["install", "status", "verify", "rollback", "uninstall"])
+def test_a_folder_for_a_file_is_one_line(command: str, tmp_path: Path, answer: Answer) -> None:
+    code, _, err = answer(command, "--target", str(tmp_path))
+    assert code == 4
+    assert f"{tmp_path}: a folder, not a file. Give the file in it, e.g. {tmp_path}/spark-defaults.conf.\n" in err
+
+
+def test_a_spark_home_that_is_none_is_one_line(answer: Answer) -> None:
+    message = "/no/spark: no such folder; --spark-home is the folder that Spark was unpacked to.\n"
+    assert answer("install", "--spark-home", "/no/spark") == (4, "", message)
+
+
+def test_a_line_that_nobody_knows_is_one_line(conf: Path, answer: Answer) -> None:
+    code, _, err = answer("install", "--target", str(conf), "--spark", "3.1")
+    assert code == 3
+    assert "has no jar for Spark 3.1; supported lines: " in err or "found no jar of its own in " in err
+
+
+def test_a_jar_that_is_missing_or_none_of_ours_is_one_line(conf: Path, tmp_path: Path, answer: Answer) -> None:
+    gone, other = str(tmp_path / JAR), str(tmp_path / "other.jar")
+    assert answer("install", "--target", str(conf), "--jar", gone) == (
+        3,
+        "",
+        f"{gone}: no such file. Give --jar with the path of a jar; `aqe-plugin jar-path` names ours.\n",
+    )
+    assert answer("install", "--target", str(conf), "--jar", other) == (
+        5,
+        "",
+        f"{other}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar).\n",
+    )
+
+
+def test_a_jar_for_another_line_than_asked_for_is_one_line(conf: Path, jar: str, answer: Answer) -> None:
+    code, _, err = answer("install", "--target", str(conf), "--jar", jar, "--spark", "4.0.1")
+    assert (code, err) == (
+        5,
+        f"--jar {jar} is for Spark 4.1, and --spark is 4.0.1: give the jar for that line.\n",
+    )
+
+
+def test_a_manifest_wants_a_jar_of_its_image(tmp_path: Path, answer: Answer) -> None:
+    path = tmp_path / "app.yaml"
+    path.write_text(MANIFEST)
+    code, _, err = answer("install", "--target", str(path))
+    assert code == 5
+    assert err.startswith(f"{path}: Spark runs in a container image, and this machine's jar is not in it. Put it there")
+    assert answer("install", "--target", str(path), "--jar", f"local:///opt/{JAR}", "--yes")[0] == 0
+    assert path.read_text() == MANIFEST.replace(
+        "  type",
+        "  sparkConf:\n"
+        f'    spark.jars: "local:///opt/{JAR}"\n'
+        '    spark.plugins: "io.aqeplugin.AqePlugin"\n'
+        '    spark.aqePlugin.mode: "observe"\n'
+        "  type",
+    )
+    assert "not on this machine to look at" in answer("status", "--target", str(path))[1]
+    answer("uninstall", "--target", str(path), "--yes")
+    assert path.read_text() == MANIFEST
+
+
+def test_malformed_yaml_and_a_manifest_of_another_kind_are_one_line(tmp_path: Path, answer: Answer) -> None:
+    path = tmp_path / "app.yaml"
+    path.write_text("a: [\n")
+    code, _, err = answer("status", "--target", str(path))
+    assert (code, len(err.splitlines()), ": not YAML: " in err) == (4, 1, True)
+    path.write_text("kind: Deployment\n")
+    code, _, err = answer("status", "--target", str(path))
+    assert (code, err.startswith(f"{path}: holds Deployment; expected a SparkApplication")) == (4, True)
+
+
+def test_a_conflict_is_exit_code_7_and_nothing_to_roll_back_is_4(conf: Path, jar: str, answer: Answer) -> None:
+    assert answer("rollback", "--target", str(conf))[0] == 4
+    conf.write_text("spark.aqePlugin.mode aply\n")
+    code, _, err = answer("install", "--target", str(conf), "--jar", jar, "--yes")
+    assert (code, len(err.splitlines())) == (7, 1)
+
+
+def test_a_folder_that_is_not_there_is_exit_code_8(tmp_path: Path, jar: str, answer: Answer) -> None:
+    code, _, err = answer("install", "--target", str(tmp_path / "no" / "x.conf"), "--jar", jar, "--yes")
+    assert (code, len(err.splitlines())) == (8, 1)
+    assert "cannot be written (No such file or directory)" in err
+
+
+@pytest.mark.parametrize("command", ["install", "status", "verify", "rollback", "uninstall", "history"])
+def test_every_command_has_help(command: str, answer: Answer) -> None:
+    code, out, _ = answer(command, "--help")
+    assert (code, "Usage:" in out, "--target" in out) == (0, True, True)

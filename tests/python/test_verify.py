@@ -1,0 +1,140 @@
+"""An installed plugin, proved by real applications; and that Java reads a properties file as we do."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aqe_plugin.errors import SessionError, TargetError
+from aqe_plugin.jars import jar_for
+from aqe_plugin.targets.properties import parse_properties
+from aqe_plugin.verify import spark_home_of, verify
+from commands import Answer
+
+JAR = "local:///opt/spark/aqe-plugin-spark-4.1-0.1.0.jar"
+MANIFEST = f"""\
+apiVersion: sparkoperator.k8s.io/v1beta2
+kind: SparkApplication
+spec:
+  sparkConf:
+    spark.master: k8s://https://cluster
+    spark.kubernetes.namespace: jobs
+    spark.plugins: io.aqeplugin.AqePlugin
+    spark.jars: {JAR}
+    spark.aqePlugin.mode: apply
+"""
+
+
+def outcomes(out: str) -> list[tuple[str, str]]:
+    return [(line[:8].strip(), line[8:18].strip()) for line in out.splitlines()]
+
+
+ALL_OK = [("ok", name) for name in ("conf", "session", "plugin", "mode", "events", "deciding")]
+
+
+@pytest.mark.spark
+def test_an_installed_plugin_is_loaded_decides_and_gives_right_rows(tmp_path: Path, answer: Answer) -> None:
+    target = tmp_path / "spark-defaults.conf"
+    target.write_text("spark.master yarn\nspark.dynamicAllocation.enabled true\nspark.sql.ansi.enabled=true\n")
+    assert answer("install", "--target", str(target), "--yes")[0] == 0
+    code, out, _ = answer("verify", "--target", str(target))
+    assert (code, outcomes(out)) == (0, ALL_OK)
+    assert "2 joins decided in mode observe" in out or "1 joins decided in mode observe" in out
+
+    broken = target.read_text().replace(str(jar_for("4.1")), "/gone/aqe-plugin-spark-4.1-0.1.0.jar")
+    target.write_text(broken)
+    code, out, _ = answer("verify", "--target", str(target))
+    assert code == 3
+    assert outcomes(out)[:2] == [("failed", "conf"), ("failed", "session")]
+    assert "/gone/aqe-plugin-spark-4.1-0.1.0.jar does not exist" in out
+
+
+@pytest.mark.spark
+def test_a_manifest_is_proved_on_this_machine_with_a_copy_of_its_jar(tmp_path: Path, answer: Answer) -> None:
+    target = tmp_path / "application.yaml"
+    target.write_text(MANIFEST)
+    code, out, _ = answer("verify", "--target", str(target), "--jar", str(jar_for("4.1")))
+    assert (code, outcomes(out)) == (0, ALL_OK)
+
+
+@pytest.mark.spark
+def test_java_reads_properties_as_we_do(tmp_path: Path) -> None:
+    from pyspark.java_gateway import launch_gateway
+
+    gateway: Any = launch_gateway()
+    java = gateway.jvm.java
+    chance = random.Random(4)
+    pieces = [
+        "a",
+        "spark.x",
+        "=",
+        ":",
+        " ",
+        "\t",
+        "\f",
+        "\n",
+        "\r",
+        "\r\n",
+        "\\",
+        "\\\n",
+        "#",
+        "!",
+        "\\u0041",
+        "é",
+        ",",
+    ]
+    try:
+        for _ in range(1500):
+            text = "".join(chance.choices(pieces, k=chance.randint(0, 14)))
+            try:
+                ours = parse_properties(text.encode(), "f").items()
+            except TargetError:
+                continue
+            read = java.util.Properties()
+            read.load(java.io.StringReader(text))
+            theirs = {key: read.getProperty(key) for key in read.stringPropertyNames()}
+            # Java's trim is not Spark's, which leaves ends of lines; there are none to trim in these.
+            assert ours == {key: value.strip("\t\f ") for key, value in theirs.items()}, repr(text)
+    finally:
+        gateway.shutdown()
+
+
+def test_a_conf_without_the_plugin_is_not_started(tmp_path: Path) -> None:
+    target = tmp_path / "spark-defaults.conf"
+    target.write_text("spark.master yarn\n")
+    (check,) = verify(target, tmp_path, None, {})
+    assert (check.verdict.value, check.finding) == (
+        "failed",
+        f"{target}: the plugin is not installed in it; aqe-plugin install does that.",
+    )
+
+
+def test_a_jar_in_an_image_asks_for_a_copy_here(tmp_path: Path) -> None:
+    target = tmp_path / "application.yaml"
+    target.write_text(MANIFEST)
+    with pytest.raises(TargetError) as error:
+        list(verify(target, tmp_path, None, {}))
+    assert str(error.value) == (f"{target}: {JAR} is not on this machine. Give --jar with a copy of it that is.")
+
+
+def test_the_spark_is_the_one_given_then_the_files_own_then_the_environments(tmp_path: Path) -> None:
+    for name in ("given", "own", "environment"):
+        (tmp_path / name / "bin").mkdir(parents=True)
+        (tmp_path / name / "bin" / "spark-submit").touch()
+    target, elsewhere = tmp_path / "own" / "conf" / "spark-defaults.conf", tmp_path / "spark-defaults.conf"
+    environment = {"SPARK_HOME": str(tmp_path / "environment")}
+    assert spark_home_of(target, tmp_path / "given", environment) == tmp_path / "given"
+    assert spark_home_of(target, None, environment) == tmp_path / "own"
+    assert spark_home_of(elsewhere, None, environment) == tmp_path / "environment"
+    assert (spark_home_of(elsewhere, None, {}) / "bin" / "spark-submit").is_file()
+
+
+def test_a_folder_without_spark_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SessionError) as error:
+        spark_home_of(tmp_path / "spark-defaults.conf", tmp_path, {})
+    assert str(error.value) == (
+        f"{tmp_path}: no bin/spark-submit in it. Give --spark-home, the folder that Spark was unpacked to."
+    )
