@@ -156,9 +156,9 @@ def test_status_flags_unknown_and_bad_values_and_a_jar_that_is_gone(conf: Path, 
 
 
 def test_status_shows_hostile_text_as_text(conf: Path, answer: Answer) -> None:
-    conf.write_bytes(b"spark.aqePlugin.x \x1b[31m[red]\xff\n")
+    conf.write_bytes(b"spark.aqePlugin.x a\x1b[31m[red]\xff\n")
     _, out, _ = answer("status", "--target", str(conf))
-    assert "\\x1b[31m[red]\\udcff" in out
+    assert "a\\x1b[31m[red]\\udcff" in out
 
 
 def test_history_of_an_untouched_file_says_so(conf: Path, answer: Answer) -> None:
