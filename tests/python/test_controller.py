@@ -114,7 +114,7 @@ def test_owner_mode_and_links_stay(conf: Path) -> None:
     assert status_of(link.resolve()).installed
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.sampled_from(
@@ -178,8 +178,8 @@ def test_uninstall_of_what_was_installed_by_hand_takes_our_entries_alone(conf: P
         (
             "spark.jars /x/aqe-plugin-spark-4.0-0.1.0.jar",
             (
-                "spark.jars lists the jar for Spark 4.0 (/x/aqe-plugin-spark-4.0-0.1.0.jar), and the one to install is for "
-                "Spark 4.1. If the cluster's Spark is now 4.1, run `aqe-plugin uninstall` first; if it is 4.0, give "
+                "spark.jars lists the jar for Spark 4.0 (/x/aqe-plugin-spark-4.0-0.1.0.jar), and the one to install is "
+                "for Spark 4.1. If the cluster's Spark is now 4.1, run `aqe-plugin uninstall` first; if it is 4.0, give "
                 "--spark 4.0."
             ),
         ),
@@ -200,8 +200,8 @@ def test_uninstall_of_what_was_installed_by_hand_takes_our_entries_alone(conf: P
         (
             "spark.plugins.defaultList io.aqeplugin.AqePlugin",
             (
-                "spark.plugins.defaultList names io.aqeplugin.AqePlugin already, and with spark.plugins Spark would load "
-                "it twice. Take it out there, or leave the conf as it is."
+                "spark.plugins.defaultList names io.aqeplugin.AqePlugin already, and with spark.plugins Spark would "
+                "load it twice. Take it out there, or leave the conf as it is."
             ),
         ),
         (

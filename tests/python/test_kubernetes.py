@@ -139,7 +139,7 @@ def test_what_is_added_and_removed_leaves_the_bytes_whatever_the_end(text: str, 
 
 
 # Each value is parsed as YAML four times.
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.text(max_size=20).map(str.strip), st.sampled_from([MANIFEST, BARE]))
 def test_any_value_is_read_back_from_a_manifest(value: str, text: str) -> None:
     if not value.isprintable():

@@ -62,9 +62,10 @@ def test_a_manifest_is_proved_on_this_machine_with_a_copy_of_its_jar(tmp_path: P
 
 @pytest.mark.spark
 def test_java_reads_properties_as_we_do(tmp_path: Path) -> None:
-    from pyspark.java_gateway import launch_gateway
+    from pyspark import java_gateway
 
-    gateway: Any = launch_gateway()
+    launch: Any = java_gateway.launch_gateway
+    gateway = launch()
     java = gateway.jvm.java
     chance = random.Random(4)
     pieces = [
