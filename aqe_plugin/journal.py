@@ -2,8 +2,9 @@
 
 Anybody may read the journal, which therefore holds values of keys alone that aqe-plugin itself changes; backups hold
 whole files, secrets included, and are their owner's alone. Two lines are written for each change, one before the file
-is touched and one after, so that a change that was cut off can be told from one that was not. The folder ``.aqe-plugin/<file>/`` beside the file holds ``journal.jsonl``, the
-``backups`` (each named by its digest) and the ``lock``.
+is touched and one after, so that a change that was cut off can be told from one that was not. The folder
+``.aqe-plugin/<file>/`` beside the file holds ``journal.jsonl``, the ``backups`` (each named by its digest) and the
+``lock``.
 """
 
 from __future__ import annotations

@@ -179,8 +179,8 @@ def test_uninstall_of_what_was_installed_by_hand_takes_our_entries_alone(conf: P
             "spark.jars /x/aqe-plugin-spark-4.0-0.1.0.jar",
             (
                 "spark.jars lists the jar for Spark 4.0 (/x/aqe-plugin-spark-4.0-0.1.0.jar), and the one to install is "
-                "for Spark 4.1. If the cluster's Spark is now 4.1, run `aqe-plugin uninstall` first; if it is 4.0, give "
-                "--spark 4.0."
+                "for Spark 4.1. If the cluster's Spark is now 4.1, run `aqe-plugin uninstall` first; if it is 4.0, "
+                "give --spark 4.0."
             ),
         ),
         (
