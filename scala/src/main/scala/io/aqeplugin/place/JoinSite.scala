@@ -31,6 +31,10 @@ final case class JoinSite(
   def finishedStage: Option[(QueryStageExec, Seq[Attribute])] = source.collect {
     case (stage: QueryStageExec, keys) if stage.isMaterialized => (stage, keys)
   }
+
+  /** The site without targets, all of them refused for `code`. */
+  def refuseAll(code: ReasonCode): JoinSite =
+    copy(targets = Nil, refused = refused ++ targets.map(target => (target, code)), obstacle = Some(code))
 }
 
 object JoinSite {
@@ -50,7 +54,9 @@ object JoinSite {
         source match {
           case None                                           => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
           case Some((exchange, _)) if !isRepeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-          case _                                              => withTargets(join.child(buildSide.other), probeKeys, source, guard)
+          case _                                              =>
+            val site = withTargets(join.child(buildSide.other), probeKeys, source, guard)
+            if (join.kind.mayFilter(buildSide.other)) site else site.refuseAll(ReasonCode.JoinType)
         }
     }
   }

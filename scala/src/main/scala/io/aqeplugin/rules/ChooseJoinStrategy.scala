@@ -101,15 +101,12 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
     if (state.decision(join.id).exists(!_.buildFilter)) Nil else sought(join)
 
   private def sought(join: FoundJoin): Seq[Placement] = {
-    if (state.decision(join.id).isEmpty && !reader.hasStarted(join)) state.forget(join.id)
-    val buildSide = state.join(join.id).map(_.buildSide).getOrElse(reader.buildSide(join))
-    val found = JoinSite.of(join, buildSide, guard)
-    val site = if (reuses || found.targets.isEmpty) found else found.copy(targets = Nil, obstacle = Some(ReasonCode.ReuseOff))
-    val joinState = state.joinOrElse(join.id)(reader.firstSight(join, buildSide, site))
+    val (joinState, site) = remembered(join)
     val (asked, why, passRate) = reader.finished(join, joinState, site) match {
       case Some(facts) =>
         val decision = state.decideOnce(join.id)(DecideJoin.decide(facts, context.thresholds))
-        (decision.buildFilter && !isRepeated(site), ExplainText.short(decision), decision.passRate)
+        val sameSide = decision.facts.buildSide == joinState.buildSide
+        (decision.buildFilter && sameSide && !isRepeated(site), ExplainText.short(decision), decision.passRate)
       case None =>
         val waiting = joinState.waiting
         val reason = site.obstacle.map(Reason(_)).orElse(waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
@@ -120,6 +117,24 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
       site.targets.foreach(target => estimates.filter(target.scan, passRate))
       site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, join.id, why, passRate)) }
     } else Nil
+  }
+
+  /** The join as its query remembers it, and the site that belongs to the side remembered: another thread may plan the same join meanwhile. */
+  private def remembered(join: FoundJoin): (JoinState, JoinSite) = {
+    val started = reader.hasStarted(join)
+    if (started) state.settle(join.id)
+    else if (state.decision(join.id).isEmpty) state.forget(join.id)
+    val side = state.join(join.id).fold(reader.buildSide(join))(_.buildSide)
+    val site = siteOf(join, side)
+    val joinState = state.joinOrElse(join.id)(reader.firstSight(join, side, site).copy(settled = started))
+    (joinState, if (joinState.buildSide == side) site else siteOf(join, joinState.buildSide))
+  }
+
+  private def siteOf(join: FoundJoin, buildSide: Side): JoinSite = {
+    val site = JoinSite.of(join, buildSide, guard)
+    if (site.targets.isEmpty) site
+    else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
+    else site
   }
 
   /** Has the footers of all tables read at the same time. */
