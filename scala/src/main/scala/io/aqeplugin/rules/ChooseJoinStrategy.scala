@@ -5,6 +5,7 @@ import scala.util.hashing.MurmurHash3
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, Mode}
@@ -134,7 +135,14 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
     val site = JoinSite.of(join, buildSide, guard)
     if (site.targets.isEmpty) site
     else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
+    else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)
     else site
+  }
+
+  /** A cached table that AQE would load for each copy of the plan below it. Once it has made a stage of it, that stage stands in all copies. */
+  private def isCacheToLoad(plan: SparkPlan): Boolean = plan match {
+    case scan: InMemoryTableScanLike => !scan.isMaterialized
+    case _                           => false
   }
 
   /** Has the footers of all tables read at the same time. */
