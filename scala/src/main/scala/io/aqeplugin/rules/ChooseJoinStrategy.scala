@@ -32,7 +32,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Spar
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
     val stripped = PlaceFilters.strip(plan)
     val joins = JoinFinder.find(stripped)
-    if (joins.isEmpty || isStreaming(stripped)) {
+    if (joins.isEmpty || isStreaming(stripped) || context.pruning.isOwnPlan(stripped)) {
       plan
     } else {
       val pass = new Pass(stripped, context)
@@ -95,11 +95,14 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
   private val reader = new JoinFactsReader(plan, context, estimates)
   private val guard = new ReuseGuard(plan)
   private val reuses = SQLConf.get.exchangeReuseEnabled
+  private val usedByPruning = context.pruning.joinsIn(plan)
 
   /** The filters that a join asks for now. */
   def placements(join: FoundJoin): Seq[Placement] =
     // Looking for the scans that its keys reach is what costs most, and a join that was decided without a filter needs none.
-    if (state.decision(join.id).exists(!_.buildFilter)) Nil else sought(join)
+    if (state.decision(join.id).exists(!_.buildFilter)) Nil
+    else if (usedByPruning.contains(join.id)) leftAlone(join)
+    else sought(join)
 
   private def sought(join: FoundJoin): Seq[Placement] = {
     val (joinState, site) = remembered(join)
@@ -118,6 +121,16 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
       site.targets.foreach(target => estimates.filter(target.scan, passRate))
       site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, join.id, why, passRate)) }
     } else Nil
+  }
+
+  /** No filter, and no state either: [[HintJoinStrategy]] takes up no join without one. */
+  private def leftAlone(join: FoundJoin): Seq[Placement] = {
+    val _ = state.declineOnce(join.id, ReasonCode.ReusedExchange) {
+      val side = reader.buildSide(join)
+      val site = JoinSite.of(join, side, guard).refuseAll(ReasonCode.ReusedExchange)
+      undecided(join, reader.firstSight(join, side, site), site, Reason(ReasonCode.ReusedExchange))
+    }
+    Nil
   }
 
   /** The join as its query remembers it, and the site that belongs to the side remembered: another thread may plan the same join meanwhile. */
