@@ -2,7 +2,7 @@ package io.aqeplugin.conf
 
 /** Every conf key of the plugin: the one place where a key, its default and its range are written.
   *
-  * All of them are session confs, read anew whenever a rule runs; `docs/configuration.md` and the table that the Python half reads are
+  * All of them are session confs, read once a query, when it is planned first; `docs/configuration.md` and the table that the Python half reads are
   * generated from [[All]] by [[ConfDocs]].
   */
 object AqeConf {

@@ -30,6 +30,10 @@ final case class JoinSite(
   def finishedStage: Option[(QueryStageExec, Seq[Attribute])] = source.collect {
     case (stage: QueryStageExec, keys) if stage.isMaterialized => (stage, keys)
   }
+
+  /** The site without targets, all of them refused for `code`. */
+  def refuseAll(code: ReasonCode): JoinSite =
+    copy(targets = Nil, refused = refused ++ targets.map(target => (target, code)), obstacle = Some(code))
 }
 
 object JoinSite {
@@ -47,9 +51,11 @@ object JoinSite {
       case Left(reason) => JoinSite(source, Nil, Nil, Some(reason.code))
       case Right(())    =>
         source match {
-          case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
+          case None                                           => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
           case Some((exchange, _)) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-          case _                                            => withTargets(join.child(buildSide.other), probeKeys, source, guard)
+          case _                                              =>
+            val site = withTargets(join.child(buildSide.other), probeKeys, source, guard)
+            if (join.kind.mayFilter(buildSide.other)) site else site.refuseAll(ReasonCode.JoinType)
         }
     }
   }

@@ -5,6 +5,7 @@ import scala.util.hashing.MurmurHash3
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, Mode}
@@ -31,7 +32,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Spar
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
     val stripped = PlaceFilters.strip(plan)
     val joins = JoinFinder.find(stripped)
-    if (joins.isEmpty || isStreaming(stripped)) {
+    if (joins.isEmpty || isStreaming(stripped) || context.pruning.isOwnPlan(stripped)) {
       plan
     } else {
       val pass = new Pass(stripped, context)
@@ -94,22 +95,22 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
   private val reader = new JoinFactsReader(plan, context, estimates)
   private val guard = new ReuseGuard(plan)
   private val reuses = SQLConf.get.exchangeReuseEnabled
+  private val usedByPruning = context.pruning.joinsIn(plan)
 
   /** The filters that a join asks for now. */
   def placements(join: FoundJoin): Seq[Placement] =
     // Looking for the scans that its keys reach is what costs most, and a join that was decided without a filter needs none.
-    if (state.decision(join.id).exists(!_.buildFilter)) Nil else sought(join)
+    if (state.decision(join.id).exists(!_.buildFilter)) Nil
+    else if (usedByPruning.contains(join.id)) leftAlone(join)
+    else sought(join)
 
   private def sought(join: FoundJoin): Seq[Placement] = {
-    if (state.decision(join.id).isEmpty && !reader.hasStarted(join)) state.forget(join.id)
-    val buildSide = state.join(join.id).map(_.buildSide).getOrElse(reader.buildSide(join))
-    val found = JoinSite.of(join, buildSide, guard)
-    val site = if (reuses || found.targets.isEmpty) found else found.copy(targets = Nil, obstacle = Some(ReasonCode.ReuseOff))
-    val joinState = state.joinOrElse(join.id)(reader.firstSight(join, buildSide, site))
+    val (joinState, site) = remembered(join)
     val (asked, why, passRate) = reader.finished(join, joinState, site) match {
       case Some(facts) =>
         val decision = state.decideOnce(join.id)(DecideJoin.decide(facts, context.thresholds))
-        (decision.buildFilter && !isRepeated(site), ExplainText.short(decision), decision.passRate)
+        val sameSide = decision.facts.buildSide == joinState.buildSide
+        (decision.buildFilter && sameSide && !isRepeated(site), ExplainText.short(decision), decision.passRate)
       case None =>
         val waiting = joinState.waiting
         val reason = site.obstacle.map(Reason(_)).orElse(waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
@@ -120,6 +121,41 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
       site.targets.foreach(target => estimates.filter(target.scan, passRate))
       site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, join.id, why, passRate)) }
     } else Nil
+  }
+
+  /** No filter, and no state either: [[HintJoinStrategy]] takes up no join without one. */
+  private def leftAlone(join: FoundJoin): Seq[Placement] = {
+    val _ = state.declineOnce(join.id, ReasonCode.ReusedExchange) {
+      val side = reader.buildSide(join)
+      val site = JoinSite.of(join, side, guard).refuseAll(ReasonCode.ReusedExchange)
+      undecided(join, reader.firstSight(join, side, site), site, Reason(ReasonCode.ReusedExchange))
+    }
+    Nil
+  }
+
+  /** The join as its query remembers it, and the site that belongs to the side remembered: another thread may plan the same join meanwhile. */
+  private def remembered(join: FoundJoin): (JoinState, JoinSite) = {
+    val started = reader.hasStarted(join)
+    if (started) state.settle(join.id)
+    else if (state.decision(join.id).isEmpty) state.forget(join.id)
+    val side = state.join(join.id).fold(reader.buildSide(join))(_.buildSide)
+    val site = siteOf(join, side)
+    val joinState = state.joinOrElse(join.id)(reader.firstSight(join, side, site).copy(settled = started))
+    (joinState, if (joinState.buildSide == side) site else siteOf(join, joinState.buildSide))
+  }
+
+  private def siteOf(join: FoundJoin, buildSide: Side): JoinSite = {
+    val site = JoinSite.of(join, buildSide, guard)
+    if (site.targets.isEmpty) site
+    else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
+    else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)
+    else site
+  }
+
+  /** A cached table that AQE would load for each copy of the plan below it. Once it has made a stage of it, that stage stands in all copies. */
+  private def isCacheToLoad(plan: SparkPlan): Boolean = plan match {
+    case scan: InMemoryTableScanLike => !scan.isMaterialized
+    case _                           => false
   }
 
   /** Has the footers of all tables read at the same time. */

@@ -34,6 +34,8 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
     val hint = for {
       facts <- factsOf(join, context)
       decision = context.state.decideOnce(facts.joinId)(DecideJoin.decide(facts, context.thresholds))
+      // Decided by another side, on another thread of the query, it says nothing of this one.
+      if decision.facts.buildSide == facts.buildSide
       info <- hintFor(decision, facts.sparkStrategy)
     } yield {
       context.state.setHint(facts.joinId, decision.choice)

@@ -7,10 +7,17 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{Mode, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
-import io.aqeplugin.observe.{QueryConf, QueryState, QueryStates}
+import io.aqeplugin.observe.{PruningBuilds, QueryConf, QueryState, QueryStates}
 
 /** What one call of a rule works with. */
-final case class RuleContext(sparkContext: SparkContext, state: QueryState, mode: Mode, thresholds: Thresholds, cluster: ClusterFacts)
+final case class RuleContext(
+    sparkContext: SparkContext,
+    state: QueryState,
+    mode: Mode,
+    thresholds: Thresholds,
+    cluster: ClusterFacts,
+    pruning: PruningBuilds = PruningBuilds.None
+)
 
 object RuleContext {
 
@@ -28,13 +35,15 @@ object RuleContext {
 
   /** The context of a query that is planned for the first time. */
   def first(sparkContext: SparkContext, settings: Settings): RuleContext = {
-    val state = executionId(sparkContext).fold(new QueryState(NoExecution))(QueryStates.of)
-    val conf = QueryConf(settings.mode, collectable(Thresholds.from(settings)), clusterOf(sparkContext))
+    val execution = executionId(sparkContext)
+    val state = execution.fold(new QueryState(NoExecution))(QueryStates.of)
+    val pruning = execution.fold(PruningBuilds.None)(PruningBuilds.of(_))
+    val conf = QueryConf(settings.mode, collectable(Thresholds.from(settings)), clusterOf(sparkContext), pruning)
     of(sparkContext, state, state.confOnce(conf))
   }
 
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
-    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster)
+    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning)
 
   private def executionId(sparkContext: SparkContext): Option[Long] =
     Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)

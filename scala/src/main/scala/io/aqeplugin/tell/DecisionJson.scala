@@ -17,9 +17,9 @@ object DecisionJson {
     val node = JsonFields.emptyObject.put("schemaVersion", SchemaVersion)
     node.set[ObjectNode]("facts", FactsJson.write(decision.facts))
     node.put("choice", decision.choice.name)
-    node.set[ObjectNode]("reason", writeReason(decision.reason))
+    node.set[ObjectNode]("reason", ReasonJson.write(decision.reason))
     node.put("buildFilter", decision.buildFilter)
-    node.set[ObjectNode]("filterReason", writeReason(decision.filterReason))
+    node.set[ObjectNode]("filterReason", ReasonJson.write(decision.filterReason))
     node.put("passRate", decision.passRate)
     val options = node.putArray("options")
     decision.options.foreach(option => options.add(writeOption(option)))
@@ -49,14 +49,6 @@ object DecisionJson {
   /** Thresholds out of all or some of their conf keys. Names that are no threshold are skipped. */
   def readThresholds(node: ObjectNode): Either[String, Thresholds] = ThresholdsJson.read(node, strict = false)
 
-  def writeReason(reason: Reason): ObjectNode = ReasonJson.write(reason)
-
-  def readReason(node: ObjectNode): Either[String, Reason] = ReasonJson.read(new JsonFields(node, ""))
-
-  def writeWait(decision: WaitDecision): ObjectNode = ReasonJson.writeWait(decision)
-
-  def readWait(node: ObjectNode): Either[String, WaitDecision] = ReasonJson.readWait(new JsonFields(node, ""))
-
   /** The object that `text` holds, for the readers above. */
   def parse(text: String): Either[String, ObjectNode] = JsonFields.parse(text)
 
@@ -70,7 +62,7 @@ object DecisionJson {
   private def writeOption(option: WeighedOption): ObjectNode = {
     val node = JsonFields.emptyObject.put("strategy", option.strategy.name).put("withFilter", option.withFilter)
     ReasonJson.putDouble(node, "costMillis", option.costMillis)
-    node.set[ObjectNode]("reason", writeReason(option.reason))
+    node.set[ObjectNode]("reason", ReasonJson.write(option.reason))
     node
   }
 

@@ -30,7 +30,7 @@ object DecisionLog {
     node.put("filterId", filter.filterId).put("joinId", filter.joinId).put("table", filter.table)
     node.set[ArrayNode]("scanColumns", strings(filter.scanColumns))
     node.put("applied", filter.applied)
-    node.set[ObjectNode]("reason", DecisionJson.writeReason(filter.reason))
+    node.set[ObjectNode]("reason", ReasonJson.write(filter.reason))
     node
   }
 
@@ -73,7 +73,7 @@ object DecisionLog {
     node.put("filterId", o.filterId).put("joinId", o.joinId).put("table", o.table)
     node.set[ArrayNode]("scanColumns", strings(o.scanColumns))
     node.put("kind", o.kind)
-    node.set[ObjectNode]("reason", o.reason.map((r: Reason) => DecisionJson.writeReason(r)).orNull)
+    node.set[ObjectNode]("reason", o.reason.map((r: Reason) => ReasonJson.write(r)).orNull)
     node
       .put("rowsIn", o.rowsIn)
       .put("rowsOut", o.rowsOut)

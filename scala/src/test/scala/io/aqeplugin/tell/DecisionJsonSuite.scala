@@ -13,6 +13,8 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def reparsed(node: ObjectNode): ObjectNode = DecisionJson.parse(DecisionJson.render(node)).fold(fail(_), identity)
 
+  private def fields(node: ObjectNode): JsonFields = new JsonFields(reparsed(node), "")
+
   private val complete: JoinDecision = {
     val keys = KeyFacts(1, supported = true, Some(10), Some(1), Some(-5), Some(5), Seq(KeyBucket(-5, 5, 10)), Some(20))
     val typical = FactsGen.Typical
@@ -36,8 +38,8 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(FactsGen.joinFacts, FactsGen.waitFacts) { (facts, waitFacts) =>
       assert(DecisionJson.readFacts(reparsed(DecisionJson.writeFacts(facts))) == Right(facts))
       val wait = WaitPrice.decide(waitFacts, Thresholds.Default)
-      assert(DecisionJson.readWait(reparsed(DecisionJson.writeWait(wait))) == Right(wait))
-      assert(DecisionJson.readReason(reparsed(DecisionJson.writeReason(wait.reason))) == Right(wait.reason))
+      assert(ReasonJson.readWait(fields(ReasonJson.writeWait(wait))) == Right(wait))
+      assert(ReasonJson.read(fields(ReasonJson.write(wait.reason))) == Right(wait.reason))
     }
   }
 
@@ -127,7 +129,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
       follow(reparsed(DecisionJson.write(DecideJoin.decide(facts, thresholds))), "JoinDecision", "decision")
     }
-    follow(DecisionJson.writeWait(WaitDecision(waits = true, Reason(ReasonCode.WaitPays), 1, 2)), "WaitDecision", "wait")
+    follow(ReasonJson.writeWait(WaitDecision(waits = true, Reason(ReasonCode.WaitPays), 1, 2)), "WaitDecision", "wait")
   }
 
   test("events have exactly the fields that the event schema describes") {

@@ -1,0 +1,7 @@
+package io.aqeplugin.observe
+
+import io.aqeplugin.conf.Mode
+import io.aqeplugin.decide.{ClusterFacts, Thresholds}
+
+/** What the rules of one query work with, read when it is planned first and kept until it ends. */
+final case class QueryConf(mode: Mode, thresholds: Thresholds, cluster: ClusterFacts, pruning: PruningBuilds)

@@ -1,0 +1,65 @@
+package io.aqeplugin.observe
+
+import java.util.concurrent.TimeUnit
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Which executions are remembered, by a clock and a Spark of the test's own. */
+class QueryStatesSuite extends AnyFunSuite {
+
+  /** Executions 1 to 9 run until they are taken out of `running`. */
+  private final class Spark {
+    var running: Set[Long] = (1L to 9L).toSet
+    var nowMinutes: Long = 0L
+    val states = new QueryStates(id => running.contains(id), () => TimeUnit.MINUTES.toNanos(nowMinutes))
+  }
+
+  test("an execution has one state until it is removed") {
+    val states = (new Spark).states
+    val state = states.of(1L)
+    assert(states.of(1L) eq state)
+    assert(states.get(1L).contains(state))
+    assert(states.remove(1L).contains(state))
+    assert(states.get(1L).isEmpty)
+  }
+
+  test("the state of an execution whose end was never announced goes when other executions are planned") {
+    val spark = new Spark
+    val _ = spark.states.of(1L)
+    spark.running -= 1L
+    val _ = spark.states.of(2L)
+    spark.nowMinutes = 2
+    val _ = spark.states.of(3L)
+    assert(spark.states.get(1L).isEmpty)
+    assert(spark.states.get(2L).isDefined)
+    assert(spark.states.size == 2)
+  }
+
+  test("a state stays for an announcement that comes after the end") {
+    val spark = new Spark
+    val _ = spark.states.of(1L)
+    spark.nowMinutes = 60
+    spark.running -= 1L
+    val _ = (spark.states.of(2L), spark.states.of(3L))
+    assert(spark.states.remove(1L).isDefined)
+  }
+
+  test("a state made for an execution that is over already goes too") {
+    val spark = new Spark
+    val _ = (spark.states.of(77L), spark.states.of(1L))
+    assert(spark.states.size == 2)
+    spark.nowMinutes = 2
+    val _ = spark.states.of(2L)
+    assert(spark.states.get(77L).isEmpty)
+  }
+
+  test("a query that runs for long keeps its state") {
+    val spark = new Spark
+    val state = spark.states.of(1L)
+    for (minute <- 2L to 9L) {
+      spark.nowMinutes = minute * 60
+      val _ = spark.states.of(minute)
+    }
+    assert(spark.states.get(1L).contains(state))
+  }
+}

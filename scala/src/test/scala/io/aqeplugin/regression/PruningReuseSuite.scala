@@ -1,0 +1,52 @@
+package io.aqeplugin.regression
+
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.e2e.{PluginSession, Ran}
+
+/** Dynamic partition pruning takes the values of a broadcast that the join makes anyway, if the plan of its own for them is the same. Both plans
+  * are made by AQE, each with our rules, and at different times.
+  */
+class PruningReuseSuite extends AnyFunSuite with PluginSession {
+  private def query(hint: String): String =
+    s"""SELECT /*+ $hint(d) */ f.v, d.name
+       |FROM parted f JOIN (SELECT d1.part AS pd, d2.name FROM d1 JOIN d2 ON d1.k = d2.k WHERE d2.name = 'n3') d ON f.part = d.pd""".stripMargin
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    val path = folder.resolve("parted").toString
+    spark.sql("SELECT id AS v, id % 20 AS part FROM range(2000)").repartition(1).write.partitionBy("part").parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("parted")
+    table("d1", "SELECT id % 20 AS part, id % 100 AS k FROM range(1000)", files = 2)
+    table("d2", "SELECT id AS k, 'n' || (id % 100) AS name FROM range(300)")
+  }
+
+  private def filesRead(ran: Ran): Seq[Long] = collectWithSubqueries(ran.plan) {
+    case scan: FileSourceScanExec if scan.relation.location.rootPaths.exists(_.getName == "parted") => scan.metrics("numFiles").value
+  }
+
+  for ((what, threshold) <- Seq("stays shuffled" -> "-1", "may be broadcast" -> "1"))
+    test(s"a partitioned table is pruned by a broadcast above a join that $what") {
+      withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold) {
+        val off = withConf("spark.aqePlugin.mode" -> "off")(ran(spark.sql(query("BROADCAST"))))
+        val on = withPlugin(spark.sql(query("BROADCAST")))
+        assert(on.rows == off.rows)
+        assert(filesRead(off) == Seq(1L), off.plan)
+        assert(filesRead(on) == filesRead(off), on.plan)
+        assert(reasons(on) == Seq("REUSED_EXCHANGE"))
+      }
+    }
+
+  test("a join that pruning could use, below a side that is not broadcast, has its filter") {
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val on = sameRows(spark.sql(query("MERGE")))
+      assert(filtered(on).contains("parquet-d1(k)"), on.plan)
+    }
+  }
+
+  /** Why the join of `d1` and `d2` has no filter. */
+  private def reasons(ran: Ran): Seq[String] = ran.decided.map(_.decision).collect {
+    case decision if decision.path("facts").path("joinId").asText.contains("k#") => decision.path("filterReason").path("code").asText
+  }
+}

@@ -1,0 +1,135 @@
+package io.aqeplugin.rules
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.optimizer.BuildRight
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory}
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ShuffleExchangeExec, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, HashedRelationBroadcastMode, SortMergeJoinExec}
+import org.apache.spark.sql.types.StructType
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.conf.Mode
+import io.aqeplugin.decide.{ClusterFacts, ReasonCode, Side, Thresholds}
+import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.observe.{FoundJoin, JoinFinder, QueryState}
+import io.aqeplugin.place.{JoinSite, ReuseGuard}
+
+/** One query may have several plans of one join: subqueries are planned on threads of their own, and dynamic partition pruning plans a build side
+  * once more for itself.
+  */
+class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
+  import JoinOfTwoPlansSuite._
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("fact", "SELECT CAST(id % 90 AS int) AS k, CAST(id % 13 AS int) AS v FROM range(300)", files = 2)
+    table("dim", "SELECT CAST(id + 5 AS int) AS dk, 'd' || id AS name FROM range(4)")
+  }
+
+  private def sortMerge(query: String): SparkPlan =
+    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      spark.sql(query).queryExecution.executedPlan match {
+        case adaptive: AdaptiveSparkPlanExec => adaptive.initialPlan
+        case other                           => fail(s"not adaptive: $other")
+      }
+    }
+
+  /** The same join with its right side broadcast. */
+  private def broadcast(plan: SparkPlan): SparkPlan = plan.transformUp { case join: SortMergeJoinExec =>
+    val right = BroadcastExchangeExec(HashedRelationBroadcastMode(join.rightKeys), belowExchange(join.right))
+    BroadcastHashJoinExec(join.leftKeys, join.rightKeys, join.joinType, BuildRight, join.condition, belowExchange(join.left), right)
+  }
+
+  private def belowExchange(plan: SparkPlan): SparkPlan =
+    plan.collectFirst { case exchange: ShuffleExchangeLike => exchange.child }.getOrElse(fail(s"no shuffle in $plan"))
+
+  private def joinOf(plan: SparkPlan): FoundJoin = JoinFinder.find(plan).headOption.getOrElse(fail(s"no join in $plan"))
+
+  private def context(state: QueryState): RuleContext =
+    RuleContext(spark.sparkContext, state, Mode.Apply, Thresholds.Default.copy(openGates = true), ClusterFacts(2, 1))
+
+  private def filtered(state: QueryState, plan: SparkPlan): Seq[String] =
+    new Pass(plan, context(state)).placements(joinOf(plan)).map(_.target.keys.map(_.name).mkString(","))
+
+  private val LeftJoin = "SELECT * FROM fact LEFT JOIN dim ON k = dk"
+
+  test("a side whose rows are all kept is no target, whatever side it is built from") {
+    val join = joinOf(sortMerge(LeftJoin))
+    val guard = new ReuseGuard(join.node)
+    val legal = JoinSite.of(join, Side.Left, guard)
+    assert(legal.targets.map(_.keys.map(_.name)) == Seq(Seq("dk")))
+    val illegal = JoinSite.of(join, Side.Right, guard)
+    assert(illegal.targets.isEmpty)
+    assert(illegal.obstacle.contains(ReasonCode.JoinType))
+    assert(illegal.refused.map { case (target, code) => target.keys.map(_.name) -> code } == Seq(Seq("k") -> ReasonCode.JoinType))
+  }
+
+  test("a plan that another thread plans at the same time settles the side, and the filter goes to the other one") {
+    val shuffled = sortMerge(LeftJoin)
+    val state = new QueryState(1L)
+    // Asked for the size of a table, which it is while it looks at its join for the first time, the one plan lets the other overtake it.
+    val overtaken = broadcast(shuffled).transformUp { case scan: FileSourceScanExec =>
+      scan.copy(relation = scan.relation.copy(location =
+        new Hooked(
+          scan.relation.location,
+          () => if (state.join(joinOf(shuffled).id).isEmpty) inAnotherThread { val _ = filtered(state, shuffled) }
+        )
+      )(scan.relation.sparkSession))
+    }
+    assert(joinOf(overtaken).id == joinOf(shuffled).id)
+    assert(filtered(state, overtaken).forall(_ == "dk"), "a filter on the side whose rows are all kept")
+    assert(state.join(joinOf(shuffled).id).map(_.buildSide).contains(Side.Left))
+  }
+
+  test("a join that runs in one plan is not forgotten in another where it does not") {
+    val initial = sortMerge("SELECT * FROM fact JOIN dim ON k = dk")
+    val running = initial.transformUp {
+      case exchange: ShuffleExchangeExec if isBy(exchange, "dk") => ShuffleQueryStageExec(0, exchange, exchange.canonicalized)
+    }
+    val state = new QueryState(1L)
+    assert(filtered(state, running) == Seq("k"))
+    val id = joinOf(initial).id
+    val known = state.join(id)
+    assert(known.isDefined)
+    assert(filtered(state, initial) == Seq("k"))
+    assert(known.zip(state.join(id)).exists { case (before, after) => before eq after }, "a state made anew")
+  }
+
+  test("a join that runs nowhere is weighed anew") {
+    val plan = sortMerge("SELECT * FROM fact JOIN dim ON k = dk")
+    val state = new QueryState(1L)
+    val _ = filtered(state, plan)
+    val known = state.join(joinOf(plan).id)
+    val _ = filtered(state, plan)
+    assert(known.zip(state.join(joinOf(plan).id)).exists { case (before, after) => before ne after })
+  }
+
+  private def isBy(exchange: ShuffleExchangeExec, column: String): Boolean = exchange.outputPartitioning match {
+    case HashPartitioning(keys, _) => keys.exists(_.references.exists(_.name == column))
+    case _                         => false
+  }
+
+  private def inAnotherThread(body: => Unit): Unit = {
+    val thread = new Thread(() => body)
+    thread.start()
+    thread.join()
+  }
+}
+
+object JoinOfTwoPlansSuite {
+
+  /** An index that does something before it tells its size. */
+  private final class Hooked(index: FileIndex, before: () => Unit) extends FileIndex {
+    override def rootPaths: Seq[Path] = index.rootPaths
+    override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] =
+      index.listFiles(partitionFilters, dataFilters)
+    override def inputFiles: Array[String] = index.inputFiles
+    override def refresh(): Unit = index.refresh()
+    override def sizeInBytes: Long = { before(); index.sizeInBytes }
+    override def partitionSchema: StructType = index.partitionSchema
+  }
+}

@@ -1,0 +1,91 @@
+package io.aqeplugin.storage
+
+import java.io.IOException
+import java.util.concurrent.{ConcurrentLinkedQueue, Executor, RejectedExecutionException}
+
+import scala.collection.mutable.ArrayBuffer
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.FileStatus
+import org.apache.parquet.hadoop.metadata.BlockMetaData
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.e2e.PluginSession
+
+/** Footers that cannot be read, or not now. */
+class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
+  private val Rows = 400000L
+
+  private lazy val path: String = {
+    val path = folder.resolve("numbers").toString
+    // Random numbers, so that the files are large enough to be worth opening.
+    spark.range(0, Rows, 1, 4).selectExpr("id AS k", "rand(1) AS a", "rand(2) AS b").write.parquet(path)
+    path
+  }
+
+  private lazy val numbers: FileSourceScanExec = scan(spark.read.parquet(path))
+
+  private def scan(frame: DataFrame): FileSourceScanExec =
+    collectFirst(frame.queryExecution.executedPlan) { case scan: FileSourceScanExec => scan }.getOrElse(fail("no file scan"))
+
+  private val AtOnce: Executor = _.run()
+
+  private def rows(statistics: FooterStatistics): Option[Long] = statistics.of(numbers).map(_.rows)
+
+  for (error <- Seq(new IOException("throttled"), new SecurityException("no permission"), new NoSuchMethodError("moved"), new OutOfMemoryError()))
+    test(s"a ${error.getClass.getSimpleName} while a footer is read: no facts now, and the next query tries again") {
+      val reads = new ConcurrentLinkedQueue[FileStatus]()
+      def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
+        val _ = reads.add(file)
+        if (reads.size == 2) throw error
+        ParquetFooter.rowGroups(file, conf)
+      }
+      val statistics = new FooterStatistics(read, AtOnce)
+      assert(rows(statistics).isEmpty)
+      assert(rows(statistics).exists(found => math.abs(found - Rows) <= Rows / 100))
+      assert(reads.size == 8)
+      assert(rows(statistics).isDefined && reads.size == 8, "footers that were read are kept")
+    }
+
+  test("no thread is free: no facts now, no footer is read for nothing, and the next query tries again") {
+    val queued = ArrayBuffer.empty[Runnable]
+    var places = 2
+    val crowded: Executor = task => {
+      if (places == 0) throw new RejectedExecutionException("no place in the queue")
+      places -= 1
+      queued += task
+    }
+    val opened = new ConcurrentLinkedQueue[FileStatus]()
+    def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
+      val _ = opened.add(file)
+      ParquetFooter.rowGroups(file, conf)
+    }
+    val statistics = new FooterStatistics(read, crowded)
+    val startNanos = System.nanoTime()
+    assert(rows(statistics).isEmpty)
+    assert(System.nanoTime() - startNanos < 10000000000L)
+    queued.foreach(_.run())
+    assert(opened.isEmpty)
+    places = 100
+    queued.clear()
+    statistics.begin(numbers)
+    assert(queued.size == 4)
+    queued.foreach(_.run())
+    assert(rows(statistics).isDefined)
+    assert(opened.asScala.map(_.getPath).toSet.size == 4)
+  }
+
+  test("the options of a read reach the conf that its footers are opened with") {
+    val seen = new ConcurrentLinkedQueue[String]()
+    def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
+      val _ = seen.add(conf.get("fs.test.credential", "none"))
+      ParquetFooter.rowGroups(file, conf)
+    }
+    val statistics = new FooterStatistics(read, AtOnce)
+    assert(statistics.of(scan(spark.read.option("fs.test.credential", "secret").parquet(path))).isDefined)
+    assert(seen.asScala.toSet == Set("secret"))
+  }
+}
