@@ -44,8 +44,6 @@ final case class QueryConf(mode: Mode, thresholds: Thresholds, cluster: ClusterF
   * subqueries of one execution are planned on threads of their own.
   */
 final class QueryState(val executionId: Long) {
-  val startMillis: Long = System.currentTimeMillis()
-
   private val joins = TrieMap.empty[String, JoinState]
   private val decisions = TrieMap.empty[String, JoinDecision]
   private val recorded = TrieMap.empty[String, Unit]
