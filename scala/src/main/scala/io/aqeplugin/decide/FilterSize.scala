@@ -2,8 +2,8 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.filters.{BloomSizing, ExactSet}
 
-/** How large a filter over a build side's keys will be at most: the kinds and sizes of the filters themselves, without the range bitmap that is
-  * only taken where it is smaller.
+/** How large a filter over a build side's keys will be: the kinds and sizes of the filters themselves, without the range bitmap that is only taken
+  * where it is smaller. A Bloom filter may come out twice as large, or as 8 KiB: it is made for all rows and then halved while it can be.
   *
   * @param bytes
   *   bytes of memory

@@ -12,8 +12,7 @@ import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.filters._
 import io.aqeplugin.observe.RowWidth
 
-/** Turns the output of a finished build stage into a filter: a job over the shuffle's partitions whose partial filters are merged in a tree,
-  * or, for a relation that is broadcast anyway and small, a loop on the driver.
+/** Turns the output of a finished build stage into a filter: a job over the shuffle's partitions whose parts are merged by [[MergeTree]], or, for a relation that is broadcast anyway and small, a loop on the driver.
   */
 object FilterBuild {
 
@@ -38,19 +37,17 @@ object FilterBuild {
       startNanos: Long
   ): BuiltFilter = {
     val coder = KeyCoder(keys, child.output)
-    val filterLimits = limitsFor(stageRows(stage), coder, limits)
-    val partials = child.execute().mapPartitions(rows => Iterator.single(collect(rows, coder, filterLimits)))
-    val parts = partials.getNumPartitions
-    val merged =
-      if (parts == 0) collect(Iterator.empty, coder, filterLimits)
-      else partials.treeReduce(PartialFilter.merge(_, _), depth = 2)
-    finish(merged, math.max(1, parts), coder, limits, startNanos)
+    val filterLimits = limitsFor(stageRows(stage), limits)
+    val parts = child.execute().mapPartitions(rows => Iterator.single(PartialFormat.write(collect(rows, coder, filterLimits))))
+    val count = parts.getNumPartitions
+    val merged = if (count == 0) collect(Iterator.empty, coder, filterLimits) else MergeTree.merged(parts)
+    finish(merged, math.max(1, count), coder, limits, startNanos)
   }
 
   private def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter = {
     // By rows: a relation says 64 MiB, a page, however little it holds. The driver has to read it back as an object.
     val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)
-    if (bytes > limits.maxRelationBytes) BuiltFilter.PassAll(tooBig(bytes, limits.maxRelationBytes))
+    if (bytes > limits.maxFilterBytes) BuiltFilter.PassAll(tooBig(bytes, limits.maxFilterBytes))
     else fromRows(Relations.rows(stage.executeBroadcast[Any]().value), stage, keys, limits, startNanos)
   }
 
@@ -65,7 +62,7 @@ object FilterBuild {
       case Left(reason) => BuiltFilter.PassAll(reason)
       case Right(rows)  =>
         val coder = KeyCoder(keys, stage.output)
-        val filterLimits = limitsFor(stageRows(stage), coder, limits)
+        val filterLimits = limitsFor(stageRows(stage), limits)
         finish(collect(rows, coder, filterLimits), 1, coder, limits, startNanos)
     }
 
@@ -103,7 +100,7 @@ object FilterBuild {
   private def tooBig(bytes: Double, limitBytes: Long): Reason =
     Reason(ReasonCode.FilterTooBig, Some(bytes), Some(limitBytes.toDouble), "bytes", AqeConf.FilterMaxBytes.key)
 
-  private def limitsFor(rows: Long, coder: KeyCoder, limits: BuildLimits): FilterLimits =
+  private def limitsFor(rows: Long, limits: BuildLimits): FilterLimits =
     FilterLimits(
       expectedKeys = rows,
       exactMaxKeys = limits.exactMaxKeys,

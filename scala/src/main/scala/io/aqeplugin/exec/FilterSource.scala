@@ -14,8 +14,8 @@ import io.aqeplugin.decide.Reason
   */
 object FilterSource {
 
-  /** A filter that is there, or word that it lets every row pass. */
-  final case class Found(broadcast: Broadcast[BuiltFilter], result: Either[Reason, FilterSummary])
+  /** A filter that is there, in its stored form, or word that it lets every row pass. */
+  final case class Found(broadcast: Broadcast[Array[Byte]], result: Either[Reason, FilterSummary])
 
   /** Why a planned filter is not there. */
   final case class Missing(what: String)
@@ -38,16 +38,15 @@ object FilterSource {
     case None    => Left(Missing(s"no filter exchange below ${source.nodeName}"))
     case Some(e) =>
       try {
-        val broadcast = e.executeBroadcast[BuiltFilter]()
+        val broadcast = e.executeBroadcast[Array[Byte]]()
         e.result.map(Found(broadcast, _)).toRight(Missing("its build is not done"))
       } catch { case NonFatal(error) => Left(Missing(error.toString)) }
   }
 }
 
 /** Makes the [[FilterProbe]] of one filter for one task. */
-final case class ProbeFactory(broadcast: Broadcast[BuiltFilter], coder: KeyCoder, rest: SelfDisable, counters: FilterCounters) {
-  def open(): FilterProbe = broadcast.value match {
-    case BuiltFilter.Ready(filter, _) => new FilterProbe(coder, filter, rest, counters)
-    case BuiltFilter.PassAll(reason)  => throw new IllegalStateException(s"a filter that passes all (${reason.code.name}) needs no probe")
-  }
+final case class ProbeFactory(broadcast: Broadcast[Array[Byte]], coder: KeyCoder, rest: SelfDisable, counters: FilterCounters) {
+
+  /** Absent when the filter cannot be read: every row passes. */
+  def open(): Option[FilterProbe] = DecodedFilters.of(broadcast.value).map(new FilterProbe(coder, _, rest, counters))
 }

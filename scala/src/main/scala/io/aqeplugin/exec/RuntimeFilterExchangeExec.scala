@@ -13,14 +13,14 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.catalyst.plans.physical.{BroadcastPartitioning, IdentityBroadcastMode, Partitioning}
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec, QueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
 
-/** Builds a filter from the join keys of a finished build side and broadcasts it.
+/** Builds a filter from the join keys of a finished build side and broadcasts its stored form, see [[BuiltFilter.bytes]].
   *
   * AQE treats it as a broadcast stage: it is built once per (build stage, keys) however many scans and subqueries ask for it, in the
   * background, as soon as the build stage is done, and is cancelled with the query. It never fails a query: whatever goes wrong, and whatever
@@ -117,7 +117,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
 
   /** Broadcasts `filter` unless another outcome was first; returns whether it was published. */
   private def publish(done: CompletableFuture[Broadcast[Any]], filter: BuiltFilter, executionId: String): Boolean = {
-    val broadcast = SparkBridge.broadcast[Any](sparkContext, filter)
+    val broadcast = SparkBridge.broadcast[Any](sparkContext, filter.bytes)
     val first = synchronized {
       if (promise.isCompleted) {
         false
@@ -151,7 +151,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
     try relationFuture.get(limits.buildTimeoutMillis + FilterBuildThreads.GraceMillis, TimeUnit.MILLISECONDS).asInstanceOf[Broadcast[T]]
     catch {
       case _: TimeoutException =>
-        SparkBridge.broadcast[Any](sparkContext, passAll(ReasonCode.BuildTimeout, System.nanoTime())).asInstanceOf[Broadcast[T]]
+        SparkBridge.broadcast[Any](sparkContext, passAll(ReasonCode.BuildTimeout, System.nanoTime()).bytes).asInstanceOf[Broadcast[T]]
     }
 
   /** Equal for equal (build stage, keys): the reads that AQE puts on a finished stage do not count, and neither does who asked. */
@@ -181,23 +181,17 @@ object RuntimeFilterExchangeExec {
     case stage: QueryStageExec => Some(stage)
     case _                     => None
   }
-
-  /** Whether `stage` is the broadcast stage of a filter, and not of a join's relation. */
-  def isFilterStage(stage: BroadcastQueryStageExec): Boolean = stage.broadcast.isInstanceOf[RuntimeFilterExchangeExec]
 }
 
 /** Bounds of one filter build.
   *
   * @param maxFilterBytes
-  *   per filter, on driver and executors alike
-  * @param maxRelationBytes
-  *   a broadcast relation larger than this is not read on the driver
+  *   per filter, on driver and executors alike; a broadcast relation that is larger is not read on the driver
   */
 final case class BuildLimits(
     exactMaxKeys: Int,
     inListMaxKeys: Int,
     maxFilterBytes: Long,
-    maxRelationBytes: Long,
     falsePositiveRate: Double,
     buildTimeoutMillis: Long
 )
@@ -205,5 +199,5 @@ final case class BuildLimits(
 object BuildLimits {
 
   /** Stands in for every value in a canonical plan. */
-  val Canonical: BuildLimits = BuildLimits(0, 0, 0L, 0L, 0.0, 0L)
+  val Canonical: BuildLimits = BuildLimits(0, 0, 0L, 0.0, 0L)
 }

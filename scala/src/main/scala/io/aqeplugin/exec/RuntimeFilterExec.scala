@@ -71,7 +71,10 @@ case class RuntimeFilterExec(
       child.execute()
     } else {
       val counters = nodeCounters
-      child.execute().mapPartitions(rows => new FilteredRows(rows, probes.map(_.open()).toArray, counters), preservesPartitioning = true)
+      child.execute().mapPartitions(
+        rows => new FilteredRows(rows, probes.flatMap(_.open()).toArray, counters),
+        preservesPartitioning = true
+      )
     }
   }
 
@@ -82,7 +85,7 @@ case class RuntimeFilterExec(
     } else {
       val counters = nodeCounters
       child.executeColumnar().mapPartitions(
-        batches => new FilteredBatches(batches, probes.map(_.open()).toArray, counters),
+        batches => new FilteredBatches(batches, probes.flatMap(_.open()).toArray, counters),
         preservesPartitioning = true
       )
     }

@@ -2,12 +2,12 @@ package io.aqeplugin.exec
 
 import org.apache.spark.sql.types.Decimal
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarMap}
-import org.apache.spark.unsafe.types.UTF8String
+import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String}
 
 /** Shows the rows `selection(0)`, `selection(1)`, … of another vector as rows 0, 1, …, without copying.
   *
-  * Children are wrapped with the same selection: structs, intervals and variants are read by final methods of `ColumnVector` that go to
-  * `getChild(i)` with the row number they were given.
+  * Children are wrapped with the same selection: structs and variants are read by final methods of `ColumnVector` that go to `getChild(i)` with
+  * the row number they were given.
   */
 final class SelectedColumnVector(vector: ColumnVector, selection: Array[Int]) extends ColumnVector(vector.dataType) {
 
@@ -34,6 +34,9 @@ final class SelectedColumnVector(vector: ColumnVector, selection: Array[Int]) ex
   override def getDecimal(rowId: Int, precision: Int, scale: Int): Decimal = vector.getDecimal(selection(rowId), precision, scale)
   override def getUTF8String(rowId: Int): UTF8String = vector.getUTF8String(selection(rowId))
   override def getBinary(rowId: Int): Array[Byte] = vector.getBinary(selection(rowId))
+
+  // Not by way of the children: an Arrow vector has none for it.
+  override def getInterval(rowId: Int): CalendarInterval = vector.getInterval(selection(rowId))
 
   // Asked once a row and field of a struct, so wrapped once a batch; null until then.
   private var children: Array[ColumnVector] = null

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer
 
 import io.aqeplugin.filters.Envelope.{putLongs, restAsLongs, valid}
 
-/** The stored form of a finished filter: an [[Envelope]] with magic `AQEF` around
+/** The stored form of a finished filter, in which it is broadcast: an [[Envelope]] with magic `AQEF` around
   *
   *   - `empty`: nothing
   *   - `exact`: the codes, strictly ascending
@@ -60,10 +60,9 @@ object FilterFormat {
   } yield codes
 
   private[filters] def readBitmap(payload: ByteBuffer): Either[FormatError, RangeBitmap] = for {
-    longs <- restAsLongs(payload)
-    _ <- valid(longs.length >= 2, "a bitmap has a first word number and a word")
-    first = longs.head
-    words = longs.tail
+    _ <- valid(payload.remaining >= 2 * java.lang.Long.BYTES, "a bitmap has a first word number and a word")
+    first = payload.getLong()
+    words <- restAsLongs(payload)
     _ <- valid(words.length <= RangeBitmap.MaxWords, s"a bitmap has at most ${RangeBitmap.MaxWords} words, not ${words.length}")
     _ <- valid(
       first >= (Long.MinValue >> 6) && first <= (Long.MaxValue >> 6) - (words.length - 1),
@@ -74,13 +73,16 @@ object FilterFormat {
   } yield bitmap
 
   private def readBloom(payload: ByteBuffer): Either[FormatError, KeyFilter] = for {
-    longs <- restAsLongs(payload)
-    _ <- valid(longs.length > 2, "a Bloom filter has bounds and a block")
-    words <- readBloomWords(longs.drop(2))
-    _ <- valid(longs(0) <= longs(1), s"the range ${longs(0)} to ${longs(1)} is empty")
-  } yield new SplitBlockBloom(words, CodeRange(longs(0), longs(1)))
+    _ <- valid(payload.remaining > 2 * java.lang.Long.BYTES, "a Bloom filter has bounds and a block")
+    min = payload.getLong()
+    max = payload.getLong()
+    words <- readBloomWords(payload)
+    _ <- valid(min <= max, s"the range $min to $max is empty")
+  } yield new SplitBlockBloom(words, CodeRange(min, max))
 
-  private[filters] def readBloomWords(words: Array[Long]): Either[FormatError, Array[Long]] = for {
+  /** All that is left of the buffer, as the words of a [[SplitBlockBloom]]. */
+  private[filters] def readBloomWords(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {
+    words <- restAsLongs(payload)
     _ <- valid(words.nonEmpty && words.length % SplitBlockBloom.BlockWords == 0, s"${words.length} words are no whole number of blocks")
     _ <- valid(words.length.toLong * java.lang.Long.BYTES <= FilterLimits.HardMaxBytes, s"${words.length} words are over the hard cap")
   } yield SplitBlockBloom.padded(words)

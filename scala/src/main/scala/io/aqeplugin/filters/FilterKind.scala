@@ -22,6 +22,4 @@ object FilterKind {
   case object SplitBlockBloom extends FilterKind("split_block_bloom", 4)
 
   val All: Seq[FilterKind] = Seq(Empty, Exact, RangeBitmap, SplitBlockBloom)
-
-  def fromName(name: String): Option[FilterKind] = All.find(_.name == name)
 }

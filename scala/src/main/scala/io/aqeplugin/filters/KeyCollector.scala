@@ -24,15 +24,6 @@ final class KeyCollector(limits: FilterLimits, integral: Boolean) {
     added += 1
   }
 
-  /** Adds the first `count` of `codes`. */
-  def addAll(codes: Array[Long], count: Int): Unit = {
-    var i = 0
-    while (i < count) {
-      add(codes(i))
-      i += 1
-    }
-  }
-
   /** Everything that was added, as the part of one task.
     *
     * @throws IllegalStateException

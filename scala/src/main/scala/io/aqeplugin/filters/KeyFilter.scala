@@ -6,7 +6,7 @@ package io.aqeplugin.filters
   * 64-bit hash ([[KeyHasher]]) for everything else. Null keys have no code; callers drop them before they get here.
   * Instances are immutable and safe to share between threads.
   */
-trait KeyFilter extends Serializable {
+trait KeyFilter {
 
   /** `empty`, `exact`, `range_bitmap` or `split_block_bloom`; written to the decision log. */
   def kind: String

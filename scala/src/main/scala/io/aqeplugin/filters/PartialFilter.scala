@@ -48,11 +48,11 @@ final case class PartialFilter private[filters] (
 
 object PartialFilter {
 
-  /** The keys of both. Parts of different limits give a part that never becomes a filter. */
-  def merge(a: PartialFilter, b: PartialFilter): PartialFilter = mergeAll(a, Iterator.single(b))
+  /** The keys of all; only one result is allocated. Parts of different limits give a part that never becomes a filter. */
+  def mergeAll(first: PartialFilter, rest: Iterator[PartialFilter]): PartialFilter =
+    if (rest.isEmpty) first else merged(first, rest)
 
-  /** The keys of all; cheaper than merging two by two, since only one result is allocated. */
-  def mergeAll(first: PartialFilter, rest: Iterator[PartialFilter]): PartialFilter = {
+  private def merged(first: PartialFilter, rest: Iterator[PartialFilter]): PartialFilter = {
     val start = first.copy(state = KeyState.Exact(Array.emptyLongArray))
     val (merged, keys) = rest.foldLeft((start, GrowingKeys.start(first.limits, first.integral).absorb(first.state))) {
       case ((total, grown), part) =>

@@ -88,11 +88,10 @@ object PartialFormat {
         } yield KeyState.Bitmap(bitmap)
       case BloomState =>
         for {
-          blockWords <- restAsLongs(payload)
-          words <- FilterFormat.readBloomWords(blockWords)
+          words <- FilterFormat.readBloomWords(payload)
           _ <- valid(
             FilterLadder.bloomBlocks(limits) == Right(SplitBlockBloom.blocksOf(words).toLong),
-            s"a Bloom filter of ${blockWords.length} words does not fit the limits"
+            s"a Bloom filter of ${SplitBlockBloom.blocksOf(words)} blocks does not fit the limits"
           )
           _ <- valid(range.isDefined, "a Bloom filter has a range")
         } yield KeyState.Bloom(words)

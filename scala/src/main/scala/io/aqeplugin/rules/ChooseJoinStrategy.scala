@@ -58,7 +58,6 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Spar
     exactMaxKeys = thresholds.filter.exactMaxKeys.min(Int.MaxValue).toInt,
     inListMaxKeys = thresholds.filter.inListMaxKeys.min(Int.MaxValue).toInt,
     maxFilterBytes = thresholds.filter.maxBytes,
-    maxRelationBytes = thresholds.filter.maxBytes,
     falsePositiveRate = thresholds.filter.falsePositiveRate,
     buildTimeoutMillis = thresholds.filter.buildTimeoutMillis
   )

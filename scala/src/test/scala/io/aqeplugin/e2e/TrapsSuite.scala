@@ -54,7 +54,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
     withConf(SortMerge: _*) {
       val result = sameRows(spark.sql(s"$Simple JOIN other ON v = ov JOIN third ON ok = tk"))
       val built = collectWithSubqueries(result.plan) {
-        case stage: BroadcastQueryStageExec if RuntimeFilterExchangeExec.isFilterStage(stage) => stage
+        case stage: BroadcastQueryStageExec if stage.broadcast.isInstanceOf[RuntimeFilterExchangeExec] => stage
       }
       assert(built.nonEmpty)
       assert(built.map(s => System.identityHashCode(s.broadcast)).distinct.size <= built.map(_.broadcast.canonicalized).distinct.size)

@@ -1,8 +1,10 @@
 package io.aqeplugin.exec
 
+import org.apache.arrow.memory.RootAllocator
+import org.apache.arrow.vector.IntervalMonthDayNanoVector
 import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.vectorized.ColumnarBatch
+import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnarBatch}
 import org.apache.spark.unsafe.types.CalendarInterval
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -68,5 +70,21 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
     assert((0 until 3).map(batch.column(1).getInterval(_)) == Seq(1, 4, 5).map(i => new CalendarInterval(i, i + 1, i + 2L)))
     structs.close()
     intervals.close()
+  }
+
+  test("a selected vector shows the chosen calendar intervals of an Arrow vector, which has no children to read them from") {
+    val allocator = new RootAllocator()
+    val months = new IntervalMonthDayNanoVector("length", allocator)
+    for (i <- 0 until 6) if (i == 4) months.setNull(i) else months.setSafe(i, i, i + 1, (i + 2) * 1000L)
+    months.setValueCount(6)
+    val vector = new ArrowColumnVector(months)
+    try {
+      val selected = new SelectedColumnVector(vector, Array(1, 4, 5))
+      val shown = (0 until 3).map(row => Option(selected.getInterval(row)))
+      assert(shown == Seq(Some(new CalendarInterval(1, 2, 3L)), None, Some(new CalendarInterval(5, 6, 7L))))
+    } finally {
+      vector.close()
+      allocator.close()
+    }
   }
 }

@@ -78,23 +78,6 @@ class FilterLadderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(message(limits.copy(maxFilterBytes = -1)) == "maxFilterBytes is -1, must be 0 or more")
   }
 
-  test("the predicted filter is the filter that is built") {
-    forAll(KeySets.codes, Gen.oneOf(true, false), Gen.choose(1, 30)) { (codes, integral, repetitions) =>
-      val distinct = codes.distinct.length.toLong
-      val sized = KeySets.limits.copy(expectedKeys = distinct * repetitions)
-      val range = if (codes.isEmpty) None else Some(CodeRange(codes.min, codes.max))
-      val predicted = FilterCost.predict(distinct, range, integral, sized)
-      val built = KeySets.part(codes, integral, sized).toFilter(1)
-      assert(predicted.map(_.kind.name) == built.map(_.kind))
-      for (p <- predicted; b <- built) {
-        // By chance a Bloom filter shrinks once more, or once less, than its predicted rate says.
-        val shrinks = if (p.kind == FilterKind.SplitBlockBloom) 2 else 1
-        assert(b.sizeBytes <= shrinks * p.sizeBytes && p.sizeBytes <= shrinks * b.sizeBytes, p)
-        assert(p.falsePositiveRate <= 0.01 * 1.000001)
-      }
-    }
-  }
-
   test("a part keeps codes for as long as they are smaller than the Bloom filter") {
     val many = limits.copy(expectedKeys = 10000000, maxFilterBytes = 64L << 20)
     val keys = FilterLadder.partExactKeys(many)
@@ -102,10 +85,5 @@ class FilterLadderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(ExactSet.bytesFor(keys) <= BloomSizing.bytesFor(10000000, 0.01))
     assert(FilterLadder.partExactKeys(limits.copy(expectedKeys = 10)) == 1000)
     assert(FilterLadder.partExactKeys(limits.copy(expectedKeys = Long.MaxValue)) == (1 << 20) / 8 / 2)
-  }
-
-  test("names of kinds round trip") {
-    assert(FilterKind.All.forall(kind => FilterKind.fromName(kind.name).contains(kind)))
-    assert(FilterKind.fromName("cuckoo").isEmpty)
   }
 }

@@ -1,7 +1,5 @@
 package io.aqeplugin.filters
 
-import java.io.{ByteArrayInputStream, ByteArrayOutputStream, ObjectInputStream, ObjectOutputStream}
-
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
@@ -80,16 +78,6 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       "range_bitmap" -> 8L,
       "split_block_bloom" -> 32L
     ))
-  }
-
-  test("Java serialisation, which Spark's broadcast uses, keeps every kind") {
-    val codes = KeySets.randomCodes(100, 3).map(_ & 0xffff)
-    (KeySets.everyFilterOf(codes) :+ EmptySet).foreach { filter =>
-      val bytes = new ByteArrayOutputStream
-      new ObjectOutputStream(bytes).writeObject(filter)
-      val copy = new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray)).readObject().asInstanceOf[KeyFilter]
-      assert((0L to 0xffffL).forall(c => copy.mightContain(c) == filter.mightContain(c)), filter.kind)
-    }
   }
 
   test("a bitmap over more words than an array holds is declined") {

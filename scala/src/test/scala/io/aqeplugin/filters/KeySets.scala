@@ -34,9 +34,11 @@ object KeySets {
 
   def part(codes: Array[Long], integral: Boolean = true, limits: FilterLimits = limits): PartialFilter = {
     val collector = new KeyCollector(limits, integral)
-    collector.addAll(codes, codes.length)
+    codes.foreach(collector.add)
     collector.result()
   }
+
+  def merge(a: PartialFilter, b: PartialFilter): PartialFilter = PartialFilter.mergeAll(a, Iterator.single(b))
 
   /** Everything a filter answers by, as comparable bytes. */
   def bytesOf(filter: Either[FilterRefusal, KeyFilter]): Either[FilterRefusal, Seq[Byte]] = filter.map(f => FilterFormat.write(f).toSeq)

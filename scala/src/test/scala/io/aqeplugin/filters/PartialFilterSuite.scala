@@ -5,7 +5,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
-  import KeySets.{bytesOf, part}
+  import KeySets.{bytesOf, merge, part}
 
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 300)
 
@@ -19,7 +19,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the filter of merged parts misses no key of any part") {
     forAll(Gen.listOfN(5, KeySets.codes), integral) { (lists, isIntegral) =>
-      val merged = lists.map(part(_, isIntegral)).reduce(PartialFilter.merge)
+      val merged = lists.map(part(_, isIntegral)).reduce(merge)
       merged.toFilter(5) match {
         case Right(filter) => assert(lists.flatten.forall(filter.mightContain), filter.kind)
         case Left(refusal) => fail(refusal.text)
@@ -29,7 +29,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("merged parts hold what one task would hold that had all the keys") {
     forAll(KeySets.codes, KeySets.codes, integral) { (a, b, isIntegral) =>
-      val merged = PartialFilter.merge(part(a, isIntegral), part(b, isIntegral))
+      val merged = merge(part(a, isIntegral), part(b, isIntegral))
       assert(image(merged.copy(parts = 1)) == image(part(a ++ b, isIntegral)))
     }
   }
@@ -43,7 +43,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("merging is commutative") {
     forAll(KeySets.codes, KeySets.codes, integral) { (a, b, isIntegral) =>
-      assert(image(PartialFilter.merge(part(a, isIntegral), part(b, isIntegral))) == image(PartialFilter.merge(
+      assert(image(merge(part(a, isIntegral), part(b, isIntegral))) == image(merge(
         part(b, isIntegral),
         part(a, isIntegral)
       )))
@@ -53,8 +53,8 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("merging is associative, also all at once") {
     forAll(KeySets.codes, KeySets.codes, KeySets.codes, integral) { (x, y, z, isIntegral) =>
       val (a, b, c) = (part(x, isIntegral), part(y, isIntegral), part(z, isIntegral))
-      val left = PartialFilter.merge(PartialFilter.merge(a, b), c)
-      assert(image(left) == image(PartialFilter.merge(a, PartialFilter.merge(b, c))))
+      val left = merge(merge(a, b), c)
+      assert(image(left) == image(merge(a, merge(b, c))))
       assert(image(left) == image(PartialFilter.mergeAll(a, Iterator(b, c))))
     }
   }
@@ -62,9 +62,9 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("merging a part with itself, or with one without keys, changes no key") {
     forAll(KeySets.codes, integral) { (codes, isIntegral) =>
       val p = part(codes, isIntegral)
-      assert(keysOf(PartialFilter.merge(p, p)) == keysOf(p))
-      assert(keysOf(PartialFilter.merge(p, part(Array.empty, isIntegral))) == keysOf(p))
-      assert(keysOf(PartialFilter.merge(part(Array.empty, isIntegral), p)) == keysOf(p))
+      assert(keysOf(merge(p, p)) == keysOf(p))
+      assert(keysOf(merge(p, part(Array.empty, isIntegral))) == keysOf(p))
+      assert(keysOf(merge(part(Array.empty, isIntegral), p)) == keysOf(p))
     }
   }
 
@@ -72,7 +72,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(KeySets.codes, KeySets.codes, integral) { (x, y, isIntegral) =>
       val (a, b) = (part(x, isIntegral), part(y, isIntegral))
       val (imageA, imageB) = (image(a), image(b))
-      PartialFilter.merge(a, b)
+      merge(a, b)
       assert(image(a) == imageA && image(b) == imageB)
     }
   }
@@ -86,7 +86,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a filter from fewer parts than there were tasks is refused, one from more too") {
     val parts = Seq(part(Array(1)), part(Array(2)), part(Array(3)))
-    val merged = parts.reduce(PartialFilter.merge)
+    val merged = parts.reduce(merge)
     assert(merged.toFilter(3).isRight)
     assert(merged.toFilter(4) == Left(FilterRefusal.IncompleteBuild(3, 4)))
     assert(merged.toFilter(2) == Left(FilterRefusal.IncompleteBuild(3, 2)))
@@ -103,7 +103,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("no key at all: the empty set, also merged from many tasks") {
     val empty = part(Array.empty)
     assert(empty.range.isEmpty)
-    assert(Seq.fill(4)(empty).reduce(PartialFilter.merge).toFilter(4) == Right(EmptySet))
+    assert(Seq.fill(4)(empty).reduce(merge).toFilter(4) == Right(EmptySet))
   }
 
   test("the ladder is climbed down as keys are added") {
@@ -124,7 +124,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val dense = (0L until 4000L).toArray
     Seq(Long.MaxValue, Long.MinValue, 10000000L, -10000000L).foreach { far =>
       val limits = KeySets.limits.copy(expectedKeys = 4000)
-      val Right(filter) = PartialFilter.merge(part(dense, limits = limits), part(Array(far), limits = limits)).toFilter(2): @unchecked
+      val Right(filter) = merge(part(dense, limits = limits), part(Array(far), limits = limits)).toFilter(2): @unchecked
       assert(filter.kind == "split_block_bloom")
       assert((dense :+ far).forall(filter.mightContain))
     }
@@ -142,11 +142,11 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val needed = BloomSizing.bytesFor(2000, 0.01)
     val tooMany = part(KeySets.randomCodes(100, 4), integral = true, tight)
     assert(tooMany.toFilter(1) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
-    assert(PartialFilter.merge(
+    assert(merge(
       tooMany,
       part(Array(1), integral = true, tight)
     ).toFilter(2) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
-    assert(PartialFilter.merge(
+    assert(merge(
       part(Array(1), integral = true, tight),
       tooMany
     ).toFilter(2) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
@@ -158,9 +158,9 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val big = part(KeySets.randomCodes(100, 4), integral = true, KeySets.limits.copy(maxFilterBytes = 400))
     val plain = part(Array(2))
     for (odd <- Seq(other, hashed, big)) {
-      assert(PartialFilter.merge(plain, odd).toFilter(2) == Left(FilterRefusal.IncompatibleParts))
-      assert(PartialFilter.merge(odd, plain).toFilter(2) == Left(FilterRefusal.IncompatibleParts))
-      assert(PartialFilter.merge(PartialFilter.merge(plain, odd), plain).toFilter(3) == Left(FilterRefusal.IncompatibleParts))
+      assert(merge(plain, odd).toFilter(2) == Left(FilterRefusal.IncompatibleParts))
+      assert(merge(odd, plain).toFilter(2) == Left(FilterRefusal.IncompatibleParts))
+      assert(merge(merge(plain, odd), plain).toFilter(3) == Left(FilterRefusal.IncompatibleParts))
     }
   }
 
@@ -175,7 +175,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("an unknown number of rows still gives a filter of the keys that came, while they fit the cap") {
     val limits = FilterLimits(Long.MaxValue, 1000, 1L << 20, 0.01)
     val (some, others) = (KeySets.randomCodes(20000, 3), KeySets.randomCodes(20000, 4))
-    val merged = PartialFilter.merge(part(some, integral = false, limits), part(others, integral = false, limits))
+    val merged = merge(part(some, integral = false, limits), part(others, integral = false, limits))
     assert(merged.toFilter(2).map(_.sizeBytes) == Right(BloomSizing.bytesFor(40000, 0.01)))
     val tooMany = part(KeySets.randomCodes(200000, 3), integral = false, limits)
     assert(tooMany.toFilter(1) == Left(FilterRefusal.TooManyBytes(Long.MaxValue, 1L << 20)))
@@ -220,7 +220,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a part's filter and its merged copy are equal, byte for byte") {
     forAll(KeySets.codes) { codes =>
       val p = part(codes)
-      assert(bytesOf(PartialFilter.merge(p, part(Array.empty)).toFilter(2)) == bytesOf(p.toFilter(1)))
+      assert(bytesOf(merge(p, part(Array.empty)).toFilter(2)) == bytesOf(p.toFilter(1)))
     }
   }
 }

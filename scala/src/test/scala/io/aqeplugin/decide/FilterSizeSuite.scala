@@ -1,0 +1,46 @@
+package io.aqeplugin.decide
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.aqeplugin.filters
+import io.aqeplugin.filters.{ExactFilter, KeyFilter, KeySets}
+
+class FilterSizeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  private val held = Thresholds.Default.filter
+
+  private def foreseen(distinct: Long, rows: Long, limits: FilterLimits): FilterSize = {
+    val keys = KeyFacts(columns = 1, supported = true, distinct = Some(distinct))
+    FilterSize.of(FactsGen.Typical.build.copy(rows = rows, keys = keys), limits)
+  }
+
+  private def built(codes: Array[Long], integral: Boolean, rows: Long, limits: FilterLimits): KeyFilter = {
+    val asked = filters.FilterLimits(rows, limits.exactMaxKeys.toInt, limits.maxBytes, limits.falsePositiveRate)
+    KeySets.part(codes, integral, asked).toFilter(1).fold(refusal => fail(refusal.text), identity)
+  }
+
+  test("a filter that was foreseen to be exact is, and is no larger") {
+    forAll(KeySets.codes, Gen.oneOf(true, false), Gen.choose(1L, 30L), Gen.oneOf(0L, 20L, 500L)) {
+      (codes, integral, rowsPerKey, exactMaxKeys) =>
+        val limits = held.copy(exactMaxKeys = exactMaxKeys)
+        val distinct = codes.distinct.length.toLong
+        val size = foreseen(distinct, distinct * rowsPerKey, limits)
+        assert(size.exact == (distinct <= exactMaxKeys))
+        if (size.exact) {
+          val filter = built(codes, integral, distinct * rowsPerKey, limits)
+          assert(filter.isInstanceOf[ExactFilter] && filter.sizeBytes <= size.bytes, filter.kind)
+        }
+    }
+  }
+
+  test("a Bloom filter is at most twice as large as foreseen, however often the keys repeat") {
+    for (keys <- Seq(15000, 40000); rowsPerKey <- Seq(1L, 3L, 20L, 200L)) {
+      val filter = built(KeySets.randomCodes(keys, rowsPerKey), integral = false, keys * rowsPerKey, held)
+      val size = foreseen(keys.toLong, keys * rowsPerKey, held)
+      assert(filter.kind == "split_block_bloom" && !size.exact)
+      assert(filter.sizeBytes >= size.bytes / 2 && filter.sizeBytes <= size.bytes * 2, s"$keys keys, $rowsPerKey rows each")
+    }
+  }
+}

@@ -1,0 +1,43 @@
+package io.aqeplugin.exec
+
+import java.util.concurrent.{Callable, Executors, TimeUnit}
+
+import scala.jdk.CollectionConverters._
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.filters.{ExactSet, FilterFormat, KeyFilter}
+import io.aqeplugin.tell.Faults
+
+class DecodedFiltersSuite extends AnyFunSuite {
+
+  private def stored(codes: Long*): Array[Byte] = FilterFormat.write(ExactSet.of(codes.toArray).getOrElse(fail("no set")))
+
+  test("tasks that share an array share its filter, also when they come at the same time") {
+    val bytes = stored(3, 5)
+    val threads = Executors.newFixedThreadPool(8)
+    try {
+      val task: Callable[Option[KeyFilter]] = () => DecodedFilters.of(bytes)
+      val found = threads.invokeAll(Seq.fill(64)(task).asJava).asScala.map(_.get(10, TimeUnit.SECONDS).getOrElse(fail("no filter")))
+      assert(found.forall(_ eq found.head))
+      assert((0L to 9L).filter(found.head.mightContain) == Seq(3L, 5L))
+    } finally {
+      val _ = threads.shutdownNow()
+    }
+  }
+
+  test("another array is another filter, whatever it holds") {
+    val (a, b) = (stored(3, 5), stored(4))
+    val filters = Seq(a, b, a.clone()).map(DecodedFilters.of(_).getOrElse(fail("no filter")))
+    assert(filters.map(f => (0L to 9L).filter(f.mightContain)) == Seq(Seq(3L, 5L), Seq(4L), Seq(3L, 5L)))
+    assert(!(filters.head eq filters.last))
+  }
+
+  test("bytes that are no filter are a fault and not an exception, for every task that asks") {
+    val broken = stored(3, 5)
+    broken(20) = (broken(20) ^ 1).toByte
+    val before = Faults.count
+    assert(DecodedFilters.of(broken).isEmpty && DecodedFilters.of(broken).isEmpty)
+    assert(Faults.count == before + 2)
+  }
+}
