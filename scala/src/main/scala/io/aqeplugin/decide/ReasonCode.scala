@@ -59,7 +59,11 @@ object ReasonCode {
       extends ReasonCode("REUSED_EXCHANGE", Filter, "the scan's output is used a second time, by something that needs all its rows")
   case object ReuseOff extends ReasonCode("REUSE_OFF", Filter, "exchange reuse is switched off, so the build side would run twice")
   case object CacheNotLoaded
-      extends ReasonCode("CACHE_NOT_LOADED", Filter, "the build side reads a cached table not loaded yet, and would load it once for every filter")
+      extends ReasonCode(
+        "CACHE_NOT_LOADED",
+        Filter,
+        "the build side reads a cached table not loaded yet, and would load it once for every filter"
+      )
   case object Streaming extends ReasonCode("STREAMING", Filter, "streaming plans are left alone")
   case object AlreadyFilteredBySpark
       extends ReasonCode("ALREADY_FILTERED_BY_SPARK", Filter, "Spark put a runtime filter for these keys there itself")

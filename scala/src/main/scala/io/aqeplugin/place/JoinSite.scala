@@ -51,9 +51,9 @@ object JoinSite {
       case Left(reason) => JoinSite(source, Nil, Nil, Some(reason.code))
       case Right(())    =>
         source match {
-          case None                                           => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
+          case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
           case Some((exchange, _)) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-          case _                                              =>
+          case _                                            =>
             val site = withTargets(join.child(buildSide.other), probeKeys, source, guard)
             if (join.kind.mayFilter(buildSide.other)) site else site.refuseAll(ReasonCode.JoinType)
         }

@@ -26,9 +26,9 @@ private[place] object Repeatable {
     // Which rows come first, or at a tie, is nobody's promise.
     case _: LimitExec | _: TakeOrderedAndProjectExec | _: SampleExec => false
     case limit: WindowGroupLimitExec                                 => isOfRanks(limit.rankLikeFunction)
-    case window: WindowExecBase                                      => window.windowExpression.forall(_.collectFirst { case w: WindowExpression => w }.forall(isRepeatable))
-    case aggregate: BaseAggregateExec                                => aggregate.aggregateExpressions.forall(a => isOfSets(a.aggregateFunction))
-    case _                                                           => true
+    case window: WindowExecBase => window.windowExpression.forall(_.collectFirst { case w: WindowExpression => w }.forall(isRepeatable))
+    case aggregate: BaseAggregateExec => aggregate.aggregateExpressions.forall(a => isOfSets(a.aggregateFunction))
+    case _                            => true
   }
 
   private def isRepeatable(window: WindowExpression): Boolean = window.windowFunction match {
@@ -50,6 +50,6 @@ private[place] object Repeatable {
   /** Functions of which rows there are, and not of which came first. */
   private def isOfSets(function: AggregateFunction): Boolean = function match {
     case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: BitAggregate | _: HyperLogLogPlusPlus => true
-    case _                                                                                                                => false
+    case _                                                                                                                 => false
   }
 }

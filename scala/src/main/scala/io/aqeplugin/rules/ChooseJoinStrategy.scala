@@ -38,8 +38,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Spar
       val pass = new Pass(stripped, context)
       pass.beginReadingTables()
       val wanted = joins.flatMap(pass.placements)
-      val kept = ChooseJoinStrategy.capped(wanted, context)
-      pass.record(kept)
+      val (kept, tooMany) = ChooseJoinStrategy.capped(wanted, context)
+      pass.record(kept, tooMany)
       if (context.mode != Mode.Apply) {
         plan
       } else {
@@ -74,13 +74,14 @@ object ChooseJoinStrategy {
   /** At most so many filters on one plan: every source is a copy of its build side's tree, and copies multiply along chains. */
   private val MaxFiltersPerPlan = 64
 
-  /** The most selective filters of each scan. */
-  private[rules] def capped(wanted: Seq[Placement], context: RuleContext): Seq[Placement] = {
+  /** The most selective filters of each scan, and those that are too many. */
+  private[rules] def capped(wanted: Seq[Placement], context: RuleContext): (Seq[Placement], Seq[Placement]) = {
     // By position: a placement holds plans, and hashing those would walk them whole.
-    val perScan = wanted.zipWithIndex.groupBy { case (p, _) => System.identityHashCode(p.target.scan) }.values
-    val best = perScan.flatMap(_.sortBy(_._1.expectedPassRate).take(context.thresholds.filter.maxPerScan).map(_._2)).toSet
-    val kept = wanted.zipWithIndex.collect { case (p, i) if best.contains(i) => p }
-    if (kept.size <= MaxFiltersPerPlan) kept else kept.sortBy(_.expectedPassRate).take(MaxFiltersPerPlan)
+    val perScan = wanted.indices.groupBy(i => System.identityHashCode(wanted(i).target.scan)).values
+    val bestOfScans = perScan.flatMap(_.sortBy(wanted(_).expectedPassRate).take(context.thresholds.filter.maxPerScan))
+    val best = bestOfScans.toSeq.sortBy(wanted(_).expectedPassRate).take(MaxFiltersPerPlan).toSet
+    val (kept, tooMany) = wanted.indices.partition(best.contains)
+    (kept.map(wanted), tooMany.map(wanted))
   }
 }
 
@@ -164,12 +165,24 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
   }
 
   /** Writes down the decisions that this call made, now that it is known where their filters went. */
-  def record(kept: Seq[Placement]): Unit = if (RuleContext.isExecution(context)) {
-    kept.foreach { p =>
-      state.place(PlacedFilter(p.label.filterId, p.label.joinId, p.label.table, p.label.columns, context.mode == Mode.Apply, placedReason))
-    }
+  def record(kept: Seq[Placement], tooMany: Seq[Placement]): Unit = if (RuleContext.isExecution(context)) {
+    kept.foreach(place(_, context.mode == Mode.Apply, placedReason))
+    tooMany.foreach(place(_, applied = false, tooManyReason))
     state.unrecorded.foreach(DecisionLog.record(context.sparkContext, state, context.mode, _))
   }
+
+  private def place(placement: Placement, applied: Boolean, reason: Reason): Unit = {
+    val label = placement.label
+    state.place(PlacedFilter(label.filterId, label.joinId, label.table, label.columns, applied, reason))
+  }
+
+  private def tooManyReason: Reason =
+    Reason(
+      ReasonCode.MaxFiltersPerScan,
+      limit = Some(context.thresholds.filter.maxPerScan.toDouble),
+      unit = "filters",
+      confKey = AqeConf.FilterMaxPerScan.key
+    )
 
   private def placedReason: Reason =
     if (context.mode == Mode.Apply) Reason(ReasonCode.FilterPays) else Reason(ReasonCode.ObserveMode, confKey = AqeConf.ModeKey.key)

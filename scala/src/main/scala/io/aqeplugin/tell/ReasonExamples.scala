@@ -37,7 +37,7 @@ object ReasonExamples {
     case NoBuildExchange        => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
     case ReusedExchange         => "TPC-DS q95: `ws_wh` is read twice, and only one of the two joins may lose the rows."
     case ReuseOff               => "`spark.sql.exchange.reuse=false`."
-    case CacheNotLoaded   => "The first query after `CACHE LAZY TABLE dim` that joins `dim`; the next one has its filters."
+    case CacheNotLoaded         => "The first query after `CACHE LAZY TABLE dim` that joins `dim`; the next one has its filters."
     case Streaming              => "A structured streaming micro-batch; its plans are not even looked at, so only a replay shows this."
     case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
     case MaxFiltersPerScan      => "A fact table that joins six filtered dimensions, `filter.maxPerScan` is 4: the two that save least go."

@@ -18,22 +18,34 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
   }
 
   private def filteredBy(build: String): Seq[String] =
-    filtered(withPlugin(spark.sql(s"SELECT fact.* FROM fact LEFT SEMI JOIN ($build) b ON fact.k = b.k"))).filter(_.startsWith("parquet-fact"))
+    filtered(
+      withPlugin(spark.sql(s"SELECT fact.* FROM fact LEFT SEMI JOIN ($build) b ON fact.k = b.k"))
+    ).filter(_.startsWith("parquet-fact"))
 
-  private def repeatable(what: String, build: String): Unit = test(s"$what makes a filter")(assert(filteredBy(build) == Seq("parquet-fact(k)")))
+  private def repeatable(what: String, build: String): Unit =
+    test(s"$what makes a filter")(assert(filteredBy(build) == Seq("parquet-fact(k)")))
 
   private def notRepeatable(what: String, build: String): Unit = test(s"$what makes no filter")(assert(filteredBy(build) == Nil))
 
   notRepeatable("LIMIT", "SELECT k FROM dim LIMIT 10")
   notRepeatable("the first rows of an order with ties", "SELECT k FROM dim ORDER BY score LIMIT 10")
-  notRepeatable("a sample of shuffled rows", "SELECT k FROM (SELECT /*+ REPARTITION(3) */ k FROM dim) TABLESAMPLE (30 PERCENT) REPEATABLE (7)")
+  notRepeatable(
+    "a sample of shuffled rows",
+    "SELECT k FROM (SELECT /*+ REPARTITION(3) */ k FROM dim) TABLESAMPLE (30 PERCENT) REPEATABLE (7)"
+  )
   notRepeatable("first()", "SELECT a, first(k) AS k FROM dim GROUP BY a")
   notRepeatable("any_value()", "SELECT a, any_value(k) AS k FROM dim GROUP BY a")
   notRepeatable("max_by() at a tie", "SELECT a, max_by(k, score) AS k FROM dim GROUP BY a")
   notRepeatable("mode()", "SELECT a, mode(k) AS k FROM dim GROUP BY a")
   notRepeatable("the order of collected values", "SELECT a, collect_list(k)[0] AS k FROM dim GROUP BY a")
-  notRepeatable("row_number() at ties", "SELECT k FROM (SELECT k, row_number() OVER (PARTITION BY a ORDER BY score) AS n FROM dim) WHERE n < 4")
-  notRepeatable("a running sum at ties", "SELECT k FROM (SELECT k, sum(k) OVER (PARTITION BY a ORDER BY score ROWS 2 PRECEDING) AS n FROM dim) WHERE n < 40")
+  notRepeatable(
+    "row_number() at ties",
+    "SELECT k FROM (SELECT k, row_number() OVER (PARTITION BY a ORDER BY score) AS n FROM dim) WHERE n < 4"
+  )
+  notRepeatable(
+    "a running sum at ties",
+    "SELECT k FROM (SELECT k, sum(k) OVER (PARTITION BY a ORDER BY score ROWS 2 PRECEDING) AS n FROM dim) WHERE n < 40"
+  )
 
   repeatable("a filter", "SELECT k FROM dim WHERE a = 1")
   repeatable("DISTINCT", "SELECT DISTINCT k FROM dim WHERE a = 1")

@@ -73,12 +73,14 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     val state = new QueryState(1L)
     // Asked for the size of a table, which it is while it looks at its join for the first time, the one plan lets the other overtake it.
     val overtaken = broadcast(shuffled).transformUp { case scan: FileSourceScanExec =>
-      scan.copy(relation = scan.relation.copy(location =
-        new Hooked(
-          scan.relation.location,
-          () => if (state.join(joinOf(shuffled).id).isEmpty) inAnotherThread { val _ = filtered(state, shuffled) }
-        )
-      )(scan.relation.sparkSession))
+      scan.copy(relation =
+        scan.relation.copy(location =
+          new Hooked(
+            scan.relation.location,
+            () => if (state.join(joinOf(shuffled).id).isEmpty) inAnotherThread { val _ = filtered(state, shuffled) }
+          )
+        )(scan.relation.sparkSession)
+      )
     }
     assert(joinOf(overtaken).id == joinOf(shuffled).id)
     assert(filtered(state, overtaken).forall(_ == "dk"), "a filter on the side whose rows are all kept")

@@ -35,7 +35,10 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
 
   private def rows(statistics: FooterStatistics): Option[Long] = statistics.of(numbers).map(_.rows)
 
-  for (error <- Seq(new IOException("throttled"), new SecurityException("no permission"), new NoSuchMethodError("moved"), new OutOfMemoryError()))
+  for (
+    error <-
+      Seq(new IOException("throttled"), new SecurityException("no permission"), new NoSuchMethodError("moved"), new OutOfMemoryError())
+  )
     test(s"a ${error.getClass.getSimpleName} while a footer is read: no facts now, and the next query tries again") {
       val reads = new ConcurrentLinkedQueue[FileStatus]()
       def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
