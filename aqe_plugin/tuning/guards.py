@@ -95,7 +95,8 @@ def no_regression(share: float) -> Guard:
     """No cohort loses more than ``share`` of its elapsed time."""
     return Guard(
         lambda step: Verdict(
-            step.regression <= share, f"the worst-hit cohort loses {step.regression:.1%}, at most {share:.1%} may be lost"
+            step.regression <= share,
+            f"the worst-hit cohort loses {step.regression:.1%}, at most {share:.1%} may be lost",
         )
     )
 
@@ -117,7 +118,9 @@ def no_errors() -> Guard:
 def _max_step(step: Step, factor: float) -> Verdict:
     largest = max((_size(one) for one in step.factors), default=1.0)
     # A factor that was rounded to the digits of a conf may be a hair above.
-    return Verdict(largest <= factor * (1 + 1e-9), f"the largest step is x{largest:.4g}, at most x{factor:.4g} is allowed")
+    return Verdict(
+        largest <= factor * (1 + 1e-9), f"the largest step is x{largest:.4g}, at most x{factor:.4g} is allowed"
+    )
 
 
 def _size(factor: float) -> float:

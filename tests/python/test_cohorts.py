@@ -82,7 +82,7 @@ def test_a_join_that_is_decided_twice_counts_once(
 
 @given(joins=JOINS, other=COLUMNS)
 def test_another_column_is_another_shape(joins: list[tuple[JoinKind, list[tuple[str, str]]]], other: str) -> None:
-    (kind, ((left, right), *pairs)), *rest = joins
+    (kind, ((left, _), *pairs)), *rest = joins
     changed = query((kind, [(left + "x", other), *pairs]), *rest)
     same = shape_of(changed) == shape_of(query(*joins))
     assert same == (fingerprint(changed) == fingerprint(query(*joins)))

@@ -27,7 +27,7 @@ from aqe_plugin.sources import Skipped, find_event_logs, read_log
 from aqe_plugin.sources.codecs import decompressor
 from aqe_plugin.stories import QueryStory, stories
 from aqe_plugin.words import reason_meanings
-from samples import decided, ended, log_bytes, query_lines
+from samples import decided, ended, log_bytes, merge_patch, query_lines
 from scraping import scrape, value
 
 pytestmark = pytest.mark.spark
@@ -176,19 +176,6 @@ def decide(spark: SparkSession, cases: list[tuple[Any, Any]]) -> list[Any]:
     frame = spark.createDataFrame(rows, "number int, facts string, thresholds string")
     answers = frame.selectExpr("number", "aqe_decide(facts, thresholds) AS decision").collect()
     return [without_nulls(json.loads(row.decision)) for row in sorted(answers, key=lambda row: row.number)]
-
-
-def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7396."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(target) if isinstance(target, dict) else {}
-    for key, change in patch.items():
-        if change is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = merge_patch(merged.get(key), change)
-    return merged
 
 
 def test_every_contract_vector_is_decided_as_written(session: Session) -> None:
