@@ -128,7 +128,7 @@ class Fleet:
         return self.true_millis(cohort, option)
 
     def _run(self, cohort: Cohort, thresholds: Mapping[str, float] | None) -> Run:
-        size = round((1 + self.noise.drift) ** self.day * math.exp(self.dice.gauss(0, 0.02)), 3)
+        size = round((1 + self.noise.drift) ** self.day * math.exp(self.dice.gauss(0, 0.02)), 2)
         facts = cohort.facts(size)
         option = cohort.spark if thresholds is None else self._decided(cohort, thresholds, _scales(thresholds)).option
         assert option is not None
@@ -150,7 +150,9 @@ class Fleet:
     def _all_decided(self, facts: Sequence[JoinFacts], thresholds: Mapping[str, float]) -> list[Replayed]:
         scales = _scales(thresholds)
         units = {cohort.name: self._decided(cohort, thresholds, scales) for cohort in self.cohorts}
-        return [_sized(units[one.join_id], one.probe.scan_rows / _UNIT_ROWS) for one in facts]
+        keys = [(one.join_id, one.probe.scan_rows) for one in facts]
+        known = {(name, rows): _sized(units[name], rows / _UNIT_ROWS) for name, rows in set(keys)}
+        return [known[key] for key in keys]
 
     def _decided(self, cohort: Cohort, thresholds: Mapping[str, float], scales: Sequence[float]) -> Replayed:
         """The decision about a run of size 1; work grows with the size, so that the choice is the same at any size."""

@@ -56,12 +56,12 @@ def test_a_fleet_with_one_wrong_price_ends_within_5_percent_of_the_best() -> Non
 
 def test_fleets_with_every_price_wrong_end_within_5_percent_where_outcomes_can_tell() -> None:
     starts, ends = [], []
-    for seed in range(40):
+    for seed in range(24):
         fleet = fleet_of(seed)
         starts.append(fleet.excess(DEFAULTS))
         thresholds, _ = tuned(fleet, DEFAULTS, ROUNDS)
         ends.append(fleet.excess(thresholds))
-    assert sum(start > 1.05 for start in starts) >= 10
+    assert sum(start > 1.05 for start in starts) >= 5
     assert sum(end > 1.05 for end in ends) <= 1
     assert sum(ends) / len(ends) < 1.01
 
