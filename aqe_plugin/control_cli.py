@@ -149,14 +149,18 @@ def verify_command(
 def rollback(
     target: TargetOption = None,
     spark_home: HomeOption = None,
+    to: Annotated[
+        int | None,
+        typer.Option("--to", min=0, help="The change to go back to, by its number in `history`; 0: before the first."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
     yes: YesOption = False,
     output: ShownOption = Shown.TABLE,
     why: WhyOption = "",
 ) -> None:
-    """Make the file what it was before the last install or uninstall, byte for byte."""
+    """Make the file what it was before the last change that is in force, or right after an earlier one, byte for byte."""
     path = find_target(target, spark_home, os.environ)
-    _show_and_do(propose_rollback(path, force), yes, output, why)
+    _show_and_do(propose_rollback(path, force, to), yes, output, why)
 
 
 def uninstall(

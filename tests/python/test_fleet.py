@@ -54,16 +54,15 @@ def test_a_fleet_with_one_wrong_price_ends_within_5_percent_of_the_best() -> Non
     assert wrong >= 2
 
 
-def test_fleets_with_every_price_wrong_end_within_5_percent_where_outcomes_can_tell() -> None:
+def test_a_fleet_with_every_price_wrong_ends_within_5_percent_of_the_best() -> None:
     starts, ends = [], []
-    for seed in range(24):
-        fleet = fleet_of(seed)
+    for seed in range(10):
+        fleet = fleet_of(seed, cohorts=24)
         starts.append(fleet.excess(DEFAULTS))
         thresholds, _ = tuned(fleet, DEFAULTS, ROUNDS)
         ends.append(fleet.excess(thresholds))
-    assert sum(start > 1.05 for start in starts) >= 5
-    assert sum(end > 1.05 for end in ends) <= 1
-    assert sum(ends) / len(ends) < 1.01
+    assert max(starts) > 1.1
+    assert max(ends) < 1.05
 
 
 def test_over_1000_fleets_nothing_is_applied_that_the_guard_should_stop() -> None:

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from aqe_plugin.codec import decode
-from aqe_plugin.model import JoinFacts, Strategy
+from aqe_plugin.model import JoinFacts, PluginMode, Strategy
+from aqe_plugin.stories import JoinStory, QueryStory
 from aqe_plugin.tuning.groups import ALL_OPEN, COEFFICIENTS, alone, current
 from aqe_plugin.tuning.replay import JoinOption
+from aqe_plugin.tuning.runs import run_of
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
-from samples import FACTS, merge_patch
+from samples import DECISION, FACTS, OUTCOME, ended, merge_patch
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +54,8 @@ def test_every_contract_vector_is_decided_as_written(replay: SparkReplay) -> Non
 
 
 def test_what_is_left_to_spark_runs_as_spark_would(replay: SparkReplay) -> None:
-    hinted = replace(FACTS, hint="merge")
+    few_keys = replace(FACTS.build, keys=replace(FACTS.build.keys, origin_distinct=450_000))
+    hinted = replace(FACTS, build=few_keys, hint="merge")
     unpriced = replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK)
     ((one, other),) = replay([hinted, unpriced], [{}])
     assert one.option == JoinOption(Strategy.FILTERED_SORT_MERGE, True)
@@ -74,6 +77,25 @@ def test_a_price_is_the_sum_of_what_each_group_contributes_at_any_scale(replay: 
             )
             assert price == pytest.approx(summed, rel=1e-9, abs=1e-9)
     assert priced > 100
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("passed", [0.001, 0.2, 0.9])
+def test_measured_facts_tell_the_function_the_pass_rate_that_came_out(
+    replay: SparkReplay, columns: int, passed: float
+) -> None:
+    keys = replace(FACTS.build.keys, columns=columns, distinct=9000)
+    facts = replace(FACTS, build=replace(FACTS.build, rows=9000, keys=keys))
+    outcome = replace(OUTCOME, rows_in=1_000_000, rows_out=round(1_000_000 * passed), kind="exact")
+    decision = replace(DECISION, facts=facts)
+    run = run_of(QueryStory("a", "", 1, "", PluginMode.APPLY, 9, (JoinStory(decision, (), (outcome,)),), ended(), None))
+    assert run is not None
+    cost_alone = {"cost.filterCheckNanosPerRow": 0.0, "filter.compositeFactor": 1000.0, "filter.maxPassRate": 1.0}
+    pipeline = {**alone(current({}), COEFFICIENTS[4]), **cost_alone}
+    ((decided,),) = replay([run.joins[0].measured], [pipeline])
+    plain, filtered = (JoinOption(Strategy.PLAIN_SORT_MERGE, False), JoinOption(Strategy.FILTERED_SORT_MERGE, True))
+    # The pipeline's price is the rows that pass, and nothing else.
+    assert decided.prices[filtered] / decided.prices[plain] == pytest.approx(passed, rel=0.01)
 
 
 def test_nothing_asked_is_nothing_answered(replay: SparkReplay) -> None:
