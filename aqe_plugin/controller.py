@@ -230,7 +230,9 @@ def _first_after(number: int, changed: list[Record], path: Path) -> Record:
     later = [record for record in changed if record.number > number]
     if number != 0 and number not in {record.number for record in changed}:
         known = ", ".join(str(record.number) for record in changed)
-        raise JournalError(f"{path}: no change no. {number} is in force; those that are: {known}. 0 is before the first.")
+        raise JournalError(
+            f"{path}: no change no. {number} is in force; those that are: {known}. 0 is before the first."
+        )
     if not later:
         raise JournalError(f"{path}: change no. {number} is the last one in force; there is nothing to roll back.")
     return later[0]

@@ -6,7 +6,7 @@
        |                                   |                                |
        +---------- not confirmed, worse, undecided for too long, or any error ----------> rolled back
 
-In ``observe`` nothing is changed: the change is only remembered, and must be recommended again by runs that ended since.
+In ``observe`` nothing is changed: the change is only remembered, and must be recommended again with newer runs.
 In ``canary`` a part of the applications reads it, in ``all`` every one. A change that cannot be shown to do no harm
 within ``max_pairs`` pairs goes back: nobody would notice that it is gone.
 """

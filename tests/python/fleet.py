@@ -16,9 +16,9 @@ from aqe_plugin.model import JoinFacts, Strategy
 from aqe_plugin.tuning.groups import COEFFICIENTS, current
 from aqe_plugin.tuning.replay import JoinOption, Replayed
 from aqe_plugin.tuning.runs import JoinRun, Run
-from samples import FACTS
+from samples import APPLICATION_START, DECISION, FACTS, LOG_START, OUTCOME, decided, ended, line, over, started
 
-__all__ = ["OPTIONS", "Cohort", "Fleet", "Noise", "fleet_of"]
+__all__ = ["DEFAULTS", "OPTIONS", "Cohort", "Fleet", "Noise", "fleet_of", "log_of"]
 
 BROADCAST, FILTERED_BROADCAST = JoinOption(Strategy.BROADCAST, False), JoinOption(Strategy.BROADCAST, True)
 SORT_MERGE, FILTERED_SORT_MERGE = (
@@ -169,6 +169,34 @@ class Fleet:
 
 def _sized(unit: Replayed, size: float) -> Replayed:
     return Replayed(unit.option, {option: size * price for option, price in unit.prices.items()})
+
+
+def log_of(runs: Sequence[Run], application: str, errors: int = 0) -> bytes:
+    """An event log of one application that ran ``runs``; the last one with so many errors of the plugin."""
+    lines = [LOG_START, APPLICATION_START.replace(b"app-1", application.encode())]
+    for number, run in enumerate(runs, start=1):
+        lines += [started(number, run.cohort), *_events(run, number, errors if run is runs[-1] else 0), over(number)]
+    return b"".join(lines)
+
+
+def _events(run: Run, number: int, errors: int) -> list[bytes]:
+    (join,) = run.joins
+    assert join.option is not None
+    decision = replace(
+        DECISION,
+        facts=join.facts,
+        choice=join.option.strategy,
+        build_filter=join.option.with_filter,
+        pass_rate=join.pass_rates[0] if join.pass_rates else 1.0,
+    )
+    rows = join.facts.probe.scan_rows
+    passed = round(rows * join.pass_rates[1]) if join.pass_rates else rows
+    outcomes = (replace(OUTCOME, join_id=join.facts.join_id, rows_in=rows, rows_out=passed),) if join.pass_rates else ()
+    made = replace(decided(number, decision), filters=())
+    gone = replace(
+        ended(number, outcomes), time_millis=run.at_millis, duration_millis=run.duration_millis, errors=errors
+    )
+    return [line(made), line(gone)]
 
 
 def _scales(thresholds: Mapping[str, float]) -> list[float]:
