@@ -91,7 +91,7 @@ def propose_uninstall(path: Path, purge: bool) -> Proposal:
     if purge:
         conf = purged(conf)
     after = None if start is None and not conf.items() else conf.render()
-    changes = changes_between(target.conf.items(), conf.items(), "install had set it")
+    changes = changes_between(target.conf.items(), conf.items(), "aqe-plugin had set it")
     whys = {PLUGINS_KEY: "the plugin is loaded no more", JARS_KEY: "its jar is needed no more"}
     if purge:
         whys |= {key: "--purge removes the plugin's own keys" for key in target.conf.items() if key.startswith(PREFIX)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +16,11 @@ import pytest
 from aqe_plugin.codec import decode
 from aqe_plugin.model import JoinFacts, PluginMode, Strategy
 from aqe_plugin.stories import JoinStory, QueryStory
-from aqe_plugin.tuning.groups import ALL_OPEN, COEFFICIENTS, alone, current
+from aqe_plugin.tuning.groups import ALL_OPEN, COEFFICIENTS, GATES, alone, current
 from aqe_plugin.tuning.replay import JoinOption
 from aqe_plugin.tuning.runs import run_of
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
+from fleet import DEFAULTS, fleet_of, log_of
 from samples import DECISION, FACTS, OUTCOME, ended, merge_patch
 
 pytestmark = pytest.mark.spark
@@ -101,3 +104,20 @@ def test_measured_facts_tell_the_function_the_pass_rate_that_came_out(
 def test_nothing_asked_is_nothing_answered(replay: SparkReplay) -> None:
     assert replay([], [{}, {}]) == [[], []]
     assert replay([FACTS], []) == []
+
+
+def test_recommend_asks_the_plugin_itself(tmp_path: Path) -> None:
+    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=3)
+    (tmp_path / "app-1").write_bytes(log_of(fleet.week(None) + fleet.week(DEFAULTS), "app-1"))
+    # In a process of its own: there is one Spark session in each.
+    ran = subprocess.run(
+        [sys.executable, "-m", "aqe_plugin", "recommend", str(tmp_path), "--format", "json"],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    findings = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [one["group"] for one in findings] == [group.name for group in (*COEFFICIENTS, *GATES)]
+    assert all(one.get("recommendation") or one["reason"] for one in findings)
