@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -19,7 +19,7 @@ from aqe_plugin.control_cli import HomeOption, TargetOption, Told, ToldOption, W
 from aqe_plugin.control_render import diff_of, shown
 from aqe_plugin.controller import Proposal, carry_out, propose_tuning
 from aqe_plugin.errors import ConfError, NoDataError
-from aqe_plugin.journal import Actor
+from aqe_plugin.journal import Actor, Phase
 from aqe_plugin.queries import read_queries
 from aqe_plugin.sources import Skipped
 from aqe_plugin.stories import QueryStory
@@ -31,7 +31,7 @@ from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best, guard_of
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rings import Move, Ring, RingLimits, advance, is_over
-from aqe_plugin.tuning.rollouts import SCHEMA_VERSION, RolloutStep, rollouts_of, write_step
+from aqe_plugin.tuning.rollouts import SCHEMA_VERSION, RolloutStep, locked, rollouts_of, write_step
 from aqe_plugin.tuning.spark_replay import local_replay
 from aqe_plugin.tuning_plan import Trial, changes_of, compared, file_changes, recommended_again
 from aqe_plugin.tuning_render import (
@@ -122,17 +122,20 @@ def apply(
     path = find_target(target, spark_home, os.environ)
     limits, rings = Limits(max_step=max_step, min_runs=min_runs), RingLimits(margin=margin)
     _require_canary(path, canary)
-    steps = rollouts_of(path)
-    under_way = steps if steps and not is_over(steps[-1].ring) else ()
-    everywhere = _read(logs)
-    conf = read_target(path).conf
-    if under_way:
-        tried = _read(canary_logs) if canary_logs else History((), ())
-        same = tuple(step for step in steps if step.number == steps[-1].number)
-        _go_on(Trial(same, everywhere, tried), path, conf, limits, rings, yes, output, why)
-    else:
-        number = steps[-1].number + 1 if steps else 1
-        _begin(everywhere, path, conf, canary, number, limits, yes, output, why)
+    with locked(path) if yes else nullcontext():
+        steps = rollouts_of(path)
+        if steps and steps[-1].phase is Phase.BEGUN:
+            _finish(steps, path, yes, output, why)
+            return
+        everywhere = _read(logs)
+        conf = read_target(path).conf
+        if steps and not is_over(steps[-1].ring):
+            tried = _read(canary_logs) if canary_logs else History((), ())
+            same = tuple(step for step in steps if step.number == steps[-1].number)
+            _go_on(Trial(same, everywhere, tried), path, conf, limits, rings, yes, output, why)
+        else:
+            number = steps[-1].number + 1 if steps else 1
+            _begin(everywhere, path, conf, canary, number, limits, yes, output, why)
 
 
 def _begin(
@@ -156,6 +159,7 @@ def _begin(
     step = RolloutStep(
         schema_version=SCHEMA_VERSION,
         number=number,
+        phase=Phase.DONE,
         at_millis=_millis(by),
         who=by.who,
         ring=Ring.OBSERVE,
@@ -197,11 +201,28 @@ def _go_on(
     )
     moves = move.ring is not trial.last.ring
     if yes and moves:
-        for proposal in proposals:
-            if not proposal.nothing_to_do:
-                carry_out(proposal, replace(by, why=f"{why or 'rollout'}: {move.why}"))
-        write_step(path, step)
+        write_step(path, replace(step, phase=Phase.BEGUN))
+        _carry_out(proposals, step, path, by)
     _show_step(step, trial.last.ring, yes and moves, output)
+
+
+def _finish(steps: tuple[RolloutStep, ...], path: Path, yes: bool, output: Told, why: str) -> None:
+    """Carries out what was begun and cut off; done twice it does nothing."""
+    cut_off, before = steps[-1], steps[-2]
+    step = replace(cut_off, phase=Phase.DONE)
+    if yes:
+        _carry_out(file_changes(before, step.ring, path), step, path, actor(why))
+    Console(stderr=True, soft_wrap=True).print(
+        Text(f"found from before: the step to {step.ring.value} was interrupted", style="yellow")
+    )
+    _show_step(step, before.ring, yes, output)
+
+
+def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Path, by: Actor) -> None:
+    for proposal in proposals:
+        if not proposal.nothing_to_do:
+            carry_out(proposal, replace(by, why=f"{by.why or 'rollout'}: {step.why}"))
+    write_step(path, replace(step, phase=Phase.DONE))
 
 
 def _move(trial: Trial, conf: TargetConf, limits: Limits, rings: RingLimits) -> Move:
@@ -226,15 +247,13 @@ def _read(logs: list[Path]) -> History:
     """
     skipped: list[Skipped] = []
 
-    def told() -> list[QueryStory]:
-        found = []
+    def told() -> Iterator[QueryStory]:
         for log in logs:
             for query in read_queries(log):
                 if isinstance(query, Skipped):
                     skipped.append(query)
                 else:
-                    found.append(query)
-        return found
+                    yield query
 
     history = history_of(told())
     stderr = Console(stderr=True, soft_wrap=True)

@@ -1,24 +1,27 @@
 """Every step of every rollout, who made it, when, why and on what evidence: JSON lines, only ever added to.
 
-``rollouts.jsonl`` is beside the journal of the file that all applications read. The last line says where the last
-rollout stands. It holds values of the plugin's own keys alone, so that anybody may read it.
+``rollouts.jsonl`` is beside the journal of the file that all applications read. It holds values of the plugin's own
+keys alone, so that anybody may read it. Two lines are written for each step, one before the files are touched and one after,
+so that a step that was cut off can be told, and finished, by the next.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from aqe_plugin.changes import Change
 from aqe_plugin.codec import decode, encode
-from aqe_plugin.disk import append_line, make_folder, read_or_none
+from aqe_plugin.disk import append_line, lock, make_folder, read_or_none
 from aqe_plugin.errors import EventSchemaError, JournalError
-from aqe_plugin.journal import journal_of
+from aqe_plugin.journal import Phase, journal_of
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rings import Ring
 
-__all__ = ["SCHEMA_VERSION", "RolloutStep", "last_step", "rollouts_of", "write_step"]
+__all__ = ["SCHEMA_VERSION", "RolloutStep", "locked", "rollouts_of", "write_step"]
 
 SCHEMA_VERSION = 1
 
@@ -29,6 +32,7 @@ class RolloutStep:
 
     Attributes:
         number: of the rollout, from 1.
+        phase: ``begun`` before the files are touched, ``done`` after.
         at_millis: milliseconds since 1970.
         ring: the ring that it is in from now on.
         why: what decided it, with the numbers.
@@ -42,6 +46,7 @@ class RolloutStep:
 
     schema_version: int
     number: int
+    phase: Phase
     at_millis: int
     who: str
     ring: Ring
@@ -56,25 +61,34 @@ class RolloutStep:
 
 
 def rollouts_of(file: Path) -> tuple[RolloutStep, ...]:
-    """Every step, oldest first; lines that are cut off or no step of ours are left out.
+    """Every step once, with how far it came, oldest first; lines that are cut off or no step of ours are left out.
 
     Raises:
         JournalError: a newer aqe-plugin wrote it.
         TargetError: it cannot be read.
     """
     lines = (read_or_none(_path(file)) or b"").splitlines()
-    return tuple(step for step in (_step(line, file) for line in lines) if step is not None)
+    steps: list[RolloutStep] = []
+    for step in (_step(line, file) for line in lines):
+        if step is None:
+            continue
+        if step.phase is Phase.DONE and steps and steps[-1].phase is Phase.BEGUN:
+            steps.pop()
+        steps.append(step)
+    return tuple(steps)
 
 
-def last_step(file: Path) -> RolloutStep | None:
-    """Where the last rollout stands, ``None`` when there never was one.
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Holds the rollouts of ``file`` for one process at a time.
 
     Raises:
-        JournalError: as for ``rollouts_of``.
-        TargetError: likewise.
+        ConflictError: another process is at them.
+        WriteError: the lock cannot be made.
     """
-    steps = rollouts_of(file)
-    return steps[-1] if steps else None
+    _make_folders(file)
+    with lock(_path(file).with_suffix(".lock")):
+        yield
 
 
 def write_step(file: Path, step: RolloutStep) -> None:
@@ -83,9 +97,13 @@ def write_step(file: Path, step: RolloutStep) -> None:
     Raises:
         WriteError: it is not written down.
     """
+    _make_folders(file)
+    append_line(_path(file), json.dumps(encode(step)).encode())
+
+
+def _make_folders(file: Path) -> None:
     make_folder(_path(file).parent.parent, 0o755)
     make_folder(_path(file).parent, 0o755)
-    append_line(_path(file), json.dumps(encode(step)).encode())
 
 
 def _path(file: Path) -> Path:

@@ -13,14 +13,17 @@ from typing import Any
 import pytest
 
 from aqe_plugin.conf_keys import PREFIX
+from aqe_plugin.errors import WriteError
 from aqe_plugin.journal import Actor
 from aqe_plugin.targets.locate import read_target
 from aqe_plugin.tuning.groups import current
+from aqe_plugin.tuning.rollouts import locked
 from aqe_plugin.tuning.runs import Run
 from commands import Answer
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
 from samples import query_lines, write_log
 
+NO_SPACE = "288 runs of 12 query shapes. Starting Spark to decide them again ...\nno space\n"
 DEAR_BROADCASTS = (1.0, 1.0, 3.0, 1.0, 1.0, 1.0)
 
 
@@ -250,6 +253,38 @@ def test_a_canary_that_everybody_reads_is_none(cluster: Cluster, answer: Answer)
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--canary", str(cluster.target))
     assert code == 5
     assert "is the file that every application reads: give one that a part of them reads." in err
+
+
+def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cluster.canary.read_bytes()
+    step(cluster, answer, "--canary", str(cluster.canary))
+    cluster.week()
+
+    def full(*_: object) -> None:
+        raise WriteError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("aqe_plugin.tuning_cli.carry_out", full)
+        assert answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
+    assert cluster.canary.read_bytes() == before
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
+    assert (code, err.splitlines()) == (
+        0,
+        ["found from before: the step to canary was interrupted", "Nothing was written: --yes does it."],
+    )
+    assert step(cluster, answer)["ring"] == "canary"
+    assert cluster.canary.read_bytes() != before
+    cluster.week_with_canary(slowdown=1.5)
+    assert step(cluster, answer, *with_canary(cluster))["ring"] == "rolled_back"
+    assert cluster.canary.read_bytes() == before
+
+
+def test_two_at_one_rollout_are_told_apart(cluster: Cluster, answer: Answer) -> None:
+    with locked(cluster.target):
+        code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
+    assert (code, "another aqe-plugin is changing the same file" in err) == (7, True)
 
 
 def test_rollouts_of_a_newer_version_are_not_guessed_at(cluster: Cluster, answer: Answer) -> None:
