@@ -1,8 +1,8 @@
 """Every step of every rollout, who made it, when, why and on what evidence: JSON lines, only ever added to.
 
 ``rollouts.jsonl`` is beside the journal of the file that all applications read. It holds values of the plugin's own
-keys alone, so that anybody may read it. Two lines are written for each step, one before the files are touched and one after,
-so that a step that was cut off can be told, and finished, by the next.
+keys alone, so that anybody may read it. Two lines are written for each step, one before the files are touched and one
+after, so that a step that was cut off can be told, and finished, by the next.
 """
 
 from __future__ import annotations
