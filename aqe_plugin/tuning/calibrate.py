@@ -18,6 +18,7 @@ Inference, and Learning Algorithms", 2003, chapter 27).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -40,6 +41,7 @@ RunPrices = tuple[Mapping[JoinOption, Prices], ...]
 # The defaults are coarse: a factor of two is one standard deviation.
 _PRIOR_SIGMA = math.log(2)
 _LEAST_NOISE = 0.03
+_SEVERAL = 3
 _MOST_STEPS = 60
 _LONGEST_STEP = 1.0
 _NO_STEP = 1e-4
@@ -114,12 +116,11 @@ def calibrate(runs: Sequence[Run], prices: Sequence[RunPrices]) -> Calibration:
     )
 
 
-def executed(run: Run, prices: RunPrices) -> Prices:
-    """What the options that ran cost, by group; a join without a price adds nothing."""
+def _executed(run: Run, prices: RunPrices) -> Prices:
+    """What the options that ran cost, by group; a join that is none of the priced options adds nothing."""
     nothing = (0.0,) * len(COEFFICIENTS)
     ran = (
-        priced.get(join.option, nothing) if join.option is not None else nothing
-        for join, priced in zip(run.joins, prices, strict=True)
+        nothing if join.option is None else priced[join.option] for join, priced in zip(run.joins, prices, strict=True)
     )
     return tuple(map(math.fsum, zip(nothing, *ran, strict=True)))
 
@@ -148,12 +149,19 @@ class _Cohort:
 def _cohorts(runs: Sequence[Run], prices: Sequence[RunPrices]) -> list[_Cohort]:
     found: defaultdict[str, _Cohort] = defaultdict(lambda: _Cohort([], [], [], []))
     for run, priced in zip(runs, prices, strict=True):
+        if not _is_priced(run, priced):
+            continue
         cohort = found[run.cohort]
         cohort.durations.append(float(run.duration_millis))
         cohort.sizes.append(1.0 + sum(_rows(join.facts) for join in run.joins))
-        cohort.prices.append(executed(run, priced))
+        cohort.prices.append(_executed(run, priced))
         cohort.options.append(run.options)
     return list(found.values())
+
+
+def _is_priced(run: Run, prices: RunPrices) -> bool:
+    """Whether the price of what ran is known; half of it would be taken for a cheap way to run."""
+    return all(join.option is None or join.option in priced for join, priced in zip(run.joins, prices, strict=True))
 
 
 def _rows(facts: JoinFacts) -> int:
@@ -210,9 +218,12 @@ def _add(cohort: _Cohort, evidence: _Evidence) -> None:
 
 
 def _noise(cohort: _Cohort) -> float:
-    """Standard deviation, in milliseconds, of runs that did the same work."""
+    """Standard deviation, in milliseconds, of runs that did the same work; when hardly two did, of all of them."""
     alike: defaultdict[tuple[JoinOption | None, ...], list[float]] = defaultdict(list)
     for options, duration in zip(cohort.options, residuals(cohort.durations, cohort.sizes), strict=True):
         alike[options].append(duration)
-    around = [value - median(values) for values in alike.values() for value in values]
+    several = [values for values in alike.values() if len(values) >= _SEVERAL] or [
+        list(itertools.chain(*alike.values()))
+    ]
+    around = [value - median(values) for values in several for value in values]
     return max(median_deviation(around), _LEAST_NOISE * median(cohort.durations), 1.0)

@@ -30,7 +30,7 @@ class JoinRun:
 
     Attributes:
         facts: what the decision looked at.
-        measured: the same with the probe rows and the pass rate that came out, where a filter measured them.
+        measured: the same with the pass rate that came out, where a filter measured it.
         option: what ran, ``None`` when it is none of the priced options.
         pass_rates: share of probe rows that was expected to pass a filter, and that did; ``None`` without a filter.
     """
@@ -135,27 +135,32 @@ def _join_run(join: JoinStory, mode: PluginMode) -> JoinRun:
         decision.choice if applied else facts.spark_strategy,
         applied and decision.build_filter and bool(worked),
     )
-    checked, passed = sum(outcome.rows_in for outcome in worked), sum(outcome.rows_out for outcome in worked)
-    if not checked:
+    if not sum(outcome.rows_in for outcome in worked):
         return JoinRun(facts, facts, option, None)
-    return JoinRun(facts, _measured(facts, worked, passed / checked), option, (decision.pass_rate, passed / checked))
+    measured, pass_rate = _measured(facts, worked)
+    return JoinRun(facts, measured, option, (decision.pass_rate, pass_rate))
 
 
-def _measured(facts: JoinFacts, outcomes: Sequence[FilterOutcome], pass_rate: float) -> JoinFacts:
-    """The facts with what the filter saw instead of what was estimated.
+def _measured(facts: JoinFacts, outcomes: Sequence[FilterOutcome]) -> tuple[JoinFacts, float]:
+    """The facts with what the filter did instead of what was estimated, and the share of rows that passed it.
 
-    The decision function takes no pass rate: it is told one as the share of distinct build keys that predicates left,
-    which it takes as it is when no key range of the probe side is known.
+    That is a share of the rows that the scan was expected to produce, unless it produced more: rows that were pruned
+    with their file or row group, because the filter's range was pushed there, never reached the filter and are removed
+    all the same. The decision function takes no pass rate: it is told one as the share of distinct build keys that
+    predicates left, which it takes as it is when no key range of the probe side is known.
     """
     probe = facts.probe
-    checked = max(sum(outcome.rows_in for outcome in outcomes), 1)
+    checked, passed = sum(outcome.rows_in for outcome in outcomes), sum(outcome.rows_out for outcome in outcomes)
+    scanned = max(checked, probe.scan_rows)
+    pass_rate = passed / scanned
     reaching = probe.rows / probe.scan_rows if probe.scan_rows > 0 else 1.0
     distinct = facts.build.keys.distinct or max((outcome.keys for outcome in outcomes), default=0) or 1
     keys = replace(
         facts.build.keys, distinct=distinct, origin_distinct=max(1, round(distinct / max(pass_rate, _FEWEST_PASSING)))
     )
-    return replace(
+    measured = replace(
         facts,
         build=replace(facts.build, keys=keys),
-        probe=replace(probe, scan_rows=checked, rows=round(checked * reaching), keys=None),
+        probe=replace(probe, scan_rows=scanned, rows=round(scanned * reaching), keys=None),
     )
+    return measured, pass_rate

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aqe_plugin.tuning.calibrate import Calibration, calibrate, prices_of
+from aqe_plugin.tuning.calibrate import Calibration, RunPrices, calibrate, prices_of
 from aqe_plugin.tuning.groups import COEFFICIENTS
 from aqe_plugin.tuning.normal_equations import inverse, quadratic_form, residuals
 from fleet import DEFAULTS, Fleet, Noise, fleet_of
@@ -48,6 +49,24 @@ def test_a_cohort_of_one_run_tells_nothing() -> None:
     fleet = fleet_of(1)
     runs = fleet.week(None, runs=1)
     assert calibrate(runs, prices_of(runs, DEFAULTS, fleet.replay)).identified == (0.0,) * 6
+
+
+def test_a_run_of_which_a_join_has_no_price_is_no_evidence() -> None:
+    fleet = fleet_of(4, (2.0,) * 6, cohorts=20, noise=QUIET)
+    runs = fleet.week(None) + fleet.week(DEFAULTS)
+    prices = prices_of(runs, DEFAULTS, fleet.replay)
+    nothing: list[RunPrices] = [({},) for _ in prices]
+    assert calibrate(runs, nothing) == calibrate([], [])
+    assert calibrate(runs, prices) != calibrate([], [])
+
+
+def test_runs_of_which_no_two_did_the_same_work_are_not_taken_for_exact() -> None:
+    fleet = fleet_of(4, noise=Noise(sigma=0.5, far_out=0.0, bad_day=None))
+    option = fleet.cohorts[0].spark
+    runs = [replace(run, joins=run.joins * (1 + at)) for at, run in enumerate(fleet.week(None)) if run.cohort == "c0"]
+    assert len({run.options for run in runs}) == len(runs)
+    found = calibrate(runs, [({option: (9.0,) * 6},) * len(run.joins) for run in runs])
+    assert max(found.identified) < 0.01
 
 
 def test_no_history_leaves_everything_as_it_is() -> None:

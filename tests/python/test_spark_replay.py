@@ -89,7 +89,7 @@ def test_measured_facts_tell_the_function_the_pass_rate_that_came_out(
 ) -> None:
     keys = replace(FACTS.build.keys, columns=columns, distinct=9000)
     facts = replace(FACTS, build=replace(FACTS.build, rows=9000, keys=keys))
-    outcome = replace(OUTCOME, rows_in=1_000_000, rows_out=round(1_000_000 * passed), kind="exact")
+    outcome = replace(OUTCOME, rows_in=28_800_000, rows_out=round(28_800_000 * passed), kind="exact")
     decision = replace(DECISION, facts=facts)
     run = run_of(QueryStory("a", "", 1, "", PluginMode.APPLY, 9, (JoinStory(decision, (), (outcome,)),), ended(), None))
     assert run is not None

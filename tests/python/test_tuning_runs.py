@@ -81,6 +81,20 @@ def test_what_the_filter_saw_takes_the_place_of_what_was_estimated() -> None:
     assert join.facts == FACTS
 
 
+def test_rows_that_were_pruned_before_the_filter_saw_them_are_removed_too() -> None:
+    pruned = replace(OUTCOME, rows_in=2_880_000, rows_out=1_440_000)
+    join = only_join(story(outcomes=(pruned,)))
+    assert join.pass_rates == (0.04, 0.05)
+    assert join.measured.probe.scan_rows == 28_800_000
+
+
+def test_more_rows_than_were_expected_are_believed() -> None:
+    more = replace(OUTCOME, rows_in=57_600_000, rows_out=5_760_000)
+    join = only_join(story(outcomes=(more,)))
+    assert join.pass_rates == (0.04, 0.1)
+    assert (join.measured.probe.scan_rows, join.measured.probe.rows) == (57_600_000, 57_600_000)
+
+
 def test_the_order_in_which_joins_were_logged_does_not_make_other_runs() -> None:
     other = JoinStory(replace(DECISION, facts=replace(FACTS, keys=("a.k = b.k",), can_broadcast=False)), (), ())
     both = replace(story(), joins=(*story().joins, other))
