@@ -127,6 +127,8 @@ def apply(
         if steps and steps[-1].phase is Phase.BEGUN:
             _finish(steps, path, yes, output, why)
             return
+        if steps:
+            _require_same_canary(steps[-1], canary, canary_logs)
         everywhere = _read(logs)
         conf = read_target(path).conf
         if steps and not is_over(steps[-1].ring):
@@ -323,6 +325,19 @@ def _require_canary(path: Path, canary: Path | None) -> None:
     if canary is not None and canary.resolve() == path:
         raise ConfError(
             f"--canary {canary} is the file that every application reads: give one that a part of them reads."
+        )
+
+
+def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[Path] | None) -> None:
+    if is_over(last.ring):
+        return
+    if canary is not None and str(canary.resolve()) != last.canary:
+        has = "has no canary" if last.canary is None else f"has the canary {last.canary}"
+        raise ConfError(f"--canary {canary}: rollout no. {last.number} is under way and {has}. Leave the option out.")
+    if last.ring is Ring.CANARY and not logs:
+        raise ConfError(
+            f"Rollout no. {last.number} is in its canary {last.canary}: give --canary-log with the event logs of the "
+            "applications that read it."
         )
 
 

@@ -5,7 +5,7 @@ it is asked with every other coefficient at 0. The elapsed time of run *i* of co
 
     duration_i = base_c * size_i + sum over groups g of scale_g * price_gi + noise
 
-``price_gi`` is the group's price of what ran, with measured rows and pass rates. The base stands for all that the price
+``price_gi`` is the group's price of what ran, at the pass rate that came out. The base stands for all that the price
 leaves out because it is the same in every option; it is taken to grow with ``size_i``, the rows that any option reads,
 and is taken out of each cohort first. What is left for the scales to explain are differences between runs of one cohort
 that did different work, so a group is identified only by cohorts that were seen both ways, or whose pass rates vary.

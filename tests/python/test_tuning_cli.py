@@ -287,6 +287,27 @@ def test_two_at_one_rollout_are_told_apart(cluster: Cluster, answer: Answer) -> 
     assert (code, "another aqe-plugin is changing the same file" in err) == (7, True)
 
 
+def test_a_canary_is_given_once_and_its_logs_when_it_runs(cluster: Cluster, answer: Answer) -> None:
+    words = ("apply", str(cluster.logs), "--target", str(cluster.target))
+    step(cluster, answer, "--canary", str(cluster.canary))
+    assert answer(*words, "--canary", "/other.conf")[::2] == (
+        5,
+        (
+            f"--canary /other.conf: rollout no. 1 is under way and has the canary {cluster.canary}. "
+            "Leave the option out.\n"
+        ),
+    )
+    cluster.week()
+    step(cluster, answer)
+    assert answer(*words)[::2] == (
+        5,
+        (
+            f"Rollout no. 1 is in its canary {cluster.canary}: give --canary-log with the event logs of the applications "
+            "that read it.\n"
+        ),
+    )
+
+
 def test_rollouts_of_a_newer_version_are_not_guessed_at(cluster: Cluster, answer: Answer) -> None:
     step(cluster, answer)
     (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
