@@ -79,7 +79,7 @@ def recommend(
         replay: the plugin's decision function.
         groups: those that may be moved.
     """
-    runs = _enough(newest(history, limits.max_runs), limits.min_runs)
+    runs = _costliest(_enough(newest(history, limits.max_runs), limits.min_runs), limits.max_joins)
     if not runs:
         reason = f"no query shape with {limits.min_runs} runs, outliers not counted"
         return tuple(Finding(group.name, None, reason) for group in groups)
@@ -93,6 +93,22 @@ def _enough(runs: Sequence[Run], least: int) -> list[Run]:
     kept = without_outliers(runs)
     count = Counter(run.cohort for run in kept)
     return [run for run in kept if count[run.cohort] >= least]
+
+
+def _costliest(runs: Sequence[Run], most_joins: int) -> list[Run]:
+    """The cohorts that take most time, as many as have ``most_joins`` joins together, and one at least."""
+    millis: Counter[str] = Counter()
+    joins: Counter[str] = Counter()
+    for run in runs:
+        millis[run.cohort] += run.duration_millis
+        joins[run.cohort] += len(run.joins)
+    kept, total = set[str](), 0
+    for cohort in sorted(millis, key=lambda one: (-millis[one], one)):
+        total += joins[cohort]
+        if kept and total > most_joins:
+            break
+        kept.add(cohort)
+    return [run for run in runs if run.cohort in kept]
 
 
 def _history(runs: list[Run], thresholds: Mapping[str, float], replay: Replay) -> _History:

@@ -18,6 +18,7 @@ class Limits:
     Attributes:
         min_runs: runs a cohort must have, outliers not counted, to be looked at.
         max_runs: runs that are looked at of a cohort that ran one way, the newest ones.
+        max_joins: joins of all these runs that are decided again; query shapes that take most time come first.
         max_step: largest factor between the old and the new value of a key.
         max_regression: largest share of its time that a cohort may be expected to lose; of several steps to the target
             the largest one within it is taken.
@@ -28,6 +29,7 @@ class Limits:
 
     min_runs: int = 5
     max_runs: int = 20
+    max_joins: int = 4000
     max_step: float = 2.0
     max_regression: float = 0.05
     min_saving: float = 0.005

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.conf_keys import PREFIX, conf_keys, problem_of
+from aqe_plugin.model import JoinFacts
 from aqe_plugin.tuning.groups import COEFFICIENTS, GATES, alone, current, moved, written
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best, guard_of
+from aqe_plugin.tuning.replay import Replayed
 from aqe_plugin.tuning.runs import Run
 from fleet import DEFAULTS, Fleet, Noise, fleet_of
 
@@ -114,6 +116,29 @@ def test_errors_in_the_history_are_told_to_the_guard() -> None:
     fleet = fleet_of(0, DEAR_BROADCASTS, cohorts=12)
     history = [replace(run, errors=1) for run in seen_both_ways(fleet)]
     assert all(one.step.errors > 0 for one in made(recommend(history, DEFAULTS, LIMITS, fleet.replay)))
+
+
+def test_of_more_joins_than_may_be_decided_again_the_costliest_shapes_are_taken() -> None:
+    fleet = fleet_of(0, DEAR_BROADCASTS, cohorts=12)
+    history = seen_both_ways(fleet)
+    asked: list[set[str]] = []
+
+    def replay(facts: Sequence[JoinFacts], thresholds: Sequence[Mapping[str, float]]) -> list[list[Replayed]]:
+        asked.append({one.join_id for one in facts})
+        return fleet.replay(facts, thresholds)
+
+    recommend(history, DEFAULTS, Limits(max_joins=40), replay)
+    kept = set.union(*asked)
+    millis = {name: sum(run.duration_millis for run in history if run.cohort == name) for name in fleet_names(fleet)}
+    assert 1 <= len(kept) < 12
+    assert (
+        min(millis[name] for name in kept) >= max(millis[name] for name in fleet_names(fleet) if name not in kept) / 4
+    )
+    assert max(millis, key=millis.__getitem__) in kept
+
+
+def fleet_names(fleet: Fleet) -> list[str]:
+    return [cohort.name for cohort in fleet.cohorts]
 
 
 # Groups

@@ -302,8 +302,8 @@ def test_a_canary_is_given_once_and_its_logs_when_it_runs(cluster: Cluster, answ
     assert answer(*words)[::2] == (
         5,
         (
-            f"Rollout no. 1 is in its canary {cluster.canary}: give --canary-log with the event logs of the applications "
-            "that read it.\n"
+            f"Rollout no. 1 is in its canary {cluster.canary}: give --canary-log with the event logs of the "
+            "applications that read it.\n"
         ),
     )
 
