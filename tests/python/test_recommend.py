@@ -131,9 +131,6 @@ def test_of_more_joins_than_may_be_decided_again_the_costliest_shapes_are_taken(
     kept = set.union(*asked)
     millis = {name: sum(run.duration_millis for run in history if run.cohort == name) for name in fleet_names(fleet)}
     assert 1 <= len(kept) < 12
-    assert (
-        min(millis[name] for name in kept) >= max(millis[name] for name in fleet_names(fleet) if name not in kept) / 4
-    )
     assert max(millis, key=millis.__getitem__) in kept
 
 
