@@ -81,3 +81,16 @@ def test_a_value_that_the_plugin_does_not_take_is_not_written(conf: Path, key: s
         propose_tuning(conf, {key: value}, "")
     assert str(error.value) == said
     assert conf.read_bytes() == THEIRS
+
+
+def test_a_config_map_is_tuned_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "conf.yaml"
+    before = (
+        "apiVersion: v1\nkind: ConfigMap # ours\ndata:\n  spark-defaults.conf: |\n"
+        "    spark.master k8s://x\n  other: 1\n"
+    )
+    path.write_text(before)
+    tune(path, {ROWS: "300"})
+    assert path.read_text() == before.replace("  other", f"    {ROWS} 300\n  other")
+    tune(path, {ROWS: None})
+    assert path.read_text() == before
