@@ -26,6 +26,7 @@ from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.session import import_pyspark
 from aqe_plugin.sources import Skipped
 from aqe_plugin.stories import QueryStory
+from aqe_plugin.tuning_cli import add_tuning_commands
 from aqe_plugin.words import reason_meanings
 
 __all__ = ["app", "main"]
@@ -54,7 +55,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Installs aqe-plugin, and explains and exports what it decided for the joins of Spark queries.",
+    help="Installs and tunes aqe-plugin, and explains and exports what it decided for the joins of Spark queries.",
     epilog=_EXIT_CODES,
 )
 
@@ -145,6 +146,7 @@ def doctor(
 
 
 add_commands(app)
+add_tuning_commands(app)
 
 
 def main(arguments: list[str] | None = None) -> None:

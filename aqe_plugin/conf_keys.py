@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-__all__ = ["PREFIX", "ConfKey", "conf_keys", "problem_of"]
+__all__ = ["PREFIX", "ConfKey", "conf_keys", "number_of", "problem_of"]
 
 PREFIX = "spark.aqePlugin."
 _BYTES = re.compile(r"(\d+)\s*([kmgt]?)b?")
@@ -22,12 +22,30 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 @dataclass(frozen=True, slots=True)
 class ConfKey:
-    """One key; ``allowed`` is ``one of a, b`` or ``low to high``, in the key's own way of writing values."""
+    """One key; ``allowed`` is ``one of a, b`` or ``low to high``, in the key's own way of writing values.
+
+    Attributes:
+        default: as a conf would write it.
+    """
 
     key: str
     type: str
     unit: str
     allowed: str
+    default: str
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the most that a number may be, in the key's unit.
+
+        Raises:
+            ValueError: the key is no number.
+        """
+        low, _, high = self.allowed.partition(" to ")
+        least, most = _number(self.type, low), _number(self.type, high)
+        if least is None or most is None:
+            raise ValueError(f"{self.key} is no number")
+        return least, most
 
 
 @cache
@@ -35,8 +53,17 @@ def conf_keys() -> Mapping[str, ConfKey]:
     """Every key of the plugin, those for its own tests included."""
     table = json.loads((Path(__file__).parent / "conf_table.json").read_text(encoding="utf-8"))
     return MappingProxyType(
-        {entry["key"]: ConfKey(entry["key"], entry["type"], entry["unit"], entry["allowed"]) for entry in table["keys"]}
+        {
+            entry["key"]: ConfKey(entry["key"], entry["type"], entry["unit"], entry["allowed"], entry["defaultText"])
+            for entry in table["keys"]
+        }
     )
+
+
+def number_of(key: str, value: str) -> float | None:
+    """``value`` in the unit of ``key``; ``None`` when it is not allowed, or the key is unknown or no number."""
+    known = conf_keys().get(key)
+    return None if known is None or problem_of(key, value) else _number(known.type, value)
 
 
 def problem_of(key: str, value: str) -> str:

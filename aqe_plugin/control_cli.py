@@ -32,9 +32,21 @@ from aqe_plugin.jars import jar_for, jar_name, spark_line
 from aqe_plugin.journal import Action, Actor, journal_of
 from aqe_plugin.session import import_pyspark
 from aqe_plugin.targets.locate import find_target, home_version, read_target
+from aqe_plugin.tuning.rollouts import rollouts_of
+from aqe_plugin.tuning_render import print_rollouts, print_rollouts_json
 from aqe_plugin.verify import spark_home_of, verify
 
-__all__ = ["add_commands"]
+__all__ = [
+    "HomeOption",
+    "ShownOption",
+    "TargetOption",
+    "Told",
+    "ToldOption",
+    "WhyOption",
+    "YesOption",
+    "actor",
+    "add_commands",
+]
 
 _VERDICT_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
 
@@ -149,14 +161,18 @@ def verify_command(
 def rollback(
     target: TargetOption = None,
     spark_home: HomeOption = None,
+    to: Annotated[
+        int | None,
+        typer.Option("--to", min=0, help="The change to go back to, by its number in `history`; 0: before the first."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
     yes: YesOption = False,
     output: ShownOption = Shown.TABLE,
     why: WhyOption = "",
 ) -> None:
-    """Make the file what it was before the last install or uninstall, byte for byte."""
+    """Make the file what it was before the last change in force, or right after an earlier one, byte for byte."""
     path = find_target(target, spark_home, os.environ)
-    _show_and_do(propose_rollback(path, force), yes, output, why)
+    _show_and_do(propose_rollback(path, force, to), yes, output, why)
 
 
 def uninstall(
@@ -173,14 +189,17 @@ def uninstall(
 
 
 def history(target: TargetOption = None, spark_home: HomeOption = None, output: ToldOption = Told.TABLE) -> None:
-    """Show what aqe-plugin did to the file: who, when, what, why, and the digests before and after."""
+    """Show what aqe-plugin did to the file: who, when, what, why, digests before and after; then its rollouts."""
     path = find_target(target, spark_home, os.environ)
-    journal = journal_of(path)
+    journal, rollouts = journal_of(path), rollouts_of(path)
     stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)
     if output is Told.JSON:
         print_history_json(journal, stdout)
-    elif journal.records:
+        print_rollouts_json(rollouts, stdout)
+    elif journal.records or rollouts:
         print_history(journal, stdout)
+        if rollouts:
+            print_rollouts(rollouts, stdout)
     else:
         stderr.print(f"Nothing was ever done to {shown(str(path))}.")
     if journal.damaged_lines:
@@ -193,7 +212,7 @@ def history(target: TargetOption = None, spark_home: HomeOption = None, output: 
 def _show_and_do(proposal: Proposal, yes: bool, output: Shown, why: str) -> None:
     stdout, stderr = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
     do_it = yes and not proposal.nothing_to_do
-    settled = carry_out(proposal, _actor(why)) if do_it else []
+    settled = carry_out(proposal, actor(why)) if do_it else []
     if output is Shown.JSON:
         print_proposal_json(proposal, do_it, stdout)
     elif output is Shown.DIFF:
@@ -212,7 +231,8 @@ def _show_and_do(proposal: Proposal, yes: bool, output: Shown, why: str) -> None
         stderr.print("Nothing was written: --yes does it.")
 
 
-def _actor(why: str) -> Actor:
+def actor(why: str) -> Actor:
+    """Whoever runs this, by the clock of this machine."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

@@ -1,13 +1,13 @@
-"""Installs the plugin into a file that holds a Spark conf, takes it out, and takes either back.
+"""Installs the plugin into a file that holds a Spark conf, tunes it there, takes it out, and takes any of this back.
 
-Each of the three is first a :class:`Proposal`, which touches nothing and can be shown, and then ``carry_out``. Whatever
+Each of these is first a :class:`Proposal`, which touches nothing and can be shown, and then ``carry_out``. Whatever
 happens in between - a crash, a full disk, another writer - the file holds its old bytes or its new ones; what was cut
 off is settled by the next ``carry_out``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timezone
@@ -15,9 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from aqe_plugin.changes import Change, changes_between, merged
-from aqe_plugin.conf_keys import PREFIX
+from aqe_plugin.conf_keys import PREFIX, problem_of
 from aqe_plugin.disk import digest, leftovers, lock, make_folder, read_or_none, replace_file
-from aqe_plugin.errors import AqePluginError, ConflictError, JournalError, WriteError
+from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, JournalError, WriteError
 from aqe_plugin.install_plan import is_ours, plan_install, plan_uninstall, purged
 from aqe_plugin.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of
 from aqe_plugin.session import JARS_KEY, PLUGINS_KEY
@@ -28,6 +28,7 @@ __all__ = [
     "carry_out",
     "propose_install",
     "propose_rollback",
+    "propose_tuning",
     "propose_uninstall",
 ]
 
@@ -38,7 +39,7 @@ class Proposal:
 
     Attributes:
         before: the file's bytes, ``None`` when it is absent; ``after`` likewise.
-        undoes: number of the change that a rollback takes back.
+        undoes: number of the change that a rollback takes back, with all that came after it.
     """
 
     action: Action
@@ -90,7 +91,7 @@ def propose_uninstall(path: Path, purge: bool) -> Proposal:
     if purge:
         conf = purged(conf)
     after = None if start is None and not conf.items() else conf.render()
-    changes = changes_between(target.conf.items(), conf.items(), "install had set it")
+    changes = changes_between(target.conf.items(), conf.items(), "aqe-plugin had set it")
     whys = {PLUGINS_KEY: "the plugin is loaded no more", JARS_KEY: "its jar is needed no more"}
     if purge:
         whys |= {key: "--purge removes the plugin's own keys" for key in target.conf.items() if key.startswith(PREFIX)}
@@ -98,21 +99,45 @@ def propose_uninstall(path: Path, purge: bool) -> Proposal:
     return Proposal(Action.UNINSTALL, path, target.content, after, told)
 
 
-def propose_rollback(path: Path, force: bool) -> Proposal:
-    """Makes ``path`` what it was before the last install or uninstall that is in force, byte for byte.
+def propose_tuning(path: Path, values: Mapping[str, str | None], why: str) -> Proposal:
+    """Sets keys of the plugin in ``path``; a key that the file lacked and gets back as ``None`` leaves no trace.
+
+    Args:
+        values: by key of the plugin, as they are to stand in the file; ``None`` takes the key out.
+        why: a sentence, for each of them.
+
+    Raises:
+        ConfError: the plugin would not take a value, or the key is none of its own.
+        TargetError: the file cannot be read.
+        ConflictError: it is written in a way that is not changed safely.
+    """
+    target = read_target(path)
+    conf = target.conf
+    for key, value in values.items():
+        problem = "no key of the plugin" if not key.startswith(PREFIX) else problem_of(key, value) if value else ""
+        if problem:
+            raise ConfError(f"{key} = {value}: {problem}.")
+        conf = conf.without(key) if value is None else conf.with_value(key, value)
+    changes = changes_between(target.conf.items(), conf.items(), why)
+    return Proposal(Action.TUNE, path, target.content, conf.render() if changes else target.content, changes)
+
+
+def propose_rollback(path: Path, force: bool, to: int | None = None) -> Proposal:
+    """Makes ``path`` what it was before the last change that is in force, byte for byte.
 
     Args:
         force: also when somebody else changed it since; what they changed is kept as a backup, and goes.
+        to: number of the change to go back to, which stays in force; 0 goes back before the first.
 
     Raises:
         ConflictError: it was changed since, and ``force`` is not given.
-        JournalError: there is nothing to roll back, or the backup is gone.
+        JournalError: there is nothing to roll back, ``to`` is not in force, or the backup is gone.
         TargetError: the file cannot be read.
     """
     content, journal = read_or_none(path), journal_of(path)
     changed = in_force(_settled(journal, content))
     if not changed:
-        raise JournalError(f"{path}: nothing to roll back; aqe-plugin has no install or uninstall of it in force.")
+        raise JournalError(f"{path}: nothing to roll back; aqe-plugin has no change of it in force.")
     last = changed[-1]
     if digest(content) != last.after and not force:
         differs = _difference(path, journal.kept(last.after), content)
@@ -120,10 +145,11 @@ def propose_rollback(path: Path, force: bool) -> Proposal:
             f"{path}: changed since {last.action.value} no. {last.number} by somebody else: {differs}. "
             "Rolling back would undo that too: --force does it and keeps the present file as a backup."
         )
-    before = journal.kept(last.before)
-    why = f"as before {last.action.value} no. {last.number}"
+    first = last if to is None else _first_after(to, changed, path)
+    before = journal.kept(first.before)
+    why = f"as before {first.action.value} no. {first.number}"
     changes = changes_between(_items(path, content), _items(path, before), why)
-    return Proposal(Action.ROLLBACK, path, content, before, changes, last.number)
+    return Proposal(Action.ROLLBACK, path, content, before, changes, first.number)
 
 
 def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
@@ -199,8 +225,21 @@ def _settled(journal: Journal, content: bytes | None) -> tuple[Record, ...]:
     )
 
 
+def _first_after(number: int, changed: list[Record], path: Path) -> Record:
+    """The oldest change to take back so that change ``number`` is the last one in force."""
+    later = [record for record in changed if record.number > number]
+    if number != 0 and number not in {record.number for record in changed}:
+        known = ", ".join(str(record.number) for record in changed)
+        raise JournalError(
+            f"{path}: no change no. {number} is in force; those that are: {known}. 0 is before the first."
+        )
+    if not later:
+        raise JournalError(f"{path}: change no. {number} is the last one in force; there is nothing to roll back.")
+    return later[0]
+
+
 def _last_installs(records: tuple[Record, ...]) -> list[Record]:
-    """The installs since the last uninstall, oldest first."""
+    """The installs and tunings since the last uninstall, oldest first."""
     found: list[Record] = []
     for record in in_force(records):
         found = [] if record.action is Action.UNINSTALL else [*found, record]

@@ -74,6 +74,9 @@ def plan_uninstall(conf: TargetConf, installed: Mapping[str, Change]) -> TargetC
             conf = _with(conf, key, change.old)
         elif present is not None and is_entry is not None and any(map(is_entry, entries_of(present))):
             conf = _with(conf, key, _without(present, is_entry))
+    for key, change in installed.items():
+        if key not in (MODE_KEY, PLUGINS_KEY, JARS_KEY) and conf.get(key) == change.new:
+            conf = _with(conf, key, change.old)
     return conf
 
 

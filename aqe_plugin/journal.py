@@ -32,6 +32,7 @@ class Action(str, Enum):
 
     INSTALL = "install"
     UNINSTALL = "uninstall"
+    TUNE = "tune"
     ROLLBACK = "rollback"
 
 
@@ -60,7 +61,7 @@ class Record:
         number: from 1, in order.
         at: ISO 8601, UTC.
         before: SHA-256 of the file before, ``None`` when it was absent; ``after`` likewise.
-        undoes: number of the change that a rollback takes back.
+        undoes: number of the change that a rollback takes back, with all that came after it.
     """
 
     schema_version: int
@@ -158,13 +159,13 @@ def journal_of(file: Path) -> Journal:
 
 
 def in_force(records: tuple[Record, ...]) -> list[Record]:
-    """The installs and uninstalls that were carried out and not rolled back, oldest first."""
+    """The changes that were carried out and not rolled back, oldest first."""
     stack: list[Record] = []
     for record in records:
         if record.phase is not Phase.DONE:
             continue
         if record.action is Action.ROLLBACK:
-            stack = [kept for kept in stack if kept.number != record.undoes]
+            stack = [kept for kept in stack if record.undoes is None or kept.number < record.undoes]
         else:
             stack.append(record)
     return stack

@@ -123,6 +123,19 @@ PASSED_ALL = replace(
 )
 
 
+def merge_patch(target: Any, patch: Any) -> Any:
+    """RFC 7396."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, change in patch.items():
+        if change is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), change)
+    return merged
+
+
 def decided(
     execution_id: int = 7, decision: JoinDecision = DECISION, mode: PluginMode = PluginMode.APPLY
 ) -> JoinDecided:

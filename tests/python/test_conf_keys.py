@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aqe_plugin.conf_keys import conf_keys, problem_of
+from aqe_plugin.conf_keys import conf_keys, number_of, problem_of
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,23 @@ def test_every_key_of_the_table_takes_its_own_limits() -> None:
         separator = ", " if key.allowed.startswith("one of ") else " to "
         for value in key.allowed.removeprefix("one of ").split(separator):
             assert problem_of(key.key, value) == "", key
+
+
+def test_a_number_is_read_in_its_keys_unit() -> None:
+    assert number_of("spark.aqePlugin.filter.maxBytes", "64m") == 64 * 1024**2
+    assert number_of("spark.aqePlugin.filter.maxPassRate", "0.7") == 0.7
+    assert number_of("spark.aqePlugin.filter.maxPassRate", "7") is None
+    assert number_of("spark.aqePlugin.mode", "apply") is None
+    assert number_of("spark.aqePlugin.filter.none", "1") is None
+
+
+def test_a_default_lies_within_the_limits() -> None:
+    for key in conf_keys().values():
+        if key.allowed.startswith("one of "):
+            with pytest.raises(ValueError, match="is no number"):
+                _ = key.limits
+        else:
+            low, high = key.limits
+            default = number_of(key.key, key.default)
+            assert default is not None
+            assert low <= default <= high

@@ -243,7 +243,7 @@ def test_rollback_goes_back_one_change_at_a_time(conf: Path) -> None:
     assert conf.read_bytes() == THEIRS
     with pytest.raises(JournalError) as error:
         propose_rollback(conf, force=False)
-    assert str(error.value) == (f"{conf}: nothing to roll back; aqe-plugin has no install or uninstall of it in force.")
+    assert str(error.value) == (f"{conf}: nothing to roll back; aqe-plugin has no change of it in force.")
 
 
 def test_rollback_after_somebody_elses_change_names_the_keys_and_no_values(conf: Path) -> None:

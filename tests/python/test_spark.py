@@ -22,12 +22,18 @@ from aqe_plugin.codec import encode
 from aqe_plugin.events import parse_event
 from aqe_plugin.exporter import serve, stderr_log
 from aqe_plugin.exporter.metrics import FILTERS_NOT_APPLIED
-from aqe_plugin.model import JoinDecided, PluginMode, QueryEnded
+from aqe_plugin.model import JoinDecided, PluginMode, QueryEnded, Strategy
 from aqe_plugin.sources import Skipped, find_event_logs, read_log
 from aqe_plugin.sources.codecs import decompressor
 from aqe_plugin.stories import QueryStory, stories
+from aqe_plugin.tuning.groups import current
+from aqe_plugin.tuning.history import history_of
+from aqe_plugin.tuning.recommend import recommend
+from aqe_plugin.tuning.recommendation import Limits
+from aqe_plugin.tuning.replay import JoinOption
+from aqe_plugin.tuning.spark_replay import SparkReplay
 from aqe_plugin.words import reason_meanings
-from samples import decided, ended, log_bytes, query_lines
+from samples import decided, ended, log_bytes, merge_patch, query_lines
 from scraping import scrape, value
 
 pytestmark = pytest.mark.spark
@@ -169,6 +175,26 @@ def test_what_was_decided_is_decided_again_from_the_logged_facts(session: Sessio
     assert again == encode(join.decision)
 
 
+def test_runs_in_both_modes_are_evidence_that_recommend_weighs(session: Session) -> None:
+    for number in range(6):
+        for mode in ("observe", "apply"):
+            session.run(f"{mode} {number}, to be weighed", mode)
+    session.flush()
+    told = [story for log in find_event_logs(session.events) for story in stories(read_log(log), log.name)]
+    history = history_of(
+        story for story in told if isinstance(story, QueryStory) and story.description.endswith("to be weighed")
+    )
+    assert len(history.runs) == 12
+    assert len({run.cohort for run in history.runs}) == 1
+    ways = {run.options for run in history.runs}
+    assert (JoinOption(Strategy.PLAIN_SORT_MERGE, False),) in ways
+    session.spark.conf.set("spark.aqePlugin.mode", "off")
+    findings = recommend(history.runs, current({}), Limits(), SparkReplay(session.spark))
+    assert len(findings) == 8
+    # Enough runs for every group to have its own answer; which one depends on how long this machine took.
+    assert not any("no query shape" in one.reason and "with 5 runs" in one.reason for one in findings)
+
+
 def decide(spark: SparkSession, cases: list[tuple[Any, Any]]) -> list[Any]:
     """The decision for each pair of facts and thresholds, by the plugin's SQL function."""
     rows = [(number, json.dumps(facts), json.dumps(thresholds)) for number, (facts, thresholds) in enumerate(cases)]
@@ -176,19 +202,6 @@ def decide(spark: SparkSession, cases: list[tuple[Any, Any]]) -> list[Any]:
     frame = spark.createDataFrame(rows, "number int, facts string, thresholds string")
     answers = frame.selectExpr("number", "aqe_decide(facts, thresholds) AS decision").collect()
     return [without_nulls(json.loads(row.decision)) for row in sorted(answers, key=lambda row: row.number)]
-
-
-def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7396."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(target) if isinstance(target, dict) else {}
-    for key, change in patch.items():
-        if change is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = merge_patch(merged.get(key), change)
-    return merged
 
 
 def test_every_contract_vector_is_decided_as_written(session: Session) -> None:

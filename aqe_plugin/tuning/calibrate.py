@@ -1,0 +1,229 @@
+"""Predicted against measured: by what factor each group of coefficients is off, as far as outcomes can tell.
+
+A price is linear in the coefficients, so the plugin's own decision function says what each group contributes to it when
+it is asked with every other coefficient at 0. The elapsed time of run *i* of cohort *c* is then taken as::
+
+    duration_i = base_c * size_i + sum over groups g of scale_g * price_gi + noise
+
+``price_gi`` is the group's price of what ran, at the pass rate that came out. The base stands for all that the price
+leaves out because it is the same in every option; it is taken to grow with ``size_i``, the rows that any option reads,
+and is taken out of each cohort first. What is left for the scales to explain are differences between runs of one cohort
+that did different work, so a group is identified only by cohorts that were seen both ways, or whose pass rates vary.
+
+A scale is positive, and as likely half as it is double what it should be: its logarithm has a normal prior around 0,
+which is "as it is". What nothing is known of stays. The most likely scales are found by Gauss and Newton's method, and
+what is not known of them is the inverse of its curvature there (Laplace's approximation; MacKay, "Information Theory,
+Inference, and Learning Algorithms", 2003, chapter 27).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from aqe_plugin.model import JoinFacts
+from aqe_plugin.tuning.groups import COEFFICIENTS, alone
+from aqe_plugin.tuning.normal_equations import inverse, quadratic_form, residuals
+from aqe_plugin.tuning.replay import JoinOption, Replay
+from aqe_plugin.tuning.runs import Run, median_deviation
+
+__all__ = ["Calibration", "Prices", "RunPrices", "calibrate", "prices_of"]
+
+# One option of one join: milliseconds by group, in the order of COEFFICIENTS.
+Prices = tuple[float, ...]
+# One run: for each of its joins, the prices of the options that have one.
+RunPrices = tuple[Mapping[JoinOption, Prices], ...]
+
+# The defaults are coarse: a factor of two is one standard deviation.
+_PRIOR_SIGMA = math.log(2)
+_LEAST_NOISE = 0.03
+_SEVERAL = 3
+_MOST_STEPS = 60
+_LONGEST_STEP = 1.0
+_NO_STEP = 1e-4
+# Its default would cut a measured pass rate; this much cuts none that matters.
+_NO_COMPOSITE_BOUND = {"filter.compositeFactor": 1000.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The scale of each group, in the order of ``COEFFICIENTS``.
+
+    Attributes:
+        scales: measured ÷ predicted, above 0.
+        covariance: of the scales, their prior included.
+        identified: the share, from 0 to 1, of the prior's variance that outcomes took away; 0 is "not seen at all".
+    """
+
+    scales: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    identified: tuple[float, ...]
+
+    def millis(self, prices: Prices) -> float:
+        """What ``prices`` come to at the scales found."""
+        return math.fsum(scale * price for scale, price in zip(self.scales, prices, strict=True))
+
+    def deviation(self, prices: Prices) -> float:
+        """Standard deviation, in milliseconds, of :meth:`millis`, from what is not known of the scales."""
+        return math.sqrt(max(0.0, quadratic_form(self.covariance, prices)))
+
+
+def prices_of(runs: Sequence[Run], thresholds: Mapping[str, float], replay: Replay) -> list[RunPrices]:
+    """What each option of each join would cost, by group, with measured numbers where there are any."""
+    joins = [join for run in runs for join in run.joins]
+    measured = [join.measured for join in joins if join.pass_rates is not None]
+    estimated = [join.facts for join in joins if join.pass_rates is None]
+    known = iter(_prices(measured, {**thresholds, **_NO_COMPOSITE_BOUND}, replay))
+    expected = iter(_prices(estimated, thresholds, replay))
+    return [tuple(next(expected if join.pass_rates is None else known) for join in run.joins) for run in runs]
+
+
+def calibrate(runs: Sequence[Run], prices: Sequence[RunPrices]) -> Calibration:
+    """The scales that explain the durations best; ``prices`` are those of ``runs``, in order."""
+    size = len(COEFFICIENTS)
+    evidence = _Evidence([[0.0] * size for _ in range(size)], [0.0] * size)
+    for cohort in _cohorts(runs, prices):
+        _add(cohort, evidence)
+    logs = [0.0] * size
+    for _ in range(_MOST_STEPS):
+        covariance = inverse(evidence.curvature(logs))
+        gradient = evidence.gradient(logs)
+        step = [-math.fsum(a * b for a, b in zip(row, gradient, strict=True)) for row in covariance]
+        longest = max(map(abs, step))
+        shortened = min(1.0, _LONGEST_STEP / longest) if longest > 0 else 1.0
+        # Half a step at a time until it leads downhill; within rounding of the minimum none does.
+        while evidence.misfit([a + shortened * b for a, b in zip(logs, step, strict=True)]) > evidence.misfit(logs):
+            shortened /= 2
+            if shortened < _NO_STEP:
+                break
+        else:
+            logs = [a + shortened * b for a, b in zip(logs, step, strict=True)]
+        if shortened * longest < _NO_STEP:
+            break
+    covariance = inverse(evidence.curvature(logs))
+    scales = [math.exp(value) for value in logs]
+    return Calibration(
+        scales=tuple(scales),
+        covariance=tuple(
+            tuple(one * value * other for value, other in zip(row, scales, strict=True))
+            for one, row in zip(scales, covariance, strict=True)
+        ),
+        identified=tuple(max(0.0, 1 - covariance[at][at] / _PRIOR_SIGMA**2) for at in range(size)),
+    )
+
+
+def _executed(run: Run, prices: RunPrices) -> Prices:
+    """What the options that ran cost, by group; a join that is none of the priced options adds nothing."""
+    nothing = (0.0,) * len(COEFFICIENTS)
+    ran = (
+        nothing if join.option is None else priced[join.option] for join, priced in zip(run.joins, prices, strict=True)
+    )
+    return tuple(map(math.fsum, zip(nothing, *ran, strict=True)))
+
+
+def _prices(
+    facts: Sequence[JoinFacts], thresholds: Mapping[str, float], replay: Replay
+) -> list[Mapping[JoinOption, Prices]]:
+    if not facts:
+        return []
+    rest = {key: value for key, value in thresholds.items() if key in _NO_COMPOSITE_BOUND}
+    by_group = replay(facts, [{**rest, **alone(thresholds, group)} for group in COEFFICIENTS])
+    return [
+        {option: tuple(one.prices[option] for one in decisions) for option in decisions[0].prices}
+        for decisions in zip(*by_group, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cohort:
+    durations: list[float]
+    sizes: list[float]
+    prices: list[Prices]
+    options: list[tuple[JoinOption | None, ...]]
+
+
+def _cohorts(runs: Sequence[Run], prices: Sequence[RunPrices]) -> list[_Cohort]:
+    found: defaultdict[str, _Cohort] = defaultdict(lambda: _Cohort([], [], [], []))
+    for run, priced in zip(runs, prices, strict=True):
+        if not _is_priced(run, priced):
+            continue
+        cohort = found[run.cohort]
+        cohort.durations.append(float(run.duration_millis))
+        cohort.sizes.append(1.0 + sum(_rows(join.facts) for join in run.joins))
+        cohort.prices.append(_executed(run, priced))
+        cohort.options.append(run.options)
+    return list(found.values())
+
+
+def _is_priced(run: Run, prices: RunPrices) -> bool:
+    """Whether the price of what ran is known; half of it would be taken for a cheap way to run."""
+    return all(join.option is None or join.option in priced for join, priced in zip(run.joins, prices, strict=True))
+
+
+def _rows(facts: JoinFacts) -> int:
+    return max(0, facts.probe.scan_rows) + max(0, facts.build.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What all cohorts say of the scales ``s``: a misfit of ``s' squares s / 2 - s' products``.
+
+    The prior, which is of the logarithms of the scales, is added by the methods.
+    """
+
+    squares: list[list[float]]
+    products: list[float]
+
+    def misfit(self, logs: Sequence[float]) -> float:
+        scales = [math.exp(value) for value in logs]
+        pulled = math.fsum(a * b for a, b in zip(scales, self.products, strict=True))
+        return (
+            quadratic_form(self.squares, scales) / 2 - pulled + math.fsum(a * a for a in logs) / (2 * _PRIOR_SIGMA**2)
+        )
+
+    def gradient(self, logs: Sequence[float]) -> list[float]:
+        scales = [math.exp(value) for value in logs]
+        return [
+            scale * (math.fsum(a * b for a, b in zip(row, scales, strict=True)) - product) + log / _PRIOR_SIGMA**2
+            for scale, row, product, log in zip(scales, self.squares, self.products, logs, strict=True)
+        ]
+
+    def curvature(self, logs: Sequence[float]) -> list[list[float]]:
+        """Of the misfit by the logarithms, without the part that Gauss and Newton leave out: positive definite."""
+        scales = [math.exp(value) for value in logs]
+        return [
+            [
+                one * value * other + (1 / _PRIOR_SIGMA**2 if at == column else 0.0)
+                for column, (value, other) in enumerate(zip(row, scales, strict=True))
+            ]
+            for at, (one, row) in enumerate(zip(scales, self.squares, strict=True))
+        ]
+
+
+def _add(cohort: _Cohort, evidence: _Evidence) -> None:
+    """Adds what one cohort says."""
+    if len(cohort.durations) < 2:
+        return
+    weight = 1 / _noise(cohort) ** 2
+    columns = [residuals(column, cohort.sizes) for column in zip(*cohort.prices, strict=True)]
+    left = residuals(cohort.durations, cohort.sizes)
+    for row, one in enumerate(columns):
+        evidence.products[row] += weight * math.fsum(a * b for a, b in zip(one, left, strict=True))
+        for column, other in enumerate(columns):
+            evidence.squares[row][column] += weight * math.fsum(a * b for a, b in zip(one, other, strict=True))
+
+
+def _noise(cohort: _Cohort) -> float:
+    """Standard deviation, in milliseconds, of runs that did the same work; when hardly two did, of all of them."""
+    alike: defaultdict[tuple[JoinOption | None, ...], list[float]] = defaultdict(list)
+    for options, duration in zip(cohort.options, residuals(cohort.durations, cohort.sizes), strict=True):
+        alike[options].append(duration)
+    several = [values for values in alike.values() if len(values) >= _SEVERAL] or [
+        list(itertools.chain(*alike.values()))
+    ]
+    around = [value - median(values) for values in several for value in values]
+    return max(median_deviation(around), _LEAST_NOISE * median(cohort.durations), 1.0)

@@ -1,0 +1,99 @@
+"""The thresholds that are tuned, in groups that move together, and how far one step goes.
+
+Each group's coefficients price one kind of work, so one factor for all of them is what outcomes can tell: two
+coefficients of the same rows are never seen apart. Left alone are the parameters of a filter, the limits of memory, the
+believed share of a wait, and the ratio of a tie; the package's docstring says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from aqe_plugin.conf_keys import PREFIX, conf_keys, number_of
+
+__all__ = ["ALL_OPEN", "COEFFICIENTS", "GATES", "Group", "alone", "current", "moved", "written"]
+
+_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Conf keys, without ``spark.aqePlugin.``, that are multiplied by one factor; ``what`` they are about, in words."""
+
+    name: str
+    keys: tuple[str, ...]
+    what: str
+
+
+COEFFICIENTS = (
+    Group("shuffle", ("cost.shuffleNanosPerByte", "cost.shuffleNanosPerRow"), "shuffling rows"),
+    Group("sort-merge", ("cost.sortNanosPerComparison", "cost.mergeNanosPerRow"), "sorting and merging rows"),
+    Group(
+        "broadcast",
+        (
+            "cost.collectNanosPerByte",
+            "cost.hashBuildNanosPerRow",
+            "cost.broadcastNanosPerByte",
+            "cost.hashProbeNanosPerRow",
+        ),
+        "making and probing a broadcast relation",
+    ),
+    Group(
+        "filter",
+        ("cost.filterBuildNanosPerRow", "cost.filterCheckNanosPerRow", "cost.filterHashNanosPerColumn"),
+        "building and checking a filter",
+    ),
+    Group("pipeline", ("cost.rowPipelineNanosPerRow",), "a row's way from its scan to its join"),
+    Group("launch", ("cost.jobLaunchNanos",), "starting a job or stage"),
+)
+
+GATES = (
+    Group("pass-rate gate", ("filter.maxPassRate",), "the pass rate up to which a filter is considered"),
+    Group("probe-rows gate", ("filter.minProbeRows",), "the probe rows from which a filter is considered"),
+)
+
+# With these every option that is legal and possible has a price, whether or not it would be considered.
+ALL_OPEN: Mapping[str, float] = MappingProxyType(
+    {
+        "filter.maxPassRate": 1.0,
+        "filter.minProbeRows": 0.0,
+        "broadcast.maxMemoryBytes": 8.0 * 1024**3,
+        "broadcast.maxRows": 512_000_000.0,
+    }
+)
+
+
+def current(conf: Mapping[str, str]) -> dict[str, float]:
+    """Every tuned key as ``conf`` sets it, else its default; a value that is not allowed counts as not set."""
+    return {key: _value_of(conf, PREFIX + key) for group in (*COEFFICIENTS, *GATES) for key in group.keys}
+
+
+def moved(thresholds: Mapping[str, float], group: Group, factor: float) -> dict[str, float]:
+    """The keys of ``group`` times ``factor``, rounded to 3 digits and within what is allowed; 0 stays 0."""
+    return {key: _moved(PREFIX + key, thresholds[key] * factor) for key in group.keys}
+
+
+def alone(thresholds: Mapping[str, float], group: Group) -> dict[str, float]:
+    """Thresholds under which a price is what ``group`` contributes to it: every other coefficient is 0."""
+    zero = {key: 0.0 for other in COEFFICIENTS for key in other.keys if other is not group}
+    return {**zero, **{key: thresholds[key] for key in group.keys}, "cost.scanNanosPerByte": 0.0, **ALL_OPEN}
+
+
+def written(key: str, value: float) -> str:
+    """``value`` as a conf would write it for ``key``, which is a whole key of the plugin."""
+    return str(round(value)) if conf_keys()[key].type == "integer" else f"{value:.10g}"
+
+
+def _value_of(conf: Mapping[str, str], key: str) -> float:
+    written = number_of(key, conf.get(key, ""))
+    default = number_of(key, conf_keys()[key].default)
+    return written if written is not None else default if default is not None else 0.0
+
+
+def _moved(key: str, value: float) -> float:
+    low, high = conf_keys()[key].limits
+    rounded = float(f"{value:.{_DIGITS}g}")
+    whole = float(round(rounded)) if conf_keys()[key].type == "integer" else rounded
+    return min(max(whole, low), high)

@@ -1,0 +1,55 @@
+"""The port to the plugin's decision function, and what a decision comes to when it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from aqe_plugin.model import JoinFacts, Strategy
+
+__all__ = ["JoinOption", "Replay", "Replayed", "carried_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOption:
+    """A way to run a join: one of the two methods, with or without a filter on the probe side's scans."""
+
+    strategy: Strategy
+    with_filter: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A decision that was made once more.
+
+    Attributes:
+        option: what would run; ``None`` when it is none of the priced options, e.g. a shuffled hash join.
+        prices: milliseconds of each option that was priced; one that is ruled out is not in it.
+    """
+
+    option: JoinOption | None
+    prices: Mapping[JoinOption, float]
+
+
+class Replay(Protocol):
+    """Decides logged joins again, under other thresholds."""
+
+    def __call__(
+        self, facts: Sequence[JoinFacts], thresholds: Sequence[Mapping[str, float]]
+    ) -> Sequence[Sequence[Replayed]]:
+        """One sequence for each of ``thresholds``, with a decision for each of ``facts``, in their orders.
+
+        Args:
+            thresholds: by key without ``spark.aqePlugin.``; a key that is left out has its default.
+        """
+
+
+def carried_out(spark_strategy: Strategy, choice: Strategy, with_filter: bool) -> JoinOption | None:
+    """What runs when ``choice`` was made: for ``leave_to_spark`` it is what Spark does by itself."""
+    method = spark_strategy if choice is Strategy.LEAVE_TO_SPARK else choice
+    if method is Strategy.BROADCAST:
+        return JoinOption(Strategy.BROADCAST, with_filter)
+    if method is Strategy.LEAVE_TO_SPARK:
+        return None
+    return JoinOption(Strategy.FILTERED_SORT_MERGE if with_filter else Strategy.PLAIN_SORT_MERGE, with_filter)

@@ -1,0 +1,107 @@
+"""Is the canary slower than the control?  A test that may be looked at after every run, and stopped at any.
+
+Each run of the canary is paired with a run of the control of the same query shape. If the canary is no slower, then the
+chance that it is the slower one of a pair is at most one half, whatever the durations' distribution. Of *n* such pairs
+with *k* in which it is, the likelihood ratio of "more than one half" (every such chance equally likely) to "one half"
+is::
+
+    sum of (n+1 over i) for i = 0..k, divided by (n+1) (n over k)
+
+which is the mixture sequential probability ratio of Robbins ("Statistical Methods Related to the Law of the Iterated
+Logarithm", Annals of Mathematical Statistics 1970) for a coin. It is a supermartingale from 1 as long as the chance is
+at most one half, so by Ville's inequality it reaches 1/alpha at *any* time with a probability of at most alpha: an
+always-valid test in the sense of Johari, Koomen, Pekelis and Walsh ("Always Valid Inference: Continuous Monitoring of
+A/B Tests", Operations Research 2022). The same test of "is faster than the control slowed down by a margin" shows that
+the canary is *not* slower by that margin.
+
+Signs and not durations are counted: a bad hour or a straggler weighs as much as any other pair, and no variance has to
+be known. The price is power; a difference that is small against the noise takes many pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from statistics import median
+
+from aqe_plugin.tuning.runs import Run
+
+__all__ = ["Comparison", "Outcome", "compare", "log_evidence", "pairs_of"]
+
+
+class Outcome(str, Enum):
+    """What is shown."""
+
+    WORSE = "worse"
+    NOT_WORSE = "not_worse"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What the pairs up to the decision show.
+
+    Attributes:
+        pairs: pairs that were looked at.
+        slower: those in which the canary took longer than the control.
+        within: those in which it took less than the control and the margin together.
+        median_ratio: canary ÷ control, 1 without a pair.
+    """
+
+    outcome: Outcome
+    pairs: int
+    slower: int
+    within: int
+    median_ratio: float
+
+
+def compare(pairs: Sequence[tuple[float, float]], margin: float, alpha: float) -> Comparison:
+    """Looks at pairs (canary, control) of durations, above 0, in the order they came, until one of the two is shown.
+
+    Args:
+        margin: share of the control's time; a canary that is slower by less does no harm, shown or not.
+        alpha: largest probability of "worse" when the canary is not slower, and of "not worse" when it is slower by the
+            margin at least.
+    """
+    needed = -math.log(alpha)
+    slower, within = 0, 0
+    ratios: list[float] = []
+    for canary, control in pairs:
+        ratios.append(canary / control)
+        slower += ratios[-1] > 1
+        within += ratios[-1] < 1 + margin
+        if log_evidence(slower, len(ratios)) >= needed and median(ratios) > 1 + margin:
+            return Comparison(Outcome.WORSE, len(ratios), slower, within, median(ratios))
+        if log_evidence(within, len(ratios)) >= needed:
+            return Comparison(Outcome.NOT_WORSE, len(ratios), slower, within, median(ratios))
+    return Comparison(Outcome.UNDECIDED, len(ratios), slower, within, median(ratios) if ratios else 1.0)
+
+
+@lru_cache(maxsize=1 << 16)
+def log_evidence(successes: int, trials: int) -> float:
+    """Natural logarithm of the likelihood ratio above, of ``successes`` in ``trials``; 0 without a trial."""
+    below = sum(math.comb(trials + 1, index) for index in range(successes + 1))
+    return math.log(below) - math.log((trials + 1) * math.comb(trials, successes))
+
+
+def pairs_of(canary: Iterable[Run], control: Iterable[Run]) -> list[tuple[float, float]]:
+    """Each run of the canary with one of the control of the same cohort, in the order in which the later one ended.
+
+    Both sides are taken in the order they ended and each run once; what has no partner yet waits for one.
+    """
+    waiting: defaultdict[tuple[str, bool], deque[Run]] = defaultdict(deque)
+    sides = [(run, True) for run in canary] + [(run, False) for run in control]
+    pairs = []
+    for run, is_canary in sorted(sides, key=lambda side: (side[0].at_millis, side[1])):
+        others = waiting[run.cohort, not is_canary]
+        if others:
+            other = others.popleft()
+            first, second = (run, other) if is_canary else (other, run)
+            pairs.append((float(first.duration_millis), float(second.duration_millis)))
+        else:
+            waiting[run.cohort, is_canary].append(run)
+    return pairs

@@ -1,0 +1,106 @@
+"""The decision function of the plugin itself, asked through Spark: ``aqe_decide`` over a table of logged facts.
+
+The only module of this room that touches PySpark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from aqe_plugin.codec import encode
+from aqe_plugin.errors import SessionError
+from aqe_plugin.model import JoinFacts, Strategy
+from aqe_plugin.session import configure, import_pyspark
+from aqe_plugin.tuning.replay import JoinOption, Replayed, carried_out
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SparkReplay", "local_replay", "with_decisions"]
+
+_DECISION = (
+    "choice string, buildFilter boolean, "
+    "options array<struct<strategy: string, withFilter: boolean, costMillis: double>>"
+)
+
+
+def with_decisions(frame: DataFrame) -> DataFrame:
+    """Adds ``decision`` to a table with the JSON columns ``facts`` and ``thresholds``: a struct of ``choice``,
+    ``buildFilter`` and ``options`` (each with ``strategy``, ``withFilter`` and ``costMillis``)."""
+    return frame.selectExpr("*", f"from_json(aqe_decide(facts, thresholds), '{_DECISION}') AS decision")
+
+
+class SparkReplay:
+    """A :class:`~aqe_plugin.tuning.replay.Replay` over a session in which the plugin is loaded.
+
+    Facts that are alike are decided once. Raises ``AnalysisException`` when the session does not know ``aqe_decide``,
+    and Spark's own error when facts or thresholds are not what the function takes.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def __call__(self, facts: Sequence[JoinFacts], thresholds: Sequence[Mapping[str, float]]) -> list[list[Replayed]]:
+        """See :class:`~aqe_plugin.tuning.replay.Replay`."""
+        texts = [json.dumps(encode(one), sort_keys=True) for one in facts]
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        if not numbers or not thresholds:
+            return [[] for _ in thresholds]
+        logged = self._spark.createDataFrame(
+            [(number, text) for text, number in numbers.items()], "fact int, facts string"
+        )
+        candidates = self._spark.createDataFrame(
+            [(number, json.dumps(dict(one))) for number, one in enumerate(thresholds)],
+            "candidate int, thresholds string",
+        )
+        answers = {
+            (row.candidate, row.fact): row.decision
+            for row in with_decisions(logged.crossJoin(candidates)).select("fact", "candidate", "decision").collect()
+        }
+        return [
+            [_replayed(one, answers[candidate, numbers[text]]) for one, text in zip(facts, texts, strict=True)]
+            for candidate in range(len(thresholds))
+        ]
+
+
+@contextmanager
+def local_replay() -> Iterator[SparkReplay]:
+    """A replay in a Spark session on this machine, which is stopped afterwards.
+
+    Raises:
+        PysparkMissingError: PySpark is not installed.
+        MissingJarError: this package carries no jar.
+        UnsupportedSparkError: it carries none for the installed PySpark.
+        SessionError: no session came up.
+    """
+    import_pyspark()
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.eventLog.enabled": "false",
+    }
+    builder = SparkSession.builder.master("local[*]").appName("aqe-plugin recommend").config(map=dict(settings))
+    try:
+        spark = configure(builder, mode="off").getOrCreate()
+    except (OSError, RuntimeError) as error:
+        raise SessionError(f"no Spark session came up: {error}. `aqe-plugin doctor` says what is missing.") from error
+    try:
+        yield SparkReplay(spark)
+    finally:
+        spark.stop()
+
+
+def _replayed(facts: JoinFacts, decision: Any) -> Replayed:
+    prices = {
+        JoinOption(Strategy(one.strategy), one.withFilter): one.costMillis
+        for one in decision.options
+        if one.costMillis is not None
+    }
+    return Replayed(carried_out(facts.spark_strategy, Strategy(decision.choice), decision.buildFilter), prices)

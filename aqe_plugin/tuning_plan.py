@@ -1,0 +1,158 @@
+"""What to do next about a file's thresholds: begin a rollout, or move the one that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aqe_plugin.changes import Change
+from aqe_plugin.conf_keys import PREFIX, number_of
+from aqe_plugin.controller import Proposal, propose_tuning
+from aqe_plugin.targets.port import TargetConf
+from aqe_plugin.tuning.groups import current, written
+from aqe_plugin.tuning.history import History, errors_of, since
+from aqe_plugin.tuning.recommend import recommend
+from aqe_plugin.tuning.recommendation import Limits, Recommendation, best, guard_of
+from aqe_plugin.tuning.replay import Replay
+from aqe_plugin.tuning.rings import Observation, Ring, RingLimits
+from aqe_plugin.tuning.rollouts import RolloutStep
+from aqe_plugin.tuning.runs import Run, newest
+from aqe_plugin.tuning.sequential import Comparison, Outcome, compare, pairs_of
+
+__all__ = ["Trial", "changes_of", "compared", "file_changes", "recommended_again"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is known of a rollout that is under way.
+
+    Attributes:
+        steps: its steps so far, oldest first; at least one.
+        everywhere: the history of the applications that read the file itself.
+        canary: that of the applications that read the canary's file.
+    """
+
+    steps: tuple[RolloutStep, ...]
+    everywhere: History
+    canary: History
+
+    @property
+    def last(self) -> RolloutStep:
+        return self.steps[-1]
+
+
+def changes_of(recommendation: Recommendation, conf: TargetConf) -> tuple[Change, ...]:
+    """The recommendation as changes of the keys as ``conf`` has them."""
+    why = f"{recommendation.why}; {_evidence(recommendation)}"
+    return tuple(
+        Change(change.key, conf.get(change.key), written(change.key, change.new), why)
+        for change in recommendation.changes
+    )
+
+
+def recommended_again(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> Observation:
+    """What is known in the ring ``observe``: whether the same is recommended now that there are newer runs."""
+    nothing = Comparison(Outcome.UNDECIDED, 0, 0, 0, 1.0)
+    return Observation(_confirmed(trial, conf, replay, limits), nothing, 0, trial.last.canary is not None)
+
+
+def compared(trial: Trial, limits: Limits, rings: RingLimits) -> Observation:
+    """What is known in a ring with the change in force: how runs with it did beside runs without it.
+
+    When all applications have it, nobody runs without it any more: the newest runs from before it stand in.
+    """
+    has_canary = trial.last.canary is not None
+    began = _entered(trial, trial.last.ring)
+    if trial.last.ring is Ring.CANARY:
+        changed, unchanged = since(trial.canary, began), _after(trial.everywhere, began)
+        control = list(unchanged.runs)
+    else:
+        first = _entered(trial, Ring.CANARY) if has_canary else began
+        changed, unchanged = since(trial.everywhere, began), _before(trial.everywhere, first)
+        control = newest(unchanged.runs, limits.max_runs)
+    comparison = compare(pairs_of(changed.runs, control)[: rings.max_pairs], rings.margin, rings.alpha)
+    return Observation(None, comparison, errors_of(changed, unchanged), has_canary)
+
+
+def file_changes(step: RolloutStep, ring: Ring, file: Path) -> list[Proposal]:
+    """What to do to the files so that a rollout at ``step`` comes into ``ring``.
+
+    Raises:
+        TargetError: a file cannot be read.
+        ConflictError: it is written in a way that is not changed safely.
+        ConfError: a value is not allowed.
+    """
+    wanted = {change.key: change.new for change in step.changes}
+    canary = None if step.canary is None else Path(step.canary)
+    if ring is Ring.CANARY and canary is not None:
+        return [propose_tuning(canary, wanted, f"rollout no. {step.number}, canary: {_why(step)}")]
+    if ring is Ring.ALL and step.ring is not Ring.ALL:
+        return [propose_tuning(file, wanted, f"rollout no. {step.number}, all: {_why(step)}")]
+    if ring is not Ring.ROLLED_BACK:
+        return []
+    back = f"rollout no. {step.number} goes back"
+    undone = []
+    if step.ring is Ring.ALL:
+        undone.append(propose_tuning(file, {change.key: change.old for change in step.changes}, back))
+    if canary is not None and step.canary_changes:
+        undone.append(propose_tuning(canary, {change.key: change.old for change in step.canary_changes}, back))
+    return undone
+
+
+def _confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> bool | None:
+    newer = since(trial.everywhere, trial.last.at_millis).runs
+    if not _enough(newer, limits.min_runs):
+        return None
+    present = current(conf.items())
+    findings = recommend(trial.everywhere.runs, present, limits, replay)
+    found = best([finding for finding in findings if finding.group == trial.last.group], guard_of(limits))
+    return found is not None and _goes_up(changes_of(found, conf), present) == _goes_up(trial.last.changes, present)
+
+
+def _enough(runs: tuple[Run, ...], least: int) -> bool:
+    count: dict[str, int] = {}
+    for run in runs:
+        count[run.cohort] = count.get(run.cohort, 0) + 1
+    return any(many >= least for many in count.values())
+
+
+def _goes_up(changes: tuple[Change, ...], present: Mapping[str, float]) -> bool:
+    """Whether these changes, which are not made yet, make larger what is ``present``."""
+    return any(
+        (number_of(change.key, change.new or "") or 0.0) > present[change.key.removeprefix(PREFIX)]
+        for change in changes
+    )
+
+
+def _entered(trial: Trial, ring: Ring) -> int:
+    """When the rollout came into ``ring``; when it never did, when it began."""
+    times = [step.at_millis for step in trial.steps if step.ring is ring]
+    return min(times, default=trial.steps[0].at_millis)
+
+
+def _after(history: History, at_millis: int) -> History:
+    return History(
+        tuple(run for run in history.runs if run.at_millis > at_millis),
+        tuple(failure for failure in history.failures if failure.at_millis > at_millis),
+    )
+
+
+def _before(history: History, at_millis: int) -> History:
+    return History(
+        tuple(run for run in history.runs if run.at_millis <= at_millis),
+        tuple(failure for failure in history.failures if failure.at_millis <= at_millis),
+    )
+
+
+def _evidence(recommendation: Recommendation) -> str:
+    evidence = recommendation.evidence
+    return (
+        f"{evidence.queries} runs of {evidence.cohorts} query shapes, {evidence.changed} would be decided otherwise; "
+        f"saves {evidence.seconds:.3g} s ({evidence.low:.3g} to {evidence.high:.3g}), "
+        f"confidence {recommendation.confidence:.3f}"
+    )
+
+
+def _why(step: RolloutStep) -> str:
+    return step.changes[0].why if step.changes else step.why

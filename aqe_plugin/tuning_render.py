@@ -1,0 +1,134 @@
+"""Findings and rollouts as tables, JSON, or lines of a conf."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timezone
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from aqe_plugin.changes import Change
+from aqe_plugin.codec import encode
+from aqe_plugin.control_render import shown
+from aqe_plugin.tuning.groups import written
+from aqe_plugin.tuning.guards import Guard
+from aqe_plugin.tuning.recommendation import Finding, Recommendation
+from aqe_plugin.tuning.rings import Ring
+from aqe_plugin.tuning.rollouts import RolloutStep
+
+__all__ = [
+    "conf_lines",
+    "print_findings",
+    "print_findings_json",
+    "print_rollout_step",
+    "print_rollout_step_json",
+    "print_rollouts",
+    "print_rollouts_json",
+]
+
+_RING_STYLES = {Ring.SETTLED: "green", Ring.ROLLED_BACK: "bold red"}
+
+
+def print_findings(findings: Sequence[Finding], guard: Guard, console: Console) -> None:
+    """A row for each key of each group: old and new value, and beside the first why, evidence, and what stops it."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("group", "key", "old", "new", "why", "evidence", "verdict"):
+        table.add_column(name, overflow="fold")
+    for finding in findings:
+        made = finding.recommendation
+        if made is None:
+            table.add_row(finding.group, "", "", "", Text(finding.reason, style="dim"), "", "")
+            continue
+        stopped = guard(made.step).stopped_by
+        verdict = Text("; ".join(stopped), style="yellow") if stopped else Text("passes", style="green")
+        for number, change in enumerate(made.changes):
+            values = (change.key, written(change.key, change.old), written(change.key, change.new))
+            told = (made.why, _evidence(made), verdict) if number == 0 else ()
+            table.add_row(finding.group if number == 0 else "", *values, *told)
+    console.print(table)
+
+
+def print_findings_json(
+    findings: Sequence[Finding], guard: Guard, chosen: Recommendation | None, console: Console
+) -> None:
+    """One JSON object a line (JSON Lines), one for each group."""
+    for finding in findings:
+        made = finding.recommendation
+        told = {
+            **_object(finding),
+            "passes": made is not None and guard(made.step).passes,
+            "stoppedBy": [] if made is None else list(guard(made.step).stopped_by),
+            "chosen": made is not None and made == chosen,
+        }
+        console.file.write(json.dumps(told) + "\n")
+
+
+def conf_lines(chosen: Recommendation) -> list[str]:
+    """Lines of a ``spark-defaults.conf``."""
+    return [f"{change.key} {written(change.key, change.new)}" for change in chosen.changes]
+
+
+def print_rollout_step(step: RolloutStep, before: Ring | None, console: Console) -> None:
+    """Where the rollout goes and why, and the keys."""
+    way = step.ring.value if before in (None, step.ring) else f"{before.value if before else ''} -> {step.ring.value}"
+    console.print(Text(f"rollout no. {step.number} ({step.group}): {way}", style="bold"))
+    console.print(Text(f"  {shown(step.why)}"))
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("key", "old", "new", "why"):
+        table.add_column(name, overflow="fold")
+    for change in step.changes:
+        table.add_row(*(Text(shown(text or "(not set)")) for text in (change.key, change.old, change.new, change.why)))
+    console.print(table)
+
+
+def print_rollout_step_json(step: RolloutStep, before: Ring | None, done: bool, console: Console) -> None:
+    """One JSON object."""
+    told = {**_object(step), "before": None if before is None else before.value, "applied": done}
+    console.file.write(json.dumps(told) + "\n")
+
+
+def print_rollouts(steps: Sequence[RolloutStep], console: Console) -> None:
+    """One row for each step of each rollout, oldest first."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("rollout", "when", "who", "group", "ring", "why", "changed"):
+        table.add_column(name, overflow="fold")
+    for step in steps:
+        at = datetime.fromtimestamp(step.at_millis / 1000, timezone.utc).isoformat(timespec="seconds")
+        why = f"{step.why} ({step.asked_why})" if step.asked_why else step.why
+        table.add_row(
+            str(step.number),
+            at,
+            Text(shown(step.who)),
+            step.group,
+            Text(step.ring.value, style=_RING_STYLES.get(step.ring, "")),
+            Text(shown(why)),
+            Text("\n".join(map(_change, step.changes))),
+        )
+    console.print(table)
+
+
+def print_rollouts_json(steps: Sequence[RolloutStep], console: Console) -> None:
+    """One JSON object a line (JSON Lines), one for each step, oldest first."""
+    for step in steps:
+        console.file.write(json.dumps(encode(step)) + "\n")
+
+
+def _evidence(made: Recommendation) -> str:
+    evidence = made.evidence
+    return (
+        f"{evidence.queries} runs, {evidence.cohorts} shapes, {evidence.changed} decided otherwise; "
+        f"{evidence.seconds:.3g} s ({evidence.low:.3g} to {evidence.high:.3g}), confidence {made.confidence:.3f}"
+    )
+
+
+def _change(change: Change) -> str:
+    return f"{shown(change.key)}: {shown(change.old or '(not set)')} -> {shown(change.new or '(not set)')}"
+
+
+def _object(value: object) -> dict[str, object]:
+    members = encode(value)
+    return dict(members) if isinstance(members, dict) else {}

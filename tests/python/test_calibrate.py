@@ -1,0 +1,113 @@
+"""What outcomes tell of prices, and what they cannot."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aqe_plugin.tuning.calibrate import Calibration, RunPrices, calibrate, prices_of
+from aqe_plugin.tuning.groups import COEFFICIENTS
+from aqe_plugin.tuning.normal_equations import inverse, quadratic_form, residuals
+from fleet import DEFAULTS, Fleet, Noise, fleet_of
+
+NAMES = [group.name for group in COEFFICIENTS]
+QUIET = Noise(sigma=0.005, far_out=0.0, bad_day=None, drift=0.002)
+
+
+def calibrated(fleet: Fleet, weeks: int = 1) -> Calibration:
+    runs = fleet.week(None)
+    for _ in range(weeks):
+        runs += fleet.week(DEFAULTS)
+    return calibrate(runs, prices_of(runs, DEFAULTS, fleet.replay))
+
+
+def test_the_true_price_is_found_of_what_was_seen_both_ways() -> None:
+    truth = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    for at, name in enumerate(NAMES[:5]):
+        wrong = tuple(2.0 if other == at else one for other, one in enumerate(truth))
+        found = calibrated(fleet_of(4, wrong, cohorts=40, noise=QUIET))
+        assert found.scales[at] == pytest.approx(2.0, abs=0.25), name
+        assert found.identified[at] > 0.9, name
+
+
+def test_what_was_seen_one_way_only_stays_as_it_is() -> None:
+    fleet = fleet_of(4, (3.0,) * 6, noise=QUIET)
+    runs = [run for run in fleet.week(None) if not any(join.option and join.option.with_filter for join in run.joins)]
+    found = calibrate(runs, prices_of(runs, DEFAULTS, fleet.replay))
+    filters = NAMES.index("filter")
+    assert found.scales[filters] == 1.0
+    assert found.identified[filters] == 0.0
+    # Nothing but noise tells of the others.
+    assert all(share < 0.5 for share in found.identified)
+
+
+def test_a_cohort_of_one_run_tells_nothing() -> None:
+    fleet = fleet_of(1)
+    runs = fleet.week(None, runs=1)
+    assert calibrate(runs, prices_of(runs, DEFAULTS, fleet.replay)).identified == (0.0,) * 6
+
+
+def test_a_run_of_which_a_join_has_no_price_is_no_evidence() -> None:
+    fleet = fleet_of(4, (2.0,) * 6, cohorts=20, noise=QUIET)
+    runs = fleet.week(None) + fleet.week(DEFAULTS)
+    prices = prices_of(runs, DEFAULTS, fleet.replay)
+    nothing: list[RunPrices] = [({},) for _ in prices]
+    assert calibrate(runs, nothing) == calibrate([], [])
+    assert calibrate(runs, prices) != calibrate([], [])
+
+
+def test_runs_of_which_no_two_did_the_same_work_are_not_taken_for_exact() -> None:
+    fleet = fleet_of(4, noise=Noise(sigma=0.5, far_out=0.0, bad_day=None))
+    option = fleet.cohorts[0].spark
+    runs = [replace(run, joins=run.joins * (1 + at)) for at, run in enumerate(fleet.week(None)) if run.cohort == "c0"]
+    assert len({run.options for run in runs}) == len(runs)
+    found = calibrate(runs, [({option: (9.0,) * 6},) * len(run.joins) for run in runs])
+    assert max(found.identified) < 0.01
+
+
+def test_no_history_leaves_everything_as_it_is() -> None:
+    assert calibrate([], []).scales == (1.0,) * 6
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000))
+def test_scales_are_positive_and_more_runs_never_leave_less_known(seed: int) -> None:
+    few, many = calibrated(fleet_of(seed, cohorts=4)), calibrated(fleet_of(seed, cohorts=4), weeks=3)
+    assert all(scale > 0 for scale in (*few.scales, *many.scales))
+    assert all(0 <= share <= 1 for share in (*few.identified, *many.identified))
+
+
+@given(
+    st.integers(1, 5).flatmap(
+        lambda size: st.lists(st.lists(st.floats(-10, 10), min_size=size, max_size=size), min_size=size, max_size=size)
+    )
+)
+def test_a_matrix_times_its_inverse_is_the_identity(root: list[list[float]]) -> None:
+    size = len(root)
+    matrix = [
+        [math.fsum(a * b for a, b in zip(one, other, strict=True)) + (one is other) for other in root] for one in root
+    ]
+    found = inverse(matrix)
+    for row in range(size):
+        for column in range(size):
+            product = math.fsum(matrix[row][k] * found[k][column] for k in range(size))
+            assert product == pytest.approx(float(row == column), abs=1e-6)
+    assert quadratic_form(found, [1.0] * size) > 0
+
+
+def test_a_matrix_that_is_not_positive_definite_has_no_inverse_here() -> None:
+    with pytest.raises(ValueError, match="not positive definite"):
+        inverse([[1.0, 2.0], [2.0, 1.0]])
+
+
+@given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(0.1, 1e3)), min_size=1, max_size=20))
+def test_what_is_left_has_nothing_in_common_with_the_covariate(pairs: list[tuple[float, float]]) -> None:
+    values, covariate = [list(one) for one in zip(*pairs, strict=True)]
+    left = residuals(values, covariate)
+    scale = 1 + math.fsum(abs(one) for one in values) * max(covariate)
+    assert math.fsum(a * b for a, b in zip(left, covariate, strict=True)) / scale == pytest.approx(0, abs=1e-9)
+    assert residuals(values, [0.0] * len(values)) == values

@@ -1,0 +1,128 @@
+"""Which queries count as runs of the same shape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aqe_plugin.model import JoinKind, PluginMode, Side, Strategy
+from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.tuning.cohorts import fingerprint, shape_of
+from samples import DECISION, FACTS, OUTCOME, PLANNED
+
+KINDS = st.sampled_from(list(JoinKind))
+COLUMNS = st.from_regex(r"[a-z]{1,4}_?[0-9]?\.[a-z]{1,4}(_[0-9])?", fullmatch=True)
+PAIRS = st.lists(st.tuples(COLUMNS, COLUMNS), min_size=1, max_size=3)
+JOINS = st.lists(st.tuples(KINDS, PAIRS), min_size=1, max_size=5)
+
+
+def query(*joins: tuple[JoinKind, list[tuple[str, str]]], sizes: int = 1) -> QueryStory:
+    """A query of these joins; ``sizes`` stands for everything that another run has otherwise."""
+    return QueryStory(
+        application=f"app-{sizes}",
+        application_name=f"nightly {sizes}",
+        execution_id=sizes,
+        description=f"run {sizes}",
+        mode=PluginMode.APPLY if sizes % 2 else PluginMode.OBSERVE,
+        duration_millis=sizes,
+        joins=tuple(join(kind, [f"{left} = {right}" for left, right in pairs], sizes) for kind, pairs in joins),
+        ended=None,
+        error=None,
+    )
+
+
+def join(kind: JoinKind, keys: list[str], sizes: int = 1) -> JoinStory:
+    facts = replace(
+        FACTS,
+        join_id=f"j{sizes}",
+        kind=kind,
+        keys=tuple(keys),
+        build_side=Side.LEFT if sizes % 2 else Side.RIGHT,
+        build=replace(FACTS.build, rows=sizes),
+        spark_strategy=Strategy.BROADCAST if sizes % 3 else Strategy.PLAIN_SORT_MERGE,
+    )
+    filtered = sizes % 2 == 0
+    decision = replace(DECISION, facts=facts, build_filter=filtered)
+    return JoinStory(decision, (PLANNED,) if filtered else (), (OUTCOME,) if filtered else ())
+
+
+def of_keys(*keys: str) -> str:
+    return fingerprint(replace(query(), joins=(join(JoinKind.INNER, list(keys)),)))
+
+
+@given(joins=JOINS, sizes=st.integers(1, 10**9))
+def test_sizes_decisions_modes_and_names_of_a_run_do_not_count(
+    joins: list[tuple[JoinKind, list[tuple[str, str]]]], sizes: int
+) -> None:
+    assert fingerprint(query(*joins, sizes=sizes)) == fingerprint(query(*joins))
+
+
+@given(joins=JOINS, data=st.data())
+def test_order_of_joins_of_keys_and_of_sides_does_not_count(
+    joins: list[tuple[JoinKind, list[tuple[str, str]]]], data: st.DataObject
+) -> None:
+    shuffled = [
+        (kind, [data.draw(st.permutations(pair)) for pair in data.draw(st.permutations(pairs))])
+        for kind, pairs in data.draw(st.permutations(joins))
+    ]
+    assert fingerprint(query(*((kind, [(a, b) for a, b in pairs]) for kind, pairs in shuffled))) == fingerprint(
+        query(*joins)
+    )
+
+
+@given(joins=JOINS, again=st.integers(0, 4))
+def test_a_join_that_is_decided_twice_counts_once(
+    joins: list[tuple[JoinKind, list[tuple[str, str]]]], again: int
+) -> None:
+    assert fingerprint(query(*joins, joins[again % len(joins)])) == fingerprint(query(*joins))
+
+
+@given(joins=JOINS, other=COLUMNS)
+def test_another_column_is_another_shape(joins: list[tuple[JoinKind, list[tuple[str, str]]]], other: str) -> None:
+    (kind, ((left, _), *pairs)), *rest = joins
+    changed = query((kind, [(left + "x", other), *pairs]), *rest)
+    same = shape_of(changed) == shape_of(query(*joins))
+    assert same == (fingerprint(changed) == fingerprint(query(*joins)))
+
+
+@given(first=st.integers(-(10**12), 10**12), second=st.floats(allow_nan=False, allow_infinity=False))
+def test_literals_do_not_count(first: int, second: float) -> None:
+    key = "(sales.day + {}) = date_dim.day"
+    assert of_keys(key.format(first)) == of_keys(key.format(second))
+
+
+@given(first=st.text(max_size=20), second=st.text(max_size=20))
+def test_quoted_text_does_not_count(first: str, second: str) -> None:
+    def key(text: str) -> str:
+        literal = text.replace("\\", "\\\\").replace("'", "\\'")
+        return f"concat(a.x, '{literal}') = b.y"
+
+    assert of_keys(key(first)) == of_keys(key(second))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("t1.k = u.k", "t2.k = u.k"),
+        ("t.k1 = u.k", "t.k2 = u.k"),
+        ("t.`2026 sales` = u.k", "t.`2027 sales` = u.k"),
+        ("CAST(t.k AS INT) = u.k", "CAST(t.k AS STRING) = u.k"),
+    ],
+)
+def test_digits_in_names_count(one: str, other: str) -> None:
+    assert of_keys(one) != of_keys(other)
+
+
+def test_a_right_outer_join_is_a_left_outer_join_from_the_other_side() -> None:
+    one = query((JoinKind.LEFT_OUTER, [("a.k", "b.k")]))
+    assert fingerprint(one) == fingerprint(query((JoinKind.RIGHT_OUTER, [("b.k", "a.k")])))
+    assert fingerprint(one) != fingerprint(query((JoinKind.INNER, [("a.k", "b.k")])))
+
+
+def test_the_shape_is_told_in_words_and_its_fingerprint_never_changes() -> None:
+    story = query((JoinKind.INNER, [("sales.day_sk", "date_dim.d_date_sk")]))
+    assert shape_of(story) == ("inner: date_dim.d_date_sk = sales.day_sk",)
+    assert fingerprint(story) == "f8e1208086868169"

@@ -1,0 +1,108 @@
+"""The test of canary against control: how often it is wrong, and how soon it is right."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aqe_plugin.tuning.runs import Run
+from aqe_plugin.tuning.sequential import Comparison, Outcome, compare, log_evidence, pairs_of
+
+MARGIN, ALPHA = 0.05, 0.05
+
+
+def pairs(dice: random.Random, slowdown: float, sigma: float, many: int) -> list[tuple[float, float]]:
+    """Durations with a heavy tail: lognormal, and one in 50 runs takes three times as long."""
+
+    def duration(scale: float) -> float:
+        return scale * math.exp(dice.gauss(0, sigma)) * (3 if dice.random() < 0.02 else 1)
+
+    return [(duration(1000 * slowdown), duration(1000)) for _ in range(many)]
+
+
+def outcomes(seed: int, slowdown: float, sigma: float = 0.1, trials: int = 2000, many: int = 200) -> list[Comparison]:
+    dice = random.Random(seed)
+    return [compare(pairs(dice, slowdown, sigma, many), MARGIN, ALPHA) for _ in range(trials)]
+
+
+@pytest.mark.parametrize("sigma", [0.03, 0.1, 0.4])
+def test_a_canary_that_is_no_slower_is_called_worse_in_at_most_alpha_of_all_trials(sigma: float) -> None:
+    found = outcomes(1, 1.0, sigma, trials=1000)
+    assert sum(one.outcome is Outcome.WORSE for one in found) <= ALPHA * len(found)
+
+
+def test_looking_after_every_pair_without_end_does_not_raise_the_false_alarms() -> None:
+    # The bare test, whatever else would end it: how often does a fair coin ever reach the limit?
+    dice, alarms = random.Random(2), 0
+    for _ in range(2000):
+        heads = 0
+        for tosses in range(1, 301):
+            heads += dice.random() < 0.5
+            if log_evidence(heads, tosses) >= -math.log(ALPHA):
+                alarms += 1
+                break
+    assert 0 < alarms <= ALPHA * 2000
+
+
+@pytest.mark.parametrize("sigma", [0.03, 0.1, 0.4])
+def test_a_canary_slower_by_the_margin_is_passed_in_at_most_alpha_of_all_trials(sigma: float) -> None:
+    found = outcomes(3, 1 + MARGIN, sigma, trials=1000)
+    assert sum(one.outcome is Outcome.NOT_WORSE for one in found) <= ALPHA * len(found)
+
+
+@pytest.mark.parametrize(("slowdown", "expected"), [(1.3, Outcome.WORSE), (0.8, Outcome.NOT_WORSE)])
+def test_a_clear_difference_is_shown_within_15_pairs(slowdown: float, expected: Outcome) -> None:
+    found = outcomes(4, slowdown, trials=300)
+    assert sum(one.outcome is expected for one in found) >= 0.99 * len(found)
+    assert sorted(one.pairs for one in found)[len(found) // 2] <= 15
+
+
+def test_an_equal_canary_is_passed_in_time() -> None:
+    found = outcomes(5, 1.0, sigma=0.05, trials=300)
+    assert sum(one.outcome is Outcome.NOT_WORSE for one in found) >= 0.9 * len(found)
+
+
+@given(st.integers(0, 60).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials))))
+def test_the_evidence_is_a_fair_bet_on_a_fair_coin(case: tuple[int, int]) -> None:
+    successes, trials = case
+    now, (after_success, after_failure) = (
+        math.exp(log_evidence(successes, trials)),
+        (math.exp(log_evidence(successes + hit, trials + 1)) for hit in (1, 0)),
+    )
+    assert (after_success + after_failure) / 2 == pytest.approx(now, rel=1e-9)
+
+
+def test_nothing_to_look_at_decides_nothing() -> None:
+    assert compare([], MARGIN, ALPHA) == Comparison(Outcome.UNDECIDED, 0, 0, 0, 1.0)
+    assert log_evidence(0, 0) == 0
+
+
+# pairs
+
+
+def run(cohort: str, at: int, millis: int) -> Run:
+    return Run(cohort, "app", at, millis, 0, ())
+
+
+def test_runs_are_paired_within_their_cohort_in_the_order_they_ended() -> None:
+    canary = [run("a", 3, 30), run("b", 1, 10), run("a", 9, 90)]
+    control = [run("a", 2, 20), run("b", 5, 50), run("c", 4, 40)]
+    assert pairs_of(canary, control) == [(30.0, 20.0), (10.0, 50.0)]
+
+
+RUNS = st.lists(st.builds(run, st.sampled_from("abc"), st.integers(0, 50), st.integers(1, 99)), max_size=20)
+
+
+@given(RUNS, RUNS)
+def test_every_run_is_in_one_pair_at_most_and_none_waits_for_nothing(canary: list[Run], control: list[Run]) -> None:
+    made = pairs_of(canary, control)
+    for cohort in "abc":
+        sides = [sum(one.cohort == cohort for one in side) for side in (canary, control)]
+        assert len(pairs_of(*([one for one in s if one.cohort == cohort] for s in (canary, control)))) == min(sides)
+    assert len(made) == sum(
+        min(sum(one.cohort == cohort for one in side) for side in (canary, control)) for cohort in "abc"
+    )

@@ -1,0 +1,123 @@
+"""The plugin's own decision function behind the port, and what calibration takes for granted about it."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aqe_plugin.codec import decode
+from aqe_plugin.model import JoinFacts, PluginMode, Strategy
+from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.tuning.groups import ALL_OPEN, COEFFICIENTS, GATES, alone, current
+from aqe_plugin.tuning.replay import JoinOption
+from aqe_plugin.tuning.runs import run_of
+from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
+from fleet import DEFAULTS, fleet_of, log_of
+from samples import DECISION, FACTS, OUTCOME, ended, merge_patch
+
+pytestmark = pytest.mark.spark
+
+VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def replay() -> Iterator[SparkReplay]:
+    with local_replay() as asked:
+        yield asked
+
+
+def vectors() -> list[tuple[str, JoinFacts, Any, Any]]:
+    """Name, facts, thresholds and expectation of every contract vector."""
+    found = []
+    for path in VECTORS:
+        file = json.loads(path.read_text(encoding="utf-8"))
+        for vector in file["vectors"]:
+            facts = decode(JoinFacts, merge_patch(file["facts"], vector["facts"]))
+            found.append((vector["name"], facts, vector["thresholds"], vector["expect"]))
+    return found
+
+
+def test_every_contract_vector_is_decided_as_written(replay: SparkReplay) -> None:
+    cases = vectors()
+    chosen = [one for one in cases if one[3]["choice"] != "leave_to_spark"]
+    answers = replay([facts for _, facts, _, _ in chosen], [thresholds for _, _, thresholds, _ in chosen])
+    assert len(chosen) > 50
+    for at, (name, _, _, expected) in enumerate(chosen):
+        option = answers[at][at].option
+        assert option is not None, name
+        assert (option.strategy.value, option.with_filter) == (expected["choice"], expected["buildFilter"]), name
+
+
+def test_what_is_left_to_spark_runs_as_spark_would(replay: SparkReplay) -> None:
+    few_keys = replace(FACTS.build, keys=replace(FACTS.build.keys, origin_distinct=450_000))
+    hinted = replace(FACTS, build=few_keys, hint="merge")
+    unpriced = replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK)
+    ((one, other),) = replay([hinted, unpriced], [{}])
+    assert one.option == JoinOption(Strategy.FILTERED_SORT_MERGE, True)
+    assert other.option is None
+
+
+def test_a_price_is_the_sum_of_what_each_group_contributes_at_any_scale(replay: SparkReplay) -> None:
+    facts = [one for name, one, _, _ in vectors() if not name.startswith("every count")]
+    thresholds = current({})
+    scales = {group: 0.5 + at for at, group in enumerate(COEFFICIENTS)}
+    scaled = {key: thresholds[key] * scale for group, scale in scales.items() for key in group.keys}
+    whole, *parts = replay(facts, [{**scaled, **ALL_OPEN}, *(alone(thresholds, group) for group in COEFFICIENTS)])
+    priced = 0
+    for at, decision in enumerate(whole):
+        for option, price in decision.prices.items():
+            priced += 1
+            summed = math.fsum(
+                scales[group] * part[at].prices[option] for group, part in zip(COEFFICIENTS, parts, strict=True)
+            )
+            assert price == pytest.approx(summed, rel=1e-9, abs=1e-9)
+    assert priced > 100
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("passed", [0.001, 0.2, 0.9])
+def test_measured_facts_tell_the_function_the_pass_rate_that_came_out(
+    replay: SparkReplay, columns: int, passed: float
+) -> None:
+    keys = replace(FACTS.build.keys, columns=columns, distinct=9000)
+    facts = replace(FACTS, build=replace(FACTS.build, rows=9000, keys=keys))
+    outcome = replace(OUTCOME, rows_in=28_800_000, rows_out=round(28_800_000 * passed), kind="exact")
+    decision = replace(DECISION, facts=facts)
+    run = run_of(QueryStory("a", "", 1, "", PluginMode.APPLY, 9, (JoinStory(decision, (), (outcome,)),), ended(), None))
+    assert run is not None
+    cost_alone = {"cost.filterCheckNanosPerRow": 0.0, "filter.compositeFactor": 1000.0, "filter.maxPassRate": 1.0}
+    pipeline = {**alone(current({}), COEFFICIENTS[4]), **cost_alone}
+    ((decided,),) = replay([run.joins[0].measured], [pipeline])
+    plain, filtered = (JoinOption(Strategy.PLAIN_SORT_MERGE, False), JoinOption(Strategy.FILTERED_SORT_MERGE, True))
+    # The pipeline's price is the rows that pass, and nothing else.
+    assert decided.prices[filtered] / decided.prices[plain] == pytest.approx(passed, rel=0.01)
+
+
+def test_nothing_asked_is_nothing_answered(replay: SparkReplay) -> None:
+    assert replay([], [{}, {}]) == [[], []]
+    assert replay([FACTS], []) == []
+
+
+def test_recommend_asks_the_plugin_itself(tmp_path: Path) -> None:
+    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=3)
+    (tmp_path / "app-1").write_bytes(log_of(fleet.week(None) + fleet.week(DEFAULTS), "app-1"))
+    # In a process of its own: there is one Spark session in each.
+    ran = subprocess.run(
+        [sys.executable, "-m", "aqe_plugin", "recommend", str(tmp_path), "--format", "json"],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    findings = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [one["group"] for one in findings] == [group.name for group in (*COEFFICIENTS, *GATES)]
+    assert all(one.get("recommendation") or one["reason"] for one in findings)

@@ -1,0 +1,318 @@
+"""``recommend`` and ``apply`` as a user meets them; the decision function is that of the simulated fleet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aqe_plugin.conf_keys import PREFIX
+from aqe_plugin.errors import WriteError
+from aqe_plugin.journal import Actor
+from aqe_plugin.targets.locate import read_target
+from aqe_plugin.tuning.groups import current
+from aqe_plugin.tuning.rollouts import locked
+from aqe_plugin.tuning.runs import Run
+from commands import Answer
+from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
+from samples import query_lines, write_log
+
+NO_SPACE = "288 runs of 12 query shapes. Starting Spark to decide them again ...\nno space\n"
+DEAR_BROADCASTS = (1.0, 1.0, 3.0, 1.0, 1.0, 1.0)
+
+
+class Cluster:
+    """A fleet, its conf files and its event logs, and a clock that goes with its days."""
+
+    def __init__(self, folder: Path, truth: tuple[float, ...], seed: int = 0) -> None:
+        self.fleet: Fleet = fleet_of(seed, truth, cohorts=12)
+        self.target, self.canary = folder / "spark-defaults.conf", folder / "queue-a.conf"
+        self.target.write_text("# ours\nspark.master yarn\n")
+        self.canary.write_text("spark.master yarn\nspark.aqePlugin.mode apply\n")
+        self.logs, self.canary_logs = folder / "events", folder / "canary-events"
+        for made in (self.logs, self.canary_logs):
+            made.mkdir()
+        self.write(self.fleet.week(None))
+        self.week()
+
+    def thresholds(self, file: Path) -> dict[str, float]:
+        return current(read_target(file).conf.items())
+
+    def week(self) -> None:
+        self.write(self.fleet.week(self.thresholds(self.target)))
+
+    def week_with_canary(self, slowdown: float = 1.0, errors: int = 0) -> None:
+        day = self.fleet.day
+        self.week()
+        self.fleet.day = day
+        runs = self.fleet.week(self.thresholds(self.canary))
+        slowed = [replace(run, duration_millis=round(run.duration_millis * slowdown)) for run in runs]
+        self.write(slowed, self.canary_logs, errors)
+
+    def write(self, runs: list[Run], folder: Path | None = None, errors: int = 0) -> None:
+        application = f"app-{self.fleet.day}"
+        content = log_of(runs, application, errors)
+        ((folder or self.logs) / application).write_bytes(content)
+
+    def now(self) -> datetime:
+        # Between the last day that was and the next.
+        return datetime.fromtimestamp((self.fleet.day * DAY_MILLIS - DAY_MILLIS // 2) / 1000, timezone.utc)
+
+    @contextmanager
+    def replay(self) -> Iterator[Any]:
+        yield self.fleet.replay
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    made = Cluster(tmp_path, DEAR_BROADCASTS)
+    monkeypatch.setattr("aqe_plugin.tuning_cli.local_replay", made.replay)
+    monkeypatch.setattr("aqe_plugin.tuning_cli.actor", lambda why: Actor("ann@host", why, made.now))
+    return made
+
+
+def step(cluster: Cluster, answer: Answer, *words: str) -> dict[str, Any]:
+    code, out, err = answer(
+        "apply", str(cluster.logs), "--target", str(cluster.target), "--format", "json", "--yes", *words
+    )
+    assert code == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def with_canary(cluster: Cluster) -> tuple[str, ...]:
+    return ("--canary", str(cluster.canary), "--canary-log", str(cluster.canary_logs))
+
+
+# recommend
+
+
+def test_recommend_shows_every_group_and_changes_nothing(cluster: Cluster, answer: Answer) -> None:
+    before = cluster.target.read_bytes()
+    code, out, err = answer("recommend", str(cluster.logs), "--target", str(cluster.target))
+    assert code == 0
+    assert err == "192 runs of 12 query shapes. Starting Spark to decide them again ...\n"
+    for word in ("broadcast", "passes", "confidence", "no logged decision would change", "shuffle", "pass-rate"):
+        assert word in out
+    assert cluster.target.read_bytes() == before
+    assert not (cluster.target.parent / ".aqe-plugin").exists()
+
+
+def test_recommend_gives_a_json_line_for_each_group(cluster: Cluster, answer: Answer) -> None:
+    _, out, _ = answer("recommend", str(cluster.logs), "--format", "json")
+    findings = {one["group"]: one for one in map(json.loads, out.splitlines())}
+    assert len(findings) == 8
+    assert findings["broadcast"]["chosen"] is True
+    assert findings["broadcast"]["passes"] is True
+    assert findings["broadcast"]["recommendation"]["evidence"]["cohorts"] == 12
+    assert all(one["passes"] or one["reason"] or one["stoppedBy"] for one in findings.values())
+
+
+def test_recommend_gives_lines_of_a_conf_and_a_diff_of_the_file(cluster: Cluster, answer: Answer) -> None:
+    _, out, _ = answer("recommend", str(cluster.logs), "--format", "conf")
+    lines = out.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith(f"{PREFIX}cost.") for line in lines)
+    _, diff, _ = answer("recommend", str(cluster.logs), "--target", str(cluster.target), "--format", "diff")
+    assert [line[1:] for line in diff.splitlines() if line.startswith("+spark")] == lines
+    code, _, err = answer("recommend", str(cluster.logs), "--format", "diff")
+    assert (code, err) == (
+        5,
+        "--format diff needs the file to change: give --target FILE or --spark-home FOLDER.\n",
+    )
+
+
+def test_recommend_of_prices_that_are_right_says_that_nothing_is_to_change(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Cluster(tmp_path, (1.0,) * 6, seed=3)
+    monkeypatch.setattr("aqe_plugin.tuning_cli.local_replay", right.replay)
+    code, out, err = answer("recommend", str(right.logs), "--format", "conf")
+    assert (code, out) == (0, "")
+    assert "Nothing to change: no group passes with at least 5 runs of a shape, steps of at most x2" in err
+
+
+def test_logs_without_a_finished_query_are_an_error(tmp_path: Path, answer: Answer) -> None:
+    log = write_log(tmp_path / "app-1", query_lines()[:3])
+    code, _, err = answer("recommend", str(log))
+    assert (code, err) == (4, f"{log}: no finished query with a decision of aqe-plugin in it.\n")
+    assert answer("recommend", "/no/such/log")[0] == 4
+
+
+# apply
+
+
+def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer) -> None:
+    before = cluster.target.read_bytes()
+    words = with_canary(cluster)
+    assert step(cluster, answer, "--canary", str(cluster.canary))["ring"] == "observe"
+    waiting = step(cluster, answer, "--canary", str(cluster.canary))
+    assert (waiting["ring"], waiting["why"]) == ("observe", "too few runs since to confirm it")
+    cluster.week()
+    assert step(cluster, answer, "--canary", str(cluster.canary))["ring"] == "canary"
+    assert cluster.target.read_bytes() == before
+    assert cluster.thresholds(cluster.canary)["cost.hashBuildNanosPerRow"] > 80
+    cluster.week_with_canary()
+    assert step(cluster, answer, *words, "--why", "as agreed")["ring"] == "all"
+    assert cluster.thresholds(cluster.target) == cluster.thresholds(cluster.canary)
+    assert cluster.fleet.excess(cluster.thresholds(cluster.target)) < cluster.fleet.excess(DEFAULTS)
+    cluster.week()
+    assert step(cluster, answer, *words)["ring"] == "settled"
+
+    _, table, _ = answer("history", "--target", str(cluster.target))
+    for word in ("observe", "canary", "all", "settled", "ann@host", "(as agreed)", "tune"):
+        assert word in table
+    records = [
+        json.loads(line)
+        for line in answer("history", "--target", str(cluster.target), "--format", "json")[1].splitlines()
+    ]
+    (tuned,) = [record for record in records if record.get("action") == "tune"]
+    assert "confidence" in tuned["changes"][0]["why"]
+    assert [record["ring"] for record in records if "ring" in record] == ["observe", "canary", "all", "settled"]
+
+
+@pytest.mark.parametrize(("slowdown", "errors", "why"), [(1.5, 0, "it is slower: slower in"), (0.5, 1, "1 errors")])
+def test_a_canary_that_is_slower_or_has_an_error_goes_back_byte_for_byte(
+    cluster: Cluster, answer: Answer, slowdown: float, errors: int, why: str
+) -> None:
+    before = {file: file.read_bytes() for file in (cluster.target, cluster.canary)}
+    step(cluster, answer, "--canary", str(cluster.canary))
+    cluster.week()
+    assert step(cluster, answer)["ring"] == "canary"
+    assert cluster.canary.read_bytes() != before[cluster.canary]
+    cluster.week_with_canary(slowdown, errors)
+    found = step(cluster, answer, *with_canary(cluster))
+    assert found["ring"] == "rolled_back"
+    assert found["why"].startswith(why)
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def test_without_a_canary_a_change_is_compared_with_the_runs_before_it(cluster: Cluster, answer: Answer) -> None:
+    before = cluster.target.read_bytes()
+    step(cluster, answer)
+    cluster.week()
+    assert step(cluster, answer)["ring"] == "all"
+    assert cluster.target.read_bytes() != before
+    slow = cluster.fleet.week(cluster.thresholds(cluster.target))
+    cluster.write([replace(run, duration_millis=3 * run.duration_millis) for run in slow])
+    assert step(cluster, answer)["ring"] == "rolled_back"
+    assert cluster.target.read_bytes() == before
+
+
+def test_without_yes_nothing_is_written(cluster: Cluster, answer: Answer) -> None:
+    code, out, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
+    assert code == 0
+    assert "rollout no. 1 (broadcast): observe" in out
+    assert err.endswith("Nothing was written: --yes does it.\n")
+    assert not (cluster.target.parent / ".aqe-plugin").exists()
+
+
+def test_a_rollout_that_is_over_is_followed_by_the_next(cluster: Cluster, answer: Answer) -> None:
+    step(cluster, answer)
+    cluster.week()
+    step(cluster, answer)
+    cluster.week()
+    assert step(cluster, answer)["ring"] == "settled"
+    following = step(cluster, answer)
+    assert (following["number"], following["ring"]) == (2, "observe")
+
+
+def test_rollback_to_a_number_takes_back_whatever_came_after(cluster: Cluster, answer: Answer) -> None:
+    before = cluster.target.read_bytes()
+    target = ("--target", str(cluster.target))
+    for _ in range(2):
+        step(cluster, answer)
+        cluster.week()
+        step(cluster, answer)
+        cluster.week()
+        step(cluster, answer)
+    first = json.loads(answer("history", *target, "--format", "json")[1].splitlines()[0])["after"]
+    assert answer("rollback", *target, "--to", "1", "--yes")[0] == 0
+    newest = [json.loads(line) for line in answer("history", *target, "--format", "json")[1].splitlines()]
+    back = next(one for one in reversed(newest) if "action" in one)
+    assert (back["action"], back["undoes"], back["after"]) == ("rollback", 2, first)
+    assert answer("rollback", *target, "--to", "2")[::2] == (
+        4,
+        f"{cluster.target}: no change no. 2 is in force; those that are: 1. 0 is before the first.\n",
+    )
+    assert answer("rollback", *target, "--to", "1")[::2] == (
+        4,
+        f"{cluster.target}: change no. 1 is the last one in force; there is nothing to roll back.\n",
+    )
+    assert answer("rollback", *target, "--to", "0", "--yes")[0] == 0
+    assert cluster.target.read_bytes() == before
+
+
+def test_a_canary_that_everybody_reads_is_none(cluster: Cluster, answer: Answer) -> None:
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--canary", str(cluster.target))
+    assert code == 5
+    assert "is the file that every application reads: give one that a part of them reads." in err
+
+
+def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cluster.canary.read_bytes()
+    step(cluster, answer, "--canary", str(cluster.canary))
+    cluster.week()
+
+    def full(*_: object) -> None:
+        raise WriteError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("aqe_plugin.tuning_cli.carry_out", full)
+        assert answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
+    assert cluster.canary.read_bytes() == before
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
+    assert (code, err.splitlines()) == (
+        0,
+        ["found from before: the step to canary was interrupted", "Nothing was written: --yes does it."],
+    )
+    assert step(cluster, answer)["ring"] == "canary"
+    assert cluster.canary.read_bytes() != before
+    cluster.week_with_canary(slowdown=1.5)
+    assert step(cluster, answer, *with_canary(cluster))["ring"] == "rolled_back"
+    assert cluster.canary.read_bytes() == before
+
+
+def test_two_at_one_rollout_are_told_apart(cluster: Cluster, answer: Answer) -> None:
+    with locked(cluster.target):
+        code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
+    assert (code, "another aqe-plugin is changing the same file" in err) == (7, True)
+
+
+def test_a_canary_is_given_once_and_its_logs_when_it_runs(cluster: Cluster, answer: Answer) -> None:
+    words = ("apply", str(cluster.logs), "--target", str(cluster.target))
+    step(cluster, answer, "--canary", str(cluster.canary))
+    assert answer(*words, "--canary", "/other.conf")[::2] == (
+        5,
+        (
+            f"--canary /other.conf: rollout no. 1 is under way and has the canary {cluster.canary}. "
+            "Leave the option out.\n"
+        ),
+    )
+    cluster.week()
+    step(cluster, answer)
+    assert answer(*words)[::2] == (
+        5,
+        (
+            f"Rollout no. 1 is in its canary {cluster.canary}: give --canary-log with the event logs of the "
+            "applications that read it.\n"
+        ),
+    )
+
+
+def test_rollouts_of_a_newer_version_are_not_guessed_at(cluster: Cluster, answer: Answer) -> None:
+    step(cluster, answer)
+    (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
+    path.write_text("not a step\n" + path.read_text())
+    assert step(cluster, answer)["ring"] == "observe"
+    path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
+    assert (code, "schemaVersion 2, this aqe-plugin reads up to 1: upgrade it" in err) == (4, True)

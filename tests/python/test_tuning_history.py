@@ -1,0 +1,42 @@
+"""What counts as past of a change, and what it may be to blame for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aqe_plugin.model import PluginMode
+from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.tuning.cohorts import fingerprint
+from aqe_plugin.tuning.history import Failure, History, errors_of, history_of, since
+from aqe_plugin.tuning.runs import Run
+from samples import DECISION, OUTCOME, PLANNED, ended
+
+STORY = QueryStory(
+    "app-1", "nightly", 7, "q93", PluginMode.APPLY, 3400, (JoinStory(DECISION, (PLANNED,), (OUTCOME,)),), ended(), None
+)
+
+
+def run(application: str, at: int, errors: int = 0, cohort: str = "c") -> Run:
+    return Run(cohort, application, at, 1000, errors, ())
+
+
+def test_finished_queries_are_runs_failed_ones_failures_and_running_ones_neither() -> None:
+    failed, running = replace(STORY, error="out of disk"), replace(STORY, ended=None)
+    history = history_of([STORY, failed, running])
+    assert [one.duration_millis for one in history.runs] == [3400]
+    assert history.failures == (Failure(fingerprint(STORY), "app-1", 1_700_000_009_000),)
+
+
+def test_an_application_that_ran_before_a_change_read_the_old_conf() -> None:
+    history = History(
+        (run("old", 5), run("old", 15), run("new", 15)), (Failure("c", "old", 16), Failure("c", "new", 16))
+    )
+    assert since(history, 10) == History((run("new", 15),), (Failure("c", "new", 16),))
+    assert since(history, 15) == History((), ())
+
+
+def test_errors_of_the_plugin_and_failures_of_what_else_works_are_a_changes_fault() -> None:
+    changed = History((run("a", 1, errors=2), run("a", 2)), (Failure("c", "a", 3), Failure("d", "a", 4)))
+    assert errors_of(changed, History((), ())) == 4
+    assert errors_of(changed, History((), (Failure("c", "b", 1),))) == 3
+    assert errors_of(History((run("a", 1),), ()), changed) == 0

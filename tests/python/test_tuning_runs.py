@@ -1,0 +1,125 @@
+"""Stories as evidence: what a join ran as, what was measured of it, and which runs are out of line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aqe_plugin.model import FilterOutcome, PluginMode, QueryEnded, Strategy
+from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.tuning.replay import JoinOption
+from aqe_plugin.tuning.runs import JoinRun, Run, newest, run_of, without_outliers
+from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, ended
+
+PLAIN = JoinOption(Strategy.PLAIN_SORT_MERGE, False)
+FILTERED = JoinOption(Strategy.FILTERED_SORT_MERGE, True)
+
+
+def story(
+    mode: PluginMode = PluginMode.APPLY,
+    outcomes: tuple[FilterOutcome, ...] = (OUTCOME,),
+    over: QueryEnded | None = None,
+    error: str | None = None,
+) -> QueryStory:
+    join = JoinStory(DECISION, (PLANNED,), outcomes)
+    return QueryStory("app-1", "nightly", 7, "q93", mode, 3400, (join,), over or ended(), error)
+
+
+def only_join(query: QueryStory) -> JoinRun:
+    run = run_of(query)
+    assert run is not None
+    (join,) = run.joins
+    return join
+
+
+def run(millis: int, at: int = 0, option: JoinOption = PLAIN, cohort: str = "c") -> Run:
+    return Run(cohort, "app", at, millis, 0, (JoinRun(FACTS, FACTS, option, None),))
+
+
+def test_a_finished_query_is_a_run() -> None:
+    made = run_of(story())
+    assert made is not None
+    assert (made.duration_millis, made.application, made.errors, made.at_millis) == (
+        3400,
+        "app-1",
+        0,
+        1_700_000_009_000,
+    )
+
+
+def test_a_query_that_runs_or_failed_or_took_no_time_is_none() -> None:
+    assert run_of(replace(story(), ended=None)) is None
+    assert run_of(story(error="out of disk")) is None
+    assert run_of(replace(story(), duration_millis=0)) is None
+
+
+def test_a_join_ran_as_it_was_decided() -> None:
+    assert only_join(story()).option == FILTERED
+
+
+def test_a_filter_that_let_everything_pass_is_none() -> None:
+    join = only_join(story(outcomes=(PASSED_ALL,)))
+    assert (join.option, join.pass_rates, join.measured) == (PLAIN, None, FACTS)
+
+
+def test_in_observe_mode_a_join_ran_as_spark_does_it() -> None:
+    assert only_join(story(PluginMode.OBSERVE, outcomes=())).option == PLAIN
+
+
+def test_what_the_filter_saw_takes_the_place_of_what_was_estimated() -> None:
+    join = only_join(story())
+    assert join.pass_rates == (0.04, 1_150_000 / 28_800_000)
+    keys = join.measured.build.keys
+    assert keys.distinct is not None
+    assert keys.origin_distinct is not None
+    assert keys.distinct / keys.origin_distinct == pytest.approx(1_150_000 / 28_800_000, rel=1e-4)
+    assert join.measured.probe.scan_rows == 28_800_000
+    assert join.measured.probe.keys is None
+    assert join.facts == FACTS
+
+
+def test_rows_that_were_pruned_before_the_filter_saw_them_are_removed_too() -> None:
+    pruned = replace(OUTCOME, rows_in=2_880_000, rows_out=1_440_000)
+    join = only_join(story(outcomes=(pruned,)))
+    assert join.pass_rates == (0.04, 0.05)
+    assert join.measured.probe.scan_rows == 28_800_000
+
+
+def test_more_rows_than_were_expected_are_believed() -> None:
+    more = replace(OUTCOME, rows_in=57_600_000, rows_out=5_760_000)
+    join = only_join(story(outcomes=(more,)))
+    assert join.pass_rates == (0.04, 0.1)
+    assert (join.measured.probe.scan_rows, join.measured.probe.rows) == (57_600_000, 57_600_000)
+
+
+def test_the_order_in_which_joins_were_logged_does_not_make_other_runs() -> None:
+    other = JoinStory(replace(DECISION, facts=replace(FACTS, keys=("a.k = b.k",), can_broadcast=False)), (), ())
+    both = replace(story(), joins=(*story().joins, other))
+    assert run_of(both) == run_of(replace(both, joins=both.joins[::-1]))
+
+
+@given(st.lists(st.integers(900, 1100), min_size=5, max_size=20), st.integers(3000, 10**6))
+def test_a_run_far_out_of_line_goes_and_the_others_stay(usual: list[int], far: int) -> None:
+    runs = [run(millis) for millis in usual]
+    kept = without_outliers([*runs, run(far)])
+    assert run(far) not in kept
+    assert len(kept) >= 0.5 * len(runs)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=20))
+def test_at_least_half_of_what_did_the_same_work_is_kept(durations: list[int]) -> None:
+    assert 2 * len(without_outliers([run(millis) for millis in durations])) >= len(durations)
+
+
+def test_another_way_to_run_or_another_cohort_is_not_out_of_line() -> None:
+    runs = [run(1000) for _ in range(6)] + [run(9000, option=FILTERED), run(9000, cohort="d")]
+    assert without_outliers(runs) == runs
+
+
+def test_the_newest_runs_of_each_way_are_kept() -> None:
+    old = [run(1, at, FILTERED) for at in range(5)]
+    new = [run(1, at) for at in range(5, 15)]
+    assert newest([*new, *old], 3) == [*old[-3:], *new[-3:]]
