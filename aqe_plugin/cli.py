@@ -117,12 +117,16 @@ def export(
     folder: Annotated[Path, typer.Argument(help="The folder that spark.eventLog.dir names.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
     address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
+    applications: Annotated[
+        int,
+        typer.Option(min=0, max=10_000, help="So many applications, the latest, get metrics of their own."),
+    ] = 100,
 ) -> None:
     """Serve the decisions of a folder of event logs to Prometheus, until stopped.
 
-    New lines and new logs are picked up at each scrape.
+    New lines and new logs are picked up at each scrape of /metrics. /healthz and /readyz are for probes.
     """
-    with serve(folder, port, address, frozenset(reason_meanings()), stderr_log()) as served:
+    with serve(folder, port, address, frozenset(reason_meanings()), stderr_log(), applications) as served:
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         _wait_for_a_signal()
 

@@ -110,7 +110,10 @@ def _integer(value: object, path: str) -> int:
 
 def _number(value: object, path: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise _mismatch(path, "a number", value) from None
     if isinstance(value, str) and value in _NOT_FINITE:
         return float(value)
     raise _mismatch(path, "a number", value)

@@ -1,81 +1,156 @@
-"""Every metric the exporter offers: name, help text, labels, and how events become it.
+"""Every metric the exporter offers: name, type, help text, labels, and the values a label can take.
 
-Names and labels are an interface: dashboards and alerts are built on them. Labels take a handful of values each, all
-known beforehand; no application, query, table or column is ever a label.
+Names and labels are an interface: dashboards and alerts are built on them. They follow Prometheus' conventions: base
+units at the end of a name, ``_total`` behind every counter, and labels that take a handful of values, all known
+beforehand. No application id, query, table or column is ever a label; a histogram's exemplars name the query instead.
+Only the family ``aqe_plugin_application_*`` has a label of free text, the application's *name*, and only for so many
+applications as the exporter was told.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
-__all__ = ["ALL", "SECONDS_BUCKETS", "Metric"]
+from aqe_plugin.model import Strategy
+
+__all__ = ["ALL", "KINDS", "PASS_ALL_REASONS", "RATIO_BUCKETS", "SECONDS_BUCKETS", "Kind", "Metric"]
 
 SECONDS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+RATIO_BUCKETS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
+
+KINDS = ("empty", "exact", "missing", "pass_all", "range_bitmap", "split_block_bloom")
+PASS_ALL_REASONS = ("BUILD_FAILED", "BUILD_TIMEOUT", "FILTER_TOO_BIG", "NON_DETERMINISTIC", "NO_BUILD_EXCHANGE")
+
+
+class Kind(str, Enum):
+    """Prometheus' type of a metric."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric family; ``kind`` is ``counter``, ``gauge`` or ``histogram`` (of seconds)."""
+    """One metric family.
+
+    Attributes:
+        starts: label values that are there from the start, as 0, so that a first event is seen as an increase.
+        buckets: upper bounds of a histogram, in the unit that the name ends in; the last bucket, +Inf, is left out.
+    """
 
     name: str
-    kind: str
+    kind: Kind
     help: str
     labels: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+    @property
+    def of_applications(self) -> bool:
+        """Whether it is kept for each of the latest applications."""
+        return "application" in self.labels
+
+    @property
+    def start_labels(self) -> list[tuple[str, ...]]:
+        """Values of the labels, the application left out, for which there is a sample from the start."""
+        values: list[tuple[str, ...]] = [(start,) for start in self.starts]
+        return values if self.labels not in ((), ("application",)) else [()]
 
 
-DECISIONS = Metric(
-    "aqe_plugin_join_decisions_total",
-    "counter",
+def _counter(name: str, text: str, *labels: str, starts: tuple[str, ...] = ()) -> Metric:
+    return Metric(f"aqe_plugin_{name}_total", Kind.COUNTER, text, labels, starts)
+
+
+def _gauge(name: str, text: str, *labels: str) -> Metric:
+    return Metric(f"aqe_plugin_{name}", Kind.GAUGE, text, labels)
+
+
+def _seconds(name: str, text: str) -> Metric:
+    return Metric(f"aqe_plugin_{name}_seconds", Kind.HISTOGRAM, text, buckets=SECONDS_BUCKETS)
+
+
+def _ratio(name: str, text: str) -> Metric:
+    return Metric(f"aqe_plugin_{name}_ratio", Kind.HISTOGRAM, text, buckets=RATIO_BUCKETS)
+
+
+def _of_application(name: str, text: str, *labels: str, starts: tuple[str, ...] = ()) -> Metric:
+    return _counter(f"application_{name}", text, "application", *labels, starts=starts)
+
+
+APPLICATIONS = _counter("applications", "Applications whose event log was begun.")
+QUERIES = _counter("queries", "Queries in which at least one join was decided and that ended.")
+DECISIONS = _counter(
+    "join_decisions",
     "Joins decided, by the strategy chosen, the code of the reason, and the mode.",
-    ("choice", "reason", "mode"),
+    "choice",
+    "reason",
+    "mode",
 )
-FILTER_DECISIONS = Metric(
-    "aqe_plugin_filter_decisions_total",
-    "counter",
+FILTER_DECISIONS = _counter(
+    "filter_decisions",
     "Joins for which a filter was or was not built, by the code of the reason.",
-    ("filter", "reason"),
+    "filter",
+    "reason",
 )
-QUERIES = Metric(
-    "aqe_plugin_queries_total", "counter", "Queries in which at least one join was decided and that ended."
+WAIT_DECISIONS = _counter(
+    "wait_decisions", "Joins whose probe side was or was not held back, by the code of the reason.", "waits", "reason"
 )
-FILTERS_PLANNED = Metric("aqe_plugin_filters_planned_total", "counter", "Filters in the plans that ran, one per scan.")
-FILTERS_APPLIED = Metric("aqe_plugin_filters_applied_total", "counter", "Those that their scan found when it ran.")
-FILTERS_NOT_APPLIED = Metric(
-    "aqe_plugin_filters_not_applied_total", "counter", "Filters planned and not applied: each one is a fault."
-)
-FILTERS = Metric("aqe_plugin_filters_total", "counter", "Filters that ran, by kind.", ("kind",))
-PASS_ALL = Metric(
-    "aqe_plugin_filters_passed_all_total",
-    "counter",
+WAIT_SAVING = _counter("wait_predicted_saving_seconds", "Time that waits were expected to save, as decided.")
+WAIT_IDLE = _counter("wait_predicted_idle_seconds", "Time that slots were expected to stand idle in waits, as decided.")
+FILTERS_PLANNED = _counter("filters_planned", "Filters in the plans that ran, one per scan.")
+FILTERS_APPLIED = _counter("filters_applied", "Those that their scan found when it ran.")
+FILTERS_NOT_APPLIED = _counter("filters_not_applied", "Filters planned and not applied: each one is a fault.")
+FILTERS = _counter("filters", "Filters that ran, by kind.", "kind", starts=KINDS)
+PASS_ALL = _counter(
+    "filters_passed_all",
     "Filters that could not be built and let every row through, by the code of the reason.",
-    ("reason",),
+    "reason",
+    starts=PASS_ALL_REASONS,
 )
-ROWS_IN = Metric(
-    "aqe_plugin_filter_rows_in_total", "counter", "Rows that filters checked, by kind of filter.", ("kind",)
+ROWS_IN = _counter("filter_rows_in", "Rows that filters checked, by kind of filter.", "kind", starts=KINDS)
+ROWS_OUT = _counter("filter_rows_out", "Rows that filters let through, by kind.", "kind", starts=KINDS)
+BATCHES_SKIPPED = _counter("filter_batches_skipped", "Column batches of which no row was left.")
+FILTER_BYTES = _counter("filter_bytes", "Bytes of all filters that were built, by kind.", "kind", starts=KINDS)
+BUILD_SECONDS = _seconds("filter_build", "Time to build a filter.")
+WAIT_SECONDS = _seconds("filter_wait", "Time from a plan's start until a scan had its filter.")
+RULE_SECONDS = _seconds("rule", "Time a query spent in the plugin's own rules.")
+QUERY_SECONDS = _seconds("query", "Wall time of queries in which a join was decided.")
+PREDICTED_PASS = _ratio("filter_predicted_pass", "Share of rows that a filter was expected to let through.")
+MEASURED_PASS = _ratio("filter_measured_pass", "Share of rows that the same filter did let through.")
+PASS_ERROR = _ratio("filter_pass_error", "Difference of the two, as a share of the rows, without its sign.")
+ERRORS = _counter("errors", "Faults of the plugin, after each of which Spark's own plan ran.")
+
+APPLICATION_QUERIES = _of_application("queries", "Queries of the application that ended.")
+APPLICATION_QUERY_SECONDS = _of_application("query_seconds", "Wall time of these queries.")
+APPLICATION_RULE_SECONDS = _of_application("rule_seconds", "Time they spent in the plugin's own rules.")
+APPLICATION_DECISIONS = _of_application(
+    "join_decisions",
+    "Joins of the application that were decided, by the strategy chosen.",
+    "choice",
+    starts=tuple(strategy.value for strategy in Strategy),
 )
-ROWS_OUT = Metric("aqe_plugin_filter_rows_out_total", "counter", "Rows that filters let through, by kind.", ("kind",))
-BATCHES_SKIPPED = Metric(
-    "aqe_plugin_filter_batches_skipped_total", "counter", "Column batches of which no row was left."
-)
-FILTER_BYTES = Metric(
-    "aqe_plugin_filter_bytes_total", "counter", "Bytes of all filters that were built, by kind.", ("kind",)
-)
-BUILD_SECONDS = Metric("aqe_plugin_filter_build_seconds", "histogram", "Time to build a filter.")
-WAIT_SECONDS = Metric(
-    "aqe_plugin_filter_wait_seconds", "histogram", "Time from a plan's start until a scan had its filter."
-)
-RULE_SECONDS = Metric("aqe_plugin_rule_seconds", "histogram", "Time a query spent in the plugin's own rules.")
-QUERY_SECONDS = Metric("aqe_plugin_query_seconds", "histogram", "Wall time of queries in which a join was decided.")
-ERRORS = Metric("aqe_plugin_errors_total", "counter", "Faults of the plugin, after each of which Spark's own plan ran.")
-SKIPPED = Metric(
-    "aqe_plugin_exporter_skipped_total", "counter", "Lines and files of event logs that could not be used."
-)
-FILES = Metric("aqe_plugin_exporter_files", "gauge", "Event log files read.")
+APPLICATION_ROWS_IN = _of_application("filter_rows_in", "Rows that the application's filters checked.")
+APPLICATION_ROWS_OUT = _of_application("filter_rows_out", "Rows that they let through.")
+APPLICATION_WAIT_SECONDS = _of_application("filter_wait_seconds", "Time until scans had their filters, added up.")
+APPLICATION_NOT_APPLIED = _of_application("filters_not_applied", "Its filters that were planned and not applied.")
+APPLICATION_ERRORS = _of_application("errors", "Faults of the plugin in its queries.")
+
+BUILD_INFO = _gauge("build_info", "Always 1; the label is the exporter's version.", "version")
+FILES = _gauge("exporter_files", "Event log files read.")
+LAST_READ = _gauge("exporter_last_read_timestamp_seconds", "When the folder was last read to its end; 0 before.")
+SKIPPED = _counter("exporter_skipped", "Lines and files of event logs that could not be used.")
+READ_ERRORS = _counter("exporter_read_errors", "Times the folder of event logs could not be read.")
 
 ALL = (
+    APPLICATIONS,
+    QUERIES,
     DECISIONS,
     FILTER_DECISIONS,
-    QUERIES,
+    WAIT_DECISIONS,
+    WAIT_SAVING,
+    WAIT_IDLE,
     FILTERS_PLANNED,
     FILTERS_APPLIED,
     FILTERS_NOT_APPLIED,
@@ -89,7 +164,22 @@ ALL = (
     WAIT_SECONDS,
     RULE_SECONDS,
     QUERY_SECONDS,
+    PREDICTED_PASS,
+    MEASURED_PASS,
+    PASS_ERROR,
     ERRORS,
-    SKIPPED,
+    APPLICATION_QUERIES,
+    APPLICATION_QUERY_SECONDS,
+    APPLICATION_RULE_SECONDS,
+    APPLICATION_DECISIONS,
+    APPLICATION_ROWS_IN,
+    APPLICATION_ROWS_OUT,
+    APPLICATION_WAIT_SECONDS,
+    APPLICATION_NOT_APPLIED,
+    APPLICATION_ERRORS,
+    BUILD_INFO,
     FILES,
+    LAST_READ,
+    SKIPPED,
+    READ_ERRORS,
 )

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import errno
+import socket
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import structlog
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector
 from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.exporter.collector import EventLogCollector
+from aqe_plugin.exporter.endpoint import endpoint
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.sources import FolderFollower
 
 __all__ = ["serve", "stderr_log"]
 
+# How often the server looks whether it is to stop.
+_SHUTDOWN_LOOK_SECONDS = 0.1
+
 
 @contextmanager
 def serve(
-    folder: Path, port: int, address: str, reason_codes: frozenset[str], log: FilteringBoundLogger
+    folder: Path,
+    port: int,
+    address: str,
+    reason_codes: frozenset[str],
+    log: FilteringBoundLogger,
+    applications: int = 100,
 ) -> Iterator[int]:
     """Serves the metrics of ``folder`` while the context lasts, and gives the port (0 asks for any free one).
 
     The logs that are there already are read at once; a scrape that comes meanwhile waits, so every answer is whole.
+    ``/readyz`` does not wait, and says whether that is done. The latest ``applications`` have metrics of their own.
 
     Raises:
         EventLogError: ``folder`` is no folder.
@@ -35,15 +49,21 @@ def serve(
     """
     if not folder.is_dir():
         raise EventLogError(f"{folder}: no such folder; give the folder that spark.eventLog.dir names.")
-    collector = EventLogCollector(FolderFollower(folder), Tally(reason_codes), log)
+    collector = EventLogCollector(FolderFollower(folder), Tally(reason_codes, applications), log)
     registry = CollectorRegistry()
     registry.register(collector)
+    ProcessCollector(registry=registry)
     try:
-        server, thread = start_http_server(port, address, registry)
+        server = _Server(address, port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortInUseError(f"Port {port} is in use on {address}: choose another with --port.") from error
         raise ConfError(f"Cannot listen on {address} port {port}: {error.strerror or error}.") from error
+    server.set_app(endpoint(registry, lambda: collector.ready))
+    thread = threading.Thread(
+        target=server.serve_forever, args=(_SHUTDOWN_LOOK_SECONDS,), name="aqe-plugin exporter", daemon=True
+    )
+    thread.start()
     try:
         collector.read_on()
         yield server.server_port
@@ -51,6 +71,29 @@ def serve(
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+class _Handler(WSGIRequestHandler):
+    """Drops a connection that says nothing for ten seconds, and writes no line for each request."""
+
+    timeout = 10
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+        pass
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """A thread for each request, so that a scrape which waits for the logs holds up no probe."""
+
+    daemon_threads = True
+
+    def __init__(self, address: str, port: int) -> None:
+        family, *_, bound = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        self.address_family = family
+        super().__init__((str(bound[0]), port), _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is no fault of ours, and nothing to write about."""
 
 
 def stderr_log() -> FilteringBoundLogger:

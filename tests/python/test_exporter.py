@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aqe_plugin import __version__
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.exporter import metrics, serve, stderr_log
-from aqe_plugin.exporter.tally import Histogram, Tally
+from aqe_plugin.exporter.histogram import Histogram
+from aqe_plugin.exporter.metrics import Kind
+from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.model import PluginMode, Reason, Strategy
 from aqe_plugin.words import reason_meanings
 from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, line, query_lines, write_log
@@ -25,10 +29,12 @@ def test_a_scrape_has_every_metric_with_its_type_and_help(tmp_path: Path) -> Non
     write_log(tmp_path / "app-1")
     with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
         families = scrape(port)
-    assert set(families) == {metric.name.removesuffix("_total") for metric in metrics.ALL}
+    ours = {name for name in families if not name.startswith("process_")}
+    assert ours == {metric.name.removesuffix("_total") for metric in metrics.ALL}
+    assert {"process_start_time_seconds", "process_resident_memory_bytes"} <= set(families)
     for metric in metrics.ALL:
         family = families[metric.name.removesuffix("_total")]
-        assert (family.type, family.documentation) == (metric.kind, metric.help)
+        assert (family.type, family.documentation) == (metric.kind.value, metric.help)
         assert all(set(sample.labels) - {"le"} == set(metric.labels) for sample in family.samples)
 
 
@@ -55,6 +61,22 @@ def test_a_scrape_adds_up_what_the_logs_say(tmp_path: Path) -> None:
     assert value(got, "aqe_plugin_rule_seconds_sum") == pytest.approx(0.07)
     assert value(got, "aqe_plugin_errors_total") == 0
     assert value(got, "aqe_plugin_exporter_files") == 2
+    assert value(got, "aqe_plugin_applications_total") == 2
+    assert value(got, "aqe_plugin_wait_decisions_total", waits="yes", reason="WAIT_PAYS") == 2
+    assert value(got, "aqe_plugin_wait_predicted_saving_seconds_total") == pytest.approx(3.248)
+    assert value(got, "aqe_plugin_wait_predicted_idle_seconds_total") == pytest.approx(0.08)
+    assert value(got, "aqe_plugin_build_info", version=__version__) == 1
+
+
+def test_what_a_filter_let_through_is_held_against_what_was_predicted(tmp_path: Path) -> None:
+    write_log(tmp_path / "app-1", query_lines(1), [line(ended(2))])
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        got = scrape(port)
+    measured = OUTCOME.rows_out / OUTCOME.rows_in
+    assert value(got, "aqe_plugin_filter_predicted_pass_ratio_sum") == pytest.approx(DECISION.pass_rate)
+    assert value(got, "aqe_plugin_filter_measured_pass_ratio_sum") == pytest.approx(measured)
+    assert value(got, "aqe_plugin_filter_pass_error_ratio_sum") == pytest.approx(DECISION.pass_rate - measured)
+    assert value(got, "aqe_plugin_filter_measured_pass_ratio_count") == 1
 
 
 def test_the_next_scrape_has_what_was_written_meanwhile_once(tmp_path: Path) -> None:
@@ -92,10 +114,16 @@ def test_a_folder_that_goes_away_keeps_the_endpoint_up(tmp_path: Path) -> None:
     folder.mkdir()
     log = write_log(folder / "app-1")
     with serve(folder, 0, "127.0.0.1", CODES, stderr_log()) as port:
-        assert value(scrape(port), "aqe_plugin_queries_total") == 1
+        before = scrape(port)
+        assert value(before, "aqe_plugin_queries_total") == 1
+        assert value(before, "aqe_plugin_exporter_read_errors_total") == 0
         log.unlink()
         folder.rmdir()
-        assert value(scrape(port), "aqe_plugin_queries_total") == 1
+        after = scrape(port)
+    assert value(after, "aqe_plugin_queries_total") == 1
+    assert value(after, "aqe_plugin_exporter_read_errors_total") == 1
+    last_read = "aqe_plugin_exporter_last_read_timestamp_seconds"
+    assert value(after, last_read) == value(before, last_read) == pytest.approx(time.time(), abs=60)
 
 
 def test_a_port_in_use_is_said(tmp_path: Path) -> None:
@@ -120,32 +148,38 @@ def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
     assert str(error.value) == f"{tmp_path}/nowhere: no such folder; give the folder that spark.eventLog.dir names."
 
 
-def test_names_are_prometheus_names_and_labels_are_few() -> None:
+def test_names_end_in_base_units_and_labels_are_few() -> None:
     names = [metric.name for metric in metrics.ALL]
     assert len(set(names)) == len(names)
     for metric in metrics.ALL:
-        assert re.fullmatch(r"aqe_plugin_[a-z_]+", metric.name)
-        assert metric.name.endswith("_total") == (metric.kind == "counter")
-        assert metric.name.endswith("_seconds") == (metric.kind == "histogram")
-        assert set(metric.labels) <= {"choice", "reason", "mode", "filter", "kind"}
+        assert re.fullmatch(r"aqe_plugin_[a-z]+(_[a-z]+)*", metric.name)
+        assert metric.name.endswith("_total") == (metric.kind is Kind.COUNTER)
+        assert metric.name.endswith(("_seconds", "_ratio")) or metric.kind is not Kind.HISTOGRAM
+        assert not re.search(r"milli|micro|percent|kb|mb", metric.name)
+        assert set(metric.labels) <= {"application", "choice", "filter", "kind", "mode", "reason", "version", "waits"}
+        assert metric.help.endswith(".")
+
+
+def test_reasons_that_are_known_beforehand_are_codes_of_the_plugin() -> None:
+    assert set(metrics.PASS_ALL_REASONS) <= CODES
 
 
 @given(st.lists(st.text(min_size=1), max_size=30))
 def test_codes_and_kinds_of_a_hostile_log_add_no_label_values(texts: list[str]) -> None:
     tally = Tally(CODES)
     for text in texts:
-        tally.add(decided(decision=replace(DECISION, reason=Reason(text, None, None, "", ""))))
-        tally.add(ended(outcomes=(replace(OUTCOME, kind=text),)))
+        tally.add("app-1", decided(decision=replace(DECISION, reason=Reason(text, None, None, "", ""))))
+        tally.add("app-1", ended(outcomes=(replace(OUTCOME, kind=text),)))
     assert {labels[1] for labels in tally.counts(metrics.DECISIONS)} <= CODES | {"other"}
     assert len(tally.counts(metrics.FILTERS)) <= 7
 
 
 @given(st.lists(st.floats(0, 1000)))
 def test_a_histogram_counts_each_observation_in_every_bucket_at_or_above_it(values: list[float]) -> None:
-    histogram = Histogram()
+    histogram = Histogram(metrics.SECONDS_BUCKETS)
     for observed in values:
         histogram.observe(observed)
-    assert histogram.cumulative() == [
+    assert [(bucket.bound, bucket.count) for bucket in histogram.buckets()] == [
         (bound, sum(one <= bound for one in values)) for bound in (*metrics.SECONDS_BUCKETS, float("inf"))
     ]
     assert histogram.sum == pytest.approx(sum(values))

@@ -1,0 +1,51 @@
+"""A histogram that remembers, for each bucket, which query it last saw there."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+__all__ = ["Bucket", "Histogram", "QueryExemplar"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryExemplar:
+    """The query behind one observation: where to look it up, what was observed, and when the query ended."""
+
+    application_id: str
+    execution_id: int
+    value: float
+    time_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Observations at or below ``bound`` (the last is infinite), and the latest of those above the bucket before."""
+
+    bound: float
+    count: int
+    exemplar: QueryExemplar | None
+
+
+class Histogram:
+    """Observations counted into buckets with fixed upper bounds."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = (*bounds, float("inf"))
+        self._counts = [0] * len(self._bounds)
+        self._exemplars: list[QueryExemplar | None] = [None] * len(self._bounds)
+        self.sum = 0.0
+
+    def observe(self, value: float, exemplar: QueryExemplar | None = None) -> None:
+        bucket = bisect_left(self._bounds, value)
+        self._counts[bucket] += 1
+        self._exemplars[bucket] = exemplar or self._exemplars[bucket]
+        self.sum += value
+
+    def buckets(self) -> list[Bucket]:
+        """Cumulative, as Prometheus wants them."""
+        total, buckets = 0, []
+        for bound, count, exemplar in zip(self._bounds, self._counts, self._exemplars, strict=True):
+            total += count
+            buckets.append(Bucket(bound, total, exemplar))
+        return buckets

@@ -1,0 +1,88 @@
+"""What the exporter keeps of each application: bounded in number, readable whatever they are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client.core import Exemplar, Timestamp
+
+from aqe_plugin.events import ApplicationStarted
+from aqe_plugin.exporter import metrics, serve, stderr_log
+from aqe_plugin.exporter.tally import Tally
+from aqe_plugin.words import reason_meanings
+from samples import DECISION, FACTS, LOG_START, OUTCOME, decided, ended, line, query_lines, spark_line, write_log
+from scraping import scrape, scrape_openmetrics, value
+
+CODES = frozenset(reason_meanings())
+
+
+def test_runs_with_one_name_are_one_application(tmp_path: Path) -> None:
+    write_log(tmp_path / "app-1", query_lines(1))
+    write_log(tmp_path / "app-2", query_lines(1), query_lines(2))
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        got = scrape(port)
+    assert value(got, "aqe_plugin_application_queries_total", application="nightly") == 3
+    assert value(got, "aqe_plugin_application_query_seconds_total", application="nightly") == pytest.approx(10.2)
+    assert value(got, "aqe_plugin_application_rule_seconds_total", application="nightly") == pytest.approx(0.105)
+    assert value(got, "aqe_plugin_application_filter_rows_in_total", application="nightly") == 3 * OUTCOME.rows_in
+    chosen = {"application": "nightly", "choice": "filtered_sort_merge"}
+    assert value(got, "aqe_plugin_application_join_decisions_total", **chosen) == 3
+
+
+def test_ten_thousand_applications_are_as_many_series_as_a_hundred() -> None:
+    tally = Tally(CODES, applications=100)
+    series: list[int] = []
+    for number in range(1, 10_001):
+        log_name = f"app-{number:05}"
+        for event in (ApplicationStarted(log_name, f"job {number}"), decided(1), ended(1)):
+            tally.add(log_name, event)
+        if number in {100, 10_000}:
+            series.append(sum(len(tally.counts(metric)) for metric in metrics.ALL))
+    assert series[0] == series[1] < 2_000
+    assert tally.counts(metrics.APPLICATIONS) == {(): 10_000}
+    kept = {name for (name,) in tally.counts(metrics.APPLICATION_QUERIES)}
+    assert kept == {f"job {number}" for number in range(9_901, 10_001)}
+
+
+def test_applications_get_no_metrics_of_their_own_when_none_are_asked_for(tmp_path: Path) -> None:
+    write_log(tmp_path / "app-1")
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log(), applications=0) as port:
+        got = scrape(port)
+    assert not got["aqe_plugin_application_queries"].samples
+    assert value(got, "aqe_plugin_queries_total") == 1
+
+
+def test_an_exemplar_names_the_query_behind_a_bucket(tmp_path: Path) -> None:
+    write_log(tmp_path / "eventlog", query_lines(7))
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        family = scrape_openmetrics(port)["aqe_plugin_query_seconds"]
+    (bucket,) = [sample for sample in family.samples if sample.exemplar is not None]
+    assert bucket.labels["le"] == "5.0"
+    assert bucket.exemplar == Exemplar({"application_id": "app-1", "query": "7"}, 3.4, Timestamp(1_700_000_009, 0))
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\x00b\x1b[31m", 'say "hi"\\\n', "\N{GRINNING FACE}" * 10_000, ""])
+def test_a_hostile_application_name_is_a_label_value_that_can_be_read(tmp_path: Path, name: str) -> None:
+    start = spark_line("SparkListenerApplicationStart", **{"App Name": name, "App ID": name})
+    (tmp_path / "log").write_bytes(LOG_START + start + line(decided()) + line(ended()))
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        scrape_openmetrics(port)
+        (sample,) = scrape(port)["aqe_plugin_application_queries"].samples
+    assert 0 < len(sample.labels["application"]) <= 80
+    assert sample.labels["application"].isprintable()
+
+
+def test_numbers_that_only_damage_explains_count_for_nothing(tmp_path: Path) -> None:
+    assert FACTS.waiting is not None
+    endless = replace(DECISION, facts=replace(FACTS, waiting=replace(FACTS.waiting, idle_millis=float("inf"))))
+    damaged = replace(ended(), duration_millis=10**400, rule_millis=-5, planned=10**30, applied=0)
+    too_large = line(decided()).replace(b'"passRate":0.04', b'"passRate":1' + b"0" * 400)
+    write_log(tmp_path / "app-1", [line(decided(decision=endless)), line(damaged), too_large])
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
+        got = scrape(port)
+    assert value(got, "aqe_plugin_query_seconds_sum") == value(got, "aqe_plugin_rule_seconds_sum") == 0
+    assert value(got, "aqe_plugin_filters_planned_total") == 0
+    assert value(got, "aqe_plugin_wait_predicted_idle_seconds_total") == 0
+    assert value(got, "aqe_plugin_exporter_skipped_total") == 1
