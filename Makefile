@@ -67,7 +67,7 @@ test-jvm: prerequisites ## the Scala tests, against every Spark line
 	$(SBT) test
 
 .PHONY: test-python
-test-python: venv jar ## the Python tests: units, contracts, TPC-DS end to end
+test-python: venv jar prometheus ## the Python tests: units, contracts, TPC-DS end to end
 	@mkdir -p $(REPORTS)
 	$(BIN)/python -m pytest --junitxml=$(REPORTS)/python.xml
 
@@ -108,9 +108,14 @@ $(VENV)/.installed: pyproject.toml python/constraints.txt
 prerequisites:
 	@project/prerequisites
 
+.PHONY: prometheus
+prometheus:
+	@project/prometheus > /dev/null
+
 .PHONY: docs
-docs: prerequisites ## rewrite the documentation and tables that are generated from the Scala code
+docs: prerequisites venv ## rewrite the documentation, tables and dashboards that are generated from the code
 	$(SBT) "spark41/Test/runMain io.aqeplugin.tell.GeneratedFiles ."
+	$(BIN)/python -m monitoring .
 
 .PHONY: clean
 clean: ## remove everything that was built; the TPC-DS data in .build/tpcds stays

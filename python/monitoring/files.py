@@ -1,0 +1,21 @@
+"""Every generated file with what must stand in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from monitoring.dashboards import DASHBOARDS
+from monitoring.grafana import dashboard_json
+from monitoring.metric_table import with_metric_table
+
+__all__ = ["generated_files"]
+
+_PAGE = Path("docs/operations.md")
+_DASHBOARDS = Path("deploy/grafana/dashboards")
+
+
+def generated_files(root: Path) -> dict[Path, str]:
+    """Path → content of each file below ``root``, the project's folder, whether or not it holds that now."""
+    files = {root / _DASHBOARDS / f"{dashboard.uid}.json": dashboard_json(dashboard) for dashboard in DASHBOARDS}
+    page = root / _PAGE
+    return {**files, page: with_metric_table(page.read_text(encoding="utf-8"))}
