@@ -1,1 +1,1 @@
-"""What is generated from the exporter's metrics: Grafana's dashboards and the table of metrics in the documentation."""
+"""What is generated from the metrics and rules: dashboards, the table of metrics, a rule file for Kubernetes."""

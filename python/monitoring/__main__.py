@@ -1,4 +1,4 @@
-"""``python -m monitoring FOLDER`` writes the dashboards and the table of metrics into the project's folder."""
+"""``python -m monitoring FOLDER`` writes the generated files into the project's folder."""
 
 from __future__ import annotations
 

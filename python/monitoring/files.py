@@ -7,15 +7,22 @@ from pathlib import Path
 from monitoring.dashboards import DASHBOARDS
 from monitoring.grafana import dashboard_json
 from monitoring.metric_table import with_metric_table
+from monitoring.prometheus_rule import prometheus_rule
 
 __all__ = ["generated_files"]
 
 _PAGE = Path("docs/operations.md")
 _DASHBOARDS = Path("deploy/grafana/dashboards")
+_RULES = Path("deploy/prometheus/rules")
+_PROMETHEUS_RULE = Path("deploy/kubernetes/overlays/prometheus-operator/prometheus-rule.yaml")
 
 
 def generated_files(root: Path) -> dict[Path, str]:
     """Path → content of each file below ``root``, the project's folder, whether or not it holds that now."""
     files = {root / _DASHBOARDS / f"{dashboard.uid}.json": dashboard_json(dashboard) for dashboard in DASHBOARDS}
     page = root / _PAGE
-    return {**files, page: with_metric_table(page.read_text(encoding="utf-8"))}
+    return {
+        **files,
+        root / _PROMETHEUS_RULE: prometheus_rule(sorted((root / _RULES).glob("*.yml"))),
+        page: with_metric_table(page.read_text(encoding="utf-8")),
+    }

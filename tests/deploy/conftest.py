@@ -12,8 +12,11 @@ import zstandard
 
 from aqe_plugin.exporter import serve, stderr_log
 from aqe_plugin.words import reason_meanings
+from commands import answer
 from samples import APPLICATION_START, LOG_START, OUTCOME, PASSED_ALL, decided, ended, line
 from tests.deploy.prometheus_server import PrometheusServer, prometheus_server
+
+__all__ = ["answer"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RECORDED = Path(__file__).with_name("recorded") / "tpcds.zstd"

@@ -6,7 +6,7 @@ import pytest
 
 from aqe_plugin import cli
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "answer"]
 
 
 class Answer:
@@ -20,3 +20,12 @@ class Answer:
             cli.main(list(words))
         out, err = self._capsys.readouterr()
         return int(left.value.code or 0), out, err
+
+
+@pytest.fixture
+def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Answer:
+    """Runs the command with a terminal of a known width, and no Spark in the environment."""
+    monkeypatch.setenv("COLUMNS", "200")
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return Answer(capsys)

@@ -1,0 +1,136 @@
+"""deploy/standalone, deploy/yarn and deploy/docker: files for machines, held against the package they speak of."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from aqe_plugin import __version__
+from aqe_plugin.conf_keys import problem_of
+from commands import Answer
+from tests.deploy.prometheus_server import DEPLOY
+
+ROOT = DEPLOY.parent
+CONFS = [DEPLOY / "standalone" / "spark-defaults.conf", DEPLOY / "yarn" / "spark-defaults.conf"]
+UNIT = DEPLOY / "standalone" / "aqe-plugin-exporter.service"
+DOCKERFILE = (DEPLOY / "docker" / "Dockerfile").read_text()
+REQUIREMENTS = (DEPLOY / "docker" / "requirements.txt").read_text()
+PROJECT = ProjectMetadata(str(ROOT), PluginManager()).core
+ASKED = [*PROJECT.dependencies, *PROJECT.optional_dependencies["codecs"]]
+
+
+def entries(conf: Path) -> dict[str, str]:
+    lines = [line for line in conf.read_text().splitlines() if line and not line.startswith("#")]
+    return dict(line.split(maxsplit=1) for line in lines)
+
+
+@pytest.mark.parametrize("conf", CONFS, ids=lambda path: str(path.parent.name))
+def test_a_spark_defaults_has_the_plugin_as_install_would_put_it_there(
+    conf: Path, tmp_path: Path, answer: Answer
+) -> None:
+    file = tmp_path / "spark-defaults.conf"
+    file.write_bytes(conf.read_bytes())
+    settings = entries(conf)
+    own = {key: value for key, value in settings.items() if key.startswith("spark.aqePlugin.")}
+    assert own == {"spark.aqePlugin.mode": "observe"}
+    assert not any(problem_of(key, value) for key, value in own.items())
+    assert settings["spark.eventLog.enabled"] == "true"
+    code, out, err = answer("install", "--target", str(file), "--jar", settings["spark.jars"])
+    assert (code, out) == (0, "")
+    assert err == f"Nothing to do: {file} is as install would leave it.\n"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(path for path in DEPLOY.rglob("*") if path.is_file()), ids=lambda path: path.name
+)
+def test_a_file_speaks_of_this_version_of_the_package(path: Path) -> None:
+    text = path.read_text()
+    said = re.findall(r"aqe-plugin-spark-\d\.\d-([\d.]+\d)\.jar|aqe_plugin-([\d.]+\d)-py3| aqe-plugin:([\d.]+\d)", text)
+    assert {version for versions in said for version in versions if version} <= {__version__}
+
+
+def unit_lines(name: str) -> list[str]:
+    return [line.partition("=")[2] for line in UNIT.read_text().splitlines() if line.startswith(f"{name}=")]
+
+
+def test_the_unit_starts_the_exporter_as_the_command_line_takes_it(answer: Answer) -> None:
+    (start,) = unit_lines("ExecStart")
+    program, *words = shlex.split(start)
+    assert program.endswith("/bin/aqe-plugin")
+    code, _, err = answer(*(word.replace("/var/log/spark-events", "/no/such/folder") for word in words))
+    assert (code, err) == (4, "/no/such/folder: no such folder; give the folder that spark.eventLog.dir names.\n")
+    assert entries(CONFS[0])["spark.eventLog.dir"] == f"file://{words[1]}"
+
+
+def test_the_unit_gives_up_where_starting_again_does_not_help_and_runs_as_nobody() -> None:
+    assert unit_lines("Restart") == ["on-failure"]
+    assert unit_lines("RestartPreventExitStatus") == ["5 6"]
+    assert unit_lines("DynamicUser") == unit_lines("NoNewPrivileges") == ["yes"]
+    assert unit_lines("ProtectSystem") == ["strict"]
+    assert unit_lines("CapabilityBoundingSet") == [""]
+
+
+def test_systemd_where_it_is_there_takes_the_unit(tmp_path: Path) -> None:
+    systemd = shutil.which("systemd-analyze")
+    unit = tmp_path / UNIT.name
+    # The command must be there for systemd; its own is on the machine that the unit is for.
+    unit.write_text(UNIT.read_text().replace("/opt/aqe-plugin/bin/aqe-plugin", "/bin/true"))
+    commands = [[systemd, "verify", str(unit)]] if systemd is not None else []
+    for command in commands:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def pins(text: str) -> dict[str, str]:
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
+
+
+def asked_by(package: str, version: str) -> list[Requirement]:
+    """What ``package`` asks for in turn; nothing when another version of it is installed here."""
+    if metadata.version(package) != version:
+        return []
+    asked = [Requirement(text) for text in metadata.requires(package) or []]
+    return [requirement for requirement in asked if applies(requirement)]
+
+
+def applies(requirement: Requirement) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+
+
+def test_the_image_pins_every_package_that_is_asked_for_to_a_version_that_is_allowed() -> None:
+    image = pins(REQUIREMENTS)
+    inherited = [requirement for package, version in image.items() for requirement in asked_by(package, version)]
+    for requirement in (*filter(applies, map(Requirement, ASKED)), *inherited):
+        name = canonicalize_name(requirement.name)
+        assert name in image
+        assert requirement.specifier.contains(image[name]), str(requirement)
+
+
+def test_the_image_has_the_versions_that_figures_were_measured_with() -> None:
+    measured = pins((ROOT / "python" / "constraints.txt").read_text())
+    assert all(measured.get(name, version) == version for name, version in pins(REQUIREMENTS).items())
+
+
+def test_the_image_is_pinned_small_and_not_roots() -> None:
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert len(bases) == 2
+    assert len(set(bases)) == 1
+    assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", bases[0])
+    last = DOCKERFILE[DOCKERFILE.rindex("\nFROM") :]
+    assert re.search(r"^USER [1-9]\d{4}:[1-9]\d{4}$", last, re.MULTILINE)
+    assert "RUN" not in last
+    assert not re.search(r"\b(ADD|curl|wget|latest|apt-get)\b", DOCKERFILE)
+    assert DOCKERFILE.count("--no-deps") == DOCKERFILE.count("pip install") == 2
+    copied = re.findall(r"^COPY (?!--from)(\S+)", DOCKERFILE, re.MULTILINE)
+    assert copied == ["deploy/docker/requirements.txt", f"dist/aqe_plugin-{__version__}-py3-none-any.whl"]
