@@ -1,0 +1,41 @@
+"""From a Spark session to Prometheus: nothing by hand in between."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.exporter import serve, stderr_log
+from aqe_plugin.session_probe import events_folder, read_answer
+from aqe_plugin.words import reason_meanings
+from tests.deploy.prometheus_server import prometheus_server
+
+pytestmark = pytest.mark.spark
+
+
+def test_what_a_session_decided_is_in_prometheus_two_scrapes_after_it(programs: Path, tmp_path: Path) -> None:
+    events = events_folder(tmp_path)
+    events.mkdir()
+    (tmp_path / "prometheus").mkdir()
+    with (
+        serve(events, 0, "127.0.0.1", frozenset(reason_meanings()), stderr_log()) as port,
+        prometheus_server(programs, tmp_path / "prometheus", port) as server,
+    ):
+        server.wait_until("aqe_plugin_queries_total == 0")
+        subprocess.run([sys.executable, "-m", "aqe_plugin.session_probe", str(tmp_path)], check=True, timeout=180)
+        ended = time.time()
+        answer = read_answer(tmp_path)
+        assert answer is not None
+        assert (answer.error, answer.rows) == ("", 100)
+        server.wait_until("aqe_plugin_queries_total > 0")
+        seen = "min_over_time(timestamp(aqe_plugin_queries_total > 0)[1m:1s])"
+        first = min(float(sample["value"][1]) for sample in server.query(seen))
+        # The test's Prometheus scrapes every second; the session may have been seen before its process was gone.
+        assert first - ended < 2
+        (decided,) = server.query('sum(aqe_plugin_application_join_decisions_total{application="aqe-plugin doctor"})')
+        assert float(decided["value"][1]) >= 1
+        assert server.query("sum(aqe_plugin_errors_total) == 0")
