@@ -21,10 +21,11 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ApplicationStarted:
-    """Spark's own event: the application that the lines after it belong to."""
+    """Spark's own event: the application that the lines after it belong to; ``time_millis`` is 0 when absent."""
 
     app_id: str
     app_name: str
+    time_millis: int = 0
 
 
 Event = JoinDecided | QueryEnded | ExecutionStarted | ExecutionEnded | ApplicationStarted
@@ -63,7 +64,9 @@ def parse_event(line: bytes) -> Event | None:
     name = str(value.get("Event", ""))
     if name == _APPLICATION_START:
         # Spark's oldest events have spaces in their members' names and an id that may be absent.
-        return ApplicationStarted(str(value.get("App ID") or ""), str(value.get("App Name") or ""))
+        time = value.get("Timestamp")
+        time_millis = time if isinstance(time, int) else 0
+        return ApplicationStarted(str(value.get("App ID") or ""), str(value.get("App Name") or ""), time_millis)
     shape = _SHAPES.get(name)
     if shape is None:
         return None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 
 from aqe_plugin.events import ApplicationStarted
 from aqe_plugin.exporter.metrics import Metric
 
-__all__ = ["ApplicationSums", "label_text"]
+__all__ = ["ApplicationSums", "Sums", "label_text"]
 
 _MAX_LABEL_CHARS = 80
 
-_Sums = defaultdict[tuple[Metric, tuple[str, ...]], float]
+Sums = defaultdict[tuple[Metric, tuple[str, ...]], float]
 
 
 def label_text(text: str) -> str:
@@ -21,7 +21,7 @@ def label_text(text: str) -> str:
 
 
 class ApplicationSums:
-    """Sums by application name, for the ``limit`` names last heard of; those before them are forgotten.
+    """Sums by application name, for the ``limit`` names with the latest events; those before them are forgotten.
 
     Runs of one recurring job share a name and so its sums. A name that comes back begins at 0, which Prometheus takes
     for the restart that it is.
@@ -30,22 +30,28 @@ class ApplicationSums:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._started: dict[str, ApplicationStarted] = {}
-        self._sums: OrderedDict[str, _Sums] = OrderedDict()
+        self._sums: dict[str, Sums] = {}
+        self._latest_millis: dict[str, int] = {}
 
     def start(self, log_name: str, started: ApplicationStarted) -> None:
         """What comes from this log is of that application, whose sums begin now: Prometheus must see the 0 first."""
         app_id, name = label_text(started.app_id or log_name), label_text(started.app_name or log_name)
         self._started[log_name] = ApplicationStarted(app_id, name)
-        self._sums_of(name)
+        self.sums(log_name, started.time_millis)
 
     def id_of(self, log_name: str) -> str:
         """The application's id, else its log's name."""
         started = self._started.get(log_name)
         return started.app_id if started is not None else label_text(log_name)
 
-    def add(self, log_name: str, metric: Metric, by: float, *labels: str) -> None:
+    def sums(self, log_name: str, time_millis: int) -> Sums:
+        """What to add to for an event of that time; nobody reads it when ``limit`` others had later ones."""
         started = self._started.get(log_name)
-        self._sums_of(started.app_name if started is not None else label_text(log_name))[metric, labels] += by
+        name = started.app_name if started is not None else label_text(log_name)
+        if name not in self._sums and not self._has_room(time_millis):
+            return defaultdict(float)
+        self._latest_millis[name] = max(time_millis, self._latest_millis.get(name, 0))
+        return self._sums.setdefault(name, defaultdict(float))
 
     def of(self, metric: Metric) -> Iterator[tuple[tuple[str, ...], float]]:
         """Label values, the application's name first, with their sum."""
@@ -53,9 +59,12 @@ class ApplicationSums:
             for labels in metric.start_labels:
                 yield (name, *labels), sums.get((metric, labels), 0.0)
 
-    def _sums_of(self, name: str) -> _Sums:
-        sums = self._sums.setdefault(name, defaultdict(float))
-        self._sums.move_to_end(name)
-        if len(self._sums) > self._limit:
-            self._sums.popitem(last=False)
-        return sums
+    def _has_room(self, time_millis: int) -> bool:
+        """Whether a name with an event of that time may join, for which the oldest may have to go."""
+        if len(self._sums) < self._limit:
+            return True
+        oldest = min(self._latest_millis, key=self._latest_millis.__getitem__, default=None)
+        if oldest is None or self._latest_millis[oldest] > time_millis:
+            return False
+        del self._sums[oldest], self._latest_millis[oldest]
+        return True

@@ -71,7 +71,7 @@ class Tally:
         decision = event.decision
         choice = decision.choice.value
         self._add(metrics.DECISIONS, choice, self._code(decision.reason.code), event.mode.value)
-        self._applications.add(log_name, metrics.APPLICATION_DECISIONS, 1, choice)
+        self._applications.sums(log_name, event.time_millis)[metrics.APPLICATION_DECISIONS, (choice,)] += 1
         self._add(metrics.FILTER_DECISIONS, _yes(decision.build_filter), self._code(decision.filter_reason.code))
         waiting = decision.facts.waiting
         if waiting is not None:
@@ -97,6 +97,7 @@ class Tally:
         predicted = self._predicted.pop((log_name, event.execution_id), {})
         for outcome in event.outcomes:
             self._add_outcome(outcome, predicted.get(outcome.join_id), log_name, event)
+        sums = self._applications.sums(log_name, event.time_millis)
         for metric, by in (
             (metrics.APPLICATION_QUERIES, 1),
             (metrics.APPLICATION_QUERY_SECONDS, wall),
@@ -107,7 +108,7 @@ class Tally:
             (metrics.APPLICATION_ROWS_OUT, sum(outcome.rows_out for outcome in event.outcomes)),
             (metrics.APPLICATION_WAIT_SECONDS, sum(_seconds(outcome.wait_millis) for outcome in event.outcomes)),
         ):
-            self._applications.add(log_name, metric, _sound(by))
+            sums[metric, ()] += _sound(by)
 
     def _add_outcome(self, outcome: FilterOutcome, predicted: float | None, log_name: str, event: QueryEnded) -> None:
         kind = outcome.kind if outcome.kind in _KINDS else OTHER

@@ -192,7 +192,7 @@ _OPTIONS: dict[Kind, dict[str, Any]] = {
         "legend": {"displayMode": "table", "placement": "bottom", "calcs": ["mean", "max"], "showLegend": True},
         "tooltip": {"mode": "multi", "sort": "desc"},
     },
-    Kind.STAT: {"reduceOptions": _VALUE_NOW, "colorMode": "value", "graphMode": "area", "textMode": "auto"},
+    Kind.STAT: {"reduceOptions": _VALUE_NOW, "colorMode": "value", "graphMode": "none", "textMode": "auto"},
     Kind.BARS: {"reduceOptions": _VALUE_NOW, "orientation": "horizontal", "displayMode": "basic"},
     Kind.HEATMAP: {
         "calculate": False,
@@ -203,8 +203,8 @@ _OPTIONS: dict[Kind, dict[str, Any]] = {
 
 
 def _target(panel: Panel, query: Query, letter: str) -> dict[str, Any]:
-    # A stat or a bar is one number, a graph a line of numbers.
-    instant = panel.kind is Kind.BARS
+    # A stat or a bar is one number, and asks for one; a graph is a line of numbers.
+    instant = panel.kind in {Kind.STAT, Kind.BARS}
     return {
         "refId": letter,
         "datasource": _DATASOURCE,

@@ -36,14 +36,34 @@ def test_ten_thousand_applications_are_as_many_series_as_a_hundred() -> None:
     series: list[int] = []
     for number in range(1, 10_001):
         log_name = f"app-{number:05}"
-        for event in (ApplicationStarted(log_name, f"job {number}"), decided(1), ended(1)):
-            tally.add(log_name, event)
+        add_application(tally, log_name, f"job {number}", number * 1000)
         if number in {100, 10_000}:
             series.append(sum(len(tally.counts(metric)) for metric in metrics.ALL))
     assert series[0] == series[1] < 2_000
     assert tally.counts(metrics.APPLICATIONS) == {(): 10_000}
     kept = {name for (name,) in tally.counts(metrics.APPLICATION_QUERIES)}
     assert kept == {f"job {number}" for number in range(9_901, 10_001)}
+
+
+def test_after_a_restart_the_applications_kept_are_the_latest_whatever_their_logs_are_called() -> None:
+    tally = Tally(CODES, applications=2)
+    for log_name, name, time_millis in (
+        ("a", "new", 3000),
+        ("b", "old", 1000),
+        ("c", "newer", 4000),
+        ("d", "older", 0),
+    ):
+        add_application(tally, log_name, name, time_millis)
+    assert tally.counts(metrics.APPLICATION_QUERIES) == {("new",): 1, ("newer",): 1}
+
+
+def add_application(tally: Tally, log_name: str, name: str, time_millis: int) -> None:
+    """One application with one query, at that time."""
+    started = ApplicationStarted(log_name, name, time_millis)
+    join = replace(decided(1), time_millis=time_millis)
+    query = replace(ended(1), time_millis=time_millis)
+    for event in (started, join, query):
+        tally.add(log_name, event)
 
 
 def test_applications_get_no_metrics_of_their_own_when_none_are_asked_for(tmp_path: Path) -> None:
