@@ -38,6 +38,11 @@ class EventLogCollector(Collector):
         """Whether the folder was read to its end once; answers at once, also while it is being read."""
         return self._last_read_seconds > 0
 
+    @property
+    def files(self) -> int:
+        """Event log files read so far."""
+        return self._follower.files
+
     def read_on(self) -> None:
         """Adds what was written since the last time; a folder that is away for the moment is logged and counted."""
         with self._lock:
@@ -80,7 +85,7 @@ class EventLogCollector(Collector):
     def _gauge(self, metric: Metric) -> tuple[tuple[str, ...], float]:
         if metric is metrics.BUILD_INFO:
             return (PACKAGE_VERSION,), 1
-        return (), self._follower.files if metric is metrics.FILES else self._last_read_seconds
+        return (), self.files if metric is metrics.FILES else self._last_read_seconds
 
 
 def _row(bucket: Bucket) -> tuple[str, float] | tuple[str, float, Exemplar]:

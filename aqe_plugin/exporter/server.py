@@ -6,6 +6,7 @@ import errno
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,7 +66,10 @@ def serve(
     )
     thread.start()
     try:
+        log.info("reading the event logs", folder=str(folder))
+        started = time.monotonic()
         collector.read_on()
+        log.info("event logs read", files=collector.files, seconds=round(time.monotonic() - started, 1))
         yield server.server_port
     finally:
         server.shutdown()

@@ -129,8 +129,8 @@ def test_export_serves_until_it_is_stopped(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "aqe_plugin", "export", str(tmp_path), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        announced = re.search(r"http://127\.0\.0\.1:\d+/metrics", process.stderr.readline())
-        assert announced is not None
+        address = re.compile(r"http://127\.0\.0\.1:\d+/metrics")
+        announced = next(found for said in process.stderr if (found := address.search(said)))
         with urllib.request.urlopen(announced[0], timeout=10) as page:
             text = page.read().decode()
         process.send_signal(signal.SIGTERM)

@@ -174,6 +174,26 @@ def test_codes_and_kinds_of_a_hostile_log_add_no_label_values(texts: list[str]) 
     assert len(tally.counts(metrics.FILTERS)) <= 7
 
 
+@given(st.lists(st.tuples(*[st.integers(-(2**70), 2**70)] * 5), max_size=10))
+def test_no_count_ever_falls_or_stops_being_a_number(damage: list[tuple[int, ...]]) -> None:
+    tally = Tally(CODES)
+    before = counts(tally)
+    for number, (rows_in, rows_out, millis, planned, errors) in enumerate(damage):
+        outcome = replace(OUTCOME, rows_in=rows_in, rows_out=rows_out, wait_millis=millis, filter_bytes=rows_in)
+        query = replace(ended(number, (outcome,)), duration_millis=millis, planned=planned, errors=errors)
+        for event in (decided(number), query):
+            tally.add("app-1", event)
+        after = counts(tally)
+        assert all(0 <= count <= after[key] < float("inf") for key, count in before.items())
+        before = after
+
+
+def counts(tally: Tally) -> dict[tuple[str, ...], float]:
+    """Every sum of the tally, by metric and label values."""
+    plain = [metric for metric in metrics.ALL if metric.kind is Kind.COUNTER]
+    return {(metric.name, *labels): count for metric in plain for labels, count in tally.counts(metric).items()}
+
+
 @given(st.lists(st.floats(0, 1000)))
 def test_a_histogram_counts_each_observation_in_every_bucket_at_or_above_it(values: list[float]) -> None:
     histogram = Histogram(metrics.SECONDS_BUCKETS)

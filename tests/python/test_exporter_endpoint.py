@@ -35,6 +35,16 @@ def test_once_the_logs_are_read_it_is_healthy_and_ready(tmp_path: Path) -> None:
         assert ask(port, "/") == (200, "aqe-plugin export: /metrics /healthz /readyz\n")
 
 
+def test_a_first_read_that_takes_long_says_that_it_began_and_how_it_went(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_log(tmp_path / "app-1")
+    with serve(tmp_path, 0, "127.0.0.1", frozenset(), stderr_log()):
+        began, done = capsys.readouterr().err.splitlines()
+    assert f'level=info event="reading the event logs" folder={tmp_path}' in began
+    assert 'level=info event="event logs read" files=1 seconds=0.' in done
+
+
 def test_another_path_is_said_not_to_be_there(tmp_path: Path) -> None:
     with serve(tmp_path, 0, "127.0.0.1", frozenset(), stderr_log()) as port:
         assert ask(port, "/secrets") == (404, "not found: there are /metrics, /healthz and /readyz\n")
