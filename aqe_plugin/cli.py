@@ -8,6 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -126,9 +127,10 @@ def export(
 
     New lines and new logs are picked up at each scrape of /metrics. /healthz and /readyz are for probes.
     """
-    with serve(folder, port, address, frozenset(reason_meanings()), stderr_log(), applications) as served:
+    codes, log = frozenset(reason_meanings()), stderr_log()
+    with _left_by_signals(), serve(folder, port, address, codes, log, applications) as served:
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
-        _wait_for_a_signal()
+        threading.Event().wait()
 
 
 @app.command()
@@ -206,8 +208,19 @@ def _nothing_to_show(log: Path, query: int | None) -> NoDataError:
     )
 
 
-def _wait_for_a_signal() -> None:
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    stop.wait()
+@contextmanager
+def _left_by_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM end the context and the command with exit code 0, whatever it is at.
+
+    The first process of a container does not even die of a signal that it handles nowhere.
+    """
+
+    def leave(*_: object) -> NoReturn:
+        raise SystemExit(0)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

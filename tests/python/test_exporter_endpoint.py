@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ from aqe_plugin.exporter import serve, server, stderr_log
 from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.sources import FolderFollower, Skipped
+from commands import Answer
 from samples import write_log
 
 
@@ -82,6 +86,23 @@ def test_while_the_logs_are_read_it_is_healthy_and_not_ready(tmp_path: Path, mon
         go_on.set()
         done.set()
         exporter.join()
+
+
+def test_a_signal_stops_it_while_the_logs_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer
+) -> None:
+    class Stopped(FolderFollower):
+        def poll(self) -> Iterator[tuple[str, Event | Skipped]]:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(30)
+            yield from super().poll()
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(server, "FolderFollower", Stopped)
+    code, out, err = answer("export", str(tmp_path), "--port", "0")
+    assert (code, out) == (0, "")
+    assert "Serving" not in err
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_folder_that_could_not_be_read_yet_is_not_ready(tmp_path: Path) -> None:
