@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from aqe_plugin.errors import AqePluginError, SessionError
+from aqe_plugin.errors import AqePluginError, EventLogError, SessionError
 from aqe_plugin.events import Event
 from aqe_plugin.jars import jar_for, spark_line
 from aqe_plugin.java import find_java
@@ -165,11 +165,17 @@ def plugin_check(probe: Probe, driver_log: str) -> Check:
 
 def _event_log(path: Path) -> str:
     logs = find_event_logs(path)
-    decisions, skipped = 0, list[Skipped]()
+    readable, decisions, skipped = 0, 0, list[Skipped]()
     for log in logs:
         records: Iterator[Event | Skipped] = read_log(log)
+        unread = 0
         for record in records:
             decisions += isinstance(record, JoinDecided)
-            skipped += [record] if isinstance(record, Skipped) else []
+            if isinstance(record, Skipped):
+                skipped.append(record)
+                unread += record.line is None
+        readable += unread < len(log.parts)
+    if readable == 0:
+        raise EventLogError(f"{skipped[0]}.")
     left_out = f"; {len(skipped)} skipped, first: {skipped[0]}" if skipped else ""
-    return f"{len(logs)} readable, {decisions} decisions in them{left_out}"
+    return f"{readable} readable, {decisions} decisions in them{left_out}"
