@@ -100,7 +100,8 @@ def explain(
     """Show each query's joins: what was chosen, why, and what it saved.
 
     Spark writes event logs to the folder spark.eventLog.dir when spark.eventLog.enabled is true. Single and rolling
-    logs are read, plain or compressed with zstd, lz4 or snappy, also while the application runs.
+    logs are read, plain or compressed with zstd (lz4 and snappy: with the extra "codecs"), also while the
+    application runs.
     """
     skipped: list[Skipped] = []
     told = _only(query, _queries(log, skipped))

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from aqe_plugin.errors import AqePluginError, SessionError
+from aqe_plugin.conf_keys import problem_of
+from aqe_plugin.errors import AqePluginError, EventLogError, SessionError
 from aqe_plugin.events import Event
 from aqe_plugin.jars import jar_for, spark_line
 from aqe_plugin.java import find_java
 from aqe_plugin.model import JoinDecided
-from aqe_plugin.session import PLUGIN_CLASS, import_pyspark
+from aqe_plugin.session import MODE_KEY, PLUGIN_CLASS, import_pyspark
 from aqe_plugin.session_probe import Probe, events_folder, read_answer
 from aqe_plugin.sources import Skipped, find_event_logs, read_log
 
@@ -108,7 +109,9 @@ def probe_checks(
         return
     yield session_check(probe, spark_version)
     yield plugin_check(probe, driver_log)
-    yield Check("mode", Verdict.OK if probe.mode else Verdict.FAILED, probe.mode or "the session has no mode set")
+    problem = problem_of(MODE_KEY, probe.mode)
+    found = f"{MODE_KEY} = {probe.mode}: {problem}" if problem else probe.mode
+    yield Check("mode", Verdict.FAILED if problem else Verdict.OK, found)
     yield _check("events", lambda: _event_log(events_folder(folder)))
 
 
@@ -165,11 +168,17 @@ def plugin_check(probe: Probe, driver_log: str) -> Check:
 
 def _event_log(path: Path) -> str:
     logs = find_event_logs(path)
-    decisions, skipped = 0, list[Skipped]()
+    readable, decisions, skipped = 0, 0, list[Skipped]()
     for log in logs:
         records: Iterator[Event | Skipped] = read_log(log)
+        unread = 0
         for record in records:
             decisions += isinstance(record, JoinDecided)
-            skipped += [record] if isinstance(record, Skipped) else []
+            if isinstance(record, Skipped):
+                skipped.append(record)
+                unread += record.line is None
+        readable += unread < len(log.parts)
+    if readable == 0:
+        raise EventLogError(f"{skipped[0]}.")
     left_out = f"; {len(skipped)} skipped, first: {skipped[0]}" if skipped else ""
-    return f"{len(logs)} readable, {decisions} decisions in them{left_out}"
+    return f"{readable} readable, {decisions} decisions in them{left_out}"

@@ -33,7 +33,7 @@ _SUBMIT_LINE = (
 )
 
 
-def configure(builder: SparkSession.Builder, mode: Mode = "apply") -> SparkSession.Builder:
+def configure(builder: SparkSession.Builder, mode: Mode | None = None) -> SparkSession.Builder:
     """Adds the plugin to ``builder`` and returns it.
 
     Appends to the ``spark.plugins`` and ``spark.jars`` that the builder, ``spark-defaults.conf`` or ``spark-submit``
@@ -42,6 +42,7 @@ def configure(builder: SparkSession.Builder, mode: Mode = "apply") -> SparkSessi
     Args:
         builder: as made by ``SparkSession.builder``; its session must not have started.
         mode: ``off`` does nothing, ``observe`` decides and records without changing a plan, ``apply`` changes plans.
+            ``None`` keeps what the builder, ``spark-defaults.conf`` or ``spark-submit`` says, else it is ``apply``.
             It can be changed between queries with ``spark.conf.set("spark.aqePlugin.mode", …)``.
 
     Raises:
@@ -51,7 +52,7 @@ def configure(builder: SparkSession.Builder, mode: Mode = "apply") -> SparkSessi
         UnsupportedSparkError: it carries none for the installed PySpark.
         SessionError: the JVM is up without the plugin's jar, or the session is a Spark Connect client.
     """
-    if mode not in get_args(Mode):
+    if mode is not None and mode not in get_args(Mode):
         raise ConfError(f"{MODE_KEY} = {mode!r} is not allowed: expected one of {', '.join(get_args(Mode))}.")
     jar = jar_for(import_pyspark().__version__)
     options = _options_of(builder)
@@ -67,7 +68,7 @@ def configure(builder: SparkSession.Builder, mode: Mode = "apply") -> SparkSessi
         _require_no_overruling_submit_args()
     builder.config(PLUGINS_KEY, _with_entry(present.get(PLUGINS_KEY), PLUGIN_CLASS))
     builder.config(JARS_KEY, _with_jar(present.get(JARS_KEY), jar))
-    return builder.config(MODE_KEY, mode)
+    return builder if mode is None else builder.config(MODE_KEY, mode)
 
 
 def import_pyspark() -> ModuleType:

@@ -85,7 +85,7 @@ def _look(spark: Any, folder: Path) -> Probe:
             spark_version=spark.version,
             plugins=spark.sparkContext.getConf().get("spark.plugins", ""),
             extensions=spark.conf.get("spark.sql.extensions", "") or "",
-            mode=spark.conf.get(MODE_KEY, "") or "",
+            mode=spark.conf.get(MODE_KEY, "") or "apply",
             rows=_joined_rows(spark, folder),
         )
     finally:

@@ -36,7 +36,7 @@ class JoinStory:
 
 @dataclass(frozen=True, slots=True)
 class QueryStory:
-    """One query with at least one decision.
+    """One query with at least one decision, or with a fault of the plugin that kept it from deciding.
 
     Attributes:
         application: the application's id, else the name of its log.
@@ -109,7 +109,7 @@ def _end(
 
 
 def _told(execution_id: int, query: _Open, application: ApplicationStarted) -> Iterator[QueryStory]:
-    if not query.joins:
+    if not query.joins and (query.ended is None or query.ended.errors == 0):
         return
     outcomes = query.ended.outcomes if query.ended is not None else ()
     joins = tuple(
@@ -125,7 +125,7 @@ def _told(execution_id: int, query: _Open, application: ApplicationStarted) -> I
         application_name=application.app_name,
         execution_id=execution_id,
         description=query.started.description if query.started is not None else "",
-        mode=query.joins[-1].mode,
+        mode=query.joins[-1].mode if query.joins else PluginMode.APPLY,
         duration_millis=_duration_millis(query),
         joins=joins,
         ended=query.ended,

@@ -174,10 +174,11 @@ def _show_places(places: Places, plots: list[Path], dataset: Dataset, console: C
     ):
         console.print(f"  {what:10} {where}", highlight=False, soft_wrap=True)
     console.print("\nTry next:")
+    command_line = Path(sys.executable).with_name("aqe-plugin")
     for command, what in (
-        (f"aqe-plugin explain {places.events}", "every query's joins, as a table or --format json"),
-        (f"aqe-plugin export {places.events} --port 9417", "the same for Prometheus"),
-        ("aqe-plugin doctor", "whether this machine is ready for your own job"),
+        (f"{command_line} explain {places.events}", "every query's joins, as a table or --format json"),
+        (f"{command_line} export {places.events} --port 9417", "the same for Prometheus"),
+        (f"{command_line} doctor", "whether this machine is ready for your own job"),
         ("make bench SF=10 QUERIES=q93,q50", "other queries and scales"),
         ("docs/configuration.md", "every conf key"),
     ):

@@ -94,7 +94,8 @@ def plot_ratios(results: Sequence[QueryResult], slow: str, fast: str, title: str
 def _saved(figure: "Figure", target: Path) -> list[Path]:
     from matplotlib import pyplot
 
-    files = [target.with_suffix(suffix) for suffix in (".png", ".svg")]
+    # Not `with_suffix`: it would take ".05-seconds" of "tpcds-sf0.05-seconds" for one.
+    files = [target.with_name(target.name + suffix) for suffix in (".png", ".svg")]
     for file in files:
         figure.savefig(file, dpi=150)
     pyplot.close(figure)

@@ -195,6 +195,17 @@ def test_doctor_fails_when_the_users_log_cannot_be_read(tmp_path: Path, answer: 
     assert out.splitlines()[-1].startswith(f"failed  event log {tmp_path}: no event log in this folder. ")
 
 
+def test_doctor_does_not_call_a_foreign_file_readable(tmp_path: Path, answer: Answer) -> None:
+    (tmp_path / "a-note").write_text("hello\n")
+    code, out, _ = answer("doctor", "--no-session", "--event-log", str(tmp_path))
+    assert code == 3
+    assert out.splitlines()[-1] == f"failed  event log {tmp_path}/a-note: not a Spark event log."
+    write_log(tmp_path / "app-1")
+    code, out, _ = answer("doctor", "--no-session", "--event-log", str(tmp_path))
+    assert code == 0
+    assert "ok      event log 1 readable, 1 decisions in them; 1 skipped, first: " in out
+
+
 # the frame
 
 

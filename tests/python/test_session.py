@@ -38,7 +38,7 @@ def options_of(configured: SparkSession.Builder) -> dict[str, Any]:
 
 def test_it_sets_three_keys_and_returns_the_builder() -> None:
     made = builder()
-    assert aqe_plugin.configure(made) is made
+    assert aqe_plugin.configure(made, mode="apply") is made
     assert options_of(made) == {
         "spark.plugins": "io.aqeplugin.AqePlugin",
         "spark.jars": str(JAR),
@@ -50,6 +50,11 @@ def test_the_users_own_plugins_and_jars_stay_first() -> None:
     made = aqe_plugin.configure(builder(spark_plugins="com.acme.P, com.acme.Q", spark_jars="/a.jar,/b.jar"))
     assert options_of(made)["spark.plugins"] == "com.acme.P,com.acme.Q,io.aqeplugin.AqePlugin"
     assert options_of(made)["spark.jars"] == f"/a.jar,/b.jar,{JAR}"
+
+
+def test_a_mode_that_is_set_elsewhere_is_left_alone_when_none_is_given() -> None:
+    assert "spark.aqePlugin.mode" not in options_of(aqe_plugin.configure(builder()))
+    assert options_of(aqe_plugin.configure(builder(spark_aqePlugin_mode="off")))["spark.aqePlugin.mode"] == "off"
 
 
 def test_twice_is_as_once() -> None:

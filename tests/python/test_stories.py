@@ -39,6 +39,13 @@ def test_a_query_without_decisions_has_no_story() -> None:
     assert told(started(1), over(1), started(2)) == []
 
 
+def test_a_query_that_the_plugin_could_not_decide_has_a_story_of_its_fault() -> None:
+    (story,) = told(started(), over(), line(replace(ended(outcomes=()), errors=1)))
+    assert (story.description, story.joins) == ("q93", ())
+    assert story.ended is not None
+    assert story.ended.errors == 1
+
+
 def test_queries_that_run_at_once_are_kept_apart() -> None:
     interleaved = [one for pair in zip(query_lines(1), query_lines(2), strict=True) for one in pair]
     assert [story.execution_id for story in told(*interleaved)] == [1, 2]

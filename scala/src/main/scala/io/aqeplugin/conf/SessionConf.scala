@@ -4,6 +4,15 @@ import org.apache.spark.sql.internal.SQLConf
 
 /** Where a Spark session's settings come from. */
 object SessionConf {
+  private val KnownKeys = AqeConf.All.map(_.key).toSet
+
+  /** Keys under the plugin's prefix that are none of its own. */
+  def unknownKeys(conf: SQLConf): Seq[String] =
+    conf.getAllConfs.keysIterator.filter(key => key.startsWith(AqeConf.Prefix) && !KnownKeys(key)).toSeq.sorted
+
+  /** Whether the plugin is switched off, whatever its other keys say. */
+  def isOff(conf: SQLConf): Boolean =
+    Option(conf.getConfString(AqeConf.ModeKey.key, null)).map(AqeConf.ModeKey.parse).contains(Right(Mode.Off))
 
   /** The plugin's settings as `conf` has them at this moment. */
   def read(conf: SQLConf): Either[ConfError, Settings] =

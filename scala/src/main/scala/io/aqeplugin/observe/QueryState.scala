@@ -25,6 +25,7 @@ final class QueryState(val executionId: Long) {
   private val hinted = TrieMap.empty[String, Strategy]
   private val started = new ConcurrentLinkedQueue[RuntimeFilterExec]()
   private val ended = new AtomicBoolean()
+  private val refused = new AtomicBoolean()
   private val over = new AtomicReference[Option[Long]](None)
 
   private val tables = new IdentityHashMap[FileIndex, Option[TableFacts]]()
@@ -48,6 +49,13 @@ final class QueryState(val executionId: Long) {
 
   /** Faults of our code while this query ran. */
   val errors = new LongAdder()
+
+  /** Counts, once, that the query's conf cannot be used; whether this was the first time. */
+  def refuse(): Boolean = {
+    val first = refused.compareAndSet(false, true)
+    if (first) errors.increment()
+    first
+  }
 
   def join(joinId: String): Option[JoinState] = joins.get(joinId)
   def joinOrElse(joinId: String)(first: => JoinState): JoinState = joins.getOrElseUpdate(joinId, first)

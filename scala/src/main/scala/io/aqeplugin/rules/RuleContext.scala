@@ -42,6 +42,9 @@ object RuleContext {
     of(sparkContext, state, state.confOnce(conf))
   }
 
+  /** Leaves the query that is planned alone because of its conf, and counts that once in its account; whether it was not yet counted. */
+  def refuse(sparkContext: SparkContext): Boolean = executionId(sparkContext).forall(id => QueryStates.of(id).refuse())
+
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
     RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning)
 

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNode
 import org.apache.spark.sql.internal.SQLConf
 
-import io.aqeplugin.conf.{Mode, SessionConf}
+import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.tell.Faults
 
 /** A rule of ours as Spark gets to see it: off when the mode says so, timed, and without faults. Whatever goes wrong inside, the plan that came
@@ -32,13 +32,17 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
 
   /** What the rule works with; none when the plugin is off, or its conf cannot be read. */
   private def contextOf(): Option[RuleContext] = RuleContext.known(session.sparkContext).orElse {
-    SessionConf.read(SQLConf.get) match {
-      case Left(error) =>
-        Faults.note("conf", "the plugin leaves plans alone", new IllegalArgumentException(error.message))
-        None
-      case Right(settings) if settings.mode == Mode.Off => None
-      case Right(settings)                              => Some(RuleContext.first(session.sparkContext, settings))
-    }
+    val conf = SQLConf.get
+    if (SessionConf.isOff(conf)) None
+    else
+      SessionConf.read(conf) match {
+        case Left(error) =>
+          if (RuleContext.refuse(session.sparkContext)) Faults.refuse(error)
+          None
+        case Right(settings) =>
+          SessionConf.unknownKeys(conf).foreach(Faults.unknownKey)
+          Some(RuleContext.first(session.sparkContext, settings))
+      }
   }
 
   private def timed(plan: P, context: RuleContext): P = {

@@ -18,7 +18,8 @@ object DecisionLog {
     if (log.isInfoEnabled) log.info(ExplainText.line(state.executionId, decision))
     DecisionMetrics.decisions(decision.choice).inc()
     val filters = nodes.arrayNode()
-    state.filtersOf(decision.facts.joinId).foreach(f => filters.add(placed(f)))
+    // A filter that was put in to wait and then not wanted is gone from the plan.
+    if (decision.buildFilter) state.filtersOf(decision.facts.joinId).foreach(f => filters.add(placed(f)))
     SparkBridge.post(
       sparkContext,
       JoinDecided(Events.SchemaVersion, state.executionId, System.currentTimeMillis(), mode.name, DecisionJson.write(decision), filters)

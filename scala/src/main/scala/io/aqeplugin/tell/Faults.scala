@@ -5,6 +5,8 @@ import java.util.concurrent.atomic.AtomicLong
 
 import org.slf4j.LoggerFactory
 
+import io.aqeplugin.conf.ConfError
+
 /** Faults of our own code. None of them reaches a query; each is counted, and each kind is warned of once. */
 object Faults {
   private val log = LoggerFactory.getLogger("io.aqeplugin")
@@ -23,6 +25,17 @@ object Faults {
     if (warned.add(kind)) log.warn(s"aqe-plugin: $where failed, $consequence. Further faults of this kind are only counted.", error)
     else log.debug(s"aqe-plugin: $where failed, $consequence", error)
   }
+
+  /** A value that is not allowed, for which the plugin leaves the plans of a query alone. Each value of each key is warned of once. */
+  def refuse(error: ConfError): Unit = {
+    total.incrementAndGet()
+    DecisionMetrics.errors.inc()
+    if (warned.add(error.message)) log.warn(s"aqe-plugin: ${error.message} Until then queries run as if the plugin were off.")
+  }
+
+  /** A key of ours that there is not, most likely misspelt. Warned of once, and no fault: nothing goes wrong without it. */
+  def unknownKey(key: String): Unit =
+    if (warned.add(key)) log.warn(s"aqe-plugin: $key is no key of the plugin and is ignored. docs/configuration.md lists those there are.")
 
   /** Faults since the driver started. */
   def count: Long = total.get()

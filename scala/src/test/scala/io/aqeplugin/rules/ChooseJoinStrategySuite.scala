@@ -9,10 +9,11 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.e2e.{PluginSession, Ran}
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.place.PlaceFilters
-import io.aqeplugin.tell.Faults
+import io.aqeplugin.tell.{Faults, QueryEnded}
 
 /** The rules on plans that are not run. */
 class ChooseJoinStrategySuite extends AnyFunSuite with PluginSession {
@@ -118,9 +119,19 @@ class ChooseJoinStrategySuite extends AnyFunSuite with PluginSession {
       val before = Faults.count
       assert(rule(plan) eq plan)
       assert(Faults.count == before + 1)
-      assert(
-        withoutPlugin(spark.sql("SELECT * FROM fact JOIN dim ON k = dk")) == multiset(spark.sql("SELECT * FROM fact JOIN dim ON k = dk"))
-      )
+      def query = spark.sql("SELECT * FROM fact JOIN dim ON k = dk")
+      drain()
+      val mark = events.mark()
+      assert(multiset(query) == withoutPlugin(query))
+      drain()
+      assert(events.since(mark).collect { case ended: QueryEnded => ended.errors } == Seq(1L))
+      assert(Faults.count == before + 2)
+    }
+  }
+
+  test("a key that is none of the plugin's is told") {
+    withConf("spark.aqePlugin.filter.maxByte" -> "1m", "spark.aqePlugin.filter.maxBytes" -> "2m") {
+      assert(SessionConf.unknownKeys(spark.sessionState.conf) == Seq("spark.aqePlugin.filter.maxByte"))
     }
   }
 
