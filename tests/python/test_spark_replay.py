@@ -83,7 +83,8 @@ def test_a_price_is_the_sum_of_what_each_group_contributes_at_any_scale(replay: 
 
 
 @pytest.mark.parametrize("columns", [1, 2])
-@pytest.mark.parametrize("passed", [0.001, 0.2, 0.9])
+# Below 1000 times build rows ÷ probe rows, which bounds the rate of a key of several columns.
+@pytest.mark.parametrize("passed", [0.001, 0.2, 0.3])
 def test_measured_facts_tell_the_function_the_pass_rate_that_came_out(
     replay: SparkReplay, columns: int, passed: float
 ) -> None:
