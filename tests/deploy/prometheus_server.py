@@ -30,7 +30,7 @@ class PrometheusServer:
     port: int
 
     def query(self, promql: str) -> list[dict[str, Any]]:
-        """The instant vector that ``promql`` is now."""
+        """What ``promql`` is now: an instant vector, or the samples of a range."""
         result: list[dict[str, Any]] = self.api("query", query=promql)["result"]
         return result
 

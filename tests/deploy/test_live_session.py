@@ -32,8 +32,9 @@ def test_what_a_session_decided_is_in_prometheus_two_scrapes_after_it(programs: 
         assert answer is not None
         assert (answer.error, answer.rows) == ("", 100)
         server.wait_until("aqe_plugin_queries_total > 0")
-        seen = "min_over_time(timestamp(aqe_plugin_queries_total > 0)[1m:1s])"
-        first = min(float(sample["value"][1]) for sample in server.query(seen))
+        # The samples as they were scraped: a subquery would see only those before its last whole second.
+        scraped = server.query("aqe_plugin_queries_total[1m]")
+        first = min(float(at) for series in scraped for at, value in series["values"] if float(value) > 0)
         # The test's Prometheus scrapes every second; the session may have been seen before its process was gone.
         assert first - ended < 2
         (decided,) = server.query('sum(aqe_plugin_application_join_decisions_total{application="aqe-plugin doctor"})')
