@@ -14,33 +14,36 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.control_render import (
-    diff_of,
-    print_history,
-    print_history_json,
-    print_proposal,
-    print_proposal_json,
-    print_status,
-    print_status_json,
-    shown,
-)
 from aqe_plugin.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
 from aqe_plugin.doctor import Verdict
 from aqe_plugin.errors import ConfError, MissingJarError, SetupError, TargetError
 from aqe_plugin.install_status import status_of
 from aqe_plugin.jars import jar_for, jar_name, spark_line
 from aqe_plugin.journal import Action, Actor, journal_of
+from aqe_plugin.render.control import (
+    diff_of,
+    history_as_diff,
+    print_history,
+    print_history_json,
+    print_proposal,
+    print_proposal_json,
+    print_status,
+    print_status_json,
+    proposal_as_conf,
+    status_as_conf,
+)
+from aqe_plugin.render.formats import ChangeFormat, ConfFormat, DiffFormat, TableOrJson
+from aqe_plugin.render.terminal import print_lines, shown
+from aqe_plugin.render.tuning import print_rollouts, print_rollouts_json
 from aqe_plugin.session import import_pyspark
 from aqe_plugin.targets.locate import find_target, home_version, read_target
 from aqe_plugin.tuning.rollouts import rollouts_of
-from aqe_plugin.tuning_render import print_rollouts, print_rollouts_json
 from aqe_plugin.verify import spark_home_of, verify
 
 __all__ = [
     "HomeOption",
     "ShownOption",
     "TargetOption",
-    "Told",
     "ToldOption",
     "WhyOption",
     "YesOption",
@@ -49,21 +52,6 @@ __all__ = [
 ]
 
 _VERDICT_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
-
-
-class Shown(str, Enum):
-    """How a change is shown."""
-
-    TABLE = "table"
-    JSON = "json"
-    DIFF = "diff"
-
-
-class Told(str, Enum):
-    """How a state is shown."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 class InstallMode(str, Enum):
@@ -81,8 +69,16 @@ HomeOption = Annotated[
     Path | None, typer.Option("--spark-home", help="The folder Spark was unpacked to; its conf/spark-defaults.conf.")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do it; without this the change is only shown.")]
-ShownOption = Annotated[Shown, typer.Option("--format", help="Keys in a table or JSON, or a diff of the file.")]
-ToldOption = Annotated[Told, typer.Option("--format", help="A table, or JSON.")]
+ShownOption = Annotated[
+    ChangeFormat, typer.Option("--format", help="Keys in a table or JSON, lines of a conf, or a diff of the file.")
+]
+ToldOption = Annotated[TableOrJson, typer.Option("--format", help="A table, or JSON.")]
+StatusOption = Annotated[
+    ConfFormat, typer.Option("--format", help="A table or JSON, or the lines of a conf that install the same.")
+]
+HistoryOption = Annotated[
+    DiffFormat, typer.Option("--format", help="A table or JSON, or what each change took out and put in.")
+]
 WhyOption = Annotated[str, typer.Option("--why", help="Why, for the journal.")]
 
 
@@ -103,7 +99,7 @@ def install(
     ] = None,
     spark: Annotated[str | None, typer.Option(help="The cluster's Spark version or line, e.g. 4.1.")] = None,
     yes: YesOption = False,
-    output: ShownOption = Shown.TABLE,
+    output: ShownOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Install the plugin into a conf file: adds it to spark.plugins, its jar to spark.jars, and sets the mode.
@@ -115,15 +111,17 @@ def install(
     _show_and_do(propose_install(path, wanted, None if mode is None else mode.value), yes, output, why)
 
 
-def status(target: TargetOption = None, spark_home: HomeOption = None, output: ToldOption = Told.TABLE) -> None:
+def status(target: TargetOption = None, spark_home: HomeOption = None, output: StatusOption = ConfFormat.TABLE) -> None:
     """Show whether the plugin is installed, its jar, mode and keys.
 
     Exit code 3 when something keeps the plugin from working, 5 when one of its keys has a value that is not allowed.
     """
     found = status_of(find_target(target, spark_home, os.environ))
     stdout = Console(soft_wrap=True)
-    if output is Told.JSON:
+    if output is ConfFormat.JSON:
         print_status_json(found, stdout)
+    elif output is ConfFormat.CONF:
+        print_lines(status_as_conf(found), stdout)
     else:
         print_status(found, stdout)
     if found.problems:
@@ -167,7 +165,7 @@ def rollback(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
     yes: YesOption = False,
-    output: ShownOption = Shown.TABLE,
+    output: ShownOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Make the file what it was before the last change in force, or right after an earlier one, byte for byte."""
@@ -180,7 +178,7 @@ def uninstall(
     spark_home: HomeOption = None,
     purge: Annotated[bool, typer.Option("--purge", help="Remove every spark.aqePlugin.* key, whoever set it.")] = False,
     yes: YesOption = False,
-    output: ShownOption = Shown.TABLE,
+    output: ShownOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Take out of the file what install put in; when nothing else changed since, its bytes are those from before."""
@@ -188,14 +186,18 @@ def uninstall(
     _show_and_do(propose_uninstall(path, purge), yes, output, why)
 
 
-def history(target: TargetOption = None, spark_home: HomeOption = None, output: ToldOption = Told.TABLE) -> None:
+def history(
+    target: TargetOption = None, spark_home: HomeOption = None, output: HistoryOption = DiffFormat.TABLE
+) -> None:
     """Show what aqe-plugin did to the file: who, when, what, why, digests before and after; then its rollouts."""
     path = find_target(target, spark_home, os.environ)
     journal, rollouts = journal_of(path), rollouts_of(path)
     stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)
-    if output is Told.JSON:
+    if output is DiffFormat.JSON:
         print_history_json(journal, stdout)
         print_rollouts_json(rollouts, stdout)
+    elif output is DiffFormat.DIFF:
+        print_lines(history_as_diff(journal), stdout)
     elif journal.records or rollouts:
         print_history(journal, stdout)
         if rollouts:
@@ -209,14 +211,16 @@ def history(target: TargetOption = None, spark_home: HomeOption = None, output: 
         )
 
 
-def _show_and_do(proposal: Proposal, yes: bool, output: Shown, why: str) -> None:
+def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) -> None:
     stdout, stderr = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
     do_it = yes and not proposal.nothing_to_do
     settled = carry_out(proposal, actor(why)) if do_it else []
-    if output is Shown.JSON:
+    if output is ChangeFormat.JSON:
         print_proposal_json(proposal, do_it, stdout)
-    elif output is Shown.DIFF:
-        stdout.print("\n".join(diff_of(proposal)), end="\n" if diff_of(proposal) else "", markup=False, highlight=False)
+    elif output is ChangeFormat.DIFF:
+        print_lines(diff_of(proposal), stdout)
+    elif output is ChangeFormat.CONF:
+        print_lines(proposal_as_conf(proposal), stdout)
     elif not proposal.nothing_to_do:
         print_proposal(proposal, Console())
     for line in settled:

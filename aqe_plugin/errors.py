@@ -21,15 +21,18 @@
     ├── ConflictError                  7  a file to change is in a state that is left alone
     └── WriteError                     8  a file cannot be written
 
-0 means done, 1 a fault of aqe-plugin itself, 2 a command line that was not understood. Messages are complete
-sentences for a person and say how to mend it.
+0 means done, 1 a fault of aqe-plugin itself, 2 a command line that was not understood: :data:`EXIT_CODES` says it for
+users. Messages are complete sentences for a person and say how to mend it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 __all__ = [
+    "EXIT_CODES",
     "AqePluginError",
     "CodecMissingError",
     "ConfError",
@@ -49,6 +52,21 @@ __all__ = [
     "UnsupportedSparkError",
     "WriteError",
 ]
+
+# What `aqe-plugin --help` says, and the manual.
+EXIT_CODES: Mapping[int, str] = MappingProxyType(
+    {
+        0: "done",
+        1: "a fault of aqe-plugin itself",
+        2: "command line not understood",
+        3: "this machine or installation lacks something",
+        4: "the input cannot be read or holds no data",
+        5: "a value is not allowed",
+        6: "the port is taken",
+        7: "a file to change is in a state that is left alone",
+        8: "a file cannot be written",
+    }
+)
 
 
 class AqePluginError(Exception):
