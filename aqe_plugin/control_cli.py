@@ -36,7 +36,7 @@ from aqe_plugin.render.formats import ChangeFormat, ConfFormat, DiffFormat, Tabl
 from aqe_plugin.render.terminal import print_lines, shown
 from aqe_plugin.render.tuning import print_rollouts, print_rollouts_json
 from aqe_plugin.session import import_pyspark
-from aqe_plugin.targets.locate import find_target, home_version, read_target
+from aqe_plugin.targets.locate import Where, find_target, home_version, read_target, store_of
 from aqe_plugin.tuning.rollouts import rollouts_of
 from aqe_plugin.verify import spark_home_of, verify
 
@@ -63,7 +63,10 @@ class InstallMode(str, Enum):
 
 TargetOption = Annotated[
     Path | None,
-    typer.Option(help="spark-defaults.conf, or a Kubernetes file in YAML (ConfigMap or Spark operator manifest)."),
+    typer.Option(
+        help="spark-defaults.conf, a Kubernetes file in YAML (ConfigMap or Spark operator manifest), or an object on "
+        "an API server: kubernetes:NAMESPACE/KIND/NAME."
+    ),
 ]
 HomeOption = Annotated[
     Path | None, typer.Option("--spark-home", help="The folder Spark was unpacked to; its conf/spark-defaults.conf.")
@@ -203,7 +206,7 @@ def history(
         if rollouts:
             print_rollouts(rollouts, stdout)
     else:
-        stderr.print(f"Nothing was ever done to {shown(str(path))}.")
+        stderr.print(f"Nothing was ever done to {shown(store_of(path).name)}.")
     if journal.damaged_lines:
         lines = ", ".join(str(number) for number in journal.damaged_lines)
         stderr.print(
@@ -214,6 +217,7 @@ def history(
 def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) -> None:
     stdout, stderr = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
     do_it = yes and not proposal.nothing_to_do
+    rehearsed = "" if do_it or proposal.nothing_to_do else proposal.store.rehearse(proposal.before, proposal.after)
     settled = carry_out(proposal, actor(why)) if do_it else []
     if output is ChangeFormat.JSON:
         print_proposal_json(proposal, do_it, stdout)
@@ -225,14 +229,14 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) 
         print_proposal(proposal, Console())
     for line in settled:
         stderr.print(Text(f"found from before: {shown(line)}", style="yellow"))
-    name = shown(str(proposal.path))
+    name = shown(proposal.store.name)
     if proposal.nothing_to_do:
         stderr.print(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
     elif do_it:
         back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback takes it back."
         stderr.print(f"Done: applications that start from now on read {name} as it is now.{back}")
     else:
-        stderr.print("Nothing was written: --yes does it.")
+        stderr.print(f"Nothing was written: --yes does it.{rehearsed and ' '}{rehearsed}")
 
 
 def actor(why: str) -> Actor:
@@ -245,7 +249,7 @@ def actor(why: str) -> Actor:
     return Actor(f"{user}@{socket.gethostname()}", why, lambda: datetime.now(timezone.utc))
 
 
-def _jar(path: Path, spark_home: Path | None, jar: str | None, spark: str | None) -> str:
+def _jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str:
     """The jar to install, as Spark will find it.
 
     Raises:
@@ -256,8 +260,8 @@ def _jar(path: Path, spark_home: Path | None, jar: str | None, spark: str | None
     if jar is None:
         if not read_target(path).conf.runs_on_this_machine:
             raise ConfError(
-                f"{path}: Spark runs in a container image, and this machine's jar is not in it. Put it there and give "
-                "--jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
+                f"{store_of(path).name}: Spark runs in a container image, and this machine's jar is not in it. "
+                "Put it there and give --jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
             )
         return str(jar_for(spark or _version_of(path, spark_home)).resolve())
     if jar_name(jar) is None:
@@ -271,10 +275,10 @@ def _jar(path: Path, spark_home: Path | None, jar: str | None, spark: str | None
     return str(Path(jar).resolve())
 
 
-def _version_of(path: Path, spark_home: Path | None) -> str:
+def _version_of(path: Where, spark_home: Path | None) -> str:
     """The Spark whose conf it is, as far as its folder tells, else the installed PySpark's."""
-    home = spark_home if spark_home is not None else path.parent.parent
-    return home_version(home) or str(import_pyspark().__version__)
+    home = path.parent.parent if spark_home is None and isinstance(path, Path) else spark_home
+    return (None if home is None else home_version(home)) or str(import_pyspark().__version__)
 
 
 def _require_file(jar: Path) -> None:

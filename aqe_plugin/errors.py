@@ -9,12 +9,14 @@
     │   ├── PysparkMissingError
     │   ├── JavaError
     │   ├── SessionError
-    │   └── CodecMissingError
+    │   ├── CodecMissingError
+    │   └── ClientMissingError
     ├── InputError                     4  what was asked to be read cannot be read
     │   ├── EventLogError
     │   ├── NoDataError
     │   ├── EventSchemaError
     │   ├── TargetError
+    │   ├── ClusterError
     │   └── JournalError
     ├── ConfError                      5  a value that was given is out of range
     ├── PortInUseError                 6  the exporter's port is taken
@@ -34,6 +36,8 @@ from typing import ClassVar
 __all__ = [
     "EXIT_CODES",
     "AqePluginError",
+    "ClientMissingError",
+    "ClusterError",
     "CodecMissingError",
     "ConfError",
     "ConflictError",
@@ -105,6 +109,10 @@ class CodecMissingError(SetupError):
     """An event log is compressed with a codec whose Python package is not installed."""
 
 
+class ClientMissingError(SetupError):
+    """The client library of a Kubernetes API server is not installed."""
+
+
 class InputError(AqePluginError):
     """Something that was asked to be read cannot be read."""
 
@@ -125,6 +133,10 @@ class EventSchemaError(InputError):
 
 class TargetError(InputError):
     """A file that is to be changed cannot be read, or is not what it was taken for."""
+
+
+class ClusterError(InputError):
+    """A Kubernetes API server cannot be found, does not answer, or does not let us in."""
 
 
 class JournalError(InputError):

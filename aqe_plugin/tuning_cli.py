@@ -31,7 +31,7 @@ from aqe_plugin.render.tuning import (
 )
 from aqe_plugin.sources import Skipped
 from aqe_plugin.stories import QueryStory
-from aqe_plugin.targets.locate import find_target, read_target
+from aqe_plugin.targets.locate import Where, find_target, read_target, store_of
 from aqe_plugin.targets.port import TargetConf
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import History, history_of
@@ -135,7 +135,7 @@ def apply(
 
 def _begin(
     history: History,
-    path: Path,
+    path: Where,
     conf: TargetConf,
     canary: Path | None,
     number: int,
@@ -162,7 +162,7 @@ def _begin(
         asked_why=why,
         group=chosen.group,
         changes=changes_of(chosen, conf),
-        canary=None if canary is None else str(canary.resolve()),
+        canary=None if canary is None else _name(canary),
         canary_changes=(),
         evidence=chosen.evidence,
         confidence=chosen.confidence,
@@ -174,7 +174,7 @@ def _begin(
 
 def _go_on(
     trial: Trial,
-    path: Path,
+    path: Where,
     conf: TargetConf,
     limits: Limits,
     rings: RingLimits,
@@ -183,7 +183,7 @@ def _go_on(
     why: str,
 ) -> None:
     move = _move(trial, conf, limits, rings)
-    proposals = file_changes(trial.last, move.ring, path)
+    proposals = file_changes(trial.last, move.ring, path, os.environ)
     by = actor(why)
     step = replace(
         trial.last,
@@ -201,19 +201,19 @@ def _go_on(
     _show_step(step, trial.last.ring, yes and moves, output)
 
 
-def _finish(steps: tuple[RolloutStep, ...], path: Path, yes: bool, output: TableOrJson, why: str) -> None:
+def _finish(steps: tuple[RolloutStep, ...], path: Where, yes: bool, output: TableOrJson, why: str) -> None:
     """Carries out what was begun and cut off; done twice it does nothing."""
     cut_off, before = steps[-1], steps[-2]
     step = replace(cut_off, phase=Phase.DONE)
     if yes:
-        _carry_out(file_changes(before, step.ring, path), step, path, actor(why))
+        _carry_out(file_changes(before, step.ring, path, os.environ), step, path, actor(why))
     Console(stderr=True, soft_wrap=True).print(
         Text(f"found from before: the step to {step.ring.value} was interrupted", style="yellow")
     )
     _show_step(step, before.ring, yes, output)
 
 
-def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Path, by: Actor) -> None:
+def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Where, by: Actor) -> None:
     for proposal in proposals:
         if not proposal.nothing_to_do:
             carry_out(proposal, replace(by, why=f"{by.why or 'rollout'}: {step.why}"))
@@ -269,7 +269,7 @@ def _replay(history: History) -> AbstractContextManager[Replay]:
     return start()
 
 
-def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Path | None, output: ChangeFormat) -> None:
+def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Where | None, output: ChangeFormat) -> None:
     stdout = Console(soft_wrap=output is not ChangeFormat.TABLE)
     guard = guard_of(limits)
     chosen = best(findings, guard)
@@ -283,7 +283,7 @@ def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Path | N
         _say_nothing_recommended(findings, limits)
 
 
-def _lines(chosen: Recommendation, path: Path | None, output: ChangeFormat) -> list[str]:
+def _lines(chosen: Recommendation, path: Where | None, output: ChangeFormat) -> list[str]:
     lines = conf_lines(chosen)
     if output is ChangeFormat.CONF or path is None:
         return lines
@@ -313,17 +313,22 @@ def _show_step(step: RolloutStep, before: Ring | None, done: bool, output: Table
         stderr.print("Nothing was written: --yes does it.")
 
 
-def _require_canary(path: Path, canary: Path | None) -> None:
-    if canary is not None and canary.resolve() == path:
+def _require_canary(path: Where, canary: Path | None) -> None:
+    if canary is not None and _name(canary) == store_of(path).name:
         raise ConfError(
             f"--canary {canary} is the file that every application reads: give one that a part of them reads."
         )
 
 
+def _name(canary: Path) -> str:
+    """The canary's place, as it stands in the steps of its rollout."""
+    return store_of(find_target(canary, None, os.environ)).name
+
+
 def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[Path] | None) -> None:
     if is_over(last.ring):
         return
-    if canary is not None and str(canary.resolve()) != last.canary:
+    if canary is not None and _name(canary) != last.canary:
         has = "has no canary" if last.canary is None else f"has the canary {last.canary}"
         raise ConfError(f"--canary {canary}: rollout no. {last.number} is under way and {has}. Leave the option out.")
     if last.ring is Ring.CANARY and not logs:

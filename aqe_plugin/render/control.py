@@ -47,7 +47,7 @@ def diff_of(proposal: Proposal) -> list[str]:
     """The lines of a unified diff of the file, with CRLF made visible where it is."""
     before, after = (_lines(content) for content in (proposal.before, proposal.after))
     old, new = (
-        "/dev/null" if content is None else shown(str(proposal.path)) for content in (proposal.before, proposal.after)
+        "/dev/null" if content is None else shown(proposal.store.name) for content in (proposal.before, proposal.after)
     )
     return list(unified_diff(before, after, old, new, lineterm=""))
 
@@ -59,7 +59,7 @@ def print_proposal(proposal: Proposal, console: Console) -> None:
         table.add_column(name, overflow="fold")
     for change in proposal.changes:
         table.add_row(*(_cell(text) for text in (change.key, change.old, change.new, change.why)))
-    console.print(Text(f"{proposal.action.value} {shown(str(proposal.path))}", style="bold"))
+    console.print(Text(f"{proposal.action.value} {shown(proposal.store.name)}", style="bold"))
     console.print(table if proposal.changes else Text("  comments or layout alone"))
 
 
@@ -67,7 +67,7 @@ def print_proposal_json(proposal: Proposal, applied: bool, console: Console) -> 
     """One JSON object."""
     told = {
         "action": proposal.action.value,
-        "file": str(proposal.path),
+        "file": proposal.store.name,
         "nothingToDo": proposal.nothing_to_do,
         "applied": applied,
         "changes": [encode(change) for change in proposal.changes],
