@@ -49,6 +49,7 @@ __all__ = [
     "YesOption",
     "actor",
     "add_commands",
+    "place_of",
 ]
 
 _VERDICT_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
@@ -109,7 +110,7 @@ def install(
 
     Whatever else is in the file stays as it is, byte for byte. Done twice it says that there is nothing to do.
     """
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     wanted = _jar(path, spark_home, jar, spark)
     _show_and_do(propose_install(path, wanted, None if mode is None else mode.value), yes, output, why)
 
@@ -119,7 +120,7 @@ def status(target: TargetOption = None, spark_home: HomeOption = None, output: S
 
     Exit code 3 when something keeps the plugin from working, 5 when one of its keys has a value that is not allowed.
     """
-    found = status_of(find_target(target, spark_home, os.environ))
+    found = status_of(place_of(target, spark_home))
     stdout = Console(soft_wrap=True)
     if output is ConfFormat.JSON:
         print_status_json(found, stdout)
@@ -144,7 +145,7 @@ def verify_command(
 
     It runs on this machine with one thread, whatever master the file names, and takes about half a minute.
     """
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     home = spark_home_of(path, spark_home, os.environ)
     if jar is not None:
         _require_file(jar)
@@ -172,7 +173,7 @@ def rollback(
     why: WhyOption = "",
 ) -> None:
     """Make the file what it was before the last change in force, or right after an earlier one, byte for byte."""
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     _show_and_do(propose_rollback(path, force, to), yes, output, why)
 
 
@@ -185,7 +186,7 @@ def uninstall(
     why: WhyOption = "",
 ) -> None:
     """Take out of the file what install put in; when nothing else changed since, its bytes are those from before."""
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     _show_and_do(propose_uninstall(path, purge), yes, output, why)
 
 
@@ -193,7 +194,7 @@ def history(
     target: TargetOption = None, spark_home: HomeOption = None, output: HistoryOption = DiffFormat.TABLE
 ) -> None:
     """Show what aqe-plugin did to the file: who, when, what, why, digests before and after; then its rollouts."""
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     journal, rollouts = journal_of(path), rollouts_of(path)
     stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)
     if output is DiffFormat.JSON:
@@ -212,6 +213,12 @@ def history(
         stderr.print(
             Text(f"{shown(str(journal.folder))}/journal.jsonl: damaged lines left out: {lines}", style="yellow")
         )
+
+
+def place_of(target: Path | None, spark_home: Path | None) -> Where:
+    """The place to use, as for ``find_target``; a server that keeps one waiting is told of on standard error."""
+    stderr = Console(stderr=True, soft_wrap=True)
+    return find_target(target, spark_home, os.environ, lambda text: stderr.print(Text(shown(text), style="yellow")))
 
 
 def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.changes import Change
-from aqe_plugin.control_cli import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor
+from aqe_plugin.control_cli import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.controller import Proposal, carry_out, propose_tuning
 from aqe_plugin.errors import ConfError, NoDataError
 from aqe_plugin.journal import Actor, Phase
@@ -31,7 +31,7 @@ from aqe_plugin.render.tuning import (
 )
 from aqe_plugin.sources import Skipped
 from aqe_plugin.stories import QueryStory
-from aqe_plugin.targets.locate import Where, find_target, read_target, store_of
+from aqe_plugin.targets.locate import Where, read_target, store_of
 from aqe_plugin.targets.port import TargetConf
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import History, history_of
@@ -77,7 +77,7 @@ def recommend_command(
     are made again by the plugin itself in a Spark session on this machine, which takes about half a minute.
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
-    path = find_target(target, spark_home, {}) if target is not None or spark_home is not None else None
+    path = place_of(target, spark_home) if target is not None or spark_home is not None else None
     if output is ChangeFormat.DIFF and path is None:
         raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
@@ -112,7 +112,7 @@ def apply(
     Run it again and again, e.g. daily: each time it reads the logs, says what they show and, with --yes, moves the
     rollout on by one ring or leaves it where it is. Without --canary the step after observe is all.
     """
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     limits, rings = Limits(max_step=max_step, min_runs=min_runs), RingLimits(margin=margin)
     _require_canary(path, canary)
     with locked(path) if yes else nullcontext():
@@ -322,7 +322,7 @@ def _require_canary(path: Where, canary: Path | None) -> None:
 
 def _name(canary: Path) -> str:
     """The canary's place, as it stands in the steps of its rollout."""
-    return store_of(find_target(canary, None, os.environ)).name
+    return store_of(place_of(canary, None)).name
 
 
 def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[Path] | None) -> None:

@@ -5,7 +5,7 @@ Only this module needs pydantic, and it is imported only when there is something
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
@@ -27,13 +27,15 @@ PREFIX = "AQE_PLUGIN__"
 _LIVE_TARGET = "kubernetes:"
 
 
-class Origin(str, Enum):
-    """Where a value comes from, nearest first."""
+# Command, empty for a setting of all commands, and name.
+_Key = tuple[str, str]
 
-    FLAG = "flag"
+
+class Origin(str, Enum):
+    """Where a value is set, nearest first."""
+
     ENVIRONMENT = "environment"
     FILE = "file"
-    DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +50,15 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One source, checked: ``values`` by command (empty for all commands) and setting."""
+    """One source, checked: each value, and where it stands."""
 
     origin: Origin
-    values: Mapping[tuple[str, str], tuple[Any, str]]
+    values: Mapping[_Key, tuple[Any, str]]
 
 
 def resolve(
     commands: Sequence[CommandSettings], environment: Mapping[str, str], file: SettingsFile | None
-) -> dict[tuple[str, str], Resolved]:
+) -> dict[_Key, Resolved]:
     """What is set, by command and name; an option that nobody set is not in it.
 
     Raises:
@@ -65,7 +67,7 @@ def resolve(
     layers = [_from_environment(commands, environment)]
     if file is not None:
         layers.append(_from_file(commands, file))
-    found: dict[tuple[str, str], Resolved] = {}
+    found: dict[_Key, Resolved] = {}
     for command in commands:
         for setting in command.settings:
             for layer in reversed(layers):
@@ -83,14 +85,14 @@ def variable_name(command: str, name: str) -> str:
 
 
 def _from_environment(commands: Sequence[CommandSettings], environment: Mapping[str, str]) -> _Layer:
-    known = {variable_name(*key): key for key in _keys(commands)}
+    known = {variable_name(*key): key for key in _every(commands)}
     given = {name: value for name, value in environment.items() if name.startswith(PREFIX) and name != CONFIG_VARIABLE}
     for name in given:
         if name not in known:
             short = [one.removeprefix(PREFIX) for one in known]
             raise ConfError(f"{name}: no such setting; {_meant(name.removeprefix(PREFIX), short, PREFIX)}")
 
-    def refused(key: tuple[str, str]) -> str:
+    def found_at(key: _Key) -> str:
         return f"{variable_name(*key)}={given[variable_name(*key)]}"
 
     class Source(EnvSettingsSource):
@@ -99,55 +101,58 @@ def _from_environment(commands: Sequence[CommandSettings], environment: Mapping[
             return {name.lower(): value for name, value in given.items() if value}
 
     source = Source(_model(commands), case_sensitive=False, env_prefix=PREFIX, env_nested_delimiter="__")
-    values = _checked(commands, source, refused)
+    values = _checked(_every(commands), source, found_at)
     return _Layer(Origin.ENVIRONMENT, {key: (value, variable_name(*key)) for key, value in values.items()})
 
 
 def _from_file(commands: Sequence[CommandSettings], file: SettingsFile) -> _Layer:
-    known = set(_keys(commands))
-    tables = {command.name for command in commands}
-    given: dict[str, Any] = {}
-    for key, value in file.values.items():
-        if key in tables and not isinstance(value, dict):
-            raise ConfError(f"{file.place(key)}: {key} is a command: write [{key}], and its options below that.")
-        pairs = [((key, name), inner) for name, inner in value.items()] if key in tables else [(("", key), value)]
-        for found, inner in pairs:
-            if found not in known:
-                names = [f"{table}.{name}" if table else name for table, name in known]
-                raise ConfError(
-                    f"{file.place(*filter(None, found))}: {_dotted(found)}: {_unknown(found, names, tables)}"
-                )
-            inside = given if not found[0] else given.setdefault(_field(found[0]), {})
-            inside[_field(found[1])] = inner
+    known = _every(commands)
+    given = _known_alone(known, [command.name for command in commands], file)
 
-    def refused(key: tuple[str, str]) -> str:
+    def found_at(key: _Key) -> str:
         table, name = key
         inner = file.values[table][name] if table else file.values[name]
-        return f"{file.place(*filter(None, key))}: {_dotted(key)} = {toml_value(inner)}"
+        return f"{file.place(*_path(key))}: {'.'.join(_path(key))} = {toml_value(inner)}"
 
-    values = _checked(commands, InitSettingsSource(_model(commands), given), refused)
-    settings = {key: setting for command in commands for key, setting in _of(command)}
-    settings |= {("", setting.name): setting for setting in shared_settings(commands)}
+    values = _checked(known, InitSettingsSource(_model(commands), given), found_at)
     return _Layer(
         Origin.FILE,
         {
-            key: (_beside(file, value) if settings[key].is_path else value, file.place(*filter(None, key)))
+            key: (_beside(file, value) if known[key].is_path else value, file.place(*_path(key)))
             for key, value in values.items()
         },
     )
 
 
+def _known_alone(known: Mapping[_Key, Setting], commands: Sequence[str], file: SettingsFile) -> dict[str, Any]:
+    """What the file holds, as the model names it.
+
+    Raises:
+        ConfError: it holds something that is no setting.
+    """
+    given: dict[str, Any] = {}
+    for key, value in file.values.items():
+        if key in commands and not isinstance(value, dict):
+            raise ConfError(f"{file.place(key)}: {key} is a command: write [{key}], and its options below that.")
+        pairs = [((key, name), inner) for name, inner in value.items()] if key in commands else [(("", key), value)]
+        for found, inner in pairs:
+            if found not in known:
+                why = _unknown(found, known, commands)
+                raise ConfError(f"{file.place(*_path(found))}: {'.'.join(_path(found))}: {why}")
+            inside = given.setdefault(_field(found[0]), {}) if found[0] else given
+            inside[_field(found[1])] = inner
+    return given
+
+
 def _checked(
-    commands: Sequence[CommandSettings], source: PydanticBaseSettingsSource, refused: Any
-) -> dict[tuple[str, str], Any]:
+    known: Mapping[_Key, Setting], source: PydanticBaseSettingsSource, found_at: Callable[[_Key], str]
+) -> dict[_Key, Any]:
     """What ``source`` sets, each value of its setting's type.
 
     Raises:
-        ConfError: one is not allowed; ``refused`` writes down where it stands and what was found.
+        ConfError: one is not allowed; ``found_at`` says where it stands and what was found.
     """
-    names = {(_field(command), _field(name)): (command, name) for command, name in _keys(commands)}
-    allowed = {key: setting.allowed for command in commands for key, setting in _of(command)}
-    allowed |= {("", setting.name): setting.allowed for setting in shared_settings(commands)}
+    names = {(_field(command), _field(name)): (command, name) for command, name in known}
     try:
         model = source.settings_cls(**source())
     except SettingsError as error:
@@ -155,7 +160,7 @@ def _checked(
     except ValidationError as error:
         where: Any = tuple(str(part) for part in error.errors()[0]["loc"])
         key = names.get(where[:2]) or names["", where[0]]
-        raise ConfError(f"{refused(key)} is not allowed: expected {allowed[key]}.") from error
+        raise ConfError(f"{found_at(key)} is not allowed: expected {known[key].allowed}.") from error
     return {
         key: getattr(holder, name)
         for (table, name), key in names.items()
@@ -204,28 +209,25 @@ def _no_switch(value: Any) -> Any:
     return value
 
 
-def _keys(commands: Sequence[CommandSettings]) -> Iterator[tuple[str, str]]:
-    yield from (("", setting.name) for setting in shared_settings(commands))
-    yield from (key for command in commands for key, _ in _of(command))
-
-
-def _of(command: CommandSettings) -> Iterator[tuple[tuple[str, str], Setting]]:
-    return (((command.name, setting.name), setting) for setting in command.settings)
+def _every(commands: Sequence[CommandSettings]) -> dict[_Key, Setting]:
+    """Each setting by its key, those for all commands first."""
+    shared = {("", setting.name): setting for setting in shared_settings(commands)}
+    return shared | {(command.name, setting.name): setting for command in commands for setting in command.settings}
 
 
 def _field(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _dotted(key: tuple[str, str]) -> str:
-    return ".".join(filter(None, key))
+def _path(key: _Key) -> tuple[str, ...]:
+    return tuple(filter(None, key))
 
 
-def _unknown(key: tuple[str, str], names: list[str], tables: set[str]) -> str:
-    own = sorted(table for table in tables if f"{table}.{key[1]}" in names)
+def _unknown(key: _Key, known: Mapping[_Key, Setting], commands: Sequence[str]) -> str:
+    own = sorted(command for command in commands if (command, key[1]) in known)
     if not key[0] and own:
         return f"is set command by command: write it below [{'] or ['.join(own)}]."
-    return f"no such setting; {_meant(_dotted(key), [*names, *tables], '')}"
+    return f"no such setting; {_meant('.'.join(_path(key)), [*map('.'.join, map(_path, known)), *commands], '')}"
 
 
 def _meant(name: str, known: Sequence[str], prefix: str) -> str:

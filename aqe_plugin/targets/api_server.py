@@ -59,6 +59,7 @@ class ObjectApi:
     Attributes:
         server: address of the API server.
         namespace: where the object is.
+        say: is told, in a sentence, when the server is waited for.
         connection: the client that reads; ``patching`` is the one that sends JSON Merge Patches.
     """
 
@@ -66,6 +67,7 @@ class ObjectApi:
     server: str
     namespace: str
     patience: Patience
+    say: Callable[[str], None]
     connection: Any
     patching: Any
 
@@ -131,6 +133,7 @@ class ObjectApi:
             stop=stop_after_attempt(self.patience.attempts),
             wait=self._wait,
             retry=retry_if_exception(_passes),
+            before_sleep=self._waits,
             reraise=True,
         )
         try:
@@ -150,6 +153,13 @@ class ObjectApi:
         if str(asked).isdigit():
             return min(float(asked), longest)
         return wait_random_exponential(multiplier=self.patience.first_wait_seconds, max=longest)(state)
+
+    def _waits(self, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome is not None else None
+        status = getattr(error, "status", None)
+        why = f"is busy or broken ({status})" if status else "does not answer"
+        number = f"{state.attempt_number} of {self.patience.attempts}"
+        self.say(f"{self.server} {why}, try {number}; asked again in {state.upcoming_sleep:.1f} s.")
 
     def _refused(self, error: ApiException, writes: bool) -> Exception:
         status, said = error.status, _said(error)
@@ -184,7 +194,9 @@ class _OutOfDateError(Exception):
     """Somebody else changed the object first; never leaves this module."""
 
 
-def connect(address: Address, environment: Mapping[str, str], patience: Patience) -> ObjectApi:
+def connect(
+    address: Address, environment: Mapping[str, str], patience: Patience, say: Callable[[str], None]
+) -> ObjectApi:
     """The object at ``address``, by the kubeconfig that ``environment`` names, or inside a pod by its account.
 
     Raises:
@@ -219,6 +231,7 @@ def connect(address: Address, environment: Mapping[str, str], patience: Patience
         server=configuration.host,
         namespace=address.namespace or namespace,
         patience=patience,
+        say=say,
         connection=client.ApiClient(configuration),
         patching=patching,
     )

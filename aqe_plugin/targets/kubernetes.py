@@ -1,4 +1,4 @@
-"""Finds, among the documents of a YAML file, the one that holds a Spark conf. Files only: ``live`` asks an API server."""
+"""Finds, among the documents of a YAML file, the one that holds a Spark conf."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ touched and nobody's change is lost.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,12 +136,12 @@ class LiveStore:
 
 
 def open_store(
-    text: str, environment: Mapping[str, str], patience: Patience | None = None, state: Path | None = None
+    text: str, environment: Mapping[str, str], say: Callable[[str], None], patience: Patience | None = None
 ) -> LiveStore:
     """The object that ``text`` names, which is looked at once.
 
     Args:
-        state: the folder that journals are kept below, ``None`` for that of the user.
+        say: is told, in a sentence, when the server is waited for.
 
     Raises:
         ConfError: it names none.
@@ -149,12 +149,12 @@ def open_store(
         ClusterError: the API server cannot be asked.
     """
     address = parse_address(text)
-    api = connect(address, environment, patience or Patience())
+    api = connect(address, environment, patience or Patience(), say)
     found = api.get()
     spec = _spec(found, address.kind.spec, api.name) if address.kind.spec else {}
     version = spec.get("sparkVersion") or (spec.get("runtimeVersions") or {}).get("sparkVersion")
     jars = (spec.get("deps") or {}).get("jars")
-    return LiveStore(api, state or _state_home(environment), version, bool(jars))
+    return LiveStore(api, _state_home(environment), version, bool(jars))
 
 
 def _spec(found: Mapping[str, Any], path: tuple[str, ...], name: str) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,9 +33,17 @@ class Target:
     conf: TargetConf
 
 
-def find_target(file: Path | None, spark_home: Path | None, environment: Mapping[str, str]) -> Where:
+def find_target(
+    file: Path | None,
+    spark_home: Path | None,
+    environment: Mapping[str, str],
+    say: Callable[[str], None] = lambda _: None,
+) -> Where:
     """The place to use: the one given, else ``conf/spark-defaults.conf`` of the Spark given, else what the environment
     says Spark would read (``SPARK_CONF_DIR``, then ``SPARK_HOME``).
+
+    Args:
+        say: is told, in a sentence, when an API server is waited for.
 
     Raises:
         ConfError: nothing says which.
@@ -46,7 +54,7 @@ def find_target(file: Path | None, spark_home: Path | None, environment: Mapping
         # Its library takes longer to import than all others together.
         from aqe_plugin.targets.live import open_store
 
-        return open_store(str(file), environment)
+        return open_store(str(file), environment, say)
     if file is not None:
         return file.resolve()
     if spark_home is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import socket
+import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -56,7 +57,7 @@ def here(api: ApiServer, tmp_path: Path) -> dict[str, str]:
 
 
 def opened(here: dict[str, str], text: str = "kubernetes:configmap/conf", patience: Patience = QUICK) -> LiveStore:
-    return open_store(text, here, patience)
+    return open_store(text, here, lambda _: None, patience)
 
 
 def without_version(found: dict[str, Any]) -> dict[str, Any]:
@@ -217,6 +218,13 @@ def test_a_busy_server_is_asked_again_and_waited_for_as_it_asks(api: ApiServer, 
     assert [asked.get("fault") for _, _, asked in api.requests] == [["429"], ["500"], None, ["503"], ["504"], None]
 
 
+def test_whoever_waits_is_told_why(api: ApiServer, here: dict[str, str]) -> None:
+    said: list[str] = []
+    api.faults = [(429, {"Retry-After": "0"})]
+    open_store("kubernetes:configmap/conf", here, said.append, QUICK)
+    assert said == [f"http://127.0.0.1:{api.port} is busy or broken (429), try 1 of 3; asked again in 0.0 s."]
+
+
 def test_a_server_that_stays_busy_is_told(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here)
     api.faults = [(429, {"Retry-After": "86400"})] * 3
@@ -341,14 +349,22 @@ def test_an_address_that_is_none_says_what_one_is(text: str, message: str) -> No
 
 def test_without_a_kubeconfig_there_is_no_server(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=r"no API server: .* Give a kubeconfig by KUBECONFIG or in ~/\.kube/config"):
-        open_store("kubernetes:configmap/conf", {"KUBECONFIG": str(tmp_path / "none")})
+        opened({"KUBECONFIG": str(tmp_path / "none")})
     broken = tmp_path / "broken"
     broken.write_text("current-context: x\n")
     with pytest.raises(ClusterError, match="no API server"):
-        open_store("kubernetes:configmap/conf?context=y", {"KUBECONFIG": str(broken)})
+        opened({"KUBECONFIG": str(broken)}, "kubernetes:configmap/conf?context=y")
 
 
 # the command line
+
+
+def test_without_the_extra_a_live_target_says_how_to_get_it(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kubernetes", None)
+    for name in ("aqe_plugin.targets.live", "aqe_plugin.targets.api_server"):
+        monkeypatch.delitem(sys.modules, name)
+    message = "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'.\n"
+    assert answer("status", "--target", "kubernetes:configmap/conf") == (3, "", message)
 
 
 def test_a_whole_life_on_the_command_line(

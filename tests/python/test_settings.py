@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.cli import app
@@ -30,8 +30,8 @@ def in_file(text: str) -> SettingsFile:
 
 
 def found(environment: dict[str, str], text: str = "") -> dict[tuple[str, str], Any]:
-    settings = resolve(COMMANDS, environment, in_file(text) if text else None)
-    return {key: (one.value, one.origin, one.place) for key, one in settings.items()}
+    resolved = resolve(COMMANDS, environment, in_file(text) if text else None)
+    return {key: (one.value, one.origin, one.place) for key, one in resolved.items()}
 
 
 def refused(environment: dict[str, str], text: str = "") -> str:
@@ -84,8 +84,8 @@ def test_values_that_mean_the_same_everywhere_are_set_once_and_switches_are_not(
     shared = {setting.name for setting in shared_settings(COMMANDS)}
     assert {"target", "spark-home", "why", "max-step", "min-runs"} <= shared
     assert not {"yes", "force", "purge", "format"} & shared
-    settings = found({}, 'why = "nightly"\n')
-    assert settings["install", "why"] == settings["rollback", "why"] == ("nightly", Origin.FILE, "/etc/c.toml, line 1")
+    told = found({}, 'why = "nightly"\n')
+    assert told["install", "why"] == told["rollback", "why"] == ("nightly", Origin.FILE, "/etc/c.toml, line 1")
 
 
 # which wins
@@ -103,9 +103,9 @@ def test_the_environment_wins_over_the_file_and_a_commands_own_setting_over_that
 
 def test_paths_in_a_file_are_meant_from_its_folder() -> None:
     text = 'target = "conf/a.conf"\n[apply]\ncanary-log = ["logs", "/abs"]\n'
-    settings = found({}, text)
-    assert settings["install", "target"][0] == Path("/etc/conf/a.conf")
-    assert settings["apply", "canary-log"][0] == [Path("/etc/logs"), Path("/abs")]
+    told = found({}, text)
+    assert told["install", "target"][0] == Path("/etc/conf/a.conf")
+    assert told["apply", "canary-log"][0] == [Path("/etc/logs"), Path("/abs")]
     assert found({"AQE_PLUGIN__TARGET": "a.conf"})["install", "target"][0] == Path("a.conf")
 
 
@@ -174,6 +174,8 @@ def test_a_file_that_is_no_toml_says_where(tmp_path: Path) -> None:
 # the settings as a file
 
 
+# Each example makes pydantic build its models twice.
+@settings(max_examples=25, deadline=None)
 @given(st.text(), st.lists(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)))
 def test_settings_written_as_a_file_and_read_back_are_the_same(why: str, logs: list[str]) -> None:
     absolute = [f"/{log}" for log in logs]
