@@ -16,12 +16,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.control_cli import add_commands
-from aqe_plugin.doctor import Verdict, checks
+from aqe_plugin.control_cli import ToldOption, add_commands
+from aqe_plugin.doctor import checks
 from aqe_plugin.errors import EXIT_CODES, AqePluginError, EventLogError, NoDataError, SetupError
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.queries import read_queries
 from aqe_plugin.render import print_json, print_table, visible
+from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.session import import_pyspark
 from aqe_plugin.settings_cli import add_settings_commands, use_settings
@@ -35,7 +36,6 @@ __all__ = ["app", "main"]
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
 _SKIPPED_SHOWN = 20
-_VERDICT_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
 
 
 app = typer.Typer(
@@ -134,15 +134,10 @@ def doctor(
         Path | None, typer.Option(help="Also check that this event log or folder is readable.")
     ] = None,
     session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
+    output: ToldOption = TableOrJson.TABLE,
 ) -> None:
     """Check Java, PySpark, the jar, and the plugin in a real session; each line that fails says how to mend it."""
-    stdout = Console(soft_wrap=True)
-    failed = False
-    for check in checks(event_log, session):
-        failed = failed or check.verdict is Verdict.FAILED
-        line = Text(f"{check.verdict.value:<8}", style=_VERDICT_STYLES[check.verdict])
-        stdout.print(line.append(f"{check.name:<10}{visible(check.finding)}", style="default"))
-    if failed:
+    if not print_checks(checks(event_log, session), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 

@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
-from aqe_plugin.doctor import Verdict
 from aqe_plugin.errors import ConfError, MissingJarError, SetupError, TargetError
 from aqe_plugin.install_status import status_of
 from aqe_plugin.jars import jar_for, jar_name, spark_line
 from aqe_plugin.journal import Action, Actor, journal_of
+from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.control import (
     diff_of,
     history_as_diff,
@@ -51,8 +51,6 @@ __all__ = [
     "add_commands",
     "place_of",
 ]
-
-_VERDICT_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
 
 
 class InstallMode(str, Enum):
@@ -140,6 +138,7 @@ def verify_command(
     jar: Annotated[
         Path | None, typer.Option(help="A copy on this machine of the jar that the file names, e.g. for a container.")
     ] = None,
+    output: ToldOption = TableOrJson.TABLE,
 ) -> None:
     """Start a short real Spark application through the file: is the plugin loaded, does it decide, are the rows right?
 
@@ -150,13 +149,7 @@ def verify_command(
     if jar is not None:
         _require_file(jar)
     Console(stderr=True, soft_wrap=True).print(f"Starting Spark in {shown(str(home))} ...")
-    stdout = Console(soft_wrap=True)
-    failed = False
-    for check in verify(path, home, jar, os.environ):
-        failed = failed or check.verdict is Verdict.FAILED
-        line = Text(f"{check.verdict.value:<8}", style=_VERDICT_STYLES[check.verdict])
-        stdout.print(line.append(f"{check.name:<10}{shown(check.finding)}", style="default"))
-    if failed:
+    if not print_checks(verify(path, home, jar, os.environ), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 

@@ -16,6 +16,8 @@ from commands import Answer
 EVERY = ("table", "json", "conf", "diff")
 KNOWN = {
     "explain": ("table", "json"),
+    "doctor": ("table", "json"),
+    "verify": ("table", "json"),
     "install": EVERY,
     "status": ("table", "json", "conf"),
     "rollback": EVERY,
@@ -100,6 +102,14 @@ def test_a_history_as_diff_says_what_went_and_what_came(conf: Path, jar: str, an
         f"+{plugins}",
     ]
     assert "pa$$" not in "".join(lines)
+
+
+def test_checks_as_json_are_those_of_the_table(answer: Answer) -> None:
+    code, table, _ = answer("doctor", "--no-session")
+    as_json = answer("doctor", "--no-session", "--format", "json")
+    told = [json.loads(line) for line in as_json[1].splitlines()]
+    assert as_json[0] == code
+    assert [f"{one['verdict']:<8}{one['name']:<10}{one['finding']}" for one in told] == table.splitlines()
 
 
 def test_nothing_is_coloured_folded_or_read_as_markup(tmp_path: Path, answer: Answer) -> None:
