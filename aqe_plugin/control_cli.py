@@ -234,7 +234,7 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) 
         stderr.print(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
     elif do_it:
         back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback takes it back."
-        stderr.print(f"Done: applications that start from now on read {name} as it is now.{back}")
+        stderr.print(f"Done: {shown(proposal.store.effect)}{back}")
     else:
         stderr.print(f"Nothing was written: --yes does it.{rehearsed and ' '}{rehearsed}")
 

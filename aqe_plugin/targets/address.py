@@ -23,22 +23,42 @@ class Kind:
     Attributes:
         group: its API group, empty for those that every API server has; ``version`` and ``plural`` are its path.
         spec: where the application's spec is, empty for what is no application.
+        effect: what a changed conf does to applications, a sentence.
     """
 
     group: str
     version: str
     plural: str
     spec: tuple[str, ...]
+    effect: str
 
 
 _KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        "configmap": Kind("", "v1", "configmaps", ()),
-        "sparkapplication": Kind("sparkoperator.k8s.io", "v1beta2", "sparkapplications", ("spec",)),
-        "scheduledsparkapplication": Kind(
-            "sparkoperator.k8s.io", "v1beta2", "scheduledsparkapplications", ("spec", "template")
+        "configmap": Kind("", "v1", "configmaps", (), "Applications that start from then on read it."),
+        # kubeflow.org/docs/components/spark-operator/user-guide/working-with-sparkapplication
+        "sparkapplication": Kind(
+            "sparkoperator.k8s.io",
+            "v1beta2",
+            "sparkapplications",
+            ("spec",),
+            "The operator then runs the application again, and KILLS the run that is under way.",
         ),
-        "sparkapplication.spark.apache.org": Kind("spark.apache.org", "v1", "sparkapplications", ("spec",)),
+        "scheduledsparkapplication": Kind(
+            "sparkoperator.k8s.io",
+            "v1beta2",
+            "scheduledsparkapplications",
+            ("spec", "template"),
+            "The next scheduled run takes it.",
+        ),
+        # github.com/apache/spark-kubernetes-operator/issues/779
+        "sparkapplication.spark.apache.org": Kind(
+            "spark.apache.org",
+            "v1",
+            "sparkapplications",
+            ("spec",),
+            "The operator takes it only when the application is deleted and made again.",
+        ),
     }
 )
 

@@ -30,6 +30,10 @@ class FileStore:
         return str(self.path)
 
     @property
+    def effect(self) -> str:
+        return f"applications that start from now on read {self.path} as it is now."
+
+    @property
     def journal_folder(self) -> Path:
         # A folder, because Spark ships the files of its conf folder to the cluster.
         return self.path.parent / ".aqe-plugin" / self.path.name

@@ -46,6 +46,10 @@ class LiveStore:
         return self.api.name
 
     @property
+    def effect(self) -> str:
+        return f"{self.name} is changed. {self.api.address.kind.effect}"
+
+    @property
     def journal_folder(self) -> Path:
         address = self.api.address
         server = _UNSAFE.sub("_", self.api.server.split("://")[-1])
@@ -72,9 +76,7 @@ class LiveStore:
 
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
         self._send(before, after, dry_run=True)
-        again = " The operator may run the application again when its spec changes."
-        running = self.api.address.kind.plural == "sparkapplications"
-        return f"{self.api.server} would take it.{again if running else ''}"
+        return f"{self.api.server} would take it. {self.api.address.kind.effect}"
 
     def replace(self, before: bytes | None, after: bytes | None) -> None:
         self._send(before, after, dry_run=False)

@@ -61,6 +61,10 @@ class ConfStore(Protocol):
         """What to call it, to a person."""
 
     @property
+    def effect(self) -> str:
+        """What a change of it does to applications, to a person who just made one."""
+
+    @property
     def journal_folder(self) -> Path:
         """Where on this machine is written down what was done to it."""
 

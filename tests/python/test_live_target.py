@@ -380,13 +380,14 @@ def test_a_whole_life_on_the_command_line(
         0,
         (
             f"Nothing was written: --yes does it. http://127.0.0.1:{api.port} would take it. "
-            "The operator may run the application again when its spec changes.\n"
+            "The operator then runs the application again, and KILLS the run that is under way.\n"
         ),
     )
     assert '+  "spark.aqePlugin.mode": "observe",' in out.splitlines()
     assert out.splitlines()[0] == f"--- {name}"
     assert api.objects[APPLICATION] == before
-    assert answer("install", *target, "--jar", JAR, "--yes")[0] == 0
+    code, _, err = answer("install", *target, "--jar", JAR, "--yes")
+    assert (code, err.startswith(f"Done: {name} is changed. The operator then runs the application again")) == (0, True)
     told = json.loads(answer("status", *target, "--format", "json")[1])
     assert (told["file"], told["installed"]) == (name, True)
     assert answer("uninstall", *target, "--yes")[0] == 0
