@@ -47,10 +47,10 @@ class ApiServer:
         metadata = {**present["metadata"], "resourceVersion": str(self._version)}
         self.objects[path] = {**copy.deepcopy(present), **copy.deepcopy(members), "metadata": metadata}
 
-    def kubeconfig(self, folder: Path, token: str = TOKEN, port: int | None = None) -> Path:
+    def kubeconfig(self, folder: Path, token: str = TOKEN, port: int | None = None, scheme: str = "http") -> Path:
         """A kubeconfig with the contexts ``here`` (namespace ``spark``) and ``other``."""
         user = {"name": "me", "user": {"token": token}}
-        cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{port or self.port}"}}
+        cluster = {"name": "c", "cluster": {"server": f"{scheme}://127.0.0.1:{port or self.port}"}}
         contexts = [
             {"name": "here", "context": {"cluster": "c", "user": "me", "namespace": "spark"}},
             {"name": "other", "context": {"cluster": "c", "user": "me"}},

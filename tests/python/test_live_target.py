@@ -279,6 +279,14 @@ def test_a_token_that_has_expired_is_told_at_once(api: ApiServer, here: dict[str
     assert len(api.requests) == 1
 
 
+def test_a_server_that_cannot_be_trusted_is_told_at_once(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
+    here["KUBECONFIG"] = str(api.kubeconfig(tmp_path, scheme="https"))
+    said: list[str] = []
+    with pytest.raises(ClusterError, match=r"https://127\.0\.0\.1:\d+ cannot be asked \(TLS\): .*SSL"):
+        open_store("kubernetes:configmap/conf", here, said.append, QUICK)
+    assert said == []
+
+
 def test_an_object_that_is_not_there_is_told(api: ApiServer, here: dict[str, str]) -> None:
     with pytest.raises(TargetError) as error:
         opened(here, "kubernetes:prod/configmap/conf")
