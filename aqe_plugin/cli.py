@@ -9,7 +9,6 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -17,14 +16,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.control_cli import add_commands
-from aqe_plugin.doctor import Verdict, checks
-from aqe_plugin.errors import AqePluginError, EventLogError, NoDataError, SetupError
-from aqe_plugin.exporter import serve, stderr_log
+from aqe_plugin.control_cli import ToldOption, add_commands
+from aqe_plugin.doctor import checks
+from aqe_plugin.errors import EXIT_CODES, AqePluginError, EventLogError, NoDataError, SetupError
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.queries import read_queries
 from aqe_plugin.render import print_json, print_table, visible
+from aqe_plugin.render.checks import print_checks
+from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.session import import_pyspark
+from aqe_plugin.settings_cli import add_settings_commands, use_settings
 from aqe_plugin.sources import Skipped
 from aqe_plugin.stories import QueryStory
 from aqe_plugin.tuning_cli import add_tuning_commands
@@ -32,22 +33,9 @@ from aqe_plugin.words import reason_meanings
 
 __all__ = ["app", "main"]
 
-_EXIT_CODES = (
-    "Exit codes: 0 done, 1 a fault of aqe-plugin itself, 2 command line not understood, "
-    "3 this machine or installation lacks something, 4 the input cannot be read or holds no data, "
-    "5 a value is not allowed, 6 the port is taken, 7 a file to change is in a state that is left alone, "
-    "8 a file cannot be written."
-)
+_EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
 _SKIPPED_SHOWN = 20
-_VERDICT_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
-
-
-class Output(str, Enum):
-    """How ``explain`` prints."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 app = typer.Typer(
@@ -69,12 +57,15 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _all_commands(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    config: Annotated[Path | None, typer.Option(help="The settings file to read; see `aqe-plugin config`.")] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options that stand before the command."""
+    use_settings(app, context, config)
 
 
 @app.command("jar-path")
@@ -90,8 +81,8 @@ def jar_path(
 @app.command()
 def explain(
     log: Annotated[Path, typer.Argument(help="An event log: a file, a rolling log's folder, or a folder of logs.")],
-    output: Annotated[Output, typer.Option("--format", help="A table, or one JSON object per query and line.")] = (
-        Output.TABLE
+    output: Annotated[TableOrJson, typer.Option("--format", help="A table, or one JSON object per query and line.")] = (
+        TableOrJson.TABLE
     ),
     query: Annotated[
         int | None, typer.Option(help="Only the query with this number (Spark's SQL execution id).")
@@ -106,7 +97,7 @@ def explain(
     skipped: list[Skipped] = []
     told = _only(query, _queries(log, skipped))
     stdout = Console()
-    shown = print_json(told, stdout) if output is Output.JSON else print_table(told, stdout)
+    shown = print_json(told, stdout) if output is TableOrJson.JSON else print_table(told, stdout)
     if shown == 0 and log.is_file() and skipped and skipped[0].line is None:
         raise EventLogError(f"{skipped[0]}.")
     _say_skipped(skipped)
@@ -128,6 +119,9 @@ def export(
 
     New lines and new logs are picked up at each scrape of /metrics. /healthz and /readyz are for probes.
     """
+    # Nothing else needs its libraries, which take longer to import than the rest.
+    from aqe_plugin.exporter import serve, stderr_log
+
     codes, log = frozenset(reason_meanings()), stderr_log()
     with _left_by_signals(), serve(folder, port, address, codes, log, applications) as served:
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
@@ -140,20 +134,16 @@ def doctor(
         Path | None, typer.Option(help="Also check that this event log or folder is readable.")
     ] = None,
     session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
+    output: ToldOption = TableOrJson.TABLE,
 ) -> None:
     """Check Java, PySpark, the jar, and the plugin in a real session; each line that fails says how to mend it."""
-    stdout = Console(soft_wrap=True)
-    failed = False
-    for check in checks(event_log, session):
-        failed = failed or check.verdict is Verdict.FAILED
-        line = Text(f"{check.verdict.value:<8}", style=_VERDICT_STYLES[check.verdict])
-        stdout.print(line.append(f"{check.name:<10}{visible(check.finding)}", style="default"))
-    if failed:
+    if not print_checks(checks(event_log, session), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 
 add_commands(app)
 add_tuning_commands(app)
+add_settings_commands(app)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -162,7 +152,8 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in words
     try:
         # typer itself answers a command line that it does not understand, and leaves by SystemExit.
-        app([word for word in words if word != "--debug"])
+        words = [word for word in words if word != "--debug"]
+        app(words, obj=words)
     except AqePluginError as error:
         _fail(str(error), error.exit_code, debug)
     except BrokenPipeError:

@@ -14,56 +14,43 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.control_render import (
+from aqe_plugin.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.errors import ConfError, MissingJarError, SetupError, TargetError
+from aqe_plugin.install_status import status_of
+from aqe_plugin.jars import jar_for, jar_name, spark_line
+from aqe_plugin.journal import Action, Actor, journal_of
+from aqe_plugin.render.checks import print_checks
+from aqe_plugin.render.control import (
     diff_of,
+    history_as_diff,
     print_history,
     print_history_json,
     print_proposal,
     print_proposal_json,
     print_status,
     print_status_json,
-    shown,
+    proposal_as_conf,
+    status_as_conf,
 )
-from aqe_plugin.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
-from aqe_plugin.doctor import Verdict
-from aqe_plugin.errors import ConfError, MissingJarError, SetupError, TargetError
-from aqe_plugin.install_status import status_of
-from aqe_plugin.jars import jar_for, jar_name, spark_line
-from aqe_plugin.journal import Action, Actor, journal_of
+from aqe_plugin.render.formats import ChangeFormat, ConfFormat, DiffFormat, TableOrJson
+from aqe_plugin.render.terminal import print_lines, shown
+from aqe_plugin.render.tuning import print_rollouts, print_rollouts_json
 from aqe_plugin.session import import_pyspark
-from aqe_plugin.targets.locate import find_target, home_version, read_target
+from aqe_plugin.targets.locate import Where, find_target, home_version, read_target, store_of
 from aqe_plugin.tuning.rollouts import rollouts_of
-from aqe_plugin.tuning_render import print_rollouts, print_rollouts_json
 from aqe_plugin.verify import spark_home_of, verify
 
 __all__ = [
     "HomeOption",
     "ShownOption",
     "TargetOption",
-    "Told",
     "ToldOption",
     "WhyOption",
     "YesOption",
     "actor",
     "add_commands",
+    "place_of",
 ]
-
-_VERDICT_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
-
-
-class Shown(str, Enum):
-    """How a change is shown."""
-
-    TABLE = "table"
-    JSON = "json"
-    DIFF = "diff"
-
-
-class Told(str, Enum):
-    """How a state is shown."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 class InstallMode(str, Enum):
@@ -75,14 +62,25 @@ class InstallMode(str, Enum):
 
 TargetOption = Annotated[
     Path | None,
-    typer.Option(help="spark-defaults.conf, or a Kubernetes file in YAML (ConfigMap or Spark operator manifest)."),
+    typer.Option(
+        help="spark-defaults.conf, a Kubernetes file in YAML (ConfigMap or Spark operator manifest), or an object on "
+        "an API server: kubernetes:NAMESPACE/KIND/NAME."
+    ),
 ]
 HomeOption = Annotated[
     Path | None, typer.Option("--spark-home", help="The folder Spark was unpacked to; its conf/spark-defaults.conf.")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do it; without this the change is only shown.")]
-ShownOption = Annotated[Shown, typer.Option("--format", help="Keys in a table or JSON, or a diff of the file.")]
-ToldOption = Annotated[Told, typer.Option("--format", help="A table, or JSON.")]
+ShownOption = Annotated[
+    ChangeFormat, typer.Option("--format", help="Keys in a table or JSON, lines of a conf, or a diff of the file.")
+]
+ToldOption = Annotated[TableOrJson, typer.Option("--format", help="A table, or JSON.")]
+StatusOption = Annotated[
+    ConfFormat, typer.Option("--format", help="A table or JSON, or the lines of a conf that install the same.")
+]
+HistoryOption = Annotated[
+    DiffFormat, typer.Option("--format", help="A table or JSON, or what each change took out and put in.")
+]
 WhyOption = Annotated[str, typer.Option("--why", help="Why, for the journal.")]
 
 
@@ -103,27 +101,29 @@ def install(
     ] = None,
     spark: Annotated[str | None, typer.Option(help="The cluster's Spark version or line, e.g. 4.1.")] = None,
     yes: YesOption = False,
-    output: ShownOption = Shown.TABLE,
+    output: ShownOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Install the plugin into a conf file: adds it to spark.plugins, its jar to spark.jars, and sets the mode.
 
     Whatever else is in the file stays as it is, byte for byte. Done twice it says that there is nothing to do.
     """
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     wanted = _jar(path, spark_home, jar, spark)
     _show_and_do(propose_install(path, wanted, None if mode is None else mode.value), yes, output, why)
 
 
-def status(target: TargetOption = None, spark_home: HomeOption = None, output: ToldOption = Told.TABLE) -> None:
+def status(target: TargetOption = None, spark_home: HomeOption = None, output: StatusOption = ConfFormat.TABLE) -> None:
     """Show whether the plugin is installed, its jar, mode and keys.
 
     Exit code 3 when something keeps the plugin from working, 5 when one of its keys has a value that is not allowed.
     """
-    found = status_of(find_target(target, spark_home, os.environ))
+    found = status_of(place_of(target, spark_home))
     stdout = Console(soft_wrap=True)
-    if output is Told.JSON:
+    if output is ConfFormat.JSON:
         print_status_json(found, stdout)
+    elif output is ConfFormat.CONF:
+        print_lines(status_as_conf(found), stdout)
     else:
         print_status(found, stdout)
     if found.problems:
@@ -138,23 +138,18 @@ def verify_command(
     jar: Annotated[
         Path | None, typer.Option(help="A copy on this machine of the jar that the file names, e.g. for a container.")
     ] = None,
+    output: ToldOption = TableOrJson.TABLE,
 ) -> None:
     """Start a short real Spark application through the file: is the plugin loaded, does it decide, are the rows right?
 
     It runs on this machine with one thread, whatever master the file names, and takes about half a minute.
     """
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     home = spark_home_of(path, spark_home, os.environ)
     if jar is not None:
         _require_file(jar)
     Console(stderr=True, soft_wrap=True).print(f"Starting Spark in {shown(str(home))} ...")
-    stdout = Console(soft_wrap=True)
-    failed = False
-    for check in verify(path, home, jar, os.environ):
-        failed = failed or check.verdict is Verdict.FAILED
-        line = Text(f"{check.verdict.value:<8}", style=_VERDICT_STYLES[check.verdict])
-        stdout.print(line.append(f"{check.name:<10}{shown(check.finding)}", style="default"))
-    if failed:
+    if not print_checks(verify(path, home, jar, os.environ), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 
@@ -167,11 +162,11 @@ def rollback(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
     yes: YesOption = False,
-    output: ShownOption = Shown.TABLE,
+    output: ShownOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Make the file what it was before the last change in force, or right after an earlier one, byte for byte."""
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     _show_and_do(propose_rollback(path, force, to), yes, output, why)
 
 
@@ -180,28 +175,32 @@ def uninstall(
     spark_home: HomeOption = None,
     purge: Annotated[bool, typer.Option("--purge", help="Remove every spark.aqePlugin.* key, whoever set it.")] = False,
     yes: YesOption = False,
-    output: ShownOption = Shown.TABLE,
+    output: ShownOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Take out of the file what install put in; when nothing else changed since, its bytes are those from before."""
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     _show_and_do(propose_uninstall(path, purge), yes, output, why)
 
 
-def history(target: TargetOption = None, spark_home: HomeOption = None, output: ToldOption = Told.TABLE) -> None:
+def history(
+    target: TargetOption = None, spark_home: HomeOption = None, output: HistoryOption = DiffFormat.TABLE
+) -> None:
     """Show what aqe-plugin did to the file: who, when, what, why, digests before and after; then its rollouts."""
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     journal, rollouts = journal_of(path), rollouts_of(path)
     stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)
-    if output is Told.JSON:
+    if output is DiffFormat.JSON:
         print_history_json(journal, stdout)
         print_rollouts_json(rollouts, stdout)
+    elif output is DiffFormat.DIFF:
+        print_lines(history_as_diff(journal), stdout)
     elif journal.records or rollouts:
         print_history(journal, stdout)
         if rollouts:
             print_rollouts(rollouts, stdout)
     else:
-        stderr.print(f"Nothing was ever done to {shown(str(path))}.")
+        stderr.print(f"Nothing was ever done to {shown(store_of(path).name)}.")
     if journal.damaged_lines:
         lines = ", ".join(str(number) for number in journal.damaged_lines)
         stderr.print(
@@ -209,26 +208,35 @@ def history(target: TargetOption = None, spark_home: HomeOption = None, output: 
         )
 
 
-def _show_and_do(proposal: Proposal, yes: bool, output: Shown, why: str) -> None:
+def place_of(target: Path | None, spark_home: Path | None) -> Where:
+    """The place to use, as for ``find_target``; a server that keeps one waiting is told of on standard error."""
+    stderr = Console(stderr=True, soft_wrap=True)
+    return find_target(target, spark_home, os.environ, lambda text: stderr.print(Text(shown(text), style="yellow")))
+
+
+def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) -> None:
     stdout, stderr = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
     do_it = yes and not proposal.nothing_to_do
+    rehearsed = "" if do_it or proposal.nothing_to_do else proposal.store.rehearse(proposal.before, proposal.after)
     settled = carry_out(proposal, actor(why)) if do_it else []
-    if output is Shown.JSON:
+    if output is ChangeFormat.JSON:
         print_proposal_json(proposal, do_it, stdout)
-    elif output is Shown.DIFF:
-        stdout.print("\n".join(diff_of(proposal)), end="\n" if diff_of(proposal) else "", markup=False, highlight=False)
+    elif output is ChangeFormat.DIFF:
+        print_lines(diff_of(proposal), stdout)
+    elif output is ChangeFormat.CONF:
+        print_lines(proposal_as_conf(proposal), stdout)
     elif not proposal.nothing_to_do:
         print_proposal(proposal, Console())
     for line in settled:
         stderr.print(Text(f"found from before: {shown(line)}", style="yellow"))
-    name = shown(str(proposal.path))
+    name = shown(proposal.store.name)
     if proposal.nothing_to_do:
         stderr.print(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
     elif do_it:
         back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback takes it back."
-        stderr.print(f"Done: applications that start from now on read {name} as it is now.{back}")
+        stderr.print(f"Done: {shown(proposal.store.effect)}{back}")
     else:
-        stderr.print("Nothing was written: --yes does it.")
+        stderr.print(f"Nothing was written: --yes does it.{rehearsed and ' '}{rehearsed}")
 
 
 def actor(why: str) -> Actor:
@@ -241,7 +249,7 @@ def actor(why: str) -> Actor:
     return Actor(f"{user}@{socket.gethostname()}", why, lambda: datetime.now(timezone.utc))
 
 
-def _jar(path: Path, spark_home: Path | None, jar: str | None, spark: str | None) -> str:
+def _jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str:
     """The jar to install, as Spark will find it.
 
     Raises:
@@ -252,8 +260,8 @@ def _jar(path: Path, spark_home: Path | None, jar: str | None, spark: str | None
     if jar is None:
         if not read_target(path).conf.runs_on_this_machine:
             raise ConfError(
-                f"{path}: Spark runs in a container image, and this machine's jar is not in it. Put it there and give "
-                "--jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
+                f"{store_of(path).name}: Spark runs in a container image, and this machine's jar is not in it. "
+                "Put it there and give --jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
             )
         return str(jar_for(spark or _version_of(path, spark_home)).resolve())
     if jar_name(jar) is None:
@@ -267,10 +275,10 @@ def _jar(path: Path, spark_home: Path | None, jar: str | None, spark: str | None
     return str(Path(jar).resolve())
 
 
-def _version_of(path: Path, spark_home: Path | None) -> str:
+def _version_of(path: Where, spark_home: Path | None) -> str:
     """The Spark whose conf it is, as far as its folder tells, else the installed PySpark's."""
-    home = spark_home if spark_home is not None else path.parent.parent
-    return home_version(home) or str(import_pyspark().__version__)
+    home = path.parent.parent if spark_home is None and isinstance(path, Path) else spark_home
+    return (None if home is None else home_version(home)) or str(import_pyspark().__version__)
 
 
 def _require_file(jar: Path) -> None:

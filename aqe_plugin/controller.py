@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timezone
 from itertools import pairwise
-from pathlib import Path
 
 from aqe_plugin.changes import Change, changes_between, merged
 from aqe_plugin.conf_keys import PREFIX, problem_of
-from aqe_plugin.disk import digest, leftovers, lock, make_folder, read_or_none, replace_file
+from aqe_plugin.disk import digest, leftovers, lock, replace_file
 from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, JournalError, WriteError
 from aqe_plugin.install_plan import is_ours, plan_install, plan_uninstall, purged
 from aqe_plugin.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of
 from aqe_plugin.session import JARS_KEY, PLUGINS_KEY
-from aqe_plugin.targets.locate import parse_target, read_target
+from aqe_plugin.targets.locate import Where, read_target, store_of
+from aqe_plugin.targets.port import ConfStore
 
 __all__ = [
     "Proposal",
@@ -35,15 +35,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What would be done to a file; without a difference between ``before`` and ``after`` there is nothing to do.
+    """What would be done to a place; without a difference between ``before`` and ``after`` there is nothing to do.
 
     Attributes:
-        before: the file's bytes, ``None`` when it is absent; ``after`` likewise.
+        before: what it holds, ``None`` when it holds nothing; ``after`` likewise.
         undoes: number of the change that a rollback takes back, with all that came after it.
     """
 
     action: Action
-    path: Path
+    store: ConfStore
     before: bytes | None
     after: bytes | None
     changes: tuple[Change, ...]
@@ -54,8 +54,8 @@ class Proposal:
         return self.before == self.after
 
 
-def propose_install(path: Path, jar: str, mode: str | None) -> Proposal:
-    """Installs ``jar`` into ``path``.
+def propose_install(where: Where, jar: str, mode: str | None) -> Proposal:
+    """Installs ``jar`` into ``where``.
 
     Args:
         mode: ``None`` keeps the mode that is set; see ``install_plan``.
@@ -64,26 +64,26 @@ def propose_install(path: Path, jar: str, mode: str | None) -> Proposal:
         TargetError: the file cannot be read.
         ConflictError: it is in a state that only its owner can sort out.
     """
-    target = read_target(path)
-    plan = plan_install(target.conf, jar, mode, str(path))
+    target = read_target(where)
+    plan = plan_install(target.conf, jar, mode, target.store.name)
     after = plan.after.render() if plan.changes else target.content
-    return Proposal(Action.INSTALL, path, target.content, after, plan.changes)
+    return Proposal(Action.INSTALL, target.store, target.content, after, plan.changes)
 
 
-def propose_uninstall(path: Path, purge: bool) -> Proposal:
-    """Takes out of ``path`` what install put in; when nothing else changed since, its bytes are those from before.
+def propose_uninstall(where: Where, purge: bool) -> Proposal:
+    """Takes out of ``where`` what install put in; when nothing else changed since, its bytes are those from before.
 
     Raises:
         TargetError: the file cannot be read.
         ConflictError: it is written in a way that cannot be changed.
         JournalError: what was written down about it cannot be used.
     """
-    target = read_target(path)
-    journal = journal_of(path)
+    target = read_target(where)
+    journal = journal_of(target.store)
     installs = _last_installs(_settled(journal, target.content))
     if _alone(installs, target.content):
         start = journal.kept(installs[0].before)
-        conf = parse_target(path, start)
+        conf = target.store.parse(start)
     else:
         start = target.content
         installed = merged(tuple(change for record in installs for change in record.changes))
@@ -96,11 +96,11 @@ def propose_uninstall(path: Path, purge: bool) -> Proposal:
     if purge:
         whys |= {key: "--purge removes the plugin's own keys" for key in target.conf.items() if key.startswith(PREFIX)}
     told = tuple(replace(change, why=whys.get(change.key, change.why)) for change in changes)
-    return Proposal(Action.UNINSTALL, path, target.content, after, told)
+    return Proposal(Action.UNINSTALL, target.store, target.content, after, told)
 
 
-def propose_tuning(path: Path, values: Mapping[str, str | None], why: str) -> Proposal:
-    """Sets keys of the plugin in ``path``; a key that the file lacked and gets back as ``None`` leaves no trace.
+def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> Proposal:
+    """Sets keys of the plugin in ``where``; a key that the file lacked and gets back as ``None`` leaves no trace.
 
     Args:
         values: by key of the plugin, as they are to stand in the file; ``None`` takes the key out.
@@ -111,7 +111,7 @@ def propose_tuning(path: Path, values: Mapping[str, str | None], why: str) -> Pr
         TargetError: the file cannot be read.
         ConflictError: it is written in a way that is not changed safely.
     """
-    target = read_target(path)
+    target = read_target(where)
     conf = target.conf
     for key, value in values.items():
         problem = "no key of the plugin" if not key.startswith(PREFIX) else problem_of(key, value) if value else ""
@@ -119,11 +119,12 @@ def propose_tuning(path: Path, values: Mapping[str, str | None], why: str) -> Pr
             raise ConfError(f"{key} = {value}: {problem}.")
         conf = conf.without(key) if value is None else conf.with_value(key, value)
     changes = changes_between(target.conf.items(), conf.items(), why)
-    return Proposal(Action.TUNE, path, target.content, conf.render() if changes else target.content, changes)
+    after = conf.render() if changes else target.content
+    return Proposal(Action.TUNE, target.store, target.content, after, changes)
 
 
-def propose_rollback(path: Path, force: bool, to: int | None = None) -> Proposal:
-    """Makes ``path`` what it was before the last change that is in force, byte for byte.
+def propose_rollback(where: Where, force: bool, to: int | None = None) -> Proposal:
+    """Makes ``where`` what it was before the last change that is in force, byte for byte.
 
     Args:
         force: also when somebody else changed it since; what they changed is kept as a backup, and goes.
@@ -134,22 +135,23 @@ def propose_rollback(path: Path, force: bool, to: int | None = None) -> Proposal
         JournalError: there is nothing to roll back, ``to`` is not in force, or the backup is gone.
         TargetError: the file cannot be read.
     """
-    content, journal = read_or_none(path), journal_of(path)
+    store = store_of(where)
+    content, journal = store.read(), journal_of(store)
     changed = in_force(_settled(journal, content))
     if not changed:
-        raise JournalError(f"{path}: nothing to roll back; aqe-plugin has no change of it in force.")
+        raise JournalError(f"{store.name}: nothing to roll back; aqe-plugin has no change of it in force.")
     last = changed[-1]
     if digest(content) != last.after and not force:
-        differs = _difference(path, journal.kept(last.after), content)
+        differs = _difference(store, journal.kept(last.after), content)
         raise ConflictError(
-            f"{path}: changed since {last.action.value} no. {last.number} by somebody else: {differs}. "
+            f"{store.name}: changed since {last.action.value} no. {last.number} by somebody else: {differs}. "
             "Rolling back would undo that too: --force does it and keeps the present file as a backup."
         )
-    first = last if to is None else _first_after(to, changed, path)
+    first = last if to is None else _first_after(to, changed, store.name)
     before = journal.kept(first.before)
     why = f"as before {first.action.value} no. {first.number}"
-    changes = changes_between(_items(path, content), _items(path, before), why)
-    return Proposal(Action.ROLLBACK, path, content, before, changes, first.number)
+    changes = changes_between(_items(store, content), _items(store, before), why)
+    return Proposal(Action.ROLLBACK, store, content, before, changes, first.number)
 
 
 def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
@@ -159,12 +161,13 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
         ConflictError: the file changed since it was proposed, or another aqe-plugin is at it.
         WriteError: it could not be written, and is as it was.
     """
-    path = proposal.path
-    with _locked(path) as journal:
-        settled = _settle(journal, path, actor)
-        journal = journal_of(path)
-        if read_or_none(path) != proposal.before:
-            raise ConflictError(f"{path}: changed while this was being prepared. Look at it and try again.")
+    store = proposal.store
+    with _locked(store) as journal:
+        settled = _settle(journal, store, actor)
+        journal = journal_of(store)
+        if store.read() != proposal.before:
+            raise ConflictError(f"{store.name}: changed while this was being prepared. Look at it and try again.")
+        store.rehearse(proposal.before, proposal.after)
         record = Record(
             schema_version=SCHEMA_VERSION,
             number=journal.next_number(),
@@ -173,7 +176,7 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
             at=_time(actor),
             who=actor.who,
             why=actor.why,
-            file=str(path),
+            file=store.name,
             before=digest(proposal.before),
             after=digest(proposal.after),
             changes=tuple(change for change in proposal.changes if is_ours(change.key)),
@@ -183,8 +186,8 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
         journal.keep(proposal.after)
         journal.write(record)
         try:
-            replace_file(path, proposal.after)
-        except WriteError:
+            store.replace(proposal.before, proposal.after)
+        except (ConflictError, WriteError):
             journal.write(replace(record, phase=Phase.ABANDONED, at=_time(actor)))
             raise
         journal.write(replace(record, phase=Phase.DONE, at=_time(actor)))
@@ -192,23 +195,22 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[Journal]:
-    journal = journal_of(path)
-    make_folder(journal.folder.parent, 0o755)
-    make_folder(journal.folder, 0o755)
+def _locked(store: ConfStore) -> Iterator[Journal]:
+    journal = journal_of(store)
+    store.make_journal_folder()
     with lock(journal.folder / "lock"):
-        yield journal_of(path)
+        yield journal_of(store)
 
 
-def _settle(journal: Journal, path: Path, actor: Actor) -> list[str]:
+def _settle(journal: Journal, store: ConfStore, actor: Actor) -> list[str]:
     """Writes down how a change ended that was cut off, and removes what its writer left."""
     said = []
-    for left in (*leftovers(path.parent, path.name), *leftovers(journal.folder / "backups")):
+    for left in (*store.leftovers(), *leftovers(journal.folder / "backups")):
         replace_file(left, None)
         said.append(f"removed {left.name}, which an interrupted writer had left")
     interrupted = journal.interrupted
     if interrupted is not None:
-        (ended,) = (one for one in _settled(journal, read_or_none(path)) if one.number == interrupted.number)
+        (ended,) = (one for one in _settled(journal, store.read()) if one.number == interrupted.number)
         journal.write(replace(ended, at=_time(actor)))
         outcome = "had been carried out" if ended.phase is Phase.DONE else "had changed nothing"
         said.append(f"{ended.action.value} no. {ended.number} of {ended.at} was interrupted and {outcome}")
@@ -225,16 +227,16 @@ def _settled(journal: Journal, content: bytes | None) -> tuple[Record, ...]:
     )
 
 
-def _first_after(number: int, changed: list[Record], path: Path) -> Record:
+def _first_after(number: int, changed: list[Record], name: str) -> Record:
     """The oldest change to take back so that change ``number`` is the last one in force."""
     later = [record for record in changed if record.number > number]
     if number != 0 and number not in {record.number for record in changed}:
         known = ", ".join(str(record.number) for record in changed)
         raise JournalError(
-            f"{path}: no change no. {number} is in force; those that are: {known}. 0 is before the first."
+            f"{name}: no change no. {number} is in force; those that are: {known}. 0 is before the first."
         )
     if not later:
-        raise JournalError(f"{path}: change no. {number} is the last one in force; there is nothing to roll back.")
+        raise JournalError(f"{name}: change no. {number} is the last one in force; there is nothing to roll back.")
     return later[0]
 
 
@@ -252,19 +254,19 @@ def _alone(installs: list[Record], content: bytes | None) -> bool:
     return bool(installs) and installs[-1].after == digest(content) and all(a.after == b.before for a, b in seams)
 
 
-def _items(path: Path, content: bytes | None) -> dict[str, str]:
+def _items(store: ConfStore, content: bytes | None) -> dict[str, str]:
     """What a file says, nothing when it cannot be read: it is to be replaced whatever it says."""
     try:
-        return parse_target(path, content).items()
+        return store.parse(content).items()
     except AqePluginError:
         return {}
 
 
-def _difference(path: Path, expected: bytes | None, found: bytes | None) -> str:
+def _difference(store: ConfStore, expected: bytes | None, found: bytes | None) -> str:
     """What differs, by key: values may be secrets."""
     if found is None:
         return "the file is gone"
-    keys = [change.key for change in changes_between(_items(path, expected), _items(path, found), "")]
+    keys = [change.key for change in changes_between(_items(store, expected), _items(store, found), "")]
     return f"it differs in {', '.join(keys)}" if keys else "it differs in comments or layout"
 
 

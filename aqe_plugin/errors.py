@@ -9,28 +9,35 @@
     │   ├── PysparkMissingError
     │   ├── JavaError
     │   ├── SessionError
-    │   └── CodecMissingError
+    │   ├── CodecMissingError
+    │   └── ClientMissingError
     ├── InputError                     4  what was asked to be read cannot be read
     │   ├── EventLogError
     │   ├── NoDataError
     │   ├── EventSchemaError
     │   ├── TargetError
+    │   ├── ClusterError
     │   └── JournalError
     ├── ConfError                      5  a value that was given is out of range
     ├── PortInUseError                 6  the exporter's port is taken
     ├── ConflictError                  7  a file to change is in a state that is left alone
     └── WriteError                     8  a file cannot be written
 
-0 means done, 1 a fault of aqe-plugin itself, 2 a command line that was not understood. Messages are complete
-sentences for a person and say how to mend it.
+0 means done, 1 a fault of aqe-plugin itself, 2 a command line that was not understood: :data:`EXIT_CODES` says it for
+users. Messages are complete sentences for a person and say how to mend it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 __all__ = [
+    "EXIT_CODES",
     "AqePluginError",
+    "ClientMissingError",
+    "ClusterError",
     "CodecMissingError",
     "ConfError",
     "ConflictError",
@@ -49,6 +56,21 @@ __all__ = [
     "UnsupportedSparkError",
     "WriteError",
 ]
+
+# What `aqe-plugin --help` says, and the manual.
+EXIT_CODES: Mapping[int, str] = MappingProxyType(
+    {
+        0: "done",
+        1: "a fault of aqe-plugin itself",
+        2: "command line not understood",
+        3: "this machine or installation lacks something",
+        4: "the input cannot be read or holds no data",
+        5: "a value is not allowed",
+        6: "the port is taken",
+        7: "a file to change is in a state that is left alone",
+        8: "a file cannot be written",
+    }
+)
 
 
 class AqePluginError(Exception):
@@ -87,6 +109,10 @@ class CodecMissingError(SetupError):
     """An event log is compressed with a codec whose Python package is not installed."""
 
 
+class ClientMissingError(SetupError):
+    """The client library of a Kubernetes API server is not installed."""
+
+
 class InputError(AqePluginError):
     """Something that was asked to be read cannot be read."""
 
@@ -107,6 +133,10 @@ class EventSchemaError(InputError):
 
 class TargetError(InputError):
     """A file that is to be changed cannot be read, or is not what it was taken for."""
+
+
+class ClusterError(InputError):
+    """A Kubernetes API server cannot be found, does not answer, or does not let us in."""
 
 
 class JournalError(InputError):

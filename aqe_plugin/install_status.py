@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqe_plugin.conf_keys import PREFIX, problem_of
-from aqe_plugin.disk import digest, leftovers
+from aqe_plugin.disk import digest
 from aqe_plugin.install_plan import entries_of, our_jars
 from aqe_plugin.jars import jar_name
 from aqe_plugin.journal import Journal, journal_of
 from aqe_plugin.session import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY
-from aqe_plugin.targets.locate import Target, read_target
+from aqe_plugin.targets.locate import Target, Where, read_target
 
 __all__ = ["InstallStatus", "JarStatus", "SettingStatus", "status_of"]
 
@@ -57,15 +57,15 @@ class InstallStatus:
     remarks: tuple[str, ...]
 
 
-def status_of(path: Path) -> InstallStatus:
-    """What ``path`` says.
+def status_of(where: Where) -> InstallStatus:
+    """What the file or object ``where`` says.
 
     Raises:
         TargetError: it cannot be read.
         ConflictError: it is written in a way that is not read safely.
         JournalError: what was written down about it is of a newer version.
     """
-    target = read_target(path)
+    target = read_target(where)
     listed = entries_of(target.conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)
     jars = tuple(_jar(entry, target.conf.runs_on_this_machine) for entry in our_jars(target.conf))
     settings = tuple(
@@ -74,7 +74,7 @@ def status_of(path: Path) -> InstallStatus:
         if key.startswith(PREFIX)
     )
     return InstallStatus(
-        file=str(path),
+        file=target.store.name,
         exists=target.content is not None,
         installed=listed == 1 and len(jars) == 1,
         plugin_listed=listed > 0,
@@ -82,7 +82,7 @@ def status_of(path: Path) -> InstallStatus:
         mode=target.conf.get(MODE_KEY),
         settings=settings,
         problems=_problems(listed, jars),
-        remarks=target.conf.remarks() + _left_from_before(target, journal_of(path)),
+        remarks=target.conf.remarks() + _left_from_before(target, journal_of(target.store)),
     )
 
 
@@ -117,7 +117,7 @@ def _problems(listed: int, jars: tuple[JarStatus, ...]) -> tuple[str, ...]:
 def _left_from_before(target: Target, journal: Journal) -> tuple[str, ...]:
     found = [
         f"{left.name} was left by an interrupted writer; the next change removes it."
-        for left in leftovers(target.path.parent, target.path.name)
+        for left in target.store.leftovers()
     ]
     cut_off = journal.interrupted
     if cut_off is not None:

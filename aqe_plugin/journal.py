@@ -20,6 +20,7 @@ from aqe_plugin.changes import Change
 from aqe_plugin.codec import decode, encode
 from aqe_plugin.disk import append_line, digest, make_folder, read_or_none, replace_file
 from aqe_plugin.errors import EventSchemaError, JournalError
+from aqe_plugin.targets.file_store import Where, store_of
 
 __all__ = ["SCHEMA_VERSION", "Action", "Actor", "Journal", "Phase", "Record", "in_force", "journal_of"]
 
@@ -138,14 +139,14 @@ class Journal:
         return self.folder / "backups" / name
 
 
-def journal_of(file: Path) -> Journal:
-    """The journal of ``file``, empty when nothing was ever done to it.
+def journal_of(where: Where) -> Journal:
+    """The journal of a file or an object, empty when nothing was ever done to it.
 
     Raises:
         JournalError: a newer aqe-plugin wrote it.
         TargetError: it cannot be read.
     """
-    folder = file.parent / ".aqe-plugin" / file.name
+    folder = store_of(where).journal_folder
     records: dict[int, Record] = {}
     damaged: list[int] = []
     for number, line in enumerate((read_or_none(folder / "journal.jsonl") or b"").splitlines(), start=1):

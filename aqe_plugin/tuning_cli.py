@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,15 +14,24 @@ from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.changes import Change
-from aqe_plugin.control_cli import HomeOption, TargetOption, Told, ToldOption, WhyOption, YesOption, actor
-from aqe_plugin.control_render import diff_of, shown
+from aqe_plugin.control_cli import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.controller import Proposal, carry_out, propose_tuning
 from aqe_plugin.errors import ConfError, NoDataError
 from aqe_plugin.journal import Actor, Phase
 from aqe_plugin.queries import read_queries
+from aqe_plugin.render.control import diff_of
+from aqe_plugin.render.formats import ChangeFormat, TableOrJson
+from aqe_plugin.render.terminal import print_lines, shown
+from aqe_plugin.render.tuning import (
+    conf_lines,
+    print_findings,
+    print_findings_json,
+    print_rollout_step,
+    print_rollout_step_json,
+)
 from aqe_plugin.sources import Skipped
 from aqe_plugin.stories import QueryStory
-from aqe_plugin.targets.locate import find_target, read_target
+from aqe_plugin.targets.locate import Where, read_target, store_of
 from aqe_plugin.targets.port import TargetConf
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import History, history_of
@@ -34,31 +42,16 @@ from aqe_plugin.tuning.rings import Move, Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollouts import SCHEMA_VERSION, RolloutStep, locked, rollouts_of, write_step
 from aqe_plugin.tuning.spark_replay import local_replay
 from aqe_plugin.tuning_plan import Trial, changes_of, compared, file_changes, recommended_again
-from aqe_plugin.tuning_render import (
-    conf_lines,
-    print_findings,
-    print_findings_json,
-    print_rollout_step,
-    print_rollout_step_json,
-)
 
 __all__ = ["add_tuning_commands"]
-
-
-class Findings(str, Enum):
-    """How findings are shown."""
-
-    TABLE = "table"
-    JSON = "json"
-    CONF = "conf"
-    DIFF = "diff"
 
 
 LogsArgument = Annotated[
     list[Path], typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False)
 ]
 FindingsOption = Annotated[
-    Findings, typer.Option("--format", help="A table or JSON of every group; lines of a conf, or a diff, of the best.")
+    ChangeFormat,
+    typer.Option("--format", help="A table or JSON of every group; lines of a conf, or a diff, of the best."),
 ]
 StepOption = Annotated[float, typer.Option(min=1.01, max=10, help="Largest factor by which a value may change.")]
 RunsOption = Annotated[int, typer.Option(min=5, max=1000, help="Runs that a query shape must have to be evidence.")]
@@ -74,7 +67,7 @@ def recommend_command(
     logs: LogsArgument,
     target: TargetOption = None,
     spark_home: HomeOption = None,
-    output: FindingsOption = Findings.TABLE,
+    output: FindingsOption = ChangeFormat.TABLE,
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
 ) -> None:
@@ -84,8 +77,8 @@ def recommend_command(
     are made again by the plugin itself in a Spark session on this machine, which takes about half a minute.
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
-    path = find_target(target, spark_home, {}) if target is not None or spark_home is not None else None
-    if output is Findings.DIFF and path is None:
+    path = place_of(target, spark_home) if target is not None or spark_home is not None else None
+    if output is ChangeFormat.DIFF and path is None:
         raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
     history = _read(logs)
@@ -111,7 +104,7 @@ def apply(
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
     yes: YesOption = False,
-    output: ToldOption = Told.TABLE,
+    output: ToldOption = TableOrJson.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Take the next step with a recommendation: observe, then the canary, then all; back at once if it does harm.
@@ -119,7 +112,7 @@ def apply(
     Run it again and again, e.g. daily: each time it reads the logs, says what they show and, with --yes, moves the
     rollout on by one ring or leaves it where it is. Without --canary the step after observe is all.
     """
-    path = find_target(target, spark_home, os.environ)
+    path = place_of(target, spark_home)
     limits, rings = Limits(max_step=max_step, min_runs=min_runs), RingLimits(margin=margin)
     _require_canary(path, canary)
     with locked(path) if yes else nullcontext():
@@ -142,13 +135,13 @@ def apply(
 
 def _begin(
     history: History,
-    path: Path,
+    path: Where,
     conf: TargetConf,
     canary: Path | None,
     number: int,
     limits: Limits,
     yes: bool,
-    output: Told,
+    output: TableOrJson,
     why: str,
 ) -> None:
     with _replay(history) as replay:
@@ -169,7 +162,7 @@ def _begin(
         asked_why=why,
         group=chosen.group,
         changes=changes_of(chosen, conf),
-        canary=None if canary is None else str(canary.resolve()),
+        canary=None if canary is None else _name(canary),
         canary_changes=(),
         evidence=chosen.evidence,
         confidence=chosen.confidence,
@@ -181,16 +174,16 @@ def _begin(
 
 def _go_on(
     trial: Trial,
-    path: Path,
+    path: Where,
     conf: TargetConf,
     limits: Limits,
     rings: RingLimits,
     yes: bool,
-    output: Told,
+    output: TableOrJson,
     why: str,
 ) -> None:
     move = _move(trial, conf, limits, rings)
-    proposals = file_changes(trial.last, move.ring, path)
+    proposals = file_changes(trial.last, move.ring, path, os.environ)
     by = actor(why)
     step = replace(
         trial.last,
@@ -208,19 +201,19 @@ def _go_on(
     _show_step(step, trial.last.ring, yes and moves, output)
 
 
-def _finish(steps: tuple[RolloutStep, ...], path: Path, yes: bool, output: Told, why: str) -> None:
+def _finish(steps: tuple[RolloutStep, ...], path: Where, yes: bool, output: TableOrJson, why: str) -> None:
     """Carries out what was begun and cut off; done twice it does nothing."""
     cut_off, before = steps[-1], steps[-2]
     step = replace(cut_off, phase=Phase.DONE)
     if yes:
-        _carry_out(file_changes(before, step.ring, path), step, path, actor(why))
+        _carry_out(file_changes(before, step.ring, path, os.environ), step, path, actor(why))
     Console(stderr=True, soft_wrap=True).print(
         Text(f"found from before: the step to {step.ring.value} was interrupted", style="yellow")
     )
     _show_step(step, before.ring, yes, output)
 
 
-def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Path, by: Actor) -> None:
+def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Where, by: Actor) -> None:
     for proposal in proposals:
         if not proposal.nothing_to_do:
             carry_out(proposal, replace(by, why=f"{by.why or 'rollout'}: {step.why}"))
@@ -276,24 +269,23 @@ def _replay(history: History) -> AbstractContextManager[Replay]:
     return start()
 
 
-def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Path | None, output: Findings) -> None:
-    stdout = Console(soft_wrap=output is not Findings.TABLE)
+def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Where | None, output: ChangeFormat) -> None:
+    stdout = Console(soft_wrap=output is not ChangeFormat.TABLE)
     guard = guard_of(limits)
     chosen = best(findings, guard)
-    if output is Findings.TABLE:
+    if output is ChangeFormat.TABLE:
         print_findings(findings, guard, stdout)
-    elif output is Findings.JSON:
+    elif output is ChangeFormat.JSON:
         print_findings_json(findings, guard, chosen, stdout)
     elif chosen is not None:
-        for line in _lines(chosen, path, output):
-            stdout.print(line, markup=False, highlight=False)
+        print_lines(_lines(chosen, path, output), stdout)
     if chosen is None:
         _say_nothing_recommended(findings, limits)
 
 
-def _lines(chosen: Recommendation, path: Path | None, output: Findings) -> list[str]:
+def _lines(chosen: Recommendation, path: Where | None, output: ChangeFormat) -> list[str]:
     lines = conf_lines(chosen)
-    if output is Findings.CONF or path is None:
+    if output is ChangeFormat.CONF or path is None:
         return lines
     return diff_of(propose_tuning(path, dict(line.split(" ", 1) for line in lines), chosen.why))
 
@@ -307,9 +299,9 @@ def _say_nothing_recommended(findings: tuple[Finding, ...], limits: Limits) -> N
     )
 
 
-def _show_step(step: RolloutStep, before: Ring | None, done: bool, output: Told) -> None:
+def _show_step(step: RolloutStep, before: Ring | None, done: bool, output: TableOrJson) -> None:
     stderr = Console(stderr=True, soft_wrap=True)
-    if output is Told.JSON:
+    if output is TableOrJson.JSON:
         print_rollout_step_json(step, before, done, Console(soft_wrap=True))
     else:
         print_rollout_step(step, before, Console())
@@ -321,17 +313,22 @@ def _show_step(step: RolloutStep, before: Ring | None, done: bool, output: Told)
         stderr.print("Nothing was written: --yes does it.")
 
 
-def _require_canary(path: Path, canary: Path | None) -> None:
-    if canary is not None and canary.resolve() == path:
+def _require_canary(path: Where, canary: Path | None) -> None:
+    if canary is not None and _name(canary) == store_of(path).name:
         raise ConfError(
             f"--canary {canary} is the file that every application reads: give one that a part of them reads."
         )
 
 
+def _name(canary: Path) -> str:
+    """The canary's place, as it stands in the steps of its rollout."""
+    return store_of(place_of(canary, None)).name
+
+
 def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[Path] | None) -> None:
     if is_over(last.ring):
         return
-    if canary is not None and str(canary.resolve()) != last.canary:
+    if canary is not None and _name(canary) != last.canary:
         has = "has no canary" if last.canary is None else f"has the canary {last.canary}"
         raise ConfError(f"--canary {canary}: rollout no. {last.number} is under way and {has}. Leave the option out.")
     if last.ring is Ring.CANARY and not logs:

@@ -9,6 +9,7 @@ from pathlib import Path
 from aqe_plugin.changes import Change
 from aqe_plugin.conf_keys import PREFIX, number_of
 from aqe_plugin.controller import Proposal, propose_tuning
+from aqe_plugin.targets.locate import Where, find_target
 from aqe_plugin.targets.port import TargetConf
 from aqe_plugin.tuning.groups import current, written
 from aqe_plugin.tuning.history import History, errors_of, since
@@ -75,7 +76,7 @@ def compared(trial: Trial, limits: Limits, rings: RingLimits) -> Observation:
     return Observation(None, comparison, errors_of(changed, unchanged), has_canary)
 
 
-def file_changes(step: RolloutStep, ring: Ring, file: Path) -> list[Proposal]:
+def file_changes(step: RolloutStep, ring: Ring, file: Where, environment: Mapping[str, str]) -> list[Proposal]:
     """What to do to the files so that a rollout at ``step`` comes into ``ring``.
 
     Raises:
@@ -84,7 +85,7 @@ def file_changes(step: RolloutStep, ring: Ring, file: Path) -> list[Proposal]:
         ConfError: a value is not allowed.
     """
     wanted = {change.key: change.new for change in step.changes}
-    canary = None if step.canary is None else Path(step.canary)
+    canary = None if step.canary is None else find_target(Path(step.canary), None, environment)
     if ring is Ring.CANARY and canary is not None:
         return [propose_tuning(canary, wanted, f"rollout no. {step.number}, canary: {_why(step)}")]
     if ring is Ring.ALL and step.ring is not Ring.ALL:

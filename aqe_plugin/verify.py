@@ -15,7 +15,8 @@ from aqe_plugin.model import JoinDecided
 from aqe_plugin.session import JARS_KEY, import_pyspark
 from aqe_plugin.session_probe import events_folder, probe_settings
 from aqe_plugin.sources import find_event_logs, read_log
-from aqe_plugin.targets.locate import Target, home_version, read_target
+from aqe_plugin.targets.file_store import FileStore
+from aqe_plugin.targets.locate import Target, Where, home_version, read_target
 from aqe_plugin.targets.properties import parse_properties
 
 __all__ = ["spark_home_of", "verify"]
@@ -25,14 +26,19 @@ _NOT_HERE = ("spark.kubernetes.", "spark.master", "spark.submit.", "spark.dynami
 _PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 
 
-def spark_home_of(path: Path, given: Path | None, environment: Mapping[str, str]) -> Path:
+def spark_home_of(path: Where, given: Path | None, environment: Mapping[str, str]) -> Path:
     """The Spark to start: the one given, else the one whose ``conf`` it is, else ``SPARK_HOME``, else PySpark's.
 
     Raises:
         SessionError: there is no ``bin/spark-submit`` in it.
         PysparkMissingError: nothing says which, and PySpark is not installed.
     """
-    if given is None and (path.parent.parent / "bin" / "spark-submit").is_file() and path.parent.name == "conf":
+    if (
+        given is None
+        and isinstance(path, Path)
+        and (path.parent.parent / "bin" / "spark-submit").is_file()
+        and path.parent.name == "conf"
+    ):
         given = path.parent.parent
     if given is None and environment.get("SPARK_HOME"):
         given = Path(environment["SPARK_HOME"])
@@ -44,7 +50,7 @@ def spark_home_of(path: Path, given: Path | None, environment: Mapping[str, str]
     return home
 
 
-def verify(path: Path, home: Path, jar: Path | None, environment: Mapping[str, str]) -> Iterator[Check]:
+def verify(path: Where, home: Path, jar: Path | None, environment: Mapping[str, str]) -> Iterator[Check]:
     """Each check as soon as it is made; the first that fails without which the rest cannot be ends them.
 
     The application runs on this machine with one thread, whatever master the file names.
@@ -59,14 +65,16 @@ def verify(path: Path, home: Path, jar: Path | None, environment: Mapping[str, s
     """
     status = status_of(path)
     if not status.plugin_listed:
-        yield Check("conf", Verdict.FAILED, f"{path}: the plugin is not installed in it; aqe-plugin install does that.")
+        yield Check(
+            "conf", Verdict.FAILED, f"{status.file}: the plugin is not installed in it; aqe-plugin install does that."
+        )
         return
     bad = [f"{one.location} does not exist" for one in status.jars if one.exists is False and jar is None]
     bad += [f"{setting.key} = {setting.value}: {setting.problem}" for setting in status.settings if setting.problem]
     if bad:
         yield Check("conf", Verdict.FAILED, "; ".join(bad))
     else:
-        yield Check("conf", Verdict.OK, f"{path} names the plugin{', and its jar' if status.jars else ''}")
+        yield Check("conf", Verdict.OK, f"{status.file} names the plugin{', and its jar' if status.jars else ''}")
     with tempfile.TemporaryDirectory(prefix="aqe-plugin-verify-") as name:
         folder = Path(name)
         properties = _properties(read_target(path), jar, folder)
@@ -80,14 +88,16 @@ def verify(path: Path, home: Path, jar: Path | None, environment: Mapping[str, s
 
 def _properties(target: Target, jar: Path | None, folder: Path) -> Path:
     """The target itself where Spark can read it, else a properties file with what of it can hold here."""
-    if target.conf.runs_on_this_machine and jar is None:
-        return target.path
+    if isinstance(target.store, FileStore) and target.conf.runs_on_this_machine and jar is None:
+        return target.store.path
     conf = {key: value for key, value in target.conf.items().items() if not key.startswith(_NOT_HERE)}
     for listed in our_jars(target.conf):
         if jar is not None:
             conf[JARS_KEY] = conf[JARS_KEY].replace(listed, str(jar))
         elif not target.conf.runs_on_this_machine and not Path(listed.removeprefix("local://")).is_file():
-            raise TargetError(f"{target.path}: {listed} is not on this machine. Give --jar with a copy of it that is.")
+            raise TargetError(
+                f"{target.store.name}: {listed} is not on this machine. Give --jar with a copy of it that is."
+            )
     made = parse_properties(b"", "verify")
     for key, value in conf.items():
         if key.startswith("spark."):

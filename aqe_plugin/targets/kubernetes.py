@@ -1,4 +1,4 @@
-"""Finds, among the documents of a YAML file, the one that holds a Spark conf. Files only: no API server is asked."""
+"""Finds, among the documents of a YAML file, the one that holds a Spark conf."""
 
 from __future__ import annotations
 

@@ -1,93 +1,86 @@
-"""Which file is meant, and how it is read."""
+"""Which file or object is meant, and what it holds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqe_plugin.disk import read_or_none
 from aqe_plugin.errors import ConfError, TargetError
-from aqe_plugin.targets.port import TargetConf
-from aqe_plugin.targets.properties import parse_properties
+from aqe_plugin.targets.file_store import CONF_FILE, Where, parse_target, store_of
+from aqe_plugin.targets.port import ConfStore, TargetConf
 
-__all__ = ["Target", "find_target", "home_version", "parse_target", "read_target"]
+__all__ = ["LIVE", "Target", "Where", "find_target", "home_version", "parse_target", "read_target", "store_of"]
 
-_CONF_FILE = "spark-defaults.conf"
-_YAML = (".yaml", ".yml")
+# How a target begins that is an object on an API server, and no file.
+LIVE = "kubernetes:"
 _CORE_JAR = re.compile(r"spark-core_[\d.]+-(?P<version>\d.*)\.jar")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file to install into, and what it holds.
+    """A place to install into, and what it holds.
 
     Attributes:
-        path: the file itself, links followed, so that a link stays one.
+        store: the place; of a file its links are followed, so that a link stays one.
         content: its bytes, ``None`` when it does not exist.
         conf: what those bytes say; an absent file says nothing.
     """
 
-    path: Path
+    store: ConfStore
     content: bytes | None
     conf: TargetConf
 
 
-def find_target(file: Path | None, spark_home: Path | None, environment: Mapping[str, str]) -> Path:
-    """The file to use: the one given, else ``conf/spark-defaults.conf`` of the Spark given, else what the environment
+def find_target(
+    file: Path | None,
+    spark_home: Path | None,
+    environment: Mapping[str, str],
+    say: Callable[[str], None] = lambda _: None,
+) -> Where:
+    """The place to use: the one given, else ``conf/spark-defaults.conf`` of the Spark given, else what the environment
     says Spark would read (``SPARK_CONF_DIR``, then ``SPARK_HOME``).
+
+    Args:
+        say: is told, in a sentence, when an API server is waited for.
 
     Raises:
         ConfError: nothing says which.
-        TargetError: ``spark_home`` is no folder.
+        TargetError: ``spark_home`` is no folder, or there is no such object on the API server.
+        ClusterError: the API server cannot be asked.
     """
+    if file is not None and str(file).startswith(LIVE):
+        # Its library takes longer to import than all others together.
+        from aqe_plugin.targets.live import open_store
+
+        return open_store(str(file), environment, say)
     if file is not None:
         return file.resolve()
     if spark_home is not None:
         if not spark_home.is_dir():
             raise TargetError(f"{spark_home}: no such folder; --spark-home is the folder that Spark was unpacked to.")
-        return (spark_home / "conf" / _CONF_FILE).resolve()
+        return (spark_home / "conf" / CONF_FILE).resolve()
     if environment.get("SPARK_CONF_DIR"):
-        return (Path(environment["SPARK_CONF_DIR"]) / _CONF_FILE).resolve()
+        return (Path(environment["SPARK_CONF_DIR"]) / CONF_FILE).resolve()
     if environment.get("SPARK_HOME"):
-        return (Path(environment["SPARK_HOME"]) / "conf" / _CONF_FILE).resolve()
+        return (Path(environment["SPARK_HOME"]) / "conf" / CONF_FILE).resolve()
     raise ConfError(
         "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: "
-        f"give --target FILE ({_CONF_FILE}, or a Kubernetes file in YAML) or --spark-home FOLDER."
+        f"give --target FILE ({CONF_FILE}, or a Kubernetes file in YAML) or --spark-home FOLDER."
     )
 
 
-def read_target(path: Path) -> Target:
-    """The file as it is now.
+def read_target(where: Where) -> Target:
+    """The place as it is now.
 
     Raises:
         TargetError: it cannot be read, or is not what its name says.
         ConflictError: it is written in a way that cannot be changed.
     """
-    content = read_or_none(path)
-    return Target(path, content, parse_target(path, content))
-
-
-def parse_target(path: Path, content: bytes | None) -> TargetConf:
-    """What ``content`` says when it stands in the file ``path``.
-
-    Raises:
-        TargetError: it is not what the file's name says.
-        ConflictError: it is written in a way that cannot be changed.
-    """
-    if path.suffix.lower() not in _YAML:
-        return parse_properties(content or b"", str(path))
-    if content is None:
-        raise TargetError(f"{path}: no such file. A Kubernetes file must be there; only {_CONF_FILE} is made.")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise TargetError(f"{path}: byte {error.start} is no UTF-8, in which YAML is written.") from error
-    # The YAML library is read only when there is YAML to read.
-    from aqe_plugin.targets.kubernetes import parse_kubernetes
-
-    return parse_kubernetes(text, str(path))
+    store = store_of(where)
+    content = store.read()
+    return Target(store, content, store.parse(content))
 
 
 def home_version(spark_home: Path) -> str | None:

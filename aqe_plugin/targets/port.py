@@ -1,14 +1,16 @@
-"""The one thing a file must be able to do to be installed into."""
+"""What a conf must be able to do to be installed into, and what must be able to be done to the place it is kept in."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
-__all__ = ["TargetConf"]
+__all__ = ["ConfStore", "TargetConf"]
 
 
 class TargetConf(Protocol):
-    """The Spark conf that a file holds, as a value: a change makes a new one and leaves every other byte as it was.
+    """The Spark conf that a file or an object holds, as a value: a change makes a new one and leaves every other byte
+    as it was.
 
     ``with_value`` of a key that is absent, and then ``without`` it, gives the text it began with.
     """
@@ -46,3 +48,63 @@ class TargetConf(Protocol):
 
     def render(self) -> bytes:
         """The whole file."""
+
+
+class ConfStore(Protocol):
+    """The place that a conf is kept in, a file or an object on an API server: read whole, replaced whole.
+
+    What ``read`` gives can be given to ``replace`` later, and is then there again, byte for byte.
+    """
+
+    @property
+    def name(self) -> str:
+        """What to call it, to a person."""
+
+    @property
+    def effect(self) -> str:
+        """What a change of it does to applications, to a person who just made one."""
+
+    @property
+    def journal_folder(self) -> Path:
+        """Where on this machine is written down what was done to it."""
+
+    def make_journal_folder(self) -> None:
+        """Makes that folder when it is not there.
+
+        Raises:
+            WriteError: it could not be done.
+        """
+
+    def read(self) -> bytes | None:
+        """What it holds, ``None`` when it holds nothing.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+
+    def parse(self, content: bytes | None) -> TargetConf:
+        """What ``content`` says when it stands there.
+
+        Raises:
+            TargetError: it is not what it was taken for.
+            ConflictError: it is written in a way that cannot be changed.
+        """
+
+    def rehearse(self, before: bytes | None, after: bytes | None) -> str:
+        """Asks whether ``replace`` would be let; gives back what there is to say about that, a sentence or nothing.
+
+        Raises:
+            AqePluginError: as ``replace``.
+        """
+
+    def replace(self, before: bytes | None, after: bytes | None) -> None:
+        """Makes it hold ``after``; whoever reads it meanwhile sees old or new, whole.
+
+        Raises:
+            ConflictError: it holds something else than ``before``, as far as that can be told; nothing was written.
+            WriteError: it could not be written, and holds what it held.
+            InputError: nobody answers, so nobody knows whether it was written.
+        """
+
+    def leftovers(self) -> list[Path]:
+        """Files that writers of it left that were killed."""

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from aqe_plugin.changes import Change
 from aqe_plugin.codec import decode, encode
-from aqe_plugin.disk import append_line, lock, make_folder, read_or_none
+from aqe_plugin.disk import append_line, lock, read_or_none
 from aqe_plugin.errors import EventSchemaError, JournalError
 from aqe_plugin.journal import Phase, journal_of
+from aqe_plugin.targets.file_store import Where, store_of
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rings import Ring
 
@@ -60,7 +61,7 @@ class RolloutStep:
     confidence: float
 
 
-def rollouts_of(file: Path) -> tuple[RolloutStep, ...]:
+def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
     """Every step once, with how far it came, oldest first; lines that are cut off or no step of ours are left out.
 
     Raises:
@@ -79,38 +80,33 @@ def rollouts_of(file: Path) -> tuple[RolloutStep, ...]:
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
+def locked(file: Where) -> Iterator[None]:
     """Holds the rollouts of ``file`` for one process at a time.
 
     Raises:
         ConflictError: another process is at them.
         WriteError: the lock cannot be made.
     """
-    _make_folders(file)
+    store_of(file).make_journal_folder()
     with lock(_path(file).with_suffix(".lock")):
         yield
 
 
-def write_step(file: Path, step: RolloutStep) -> None:
+def write_step(file: Where, step: RolloutStep) -> None:
     """Adds ``step``.
 
     Raises:
         WriteError: it is not written down.
     """
-    _make_folders(file)
+    store_of(file).make_journal_folder()
     append_line(_path(file), json.dumps(encode(step)).encode())
 
 
-def _make_folders(file: Path) -> None:
-    make_folder(_path(file).parent.parent, 0o755)
-    make_folder(_path(file).parent, 0o755)
-
-
-def _path(file: Path) -> Path:
+def _path(file: Where) -> Path:
     return journal_of(file).folder / "rollouts.jsonl"
 
 
-def _step(line: bytes, file: Path) -> RolloutStep | None:
+def _step(line: bytes, file: Where) -> RolloutStep | None:
     try:
         value = json.loads(line)
         if isinstance(value, dict) and isinstance(value.get("schemaVersion"), int):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from aqe_plugin import cli
@@ -23,9 +26,14 @@ class Answer:
 
 
 @pytest.fixture
-def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Runs the command with a terminal of a known width, and no Spark in the environment."""
+def answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Answer:
+    """Runs the command with a terminal of a known width, and no Spark and none of its user's settings around it."""
     monkeypatch.setenv("COLUMNS", "200")
-    for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
+    home: Path = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR", *(name for name in os.environ if name.startswith("AQE_PLUGIN__"))):
         monkeypatch.delenv(name, raising=False)
     return Answer(capsys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api_server import api
 from commands import answer
 
-__all__ = ["answer"]
+__all__ = ["answer", "api"]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin import __version__, cli
-from aqe_plugin.errors import AqePluginError
+from aqe_plugin.errors import EXIT_CODES, AqePluginError
 from commands import Answer
 from samples import OUTCOME, decided, ended, line, query_lines, write_log
 
@@ -253,13 +253,17 @@ def test_a_fault_of_our_own_is_one_line_too(answer: Answer, monkeypatch: pytest.
     assert (code, err) == (1, "ZeroDivisionError: by\\nzero (a fault of aqe-plugin; --debug shows where)\n")
 
 
-def test_every_error_has_a_documented_exit_code(answer: Answer) -> None:
-    def leaves(error: type[AqePluginError]) -> list[type[AqePluginError]]:
-        below = [leaf for child in error.__subclasses__() for leaf in leaves(child)]
-        return below or [error]
+def test_every_error_has_an_exit_code_that_help_and_manual_document(answer: Answer) -> None:
+    def tree(error: type[AqePluginError]) -> list[type[AqePluginError]]:
+        return [error, *(one for child in error.__subclasses__() for one in tree(child))]
 
-    _, out, _ = answer("--help")
-    documented = " ".join(out.split())
-    for error in leaves(AqePluginError):
-        assert error.__doc__
-        assert f", {error.exit_code} " in documented
+    # 0, 1 and 2 need no error of ours: done, a fault, and a command line that typer does not understand.
+    assert {error.exit_code for error in tree(AqePluginError)} | {0, 2} == set(EXIT_CODES)
+    assert all(error.__doc__ for error in tree(AqePluginError))
+    told = " ".join(answer("--help")[1].split())
+    assert all(f"{code} {meaning}" in told for code, meaning in EXIT_CODES.items())
+    manual = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    codes = re.findall(r"^\| (\d+) \|", manual.split("## Exit codes")[1], re.MULTILINE)
+    assert list(map(int, codes)) == list(EXIT_CODES)
+    for code, meaning in EXIT_CODES.items():
+        assert f"| {code} | {meaning}" in manual

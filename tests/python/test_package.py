@@ -18,7 +18,19 @@ import aqe_plugin
 print(json.dumps({"seconds": time.perf_counter() - start, "modules": sorted(sys.modules)}))
 """
 
-HEAVY = {"pyspark", "py4j", "ruamel", "typer", "rich", "prometheus_client", "structlog", "tenacity", "zstandard"}
+HEAVY = {
+    "kubernetes",
+    "prometheus_client",
+    "py4j",
+    "pydantic",
+    "pyspark",
+    "rich",
+    "ruamel",
+    "structlog",
+    "tenacity",
+    "typer",
+    "zstandard",
+}
 
 
 def test_importing_it_is_quick_and_imports_nothing_heavy() -> None:

@@ -7,7 +7,6 @@ never read as markup, and control characters are made visible.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 
 from rich import box
@@ -17,6 +16,7 @@ from rich.text import Text
 
 from aqe_plugin.codec import Json, encode
 from aqe_plugin.model import Strategy
+from aqe_plugin.render.terminal import visible
 from aqe_plugin.stories import JoinStory, QueryStory
 from aqe_plugin.words import (
     filter_in_words,
@@ -28,20 +28,14 @@ from aqe_plugin.words import (
     strategy_in_words,
 )
 
-__all__ = ["print_json", "print_table", "query_json", "query_table", "visible"]
+__all__ = ["print_json", "print_table", "query_json", "query_table"]
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _STYLES = {
     Strategy.BROADCAST: "bold green",
     Strategy.FILTERED_SORT_MERGE: "bold cyan",
     Strategy.PLAIN_SORT_MERGE: "bold",
     Strategy.LEAVE_TO_SPARK: "dim",
 }
-
-
-def visible(text: str) -> str:
-    """``text`` with control and direction-changing characters replaced by their escapes, so none reaches a terminal."""
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def query_table(query: QueryStory) -> RenderableType:

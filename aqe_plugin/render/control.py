@@ -18,17 +18,21 @@ from aqe_plugin.codec import encode
 from aqe_plugin.controller import Proposal
 from aqe_plugin.install_status import InstallStatus, JarStatus
 from aqe_plugin.journal import Journal, Phase
-from aqe_plugin.render import visible
+from aqe_plugin.render.terminal import shown, shown_as_properties
+from aqe_plugin.session import JARS_KEY, PLUGIN_CLASS, PLUGINS_KEY
+from aqe_plugin.targets.properties import parse_properties
 
 __all__ = [
     "diff_of",
+    "history_as_diff",
     "print_history",
     "print_history_json",
     "print_proposal",
     "print_proposal_json",
     "print_status",
     "print_status_json",
-    "shown",
+    "proposal_as_conf",
+    "status_as_conf",
 ]
 
 _DIGEST_SHOWN = 12
@@ -39,16 +43,11 @@ _ENDS = {
 }
 
 
-def shown(text: str) -> str:
-    """``text`` as it may go to any terminal: bytes that are no UTF-8, and control characters, as escapes."""
-    return visible(text.encode("utf-8", "backslashreplace").decode("utf-8"))
-
-
 def diff_of(proposal: Proposal) -> list[str]:
     """The lines of a unified diff of the file, with CRLF made visible where it is."""
     before, after = (_lines(content) for content in (proposal.before, proposal.after))
     old, new = (
-        "/dev/null" if content is None else shown(str(proposal.path)) for content in (proposal.before, proposal.after)
+        "/dev/null" if content is None else shown(proposal.store.name) for content in (proposal.before, proposal.after)
     )
     return list(unified_diff(before, after, old, new, lineterm=""))
 
@@ -60,7 +59,7 @@ def print_proposal(proposal: Proposal, console: Console) -> None:
         table.add_column(name, overflow="fold")
     for change in proposal.changes:
         table.add_row(*(_cell(text) for text in (change.key, change.old, change.new, change.why)))
-    console.print(Text(f"{proposal.action.value} {shown(str(proposal.path))}", style="bold"))
+    console.print(Text(f"{proposal.action.value} {shown(proposal.store.name)}", style="bold"))
     console.print(table if proposal.changes else Text("  comments or layout alone"))
 
 
@@ -68,12 +67,49 @@ def print_proposal_json(proposal: Proposal, applied: bool, console: Console) -> 
     """One JSON object."""
     told = {
         "action": proposal.action.value,
-        "file": str(proposal.path),
+        "file": proposal.store.name,
         "nothingToDo": proposal.nothing_to_do,
         "applied": applied,
         "changes": [encode(change) for change in proposal.changes],
     }
     console.file.write(json.dumps(told) + "\n")
+
+
+def proposal_as_conf(proposal: Proposal) -> list[str]:
+    """Lines of a ``spark-defaults.conf`` that set the same; a key that goes is a comment."""
+    return [
+        f"# {shown(change.key)} goes" if change.new is None else conf_line(change.key, change.new)
+        for change in proposal.changes
+    ]
+
+
+def status_as_conf(status: InstallStatus) -> list[str]:
+    """Lines of a ``spark-defaults.conf`` with what is of the plugin: its entry, its jars, its keys."""
+    lists = ((PLUGINS_KEY, PLUGIN_CLASS if status.plugin_listed else ""), (JARS_KEY, _joined(status.jars)))
+    settings = [(setting.key, setting.value) for setting in status.settings]
+    return [conf_line(key, value) for key, value in (*lists, *settings) if value]
+
+
+def history_as_diff(journal: Journal) -> list[str]:
+    """A heading for each change that was carried out, oldest first, and the keys that it took out and put in."""
+    lines = []
+    for record in journal.records:
+        if record.phase is not Phase.DONE:
+            continue
+        lines.append(shown(f"# {record.action.value} no. {record.number}, {record.at}, {record.who}"))
+        for change in record.changes:
+            lines += [
+                sign + conf_line(change.key, value)
+                for sign, value in (("-", change.old), ("+", change.new))
+                if value is not None
+            ]
+    return lines
+
+
+def conf_line(key: str, value: str) -> str:
+    """A line of a ``spark-defaults.conf``, which Spark reads as ``key`` and ``value``."""
+    line = parse_properties(b"", "conf").with_value(key, value).render().decode("utf-8", "surrogateescape")
+    return shown_as_properties(line.removesuffix("\n"))
 
 
 def print_status(status: InstallStatus, console: Console) -> None:
@@ -156,3 +192,7 @@ def _jar_in_words(jar: JarStatus) -> Text:
     known = {True: "exists", False: "does not exist", None: "not on this machine to look at"}[jar.exists]
     words = f"{shown(jar.location)} (version {jar.version}, for Spark {jar.line}, {known})"
     return Text(words, style="red" if jar.exists is False else "")
+
+
+def _joined(jars: tuple[JarStatus, ...]) -> str:
+    return ",".join(jar.location for jar in jars)

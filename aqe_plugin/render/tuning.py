@@ -13,7 +13,7 @@ from rich.text import Text
 
 from aqe_plugin.changes import Change
 from aqe_plugin.codec import encode
-from aqe_plugin.control_render import shown
+from aqe_plugin.render.terminal import shown
 from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.guards import Guard
 from aqe_plugin.tuning.recommendation import Finding, Recommendation

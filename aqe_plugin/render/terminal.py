@@ -1,0 +1,35 @@
+"""Text on its way to a terminal, whatever is in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rich.console import Console
+
+__all__ = ["print_lines", "shown", "shown_as_properties", "visible"]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """``text`` with control and direction-changing characters replaced by their escapes, so none reaches a terminal."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def shown(text: str) -> str:
+    """``text`` as it may go to any terminal: bytes that are no UTF-8, and control characters, as escapes."""
+    return visible(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
+def shown_as_properties(text: str) -> str:
+    """The same for a line of a properties file, with the escapes that such a file knows."""
+    return _CONTROL.sub(
+        lambda match: f"\\u{ord(match[0]):04x}", text.encode("utf-8", "backslashreplace").decode("utf-8")
+    )
+
+
+def print_lines(lines: Iterable[str], console: Console) -> None:
+    """Each line as it is: no markup, no colours, nothing folded."""
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

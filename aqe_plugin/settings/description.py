@@ -1,0 +1,156 @@
+"""What can be set: every option of every command, taken from the commands' own signatures, so there is one list."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import typer
+from typer.models import ArgumentInfo, OptionInfo
+
+__all__ = ["Argument", "CommandSettings", "Setting", "describe", "shared_settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One option of one command.
+
+    Attributes:
+        name: as on the command line, without ``--``.
+        parameter: what the command's function calls it.
+        shape: its type, of one value; ``many`` says that it is a list of them.
+        least: smallest number allowed, ``None`` without a limit; ``most`` likewise.
+        help: one sentence.
+    """
+
+    name: str
+    parameter: str
+    shape: type
+    many: bool
+    default: object
+    least: float | None
+    most: float | None
+    help: str
+
+    @property
+    def allowed(self) -> str:
+        """What may be given, in words."""
+        one = _in_words(self.shape)
+        if issubclass(self.shape, Enum):
+            one = f"one of {', '.join(str(member.value) for member in self.shape)}"
+        elif self.least is not None:
+            one += f" from {self.least:g}" + ("" if self.most is None else f" to {self.most:.9g}")
+        return f'a list such as ["a", "b"], each {one}' if self.many else one
+
+    @property
+    def is_path(self) -> bool:
+        return issubclass(self.shape, Path)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a command takes without ``--``, which is given each time and never set.
+
+    Attributes:
+        choices: what it may be, empty when it may be anything.
+    """
+
+    name: str
+    is_path: bool
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSettings:
+    """A command, and what can be set of it; ``help`` is the first line of what it does."""
+
+    name: str
+    help: str
+    settings: tuple[Setting, ...]
+    arguments: tuple[Argument, ...]
+
+
+def describe(app: typer.Typer) -> tuple[CommandSettings, ...]:
+    """Every command of ``app``, in the order of ``--help``."""
+    found = []
+    for command in app.registered_commands:
+        assert command.callback is not None
+        name = command.name or command.callback.__name__.replace("_", "-")
+        options, arguments = [], []
+        hints = get_type_hints(command.callback, include_extras=True)
+        for parameter in inspect.signature(command.callback).parameters.values():
+            if hints[parameter.name] is typer.Context:
+                continue
+            shape, many, told = _shape_of(hints[parameter.name])
+            if isinstance(told, OptionInfo):
+                options.append(_setting(parameter, shape, many, told))
+            elif isinstance(told, ArgumentInfo):
+                choices = tuple(str(one.value) for one in shape) if issubclass(shape, Enum) else ()
+                arguments.append(Argument(parameter.name, issubclass(shape, Path), choices))
+        doc = inspect.getdoc(command.callback) or ""
+        found.append(CommandSettings(name, doc.split("\n", 1)[0], tuple(options), tuple(arguments)))
+    return tuple(found)
+
+
+def shared_settings(commands: Iterable[CommandSettings]) -> tuple[Setting, ...]:
+    """Those that can be set once for all commands: they are values and mean the same in two commands or more.
+
+    A switch such as ``--yes`` is not among them: it is set for one command, knowingly, or not at all.
+    """
+    settings = [setting for command in commands for setting in command.settings]
+    times = Counter(setting.name for setting in settings)
+    alike: dict[str, Setting] = {}
+    unlike = set()
+    for setting in settings:
+        first = alike.setdefault(setting.name, setting)
+        if (first.shape, first.many, first.allowed) != (setting.shape, setting.many, setting.allowed):
+            unlike.add(setting.name)
+    return tuple(
+        setting
+        for name, setting in alike.items()
+        if times[name] > 1 and name not in unlike and setting.shape is not bool
+    )
+
+
+def _setting(parameter: inspect.Parameter, shape: type, many: bool, told: OptionInfo) -> Setting:
+    # In Annotated[...] typer takes the first name of an option for its default, and puts that right later.
+    names = [one for one in (told.default, *(told.param_decls or ())) if isinstance(one, str)]
+    declared = next((one for one in names if one.startswith("--")), None)
+    name = (declared or parameter.name.replace("_", "-")).split("/")[0].removeprefix("--")
+    return Setting(
+        name=name,
+        parameter=parameter.name,
+        shape=shape,
+        many=many,
+        default=parameter.default,
+        least=told.min,
+        most=told.max,
+        help=told.help or "",
+    )
+
+
+def _shape_of(hint: Any) -> tuple[type, bool, object]:
+    """The type of one value, whether there may be many, and what typer was told about it."""
+    told: object = None
+    if get_origin(hint) is Annotated:
+        hint, told, *_ = get_args(hint)
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(option for option in get_args(hint) if option is not types.NoneType)
+    many = get_origin(hint) is list
+    return (get_args(hint)[0] if many else hint), many, told
+
+
+def _in_words(shape: type) -> str:
+    if shape is bool:
+        return "true or false"
+    if shape is int:
+        return "a whole number"
+    if shape is float:
+        return "a number"
+    return "a path" if issubclass(shape, Path) else "a text"
