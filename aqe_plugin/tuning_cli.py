@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +41,7 @@ from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rings import Move, Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollouts import SCHEMA_VERSION, RolloutStep, locked, rollouts_of, write_step
 from aqe_plugin.tuning.spark_replay import local_replay
+from aqe_plugin.tuning_asked import asked_step, values_of
 from aqe_plugin.tuning_plan import Trial, changes_of, compared, file_changes, recommended_again
 
 __all__ = ["add_tuning_commands"]
@@ -103,6 +104,10 @@ def apply(
     ] = 0.05,
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
+    asked: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Try a value of your own, not a recommended one; repeatable."),
+    ] = None,
     yes: YesOption = False,
     output: ToldOption = TableOrJson.TABLE,
     why: WhyOption = "",
@@ -110,7 +115,8 @@ def apply(
     """Take the next step with a recommendation: observe, then the canary, then all; back at once if it does harm.
 
     Run it again and again, e.g. daily: each time it reads the logs, says what they show and, with --yes, moves the
-    rollout on by one ring or leaves it where it is. Without --canary the step after observe is all.
+    rollout on by one ring or leaves it where it is. Without --canary the step after observe is all. What --set asks for
+    goes to the canary at once, and from there the same way.
     """
     path = place_of(target, spark_home)
     limits, rings = Limits(max_step=max_step, min_runs=min_runs), RingLimits(margin=margin)
@@ -121,6 +127,7 @@ def apply(
             _finish(steps, path, yes, output, why)
             return
         if steps:
+            _require_nothing_asked(steps[-1], asked)
             _require_same_canary(steps[-1], canary, canary_logs)
         everywhere = _read(logs)
         conf = read_target(path).conf
@@ -130,7 +137,10 @@ def apply(
             _go_on(Trial(same, everywhere, tried), path, conf, limits, rings, yes, output, why)
         else:
             number = steps[-1].number + 1 if steps else 1
-            _begin(everywhere, path, conf, canary, number, limits, yes, output, why)
+            if asked:
+                _begin_asked(values_of(asked), path, conf, canary, number, yes, output, why)
+            else:
+                _begin(everywhere, path, conf, canary, number, limits, yes, output, why)
 
 
 def _begin(
@@ -170,6 +180,33 @@ def _begin(
     if yes:
         write_step(path, step)
     _show_step(step, None, yes, output)
+
+
+def _begin_asked(
+    values: Mapping[str, str],
+    path: Where,
+    conf: TargetConf,
+    canary: Path | None,
+    number: int,
+    yes: bool,
+    output: TableOrJson,
+    why: str,
+) -> None:
+    by = actor(why)
+    begun = asked_step(values, path, conf, None if canary is None else _name(canary), number, by)
+    if not begun.changes:
+        Console(stderr=True, soft_wrap=True).print(
+            f"Nothing to change: {store_of(path).name} has these values.", markup=False
+        )
+        return
+    ring = Ring.ALL if canary is None else Ring.CANARY
+    proposals = file_changes(begun, ring, path, os.environ)
+    step = replace(begun, ring=ring, canary_changes=_canary_changes(begun, ring, proposals))
+    if yes:
+        write_step(path, begun)
+        write_step(path, replace(step, phase=Phase.BEGUN))
+        _carry_out(proposals, step, path, by)
+    _show_step(step, begun.ring, yes, output)
 
 
 def _go_on(
@@ -323,6 +360,14 @@ def _require_canary(path: Where, canary: Path | None) -> None:
 def _name(canary: Path) -> str:
     """The canary's place, as it stands in the steps of its rollout."""
     return store_of(place_of(canary, None)).name
+
+
+def _require_nothing_asked(last: RolloutStep, asked: list[str] | None) -> None:
+    if asked and not is_over(last.ring):
+        raise ConfError(
+            f"--set {asked[0]}: rollout no. {last.number} ({last.group}) is under way, in the ring {last.ring.value}. "
+            "Let it end first."
+        )
 
 
 def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[Path] | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -10,7 +11,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,11 +57,19 @@ def promtool(folder: Path, *words: str) -> str:
 
 
 @contextmanager
-def prometheus_server(programs: Path, folder: Path, exporter_port: int) -> Iterator[PrometheusServer]:
-    """Runs deploy/prometheus against the exporter on that port, scraping every second; data and log in ``folder``."""
+def prometheus_server(
+    programs: Path, folder: Path, *exporter_ports: int, alert_at_once: bool = False
+) -> Iterator[PrometheusServer]:
+    """Runs deploy/prometheus against the exporters on those ports, scraping every second; data and log in ``folder``.
+
+    With ``alert_at_once`` an alert whose condition holds for a second fires; without it as long as the rules say.
+    """
     shutil.copytree(DEPLOY / "prometheus", folder / "conf")
     conf = folder / "conf" / "prometheus.yml"
-    conf.write_text(_quickened(conf.read_text(), exporter_port))
+    conf.write_text(_quickened(conf.read_text(), exporter_ports))
+    if alert_at_once:
+        alerts = folder / "conf" / "rules" / "alerts.yml"
+        alerts.write_text(re.sub(r"(?m)^( +for): \d+[mh]$", r"\1: 1s", alerts.read_text()))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [
@@ -84,13 +93,13 @@ def prometheus_server(programs: Path, folder: Path, exporter_port: int) -> Itera
                 process.kill()
 
 
-def _quickened(conf: str, exporter_port: int) -> str:
+def _quickened(conf: str, exporter_ports: Sequence[int]) -> str:
     """The same configuration with seconds for half minutes; fails when the file no longer says what is replaced."""
     for written, here in (
         ("  scrape_interval: 30s", "  scrape_interval: 1s"),
         ("evaluation_interval: 30s", "evaluation_interval: 1s"),
         ("scrape_timeout: 25s", "scrape_timeout: 1s"),
-        ("localhost:9417", f"127.0.0.1:{exporter_port}"),
+        ('"localhost:9417"', ", ".join(f'"127.0.0.1:{port}"' for port in exporter_ports)),
     ):
         assert conf.count(written) == 1, written
         conf = conf.replace(written, here)

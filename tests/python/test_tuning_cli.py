@@ -193,6 +193,69 @@ def test_a_canary_that_is_slower_or_has_an_error_goes_back_byte_for_byte(
     assert {file: file.read_bytes() for file in before} == before
 
 
+# apply --set
+
+ASKED = "spark.aqePlugin.filter.buildTimeout=10"
+
+
+def test_a_value_that_is_asked_for_is_tried_on_the_canary_at_once(cluster: Cluster, answer: Answer) -> None:
+    before = cluster.target.read_bytes()
+    words = ("--canary", str(cluster.canary), "--set", ASKED, "--set", "spark.aqePlugin.mode=apply", "--why", "a test")
+    begun = step(cluster, answer, *words)
+    assert (begun["group"], begun["before"], begun["ring"]) == ("asked", "observe", "canary")
+    assert [change["key"] for change in begun["canaryChanges"]] == [ASKED.split("=")[0]]
+    assert (
+        cluster.canary.read_text() == "spark.master yarn\nspark.aqePlugin.mode apply\n" + ASKED.replace("=", " ") + "\n"
+    )
+    assert cluster.target.read_bytes() == before
+    cluster.week_with_canary()
+    assert step(cluster, answer, *with_canary(cluster))["ring"] == "all"
+    assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\nspark.aqePlugin.mode apply\n")
+
+
+def test_a_value_that_is_asked_for_and_does_harm_goes_back_byte_for_byte(cluster: Cluster, answer: Answer) -> None:
+    before = {file: file.read_bytes() for file in (cluster.target, cluster.canary)}
+    step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)
+    cluster.week_with_canary(slowdown=1.5)
+    found = step(cluster, answer, *with_canary(cluster))
+    assert (found["ring"], found["why"][:13]) == ("rolled_back", "it is slower:")
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def test_a_value_that_is_asked_for_goes_to_all_when_there_is_no_canary(cluster: Cluster, answer: Answer) -> None:
+    assert step(cluster, answer, "--set", ASKED)["ring"] == "all"
+    assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--set", "spark.aqePlugin.filter.buildTimeout"], "write KEY=VALUE"),
+        (["--set", "spark.master=local"], "spark.master = local: no key of the plugin."),
+        (["--set", "spark.aqePlugin.filter.buildTimeout=0"], "buildTimeout = 0: "),
+        (["--set", ASKED, "--set", ASKED], "given twice, as 10 and as 10."),
+    ],
+)
+def test_a_value_that_the_plugin_would_not_take_is_not_begun(
+    cluster: Cluster, answer: Answer, words: list[str], why: str
+) -> None:
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes", *words)
+    assert (code, why in err) == (5, True), err
+    assert answer("history", "--target", str(cluster.target), "--format", "json")[1] == ""
+
+
+def test_nothing_is_asked_for_beside_a_rollout_that_is_under_way(cluster: Cluster, answer: Answer) -> None:
+    step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED)
+    assert (code, "rollout no. 1 (asked) is under way, in the ring canary. Let it end first" in err) == (5, True), err
+
+
+def test_a_value_that_stands_already_begins_nothing(cluster: Cluster, answer: Answer) -> None:
+    cluster.target.write_text("spark.aqePlugin.filter.buildTimeout 10\n")
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED, "--yes")
+    assert (code, "Nothing to change" in err) == (0, True), err
+
+
 def test_without_a_canary_a_change_is_compared_with_the_runs_before_it(cluster: Cluster, answer: Answer) -> None:
     before = cluster.target.read_bytes()
     step(cluster, answer)

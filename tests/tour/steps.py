@@ -1,0 +1,159 @@
+"""The tour of a new user, from an empty conf folder and back to it; each step is what a person would type.
+
+install -> plain ``spark-submit`` -> Prometheus shows decisions -> a bad threshold on a canary -> the alert fires, the
+canary goes back -> history tells why -> uninstall.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.deploy.prometheus_server import PrometheusServer, prometheus_server
+from tests.tour.shell import Shown, exporter, run, spark_home
+
+__all__ = ["ALERT", "BAD_VALUE", "Clock", "Seen", "tour"]
+
+BAD_VALUE = "spark.aqePlugin.filter.buildTimeout=1"
+ALERT = "AqePluginFiltersPassAll"
+CANARY_CONF = "# queue a\nspark.executor.cores   2\n"
+# A comparison is a sequential test by signs: seven pairs of which the canary loses all are the fewest that show it.
+_QUERIES = ("q93", "q50")
+_RUNS = 6
+_APPLICATION = Path(__file__).with_name("application.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Seconds since 1970 of what happened."""
+
+    first_query_ended: float
+    first_query_scraped: float
+    canary_began: float
+    alert_fired: float
+    rolled_back: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the tour showed.
+
+    Attributes:
+        shown: step -> command and output.
+        history: what ``aqe-plugin history`` knows of the rollout, oldest first.
+        before: bytes of both conf files before the first install, ``None`` without a file; ``after`` at the end.
+        canary: bytes of the canary's file before the bad value, and after it went back.
+        passing: points of (seconds since 1970, share of filters that let every row through).
+    """
+
+    shown: dict[str, Shown]
+    history: list[dict[str, Any]]
+    before: tuple[bytes | None, bytes | None]
+    after: tuple[bytes | None, bytes | None]
+    canary: tuple[bytes, bytes]
+    clock: Clock
+    passing: list[tuple[float, float]]
+
+
+def tour(folder: Path, data: Path, prometheus: Path, report: Callable[[str], None]) -> Seen:
+    """Takes the tour.
+
+    Args:
+        folder: an empty one for everything that is made.
+        data: TPC-DS tables, large enough that a filter that is missing is felt.
+        prometheus: the folder with Prometheus' programs.
+        report: told each step, before it is taken.
+    """
+    home, conf = spark_home(folder / "spark"), folder / "spark" / "conf" / "spark-defaults.conf"
+    canary = folder / "queue-a" / "spark-defaults.conf"
+    canary.parent.mkdir()
+    canary.write_text(CANARY_CONF)
+    before = (_bytes(conf), _bytes(canary))
+    events, canary_events = folder / "events", folder / "events-of-queue-a"
+    events.mkdir()
+    canary_events.mkdir()
+    shown: dict[str, Shown] = {}
+
+    def take(step: str, typed: str, **places: Path) -> Shown:
+        words = [str(places.get(word.strip("<>"), word)) for word in typed.split()]
+        report(f"{step}: aqe-plugin {typed}")
+        shown[step] = run(f"aqe-plugin {typed}", [sys.executable, "-m", "aqe_plugin", *words])
+        return shown[step]
+
+    def submit(name: str, conf_folder: Path, log: Path, runs: int) -> None:
+        report(f"{name}: spark-submit, {runs} times {' and '.join(_QUERIES)}")
+        settings = ["--conf", f"spark.eventLog.dir={log.as_uri()}", "--conf", "spark.eventLog.enabled=true"]
+        machine = ["--master", "local[2]", "--driver-memory", "3g", "--conf", "spark.sql.shuffle.partitions=4"]
+        words = [str(home / "bin" / "spark-submit"), *machine, *settings, str(_APPLICATION), str(data), name, str(runs)]
+        run("spark-submit", [*words, *_QUERIES], {"SPARK_HOME": str(home), "SPARK_CONF_DIR": str(conf_folder)})
+
+    places = {"SPARK_HOME": home, "QUEUE_A": canary, "LOGS": events, "LOGS_OF_A": canary_events}
+    with _watched(folder, prometheus, events, canary_events) as server:
+        take("install", "install --spark-home <SPARK_HOME> --mode apply --yes", **places)
+        take("status", "status --spark-home <SPARK_HOME>", **places)
+        submit("nightly", conf.parent, events, 1)
+        ended = time.time()
+        scraped = _first_scrape(server)
+        take("install canary", "install --target <QUEUE_A> --spark 4.1 --mode apply --yes", **places)
+        good = canary.read_bytes()
+        words = f"apply <LOGS> --spark-home <SPARK_HOME> --canary <QUEUE_A> --set {BAD_VALUE} --yes"
+        take("bad value", words, **places)
+        began = time.time()
+        submit("nightly", conf.parent, events, _RUNS)
+        submit("queue a", canary.parent, canary_events, _RUNS)
+        report(f"alert: waiting for {ALERT}")
+        server.wait_until(f'ALERTS{{alertname="{ALERT}", alertstate="firing"}}')
+        fired = time.time()
+        words = "apply <LOGS> --spark-home <SPARK_HOME> --canary-log <LOGS_OF_A> --yes"
+        take("roll back", words, **places)
+        rolled_back, back = time.time(), canary.read_bytes()
+        take("history", "history --spark-home <SPARK_HOME>", **places)
+        told = take("history json", "history --spark-home <SPARK_HOME> --format json", **places)
+        passing = _passing(server, began, time.time())
+        take("uninstall", "uninstall --spark-home <SPARK_HOME> --yes", **places)
+        take("uninstall canary", "uninstall --target <QUEUE_A> --yes", **places)
+    return Seen(
+        shown=shown,
+        history=[json.loads(line) for line in told.plain.splitlines() if line.startswith("{")],
+        before=before,
+        after=(_bytes(conf), _bytes(canary)),
+        canary=(good, back),
+        clock=Clock(ended, scraped, began, fired, rolled_back),
+        passing=passing,
+    )
+
+
+@contextmanager
+def _watched(folder: Path, programs: Path, *events: Path) -> Iterator[PrometheusServer]:
+    data = folder / "prometheus"
+    data.mkdir()
+    with (
+        exporter(events[0]) as one,
+        exporter(events[1]) as other,
+        prometheus_server(programs, data, one, other, alert_at_once=True) as server,
+    ):
+        server.wait_until("count(aqe_plugin_queries_total == 0) == 2")
+        yield server
+
+
+def _first_scrape(server: PrometheusServer) -> float:
+    """When Prometheus first saw a query that was decided."""
+    server.wait_until("aqe_plugin_queries_total > 0")
+    series = server.query("aqe_plugin_queries_total[10m]")
+    return min(float(at) for one in series for at, value in one["values"] if float(value) > 0)
+
+
+def _passing(server: PrometheusServer, begin: float, end: float) -> list[tuple[float, float]]:
+    share = "sum(aqe_plugin_filters_passed_all_total) / sum(aqe_plugin_filters_total)"
+    (series,) = server.api("query_range", query=share, start=f"{begin}", end=f"{end}", step="1")["result"]
+    return [(float(at), float(value)) for at, value in series["values"]]
+
+
+def _bytes(file: Path) -> bytes | None:
+    return file.read_bytes() if file.exists() else None

@@ -1,0 +1,65 @@
+"""A new user's tour, whole: every step is a command of its own, and nothing in between is done by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.tour.steps import BAD_VALUE, Seen, tour
+from workloads.tpcds import ensure_dataset
+
+pytestmark = pytest.mark.spark
+
+_ROOT = Path(__file__).resolve().parents[2]
+# The smallest scale at which these queries are slower by half and more when their filters let every row through.
+_SCALE = float(os.environ.get("AQE_PLUGIN_TOUR_SCALE", "1"))
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    done = subprocess.run(
+        [str(_ROOT / "project" / "prometheus")], cwd=_ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    data = ensure_dataset(_SCALE).folder
+    return tour(tmp_path_factory.mktemp("tour"), data, Path(done.stdout.strip()), print)
+
+
+def test_install_writes_what_it_says_into_an_empty_conf_folder(seen: Seen) -> None:
+    assert seen.before[0] is None
+    assert "spark.plugins" in seen.shown["install"].plain
+    assert "io.aqeplugin.AqePlugin" in seen.shown["install"].plain
+    assert "plugin  installed" in seen.shown["status"].plain
+
+
+def test_decisions_are_in_prometheus_two_scrapes_after_a_plain_submit(seen: Seen) -> None:
+    # The tour's Prometheus scrapes every second; a query may have been seen before its application had ended.
+    assert seen.clock.first_query_scraped - seen.clock.first_query_ended < 2
+
+
+def test_a_bad_threshold_raises_the_alert_before_the_canary_goes_back(seen: Seen) -> None:
+    assert seen.clock.canary_began < seen.clock.alert_fired < seen.clock.rolled_back
+    assert seen.passing[0][1] == 0
+    assert seen.passing[-1][1] > 0.2
+
+
+def test_the_canary_goes_back_byte_for_byte_and_nobody_else_saw_the_bad_value(seen: Seen) -> None:
+    good, back = seen.canary
+    assert back == good
+    assert BAD_VALUE.replace("=", " ").encode() not in back
+    assert "it is slower" in seen.shown["roll back"].plain
+
+
+def test_history_tells_who_did_what_when_and_why(seen: Seen) -> None:
+    rings = [record for record in seen.history if "ring" in record]
+    assert [record["ring"] for record in rings] == ["observe", "canary", "rolled_back"]
+    assert rings[-1]["why"].startswith("it is slower: slower in ")
+    assert all(record["who"] and record["atMillis"] for record in rings)
+    assert rings[0]["changes"][0]["key"] == BAD_VALUE.split("=")[0]
+
+
+def test_uninstall_leaves_both_conf_files_as_they_were(seen: Seen) -> None:
+    assert seen.after == seen.before
