@@ -24,6 +24,7 @@ from aqe_plugin.exporter import serve, stderr_log
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.queries import read_queries
 from aqe_plugin.render import print_json, print_table, visible
+from aqe_plugin.run_cli import add_run_command
 from aqe_plugin.session import import_pyspark
 from aqe_plugin.sources import Skipped
 from aqe_plugin.stories import QueryStory
@@ -152,6 +153,7 @@ def doctor(
         raise typer.Exit(SetupError.exit_code)
 
 
+add_run_command(app)
 add_commands(app)
 add_tuning_commands(app)
 

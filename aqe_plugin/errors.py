@@ -15,7 +15,8 @@
     │   ├── NoDataError
     │   ├── EventSchemaError
     │   ├── TargetError
-    │   └── JournalError
+    │   ├── JournalError
+    │   └── CheckpointError
     ├── ConfError                      5  a value that was given is out of range
     ├── PortInUseError                 6  the exporter's port is taken
     ├── ConflictError                  7  a file to change is in a state that is left alone
@@ -31,6 +32,7 @@ from typing import ClassVar
 
 __all__ = [
     "AqePluginError",
+    "CheckpointError",
     "CodecMissingError",
     "ConfError",
     "ConflictError",
@@ -111,6 +113,10 @@ class TargetError(InputError):
 
 class JournalError(InputError):
     """What the controller wrote down about a file is damaged, or there is nothing in it to go back to."""
+
+
+class CheckpointError(InputError):
+    """What the daemon wrote down about its source is damaged, or of another version."""
 
 
 class ConfError(AqePluginError):
