@@ -25,6 +25,8 @@ __all__ = ["SCHEMA_VERSION", "Checkpoint", "opened"]
 
 SCHEMA_VERSION = 1
 
+# A machine that loses power is no other matter than a process that is killed.
+_SYNCHRONOUS = "FULL"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS marks (file BLOB PRIMARY KEY, mark TEXT NOT NULL);
@@ -122,7 +124,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         with _told(path):
             # No write-ahead log: it needs shared memory, which network volumes do not have.
             database.execute("PRAGMA journal_mode = TRUNCATE")
-            database.execute("PRAGMA synchronous = FULL")
+            database.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
             with database:
                 database.executescript(_TABLES)
     except BaseException:

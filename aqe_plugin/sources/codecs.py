@@ -180,7 +180,8 @@ class _SnappyBlocks(_Blocks):
         self._begun = offset_bytes > 0
 
     def _take(self, view: memoryview) -> tuple[int, bytes] | None:
-        if bytes(view[: len(self._MAGIC)]) == self._MAGIC or not self._begun:
+        # A stream after another begins with its own header; no length begins so, as it would be negative.
+        if bytes(view[:1]) == self._MAGIC[:1] or not self._begun:
             return self._take_header(view)
         if len(view) < self._LENGTH.size:
             return None

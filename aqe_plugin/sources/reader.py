@@ -162,6 +162,9 @@ class PartReader:
                     break
         except AqePluginError as error:
             yield self._close(self._line + 1 if self._line else None, str(error))
+        if self._decompress.complete and not self._pending and not self._skip_bytes:
+            # At the end of a frame, of which nothing needs to be read again.
+            self._place = replace(self._place, restart_bytes=self._offset_bytes, skip_bytes=0)
         self._place = replace(
             self._place,
             read_bytes=max(self._offset_bytes, self._place.read_bytes),

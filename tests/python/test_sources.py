@@ -251,6 +251,16 @@ def test_a_stream_fed_in_any_pieces_is_the_stream(codec: str, content: bytes, cu
     assert stream.complete
 
 
+@pytest.mark.parametrize("codec", sorted(COMPRESS))
+@given(cut=st.integers(0, 60))
+def test_a_stream_that_another_follows_may_be_cut_anywhere_between_them(codec: str, cut: int) -> None:
+    packed = [COMPRESS[codec](content) for content in (b"one", b"two")]
+    both, end = b"".join(packed), max(0, len(packed[0]) - 20) + cut
+    stream = decompressor(codec)
+    out = [piece.data for fed in (both[:end], both[end:]) for piece in stream.feed(fed)]
+    assert b"".join(out) == b"onetwo"
+
+
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     plan = spark_line("org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate", plan="x" * 100_000)
     path = tmp_path / "app-1.zstd"
