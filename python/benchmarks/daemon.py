@@ -1,4 +1,4 @@
-"""`python -m benchmarks.daemon --log LOG --gigabytes 10 --applications 10000`: how `aqe-plugin run` copes with many logs.
+"""`python -m benchmarks.daemon --log LOG --gigabytes 10 --applications 10000`: `aqe-plugin run` over many logs.
 
 Event logs are made from one that Spark wrote: each application gets its lines from another one on, as many as make its
 share of the whole, under its own id, name and times. The daemon then reads them in a process of its own, as installed.
