@@ -222,5 +222,6 @@ def _is_passing(error: BaseException) -> bool:
     """Whether asking again may help; a full disk here is another matter."""
     if isinstance(error, urllib.error.HTTPError):
         return error.code == _BUSY_STATUS or error.code >= _SERVER_STATUS
-    network = (urllib.error.URLError, ConnectionError, TimeoutError, http.client.HTTPException, zipfile.BadZipFile)
-    return isinstance(error, network)
+    network = (urllib.error.URLError, ConnectionError, TimeoutError, http.client.HTTPException)
+    # An answer that was cut off is no JSON, and no archive.
+    return isinstance(error, (*network, ValueError, zipfile.BadZipFile))

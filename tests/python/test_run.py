@@ -24,7 +24,8 @@ def shown(running: Daemon) -> Sums:
     for metric in metrics.ALL:
         for sample in families[metric.name.removesuffix("_total")].samples:
             if sample.name.endswith("_total"):
-                told[(metric.name, *(sample.labels[label] for label in metric.labels))] = sample.value
+                key = (metric.name, *(sample.labels[label] for label in metric.labels))
+                told[key] = sample.value
             elif sample.name.endswith("_sum"):
                 told[metric.name, "sum"] = sample.value
             elif sample.name.endswith("_bucket"):
