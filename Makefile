@@ -23,6 +23,11 @@ CONFIGS ?= default,forced,plugin
 RUNS ?= 3
 WARM_UPS ?= 1
 
+# `make bench-daemon` parameters; the log is that of `make demo`
+LOG ?= .build/demo/events
+GB ?= 2
+APPS ?= 2000
+
 # `make test-spark` parameters
 SUITES ?= all
 MODE ?= normal,open
@@ -93,6 +98,11 @@ wheel: venv jar ## the Python wheel, which carries the jars, into dist/
 .PHONY: bench
 bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3
 	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS)
+
+.PHONY: bench-daemon
+bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made from one: make bench-daemon LOG=.build/demo/events GB=10 APPS=10000
+	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS)
+	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS) --zstd
 
 .PHONY: venv
 venv: $(VENV)/.installed
