@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from aqe_plugin.events import is_accounted_line
 from aqe_plugin.sources.layout import EventLog, LogPart, find_event_logs
 from aqe_plugin.sources.marks import Mark, Marks
 from aqe_plugin.sources.place import Place
-from aqe_plugin.sources.reader import PartReader, Record
+from aqe_plugin.sources.reader import PartReader, Record, Skipped
 
 __all__ = ["EventSource", "FolderFollower", "PartsFollower"]
 
@@ -54,16 +55,25 @@ class PartsFollower:
         self._stuck: dict[str, PartReader] = {}
         self._seen: dict[str, tuple[int, int, int]] = {}
 
-    def read(self, log: EventLog, name: str, keys: Mapping[Path, str]) -> Iterator[tuple[str, Iterator[Record]]]:
-        """What is new in ``log``, under ``name``; see :meth:`EventSource.poll`."""
-        for part in log.parts:
-            for chunk in self._part(part, name, keys[part.path]):
-                yield name, chunk
+    def read(
+        self, log: EventLog, name: str, keys: Mapping[Path, str], whole: bool = False
+    ) -> Iterator[tuple[str, Iterator[Record]]]:
+        """What is new in ``log``, under ``name``; see :meth:`EventSource.poll`.
 
-    def _part(self, part: LogPart, log: str, key: str) -> Iterator[Iterator[Record]]:
-        seen = _signature(part.path)
-        if seen is not None and self._seen.get(key) == seen:
-            return
+        A log that has ended and is cut off is told: at once when it is here as a ``whole``, otherwise when it did not
+        change from one look to the next, as it may still be on its way here.
+        """
+        for part in log.parts:
+            key = keys[part.path]
+            seen = _signature(part.path)
+            settled = seen is not None and self._seen.get(key) == seen
+            if not settled:
+                for chunk in self._part(part, name, key, seen):
+                    yield name, chunk
+            if (settled or whole) and not log.in_progress and self._is_cut(key):
+                yield name, self._tell_cut(part, key)
+
+    def _part(self, part: LogPart, log: str, key: str, seen: tuple[int, int, int] | None) -> Iterator[Iterator[Record]]:
         mark = self.marks.get(key)
         place = mark.place if mark is not None else _first_place(part, log, self.marks)
         reader = self._readers.pop(key, None) or self._stuck.pop(key, None)
@@ -78,6 +88,18 @@ class PartsFollower:
             yield marked(chunk)
         self.marks.put(key, Mark(log, part.number, part.compacted, reader.place))
         self._keep(key, reader, seen)
+
+    def _is_cut(self, key: str) -> bool:
+        mark = self.marks.get(key)
+        return mark is not None and mark.place.is_cut and mark.place.told_bytes != mark.place.read_bytes
+
+    def _tell_cut(self, part: LogPart, key: str) -> Iterator[Record]:
+        mark = self.marks.get(key)
+        if mark is not None:
+            yield Skipped(part.path, mark.place.lines + 1, "the log is cut off; if more of it comes, that is read")
+            # A reader that is kept knows nothing of what was told.
+            self._readers.pop(key, None)
+            self.marks.put(key, replace(mark, place=replace(mark.place, told_bytes=mark.place.read_bytes)))
 
     def _keep(self, key: str, reader: PartReader, seen: tuple[int, int, int] | None) -> None:
         if reader.stuck:

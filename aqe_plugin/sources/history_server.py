@@ -130,7 +130,7 @@ class HistoryServerFollower:
                 logs = []
             for log in logs:
                 keys = {part.path: f"{attempt.name}/{part.key.relative_to(folder)}" for part in log.parts}
-                yield from self._follower.read(log, attempt.name, keys)
+                yield from self._follower.read(log, attempt.name, keys, whole=True)
         for key, mark in self.marks.of(attempt.name).items():
             self.marks.put(key, replace(mark, version=attempt.version))
 

@@ -25,6 +25,7 @@ class Place:
         repeated: of those that come next, so many were handed out from the files that this compacted one stands for.
         discarding: it is inside a line that is too long to be kept.
         closed: damaged or foreign; nothing more is read.
+        told_bytes: what ``read_bytes`` was when it was told that the file is cut off there, 0 when it was not.
         head_bytes: length of what ``head_digest`` is of, 4096 at most.
         head_digest: SHA-256 of the file's first bytes, by which another file of the same name is told.
     """
@@ -37,8 +38,15 @@ class Place:
     repeated: int = 0
     discarding: bool = False
     closed: bool = False
+    told_bytes: int = 0
     head_bytes: int = 0
     head_digest: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file ended within a line, a block or a frame."""
+        at_an_end = (self.restart_bytes, self.skip_bytes) == (self.read_bytes, 0) and not self.discarding
+        return not self.closed and not at_an_end
 
 
 def of_the_same_file(place: Place, head: bytes) -> bool:

@@ -20,7 +20,7 @@ from aqe_plugin.sources.place import HEAD_BYTES, Place, of_the_same_file, with_h
 __all__ = ["PartReader", "Record", "Skipped", "read_log"]
 
 _CHUNK_BYTES = 256 * 1024
-_MAX_LINE_BYTES = 64 * 1024 * 1024
+_MAX_LINE_BYTES = 32 * 1024 * 1024
 _FIRST_BYTES = b'{"Event":'
 # Longer than the longest beginning that tells whether a line is wanted.
 _PREFIX_BYTES = 128

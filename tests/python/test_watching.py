@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.service import checkpoint as checkpoint_module
+from aqe_plugin.service.checkpoint import opened
 from aqe_plugin.sources import FolderFollower, Mark, Marks, Skipped, reader
 from aqe_plugin.sources.place import Place
 from samples import (
@@ -162,6 +163,37 @@ def test_the_same_log_cut_shorter_is_not_counted_again(tmp_path: Path) -> None:
     assert read_with_checkpoint(folder, checkpoint) == before
     (folder / "app-1").write_bytes(whole + b"".join(query_lines(8)))
     assert read_with_checkpoint(folder, checkpoint)["aqe_plugin_queries_total",] == 9
+
+
+@pytest.mark.parametrize("codec", sorted(COMPRESS))
+def test_a_log_that_ended_and_is_cut_off_is_told_once_and_read_on_if_more_comes(tmp_path: Path, codec: str) -> None:
+    folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    packed = COMPRESS[codec](log_bytes(query_lines(1), query_lines(2)))
+    path = folder / (f"app-1.{codec}" if codec else "app-1")
+    path.write_bytes(packed[:-9])
+
+    def skipped_after(looks: int) -> float:
+        tally = Tally(CODES)
+        with opened(checkpoint, str(folder)) as kept:
+            kept.restore(tally)
+            reading = EventLogCollector(FolderFollower(folder, kept.marks()), tally, stderr_log(), kept)
+            for _ in range(looks):
+                reading.read_on()
+        return sums(tally)["aqe_plugin_exporter_skipped_total",]
+
+    # It may be on its way here, so the first look says nothing.
+    assert [skipped_after(looks) for looks in (1, 3, 3)] == [0, 1, 1]
+    path.write_bytes(packed)
+    assert skipped_after(3) == 1
+    assert read_with_checkpoint(folder, checkpoint)["aqe_plugin_queries_total",] == 2
+
+
+def test_a_log_of_a_running_application_is_not_told_to_be_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "app-1.inprogress").write_bytes(log_bytes(query_lines(1))[:-9])
+    follower = FolderFollower(tmp_path)
+    for _ in range(3):
+        assert not any(isinstance(record, Skipped) for _, records in follower.poll() for record in records)
 
 
 def test_a_folder_that_was_away_for_less_than_a_week_is_not_counted_again(tmp_path: Path) -> None:
