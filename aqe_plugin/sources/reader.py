@@ -111,13 +111,13 @@ class PartReader:
 
     def finish(self, in_progress: bool) -> Iterator[Record]:
         """What is left behind the last line's end; call once, when nothing more is expected."""
-        if self._closed or self._unreadable or self._discarding:
+        if self._closed or self._unreadable:
             return
         rest = b"".join(self._pending)
-        if not rest:
+        if not rest and not self._discarding:
             if self._decompress is not None and not self._decompress.complete and not in_progress:
                 yield self._close(self._line + 1, "the file is cut off")
-        elif self._is_foreign(rest) or _is_json(rest):
+        elif not self._discarding and (self._is_foreign(rest) or _is_json(rest)):
             yield from self._one_line(rest)
         else:
             still = " (the application has not ended)" if in_progress else ""
