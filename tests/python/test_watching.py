@@ -51,7 +51,10 @@ def small_parts() -> Iterator[None]:
 def content_of(queries: int) -> bytes:
     """Queries with waits of their own, so that a lost one and a doubled one are both seen; a bad line in between."""
     own = [
-        [line(decided(number)), line(ended(number, (replace(OUTCOME, wait_millis=number * 700, rows_in=2**number),)))]
+        [
+            line(decided(number)),
+            line(ended(number, (replace(OUTCOME, wait_millis=number * 700, rows_in=2**number, rows_out=1),))),
+        ]
         for number in range(queries)
     ]
     return log_bytes(*own[: queries // 2], [line(ended(99), schemaVersion=9)], *own[queries // 2 :])
