@@ -23,6 +23,11 @@ CONFIGS ?= default,forced,plugin
 RUNS ?= 3
 WARM_UPS ?= 1
 
+# `make bench-daemon` parameters; the log is that of `make demo`
+LOG ?= .build/demo/events
+GB ?= 2
+APPS ?= 2000
+
 # `make test-spark` parameters
 SUITES ?= all
 MODE ?= normal,open
@@ -97,6 +102,11 @@ bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIG
 .PHONY: tour
 tour: venv jar prometheus ## a new user's tour, from an empty conf folder and back to it, drawn into docs/images/
 	$(BIN)/python -m tests.tour --pictures docs/images
+
+.PHONY: bench-daemon
+bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made from one: make bench-daemon LOG=.build/demo/events GB=10 APPS=10000
+	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS)
+	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS) --zstd
 
 .PHONY: venv
 venv: $(VENV)/.installed

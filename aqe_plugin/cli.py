@@ -24,6 +24,7 @@ from aqe_plugin.queries import read_queries
 from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
+from aqe_plugin.run_cli import add_run_command
 from aqe_plugin.session import import_pyspark
 from aqe_plugin.settings_cli import add_settings_commands, use_settings
 from aqe_plugin.sources import Skipped
@@ -141,6 +142,7 @@ def doctor(
         raise typer.Exit(SetupError.exit_code)
 
 
+add_run_command(app)
 add_commands(app)
 add_tuning_commands(app)
 add_settings_commands(app)

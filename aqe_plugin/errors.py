@@ -17,7 +17,8 @@
     │   ├── EventSchemaError
     │   ├── TargetError
     │   ├── ClusterError
-    │   └── JournalError
+    │   ├── JournalError
+    │   └── CheckpointError
     ├── ConfError                      5  a value that was given is out of range
     ├── PortInUseError                 6  the exporter's port is taken
     ├── ConflictError                  7  a file to change is in a state that is left alone
@@ -36,6 +37,7 @@ from typing import ClassVar
 __all__ = [
     "EXIT_CODES",
     "AqePluginError",
+    "CheckpointError",
     "ClientMissingError",
     "ClusterError",
     "CodecMissingError",
@@ -141,6 +143,10 @@ class ClusterError(InputError):
 
 class JournalError(InputError):
     """What the controller wrote down about a file is damaged, or there is nothing in it to go back to."""
+
+
+class CheckpointError(InputError):
+    """What the daemon wrote down about its source is damaged, or of another version."""
 
 
 class ConfError(AqePluginError):

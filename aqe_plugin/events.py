@@ -14,7 +14,7 @@ from aqe_plugin.codec import decode
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.model import ExecutionEnded, ExecutionStarted, JoinDecided, QueryEnded
 
-__all__ = ["SCHEMA_VERSION", "ApplicationStarted", "Event", "is_event_line", "parse_event"]
+__all__ = ["SCHEMA_VERSION", "ApplicationStarted", "Event", "is_accounted_line", "is_event_line", "parse_event"]
 
 SCHEMA_VERSION = 1
 
@@ -44,9 +44,18 @@ _OURS = "io.aqeplugin."
 _PREFIXES = tuple(f'{{"Event":"{name}"'.encode() for name in (*_SHAPES, _APPLICATION_START))
 
 
+# Those that say what the plugin did. Spark's own SQL events hold whole plans, and a compaction of the log drops them.
+_ACCOUNTED = tuple(prefix for prefix in _PREFIXES if _OURS.encode() in prefix or _APPLICATION_START.encode() in prefix)
+
+
 def is_event_line(line: bytes) -> bool:
     """Whether ``parse_event`` would make an event of this line; looks at its first bytes only."""
     return line.startswith(_PREFIXES)
+
+
+def is_accounted_line(line: bytes) -> bool:
+    """Whether it is an event of the plugin or an application's start, which are all that a count needs."""
+    return line.startswith(_ACCOUNTED)
 
 
 def parse_event(line: bytes) -> Event | None:

@@ -1,10 +1,11 @@
-"""A Prometheus collector over a folder of event logs: a scrape reads on, adds up, and hands out the sums."""
+"""A Prometheus collector over event logs: reads on, adds up, writes down how far, and hands out the sums."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from prometheus_client import Metric as Family
 from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
@@ -17,56 +18,130 @@ from aqe_plugin.exporter.histogram import Bucket, QueryExemplar
 from aqe_plugin.exporter.metrics import Kind, Metric
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.jars import PACKAGE_VERSION
-from aqe_plugin.sources import FolderFollower, Skipped
+from aqe_plugin.sources import EventSource, Marks, Record, Skipped
 
-__all__ = ["EventLogCollector"]
+__all__ = ["EventLogCollector", "Memory"]
+
+# Parts are of 256 KiB on disk, so that much is read again after a kill at most.
+_PARTS_BETWEEN_WRITES = 256
+
+
+class Memory(Protocol):
+    """Where marks and sums are kept, if anywhere."""
+
+    def write(self, marks: Marks, tally: Tally) -> None:
+        """Writes the changes of both down, in one.
+
+        Raises:
+            WriteError: neither is written.
+        """
+        ...
 
 
 class EventLogCollector(Collector):
-    """Counts are those of all logs in the folder since the exporter started, the logs found then included."""
+    """Counts are those of all logs of the source since the sums began, the logs found then included.
 
-    def __init__(self, follower: FolderFollower, tally: Tally, log: FilteringBoundLogger) -> None:
-        self._follower = follower
+    A scrape never sees a sum that is not written down: after a kill it would see a lower one, and Prometheus would take
+    that for a counter that began at 0 again.
+
+    Args:
+        memory: where to write down; without it a scrape itself reads on first, with it whoever calls ``read_on``.
+        stops: asked between two parts, whether to read no further.
+    """
+
+    def __init__(
+        self,
+        source: EventSource,
+        tally: Tally,
+        log: FilteringBoundLogger,
+        memory: Memory | None = None,
+        stops: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._source = source
         self._tally = tally
         self._log = log
+        self._memory = memory
+        self._stops = stops
         # The server answers each scrape in a thread of its own.
         self._lock = threading.Lock()
         self._last_read_seconds = 0.0
+        self._families: list[Family] = []
+        self._publish()
 
     @property
     def ready(self) -> bool:
-        """Whether the folder was read to its end once; answers at once, also while it is being read."""
+        """Whether the source was read to its end once; answers at once, also while it is being read."""
         return self._last_read_seconds > 0
 
     @property
     def files(self) -> int:
         """Event log files read so far."""
-        return self._follower.files
+        return len(self._source.marks)
 
     def read_on(self) -> None:
-        """Adds what was written since the last time; a folder that is away for the moment is logged and counted."""
+        """Adds what was written since the last time; a source that is away for the moment is logged and counted.
+
+        Raises:
+            WriteError: the memory cannot be written. Nothing is lost: the next call writes it first.
+        """
         with self._lock:
+            self._write()
             try:
-                for log_name, record in self._follower.poll():
-                    if isinstance(record, Skipped):
-                        self._tally.skip()
-                        self._log.warning("skipped", log=log_name, what=str(record))
-                    else:
-                        self._tally.add(log_name, record)
-                self._last_read_seconds = time.time()
+                whole = self._add_all()
+                self._write()
+                if whole:
+                    self._last_read_seconds = time.time()
             except EventLogError as error:
                 self._tally.fail_to_read()
                 self._log.error("folder unreadable", error=str(error))
+                self._write()
+            self._publish()
+
+    def write_down(self) -> None:
+        """Writes down what was added; after the last ``read_on``.
+
+        Raises:
+            WriteError: the memory cannot be written.
+        """
+        with self._lock:
+            self._write()
 
     def collect(self) -> Iterator[Family]:
-        self.read_on()
-        with self._lock:
-            families = [self._family(metric) for metric in metrics.ALL]
-        yield from families
+        if self._memory is None:
+            self.read_on()
+        yield from self._families
 
     def describe(self) -> list[Family]:
         # Spares reading the whole folder when the collector is registered.
         return []
+
+    def _add_all(self) -> bool:
+        """Whether the source was read to its end."""
+        for number, (log_name, records) in enumerate(self._source.poll(), start=1):
+            self._add(log_name, records)
+            if self._stops():
+                return False
+            if self._memory is not None and number % _PARTS_BETWEEN_WRITES == 0:
+                self._write()
+                self._publish()
+        return True
+
+    def _add(self, log_name: str, records: Iterator[Record]) -> None:
+        for record in records:
+            if isinstance(record, Skipped):
+                self._tally.skip()
+                self._log.warning("skipped", log=log_name, what=str(record))
+            else:
+                self._tally.add(log_name, record)
+
+    def _write(self) -> None:
+        if self._memory is not None:
+            self._memory.write(self._source.marks, self._tally)
+        self._source.marks.settle()
+        self._tally.settle()
+
+    def _publish(self) -> None:
+        self._families = [self._family(metric) for metric in metrics.ALL]
 
     def _family(self, metric: Metric) -> Family:
         if metric.kind is Kind.HISTOGRAM:

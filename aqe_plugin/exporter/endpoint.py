@@ -40,5 +40,5 @@ def _page(path: str, ready: Callable[[], bool]) -> tuple[str, str]:
     if path == "/readyz":
         return ("200 OK", "ok\n") if ready() else ("503 Service Unavailable", "the event logs are still being read\n")
     if path == "/":
-        return "200 OK", "aqe-plugin export: /metrics /healthz /readyz\n"
+        return "200 OK", "aqe-plugin: /metrics /healthz /readyz\n"
     return "404 Not Found", "not found: there are /metrics, /healthz and /readyz\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
-__all__ = ["Bucket", "Histogram", "QueryExemplar"]
+__all__ = ["Bucket", "Histogram", "HistogramState", "QueryExemplar"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,16 @@ class Bucket:
     exemplar: QueryExemplar | None
 
 
+@dataclass(frozen=True, slots=True)
+class HistogramState:
+    """Everything a histogram knows: for each bucket, the last without a bound, its own count and latest query."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    sum: float
+    exemplars: tuple[QueryExemplar | None, ...]
+
+
 class Histogram:
     """Observations counted into buckets with fixed upper bounds."""
 
@@ -41,6 +51,14 @@ class Histogram:
         self._counts[bucket] += 1
         self._exemplars[bucket] = exemplar or self._exemplars[bucket]
         self.sum += value
+
+    def to_state(self) -> HistogramState:
+        return HistogramState(self._bounds[:-1], tuple(self._counts), self.sum, tuple(self._exemplars))
+
+    def restore(self, state: HistogramState) -> None:
+        """Goes on from there; observations that were counted into other bounds cannot be taken over."""
+        if state.bounds == self._bounds[:-1] and len(state.counts) == len(state.exemplars) == len(self._bounds):
+            self._counts, self._exemplars, self.sum = list(state.counts), list(state.exemplars), state.sum
 
     def buckets(self) -> list[Bucket]:
         """Cumulative, as Prometheus wants them."""

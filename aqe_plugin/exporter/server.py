@@ -23,7 +23,7 @@ from aqe_plugin.exporter.endpoint import endpoint
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.sources import FolderFollower
 
-__all__ = ["serve", "stderr_log"]
+__all__ = ["listening", "require_folder", "serve", "stderr_log"]
 
 # How often the server looks whether it is to stop.
 _SHUTDOWN_LOOK_SECONDS = 0.1
@@ -48,9 +48,24 @@ def serve(
         PortInUseError: someone else listens on that port.
         ConfError: the address or port is not one of this machine's, or may not be used.
     """
-    if not folder.is_dir():
-        raise EventLogError(f"{folder}: no such folder; give the folder that spark.eventLog.dir names.")
+    require_folder(folder)
     collector = EventLogCollector(FolderFollower(folder), Tally(reason_codes, applications), log)
+    with listening(collector, port, address) as served:
+        log.info("reading the event logs", folder=str(folder))
+        started = time.monotonic()
+        collector.read_on()
+        log.info("event logs read", files=collector.files, seconds=round(time.monotonic() - started, 1))
+        yield served
+
+
+@contextmanager
+def listening(collector: EventLogCollector, port: int, address: str) -> Iterator[int]:
+    """Answers for ``collector`` while the context lasts, and gives the port (0 asks for any free one).
+
+    Raises:
+        PortInUseError: someone else listens on that port.
+        ConfError: the address or port is not one of this machine's, or may not be used.
+    """
     registry = CollectorRegistry()
     registry.register(collector)
     ProcessCollector(registry=registry)
@@ -66,15 +81,21 @@ def serve(
     )
     thread.start()
     try:
-        log.info("reading the event logs", folder=str(folder))
-        started = time.monotonic()
-        collector.read_on()
-        log.info("event logs read", files=collector.files, seconds=round(time.monotonic() - started, 1))
         yield server.server_port
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def require_folder(folder: Path) -> None:
+    """Makes sure that there is such a folder.
+
+    Raises:
+        EventLogError: there is none.
+    """
+    if not folder.is_dir():
+        raise EventLogError(f"{folder}: no such folder; give the folder that spark.eventLog.dir names.")
 
 
 class _Handler(WSGIRequestHandler):

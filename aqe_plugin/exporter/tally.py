@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from aqe_plugin.codec import Json, decode, encode
 from aqe_plugin.events import ApplicationStarted, Event
 from aqe_plugin.exporter import metrics
-from aqe_plugin.exporter.applications import ApplicationSums
-from aqe_plugin.exporter.histogram import Histogram, QueryExemplar
+from aqe_plugin.exporter.applications import ApplicationState, ApplicationSums, SumRow
+from aqe_plugin.exporter.histogram import Histogram, HistogramState, QueryExemplar
 from aqe_plugin.exporter.metrics import Metric
 from aqe_plugin.model import FilterOutcome, JoinDecided, QueryEnded
 
@@ -22,11 +24,23 @@ _MAX_OPEN_QUERIES = 10_000
 _MAX_NUMBER = 2.0**63
 
 
+@dataclass(frozen=True, slots=True)
+class _NamedHistogram:
+    metric: str
+    histogram: HistogramState
+
+
+@dataclass(frozen=True, slots=True)
+class _FleetState:
+    counts: tuple[SumRow, ...]
+    histograms: tuple[_NamedHistogram, ...]
+
+
 class Tally:
     """Sums since it was made. Counts only grow; not safe to share between threads.
 
-    Memory is bounded by the labels' values, ``applications``, and 10,000 queries that have not ended, apart from some
-    100 bytes for each log.
+    Memory is bounded by the labels' values, ``applications``, 10,000 queries that have not ended, and some 100 bytes
+    for each of 100,000 logs.
 
     Args:
         reason_codes: the codes that may be label values; any other is counted as ``other``.
@@ -39,6 +53,45 @@ class Tally:
         self._histograms = {metric: Histogram(metric.buckets) for metric in metrics.ALL if metric.buckets}
         self._applications = ApplicationSums(applications)
         self._predicted: OrderedDict[tuple[str, int], dict[str, float]] = OrderedDict()
+        self._changed_queries: set[tuple[str, int]] = set()
+        self._changed = False
+
+    def changes(self) -> dict[str, Json]:
+        """Sections that changed since ``settle``, as JSON; ``None`` is one that is no more."""
+        sections: dict[str, Json] = {"fleet": encode(self._fleet())} if self._changed else {}
+        for log_name, started in self._applications.changed_logs():
+            sections[f"log/{log_name}"] = encode(started)
+        for name, state in self._applications.changes():
+            sections[f"application/{name}"] = encode(state)
+        for log_name, execution_id in self._changed_queries:
+            predicted = self._predicted.get((log_name, execution_id))
+            sections[f"query/{execution_id}/{log_name}"] = None if predicted is None else dict(predicted)
+        return sections
+
+    def settle(self) -> None:
+        """The changes were written down."""
+        self._changed = False
+        self._changed_queries.clear()
+        self._applications.settle()
+
+    def restore(self, sections: Iterable[tuple[str, Json]]) -> None:
+        """Goes on from what ``changes`` gave, all of it, in the order in which sections first came.
+
+        Raises:
+            EventSchemaError: it is not what ``changes`` gave.
+        """
+        for section, value in sections:
+            kind, _, rest = section.partition("/")
+            if kind == "fleet":
+                self._restore_fleet(decode(_FleetState, value, section))
+            elif kind == "log":
+                self._applications.restore_log(rest, decode(ApplicationStarted, value, section))
+            elif kind == "application":
+                self._applications.restore(rest, decode(ApplicationState, value, section))
+            elif kind == "query" and isinstance(value, dict):
+                execution_id, _, log_name = rest.partition("/")
+                rates = {join: rate for join, rate in value.items() if isinstance(rate, float | int)}
+                self._predicted[log_name, int(execution_id)] = dict(rates)
 
     def counts(self, metric: Metric) -> dict[tuple[str, ...], float]:
         """Label values → count; those that are known beforehand are there from the start, as 0."""
@@ -80,9 +133,11 @@ class Tally:
             self._add(metrics.WAIT_SAVING, by=_seconds(waiting.saving_millis))
             self._add(metrics.WAIT_IDLE, by=_seconds(waiting.idle_millis))
         if decision.build_filter:
-            self._predicted.setdefault((log_name, event.execution_id), {})[decision.facts.join_id] = decision.pass_rate
+            query = (log_name, event.execution_id)
+            self._predicted.setdefault(query, {})[decision.facts.join_id] = decision.pass_rate
+            self._changed_queries.add(query)
             if len(self._predicted) > _MAX_OPEN_QUERIES:
-                self._predicted.popitem(last=False)
+                self._changed_queries.add(self._predicted.popitem(last=False)[0])
 
     def _add_query(self, log_name: str, event: QueryEnded) -> None:
         wall, rules = _seconds(event.duration_millis), _seconds(event.rule_millis)
@@ -95,6 +150,7 @@ class Tally:
         self._observe(metrics.RULE_SECONDS, rules, log_name, event)
         self._observe(metrics.QUERY_SECONDS, wall, log_name, event)
         predicted = self._predicted.pop((log_name, event.execution_id), {})
+        self._changed_queries.add((log_name, event.execution_id))
         for outcome in event.outcomes:
             self._add_outcome(outcome, predicted.get(outcome.join_id), log_name, event)
         sums = self._applications.sums(log_name, event.time_millis)
@@ -134,8 +190,23 @@ class Tally:
         )
         self._histograms[metric].observe(value, exemplar)
 
+    def _fleet(self) -> _FleetState:
+        counts = (SumRow(m.name, labels, by) for m, sums in self._counts.items() for labels, by in sums.items())
+        histograms = (_NamedHistogram(m.name, histogram.to_state()) for m, histogram in self._histograms.items())
+        return _FleetState(tuple(counts), tuple(histograms))
+
+    def _restore_fleet(self, state: _FleetState) -> None:
+        known = {metric.name: metric for metric in metrics.ALL}
+        for row in state.counts:
+            if row.metric in known:
+                self._counts[known[row.metric]][row.labels] = row.by
+        for named in state.histograms:
+            if named.metric in known and known[named.metric] in self._histograms:
+                self._histograms[known[named.metric]].restore(named.histogram)
+
     def _add(self, metric: Metric, *labels: str, by: float = 1) -> None:
         self._counts[metric][labels] += _sound(by)
+        self._changed = True
 
     def _code(self, code: str) -> str:
         return code if code in self._reason_codes else OTHER

@@ -1,7 +1,18 @@
 """Where events come from: Spark's event logs, whole or still growing."""
 
-from aqe_plugin.sources.follow import FolderFollower
+from aqe_plugin.sources.follow import EventSource, FolderFollower
 from aqe_plugin.sources.layout import EventLog, find_event_logs
-from aqe_plugin.sources.reader import Skipped, read_log
+from aqe_plugin.sources.marks import Mark, Marks
+from aqe_plugin.sources.reader import Record, Skipped, read_log
 
-__all__ = ["EventLog", "FolderFollower", "Skipped", "find_event_logs", "read_log"]
+__all__ = [
+    "EventLog",
+    "EventSource",
+    "FolderFollower",
+    "Mark",
+    "Marks",
+    "Record",
+    "Skipped",
+    "find_event_logs",
+    "read_log",
+]

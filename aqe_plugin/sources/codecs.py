@@ -9,20 +9,37 @@ from __future__ import annotations
 import importlib
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
 
 from aqe_plugin.errors import CodecMissingError, EventLogError
 
-__all__ = ["CODECS", "Decompressor", "decompressor"]
+__all__ = ["CODECS", "Decompressor", "Piece", "decompressor"]
 
 _ZSTD_BYTES_AT_ONCE = 4096
+# Spark's blocks have 32 KiB unless configured otherwise; a length beyond this is damage, and would be that much memory.
+_MAX_BLOCK_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes that came out, and where a fresh decompressor can begin to come to them again.
+
+    Attributes:
+        restart_bytes: offset in the file of the block or frame that they are of.
+        skip_bytes: what comes out of that block or frame before them.
+    """
+
+    data: bytes
+    restart_bytes: int
+    skip_bytes: int
 
 
 class Decompressor(Protocol):
     """Keeps what it needs between two pieces; pieces may be cut anywhere."""
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterator[Piece]:
         """What can be decompressed now, bit by bit, so that everything before a damage comes out.
 
         Raises:
@@ -36,11 +53,12 @@ class Decompressor(Protocol):
         ...
 
 
-def decompressor(codec: str) -> Decompressor:
+def decompressor(codec: str, offset_bytes: int = 0) -> Decompressor:
     """A fresh decompressor.
 
     Args:
         codec: the suffix of the event log's name, empty for none.
+        offset_bytes: where in the file it begins: 0, or where a piece can be come to again.
 
     Raises:
         CodecMissingError: the codec's Python package is not installed.
@@ -51,54 +69,70 @@ def decompressor(codec: str) -> Decompressor:
             f"it is compressed with {codec}, which aqe-plugin does not read: "
             "set spark.eventLog.compression.codec to zstd, lz4, snappy or none"
         )
-    return CODECS[codec]()
+    return CODECS[codec](offset_bytes)
 
 
 class _Plain:
     complete = True
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        yield data
+    def __init__(self, offset_bytes: int) -> None:
+        self._offset_bytes = offset_bytes
+
+    def feed(self, data: bytes) -> Iterator[Piece]:
+        yield Piece(data, self._offset_bytes, 0)
+        self._offset_bytes += len(data)
 
 
 class _Zstd:
-    def __init__(self) -> None:
+    def __init__(self, offset_bytes: int) -> None:
         self._library: Any = _library("zstandard", "zstandard", "zstd")
         self._frame: Any = None
+        self._offset_bytes = self._frame_bytes = offset_bytes
+        self._out_bytes = 0
 
     @property
     def complete(self) -> bool:
         return self._frame is None
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterator[Piece]:
         # A damage loses what one call was given, so each call is given little.
         for start in range(0, len(data), _ZSTD_BYTES_AT_ONCE):
             rest = data[start : start + _ZSTD_BYTES_AT_ONCE]
             while rest:
-                frame = self._frame or self._library.ZstdDecompressor().decompressobj()
-                try:
-                    yield frame.decompress(rest)
-                except self._library.ZstdError as error:
-                    raise EventLogError(f"its zstd data is damaged ({error})") from error
-                self._frame, rest = (None, frame.unused_data) if frame.eof else (frame, b"")
+                yield self._piece(rest)
+                used, rest = rest, self._frame.unused_data if self._frame.eof else b""
+                self._offset_bytes += len(used) - len(rest)
+                if self._frame.eof:
+                    self._frame, self._frame_bytes, self._out_bytes = None, self._offset_bytes, 0
+
+    def _piece(self, packed: bytes) -> Piece:
+        self._frame = self._frame or self._library.ZstdDecompressor().decompressobj()
+        try:
+            out = self._frame.decompress(packed)
+        except self._library.ZstdError as error:
+            raise EventLogError(f"its zstd data is damaged ({error})") from error
+        before, self._out_bytes = self._out_bytes, self._out_bytes + len(out)
+        return Piece(out, self._frame_bytes, before)
 
 
 class _Blocks:
     """Base of the two block formats: collects bytes until a whole header, or a whole block, is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, offset_bytes: int) -> None:
         self._pending = b""
+        self._offset_bytes = offset_bytes
 
     @property
     def complete(self) -> bool:
         return not self._pending
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterator[Piece]:
         buffer, position = self._pending + data, 0
         while (taken := self._take(memoryview(buffer)[position:])) is not None:
-            used, piece = taken
+            used, out = taken
+            yield Piece(out, self._offset_bytes, 0)
             position += used
-            yield piece
+            self._offset_bytes += used
         self._pending = buffer[position:]
 
     def _take(self, view: memoryview) -> tuple[int, bytes] | None:
@@ -111,8 +145,8 @@ class _Lz4Blocks(_Blocks):
     _HEADER = struct.Struct("<8sBiiI")  # magic, method and level, compressed length, length, checksum
     _RAW, _LZ4 = 0x10, 0x20
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, offset_bytes: int) -> None:
+        super().__init__(offset_bytes)
         self._library: Any = _library("lz4.block", "lz4", "lz4")
 
     def _take(self, view: memoryview) -> tuple[int, bytes] | None:
@@ -120,7 +154,8 @@ class _Lz4Blocks(_Blocks):
             return None
         magic, token, compressed_length, length, _ = self._HEADER.unpack_from(view)
         method = token & 0xF0
-        if magic != self._MAGIC or method not in (self._RAW, self._LZ4) or compressed_length < 0 or length < 0:
+        lengths_are_sound = 0 <= compressed_length <= _MAX_BLOCK_BYTES and 0 <= length <= _MAX_BLOCK_BYTES
+        if magic != self._MAGIC or method not in (self._RAW, self._LZ4) or not lengths_are_sound:
             raise EventLogError("its lz4 data is damaged (no block header where one belongs)")
         end = self._HEADER.size + compressed_length
         if len(view) < end:
@@ -139,19 +174,20 @@ class _SnappyBlocks(_Blocks):
     _HEADER_BYTES = 16  # magic, version, compatible version
     _LENGTH = struct.Struct(">i")
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, offset_bytes: int) -> None:
+        super().__init__(offset_bytes)
         self._library: Any = _library("cramjam", "cramjam", "snappy")
-        self._begun = False
+        self._begun = offset_bytes > 0
 
     def _take(self, view: memoryview) -> tuple[int, bytes] | None:
-        if bytes(view[: len(self._MAGIC)]) == self._MAGIC or not self._begun:
+        # A stream after another begins with its own header; no length begins so, as it would be negative.
+        if bytes(view[:1]) == self._MAGIC[:1] or not self._begun:
             return self._take_header(view)
         if len(view) < self._LENGTH.size:
             return None
         (length,) = self._LENGTH.unpack_from(view)
-        if length < 0:
-            raise EventLogError("its snappy data is damaged (a block of negative length)")
+        if not 0 <= length <= _MAX_BLOCK_BYTES:
+            raise EventLogError("its snappy data is damaged (a block of impossible length)")
         end = self._LENGTH.size + length
         if len(view) < end:
             return None
@@ -178,7 +214,7 @@ def _library(module: str, package: str, codec: str) -> ModuleType:
         ) from error
 
 
-CODECS: dict[str, Callable[[], Decompressor]] = {
+CODECS: dict[str, Callable[[int], Decompressor]] = {
     "": _Plain,
     "zstd": _Zstd,
     "lz4": _Lz4Blocks,

@@ -1,70 +1,163 @@
-"""Follows a folder of event logs while applications write to it."""
+"""Follows event logs while applications write to them: each record once, however often it is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from aqe_plugin.errors import NoDataError
-from aqe_plugin.events import Event
+from aqe_plugin.events import is_accounted_line
 from aqe_plugin.sources.layout import EventLog, LogPart, find_event_logs
-from aqe_plugin.sources.reader import PartReader, Skipped
+from aqe_plugin.sources.marks import Mark, Marks
+from aqe_plugin.sources.place import Place
+from aqe_plugin.sources.reader import PartReader, Record, Skipped
 
-__all__ = ["FolderFollower"]
+__all__ = ["EventSource", "FolderFollower", "PartsFollower"]
+
+# A reader holds a decompressor and an unfinished line; without one, reading on begins at the last block or frame.
+_MAX_READERS = 64
+_MAX_KEPT_LINE_BYTES = 1024 * 1024
 
 
-class FolderFollower:
-    """Hands out every event of a folder once, however often it is asked and whatever was renamed in between.
+class EventSource(Protocol):
+    """Where records come from, and how far they were read.
 
     Not safe to share between threads: one caller at a time.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._readers: dict[Path, PartReader] = {}
-        self._last_number: dict[str, int] = {}
+    def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
+        """A log's name with what was written to it since the last call, in parts of bounded size.
 
-    def poll(self) -> Iterator[tuple[str, Event | Skipped]]:
-        """Application log's name with each event written since the last call; no folder content is no event.
+        Each part must be used up before the next is asked for. Between two parts, ``marks`` are behind all that was
+        handed out: who stops there and writes them down can go on from there, in another process too.
+
+        Raises:
+            EventLogError: the source is away or may not be read, as a whole or in parts; what could be read came.
+        """
+        ...
+
+    @property
+    def marks(self) -> Marks:
+        """How far each file was read."""
+        ...
+
+
+class PartsFollower:
+    """Reads files on from their marks; the part of a source that does not care how files are found."""
+
+    def __init__(self, marks: Marks) -> None:
+        self.marks = marks
+        self._readers: OrderedDict[str, PartReader] = OrderedDict()
+        self._stuck: dict[str, PartReader] = {}
+        self._seen: dict[str, tuple[int, int, int]] = {}
+
+    def read(
+        self, log: EventLog, name: str, keys: Mapping[Path, str], whole: bool = False
+    ) -> Iterator[tuple[str, Iterator[Record]]]:
+        """What is new in ``log``, under ``name``; see :meth:`EventSource.poll`.
+
+        A log that has ended and is cut off is told: at once when it is here as a ``whole``, otherwise when it did not
+        change from one look to the next, as it may still be on its way here.
+        """
+        for part in log.parts:
+            key = keys[part.path]
+            seen = _signature(part.path)
+            settled = seen is not None and self._seen.get(key) == seen
+            if not settled:
+                for chunk in self._part(part, name, key, seen):
+                    yield name, chunk
+            if (settled or whole) and not log.in_progress and self._is_cut(key):
+                yield name, self._tell_cut(part, key)
+
+    def _part(self, part: LogPart, log: str, key: str, seen: tuple[int, int, int] | None) -> Iterator[Iterator[Record]]:
+        mark = self.marks.get(key)
+        place = mark.place if mark is not None else _first_place(part, log, self.marks)
+        reader = self._readers.pop(key, None) or self._stuck.pop(key, None)
+        reader = reader or PartReader(part, place, is_accounted_line)
+
+        def marked(chunk: Iterator[Record]) -> Iterator[Record]:
+            yield from chunk
+            # Here and not behind the outer yield, which whoever stops after this part never comes back to.
+            self.marks.put(key, Mark(log, part.number, part.compacted, reader.place))
+
+        for chunk in reader.chunks(part.path):
+            yield marked(chunk)
+        self.marks.put(key, Mark(log, part.number, part.compacted, reader.place))
+        self._keep(key, reader, seen)
+
+    def _is_cut(self, key: str) -> bool:
+        mark = self.marks.get(key)
+        return mark is not None and mark.place.is_cut and mark.place.told_bytes != mark.place.read_bytes
+
+    def _tell_cut(self, part: LogPart, key: str) -> Iterator[Record]:
+        mark = self.marks.get(key)
+        if mark is not None:
+            yield Skipped(part.path, mark.place.lines + 1, "the log is cut off; if more of it comes, that is read")
+            # A reader that is kept knows nothing of what was told.
+            self._readers.pop(key, None)
+            self.marks.put(key, replace(mark, place=replace(mark.place, told_bytes=mark.place.read_bytes)))
+
+    def _keep(self, key: str, reader: PartReader, seen: tuple[int, int, int] | None) -> None:
+        if reader.stuck:
+            self._stuck[key] = reader
+            return
+        if seen is not None:
+            self._seen[key] = seen
+        if reader.pending_bytes <= _MAX_KEPT_LINE_BYTES:
+            self._readers[key] = reader
+        if len(self._readers) > _MAX_READERS:
+            self._readers.popitem(last=False)
+
+    def forget(self, present: set[str]) -> None:
+        """Keeps nothing in memory of files that are gone but their marks, and those for a week."""
+        self.marks.miss_all_but(present, time.time())
+        for kept in (self._seen, self._stuck, self._readers):
+            for key in [key for key in kept if key not in present]:
+                kept.pop(key)
+
+
+class FolderFollower:
+    """An :class:`EventSource` over a folder of event logs, whatever was renamed, compacted or replaced in between."""
+
+    def __init__(self, folder: Path, marks: Marks | None = None) -> None:
+        self._folder = folder
+        self._follower = PartsFollower(marks or Marks())
+
+    @property
+    def marks(self) -> Marks:
+        return self._follower.marks
+
+    def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
+        """See :class:`EventSource`; a folder without content is no event.
 
         Raises:
             EventLogError: the folder is gone or may not be listed.
         """
-        for log in self._logs():
-            for part in log.parts:
-                if self._was_read_before_compaction(log, part):
-                    continue
-                reader = self._reader(part)
-                self._last_number[log.name] = max(part.number, self._last_number.get(log.name, 0))
-                for record in reader.read_on(part.path):
-                    yield log.name, record
-
-    @property
-    def files(self) -> int:
-        """Files read so far."""
-        return len(self._readers)
-
-    def _logs(self) -> list[EventLog]:
         try:
-            return find_event_logs(self._folder)
+            logs = find_event_logs(self._folder)
         except NoDataError:
-            return []
-
-    def _reader(self, part: LogPart) -> PartReader:
-        reader = self._readers.get(part.key)
-        if reader is None or _size_bytes(part.path) < reader.offset_bytes:
-            # A file that shrank was written anew (spark.eventLog.overwrite): another run, to be read from its start.
-            reader = PartReader(part)
-            self._readers[part.key] = reader
-        return reader
-
-    def _was_read_before_compaction(self, log: EventLog, part: LogPart) -> bool:
-        return part.compacted and part.key not in self._readers and part.number <= self._last_number.get(log.name, 0)
+            # What is not mounted looks empty, so nothing is forgotten.
+            return
+        present: set[str] = set()
+        for log in logs:
+            keys = {part.path: str(part.key.relative_to(self._folder)) for part in log.parts}
+            present.update(keys.values())
+            yield from self._follower.read(log, log.name, keys)
+        self._follower.forget(present)
 
 
-def _size_bytes(path: Path) -> float:
+def _first_place(part: LogPart, log: str, marks: Marks) -> Place:
+    return Place(repeated=marks.counted(log, part.number)) if part.compacted else Place()
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    """What changes when anything is written to a file; ``None`` when it is gone, which reading it says."""
     try:
-        return path.stat().st_size
+        status = path.stat()
     except OSError:
-        # Gone for now; reading it says so.
-        return float("inf")
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ino

@@ -70,6 +70,9 @@ def test_the_unit_starts_the_exporter_as_the_command_line_takes_it(answer: Answe
     code, _, err = answer(*(word.replace("/var/log/spark-events", "/no/such/folder") for word in words))
     assert (code, err) == (4, "/no/such/folder: no such folder; give the folder that spark.eventLog.dir names.\n")
     assert entries(CONFS[0])["spark.eventLog.dir"] == f"file://{words[1]}"
+    # The one folder that the unit may write.
+    (state,) = unit_lines("StateDirectory")
+    assert Path(words[words.index("--checkpoint") + 1]).parent == Path("/var/lib") / state
 
 
 def test_the_unit_gives_up_where_starting_again_does_not_help_and_runs_as_nobody() -> None:

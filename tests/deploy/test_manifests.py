@@ -54,7 +54,7 @@ def overlay(request: pytest.FixtureRequest) -> dict[str, Manifest]:
     return by_name(build(request.param))
 
 
-def test_the_exporter_runs_as_nobody_and_writes_nowhere(overlay: dict[str, Manifest]) -> None:
+def test_the_exporter_runs_as_nobody_and_writes_its_checkpoint_alone(overlay: dict[str, Manifest]) -> None:
     pod = pod_of(overlay)
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["runAsUser"] > 10_000
@@ -66,7 +66,15 @@ def test_the_exporter_runs_as_nobody_and_writes_nowhere(overlay: dict[str, Manif
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    assert all(mount["readOnly"] for mount in container["volumeMounts"])
+    writable = [mount for mount in container["volumeMounts"] if not mount.get("readOnly")]
+    assert [mount["name"] for mount in writable] == ["checkpoint"]
+    folder = container["args"][container["args"].index("--checkpoint") + 1].rpartition("/")[0]
+    assert folder == writable[0]["mountPath"]
+    claim = overlay["PersistentVolumeClaim/aqe-plugin-checkpoint"]
+    (volume,) = [volume for volume in pod["volumes"] if volume["name"] == "checkpoint"]
+    assert volume["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    # Volumes are made for root.
+    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
 
 
 def test_the_exporter_has_limits_probes_and_a_pinned_image(overlay: dict[str, Manifest]) -> None:
@@ -137,7 +145,9 @@ def test_application_and_exporter_share_the_claim_that_is_made() -> None:
     exporter = build(OVERLAYS[0])
     pod = pod_of(by_name(exporter))
     claimed = {
-        volume["persistentVolumeClaim"]["claimName"] for volume in (*application["spec"]["volumes"], *pod["volumes"])
+        volume["persistentVolumeClaim"]["claimName"]
+        for volume in (*application["spec"]["volumes"], *pod["volumes"])
+        if volume["name"] != "checkpoint"
     }
     assert claimed == {claim["metadata"]["name"]}
     assert {claim["metadata"]["namespace"], application["metadata"]["namespace"]} == {

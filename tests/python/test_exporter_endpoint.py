@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.events import Event
 from aqe_plugin.exporter import serve, server, stderr_log
 from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.sources import FolderFollower, Skipped
+from aqe_plugin.sources import FolderFollower, Record
 from commands import Answer
 from samples import write_log
 
@@ -36,7 +35,7 @@ def test_once_the_logs_are_read_it_is_healthy_and_ready(tmp_path: Path) -> None:
     with serve(tmp_path, 0, "127.0.0.1", frozenset(), stderr_log()) as port:
         assert ask(port, "/healthz") == ask(port, "/readyz") == (200, "ok\n")
         assert ask(port, "/metrics")[0] == 200
-        assert ask(port, "/") == (200, "aqe-plugin export: /metrics /healthz /readyz\n")
+        assert ask(port, "/") == (200, "aqe-plugin: /metrics /healthz /readyz\n")
 
 
 def test_a_first_read_that_takes_long_says_that_it_began_and_how_it_went(
@@ -58,7 +57,7 @@ def test_while_the_logs_are_read_it_is_healthy_and_not_ready(tmp_path: Path, mon
     reading, go_on, done = threading.Event(), threading.Event(), threading.Event()
 
     class Slow(FolderFollower):
-        def poll(self) -> Iterator[tuple[str, Event | Skipped]]:
+        def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
             reading.set()
             assert go_on.wait(30)
             yield from super().poll()
@@ -92,7 +91,7 @@ def test_a_signal_stops_it_while_the_logs_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer
 ) -> None:
     class Stopped(FolderFollower):
-        def poll(self) -> Iterator[tuple[str, Event | Skipped]]:
+        def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(30)
             yield from super().poll()

@@ -1,0 +1,160 @@
+"""The command ``run``: the daemon that watches event logs, serves their metrics, and tunes on a schedule."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+from rich.console import Console
+from structlog.typing import FilteringBoundLogger
+
+from aqe_plugin.control_cli import HomeOption, TargetOption
+from aqe_plugin.errors import ConfError, PysparkMissingError
+from aqe_plugin.exporter import EventLogCollector, Tally, listening, require_folder, stderr_log
+from aqe_plugin.service.checkpoint import Checkpoint, opened
+from aqe_plugin.service.loop import watch
+from aqe_plugin.service.tuner import Tuner
+from aqe_plugin.sources import EventSource, FolderFollower
+from aqe_plugin.sources.history_server import HistoryServerFollower
+from aqe_plugin.targets.locate import find_target
+from aqe_plugin.words import reason_meanings
+
+__all__ = ["add_run_command"]
+
+
+def add_run_command(app: typer.Typer) -> None:
+    """Adds the command to ``app``."""
+    app.command()(run)
+
+
+def run(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="The folder that spark.eventLog.dir names, or a History Server: http://HOST:18080.",
+            show_default=False,
+        ),
+    ],
+    checkpoint: Annotated[
+        Path, typer.Option(help="The file to keep the place and the sums in; made when there is none.")
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
+    address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
+    applications: Annotated[
+        int, typer.Option(min=0, max=10_000, help="So many applications, the latest, get metrics of their own.")
+    ] = 100,
+    every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two looks at the logs.")] = 10,
+    tune_every: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=24 * 365, help="Hours between two runs of recommend; without it there are none."),
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Run apply --yes instead of recommend: one ring at a time, back on harm.")
+    ] = False,
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    canary: Annotated[Path | None, typer.Option(help="As for apply.")] = None,
+    canary_logs: Annotated[list[Path] | None, typer.Option("--canary-log", help="As for apply; repeatable.")] = None,
+) -> None:
+    """Watch event logs for good: serve their metrics, keep the place in a checkpoint, and tune on a schedule.
+
+    A kill at any point loses nothing and counts nothing twice. SIGTERM and SIGINT stop it with exit code 0 when the
+    checkpoint was written, else with 8. /metrics, /healthz and /readyz answer at once, also while logs are read.
+    """
+    words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_logs or [])
+    log, stop = stderr_log(), threading.Event()
+    if not _is_url(source):
+        require_folder(Path(source))
+    with ExitStack() as held:
+        held.enter_context(_stopped_by_signals(stop))
+        kept = held.enter_context(opened(checkpoint, _name_of(source)))
+        tally = Tally(frozenset(reason_meanings()), applications)
+        kept.restore(tally)
+        collector = EventLogCollector(_follower(source, checkpoint, kept, stop), tally, log, kept, stop.is_set)
+        served = held.enter_context(listening(collector, port, address))
+        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
+        log.info("watching", source=source, checkpoint=str(checkpoint), files=collector.files)
+        tuner = _tuner(words, tune_every, kept, checkpoint, log)
+        if tuner is not None:
+            held.callback(tuner.close)
+        watch(collector, every, stop, log, tuner.look if tuner is not None else lambda: None)
+        log.info("stopped", files=collector.files)
+
+
+def _is_url(source: str) -> bool:
+    return urlsplit(source).scheme in ("http", "https")
+
+
+def _name_of(source: str) -> str:
+    return source.rstrip("/") if _is_url(source) else str(Path(source).resolve())
+
+
+def _follower(source: str, checkpoint: Path, kept: Checkpoint, stop: threading.Event) -> EventSource:
+    if _is_url(source):
+        return HistoryServerFollower(source, checkpoint.absolute().parent, stop, kept.marks())
+    return FolderFollower(Path(source), kept.marks())
+
+
+def _tuning_words(
+    source: str,
+    tune_every: float | None,
+    apply: bool,
+    target: Path | None,
+    spark_home: Path | None,
+    canary: Path | None,
+    canary_logs: list[Path],
+) -> tuple[str, ...]:
+    """The command that tunes, as its words; none without a schedule.
+
+    Raises:
+        ConfError: an option asks for what another rules out.
+        TargetError: there is no such file.
+        PysparkMissingError: tuning needs PySpark.
+    """
+    given = {"--apply": apply, "--target": target, "--spark-home": spark_home, "--canary": canary}
+    if tune_every is None:
+        for option in (name for name, value in {**given, "--canary-log": canary_logs}.items() if value):
+            raise ConfError(f"{option} is for tuning: give --tune-every HOURS as well.")
+        return ()
+    if _is_url(source):
+        raise ConfError("--tune-every reads a folder of event logs; a History Server is only watched.")
+    for option in (name for name, value in {"--canary": canary, "--canary-log": canary_logs}.items() if value):
+        if not apply:
+            raise ConfError(f"{option} is for --apply.")
+    if find_spec("pyspark") is None:
+        raise PysparkMissingError("--tune-every needs PySpark: pip install 'aqe-plugin[spark]'.")
+    words = ["apply" if apply else "recommend", source, "--format", "json"]
+    if apply or target is not None or spark_home is not None:
+        words += ["--target", str(find_target(target, spark_home, {}))]
+    if apply:
+        words += ["--yes", "--why", "aqe-plugin run"]
+    if canary is not None:
+        words += ["--canary", str(canary)]
+    return (*words, *(word for log in canary_logs for word in ("--canary-log", str(log))))
+
+
+def _tuner(
+    words: tuple[str, ...], tune_every: float | None, kept: Checkpoint, checkpoint: Path, log: FilteringBoundLogger
+) -> Tuner | None:
+    if tune_every is None:
+        return None
+    journal = checkpoint.absolute().with_name(f"{checkpoint.name}.tuning.jsonl")
+    return Tuner(words, tune_every * 3600, kept, journal, log)
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """SIGINT and SIGTERM set ``stop``; what is at work ends at the next whole part."""
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

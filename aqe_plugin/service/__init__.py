@@ -1,0 +1,1 @@
+"""The daemon behind ``aqe-plugin run``: its checkpoint, its loop, and its schedule."""

@@ -1,0 +1,174 @@
+"""The checkpoint file: held by one, of one source, whole or said to be damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, WriteError
+from aqe_plugin.exporter import EventLogCollector, Tally, stderr_log
+from aqe_plugin.exporter import collector as collector_module
+from aqe_plugin.service.checkpoint import opened
+from aqe_plugin.sources import FolderFollower, Record
+from samples import LOG_START, log_bytes, query_lines, spark_line, write_log
+from watching import CODES, Killed, KilledAfter, read_with_checkpoint, sums
+
+
+def test_two_at_one_checkpoint_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.db"
+    with opened(path, "logs"), pytest.raises(ConflictError) as error, opened(path, "logs"):
+        pass
+    assert str(error.value) == (
+        f"{path}: another aqe-plugin runs with this checkpoint. Stop it, or give this one another --checkpoint and "
+        "other logs: two over the same logs count everything twice."
+    )
+    with opened(path, "logs"):
+        pass
+
+
+def test_a_checkpoint_of_another_source_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.db"
+    with opened(path, "/logs"):
+        pass
+    with pytest.raises(ConfError) as error, opened(path, "http://history:18080"):
+        pass
+    assert str(error.value) == (
+        f"{path}: is the checkpoint of /logs, not of http://history:18080. Give another --checkpoint."
+    )
+
+
+def test_a_file_that_is_no_checkpoint_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("to be kept\n" * 100)
+    damaged = pytest.raises(CheckpointError, match=r"notes\.txt: is no checkpoint of aqe-plugin, or damaged \(")
+    with damaged, opened(path, "logs"):
+        pass
+    assert path.read_text() == "to be kept\n" * 100
+
+
+def test_a_checkpoint_of_a_newer_version_is_not_guessed_at(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.db"
+    with opened(path, "logs") as kept:
+        kept.take_note("schemaVersion", "9")
+    newer = pytest.raises(CheckpointError, match=r"checkpoint\.db: schemaVersion 9, this aqe-plugin writes 1\. ")
+    with newer, opened(path, "logs"):
+        pass
+
+
+@pytest.mark.parametrize("table", ["marks", "sums"])
+def test_a_damaged_row_is_said(tmp_path: Path, table: str) -> None:
+    folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    write_log(folder / "app-1")
+    read_with_checkpoint(folder, path)
+    with sqlite3.connect(path) as database:
+        database.execute(f"UPDATE {table} SET {'mark' if table == 'marks' else 'value'} = '{{\"x\": 1}}'")
+    database.close()
+    with pytest.raises(CheckpointError, match="is no checkpoint of aqe-plugin, or damaged"):
+        read_with_checkpoint(folder, path)
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    absent = pytest.raises(WriteError, match=r"nowhere/checkpoint\.db.*: cannot be written")
+    with absent, opened(tmp_path / "nowhere" / "checkpoint.db", "logs"):
+        pass
+
+
+def test_on_a_full_disk_nothing_is_shown_that_is_not_written_and_nothing_is_lost(tmp_path: Path) -> None:
+    folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    write_log(folder / "app-1", *(query_lines(number) for number in range(20)))
+    tally = Tally(CODES)
+    with opened(path, str(folder)) as kept:
+        collector = EventLogCollector(FolderFollower(folder, kept.marks()), tally, stderr_log(), kept)
+        shown = queries_of(collector)
+        # SQLite's own word for a disk without space.
+        kept._database.execute("PRAGMA max_page_count = 1")
+        for _ in range(2):
+            with pytest.raises(WriteError, match=r"database or disk is full.*, and holds what it held"):
+                collector.read_on()
+            assert shown() == 0
+            assert not collector.ready
+        kept._database.execute("PRAGMA max_page_count = 100000")
+        collector.read_on()
+        assert shown() == 20
+        assert collector.ready
+    assert read_with_checkpoint(folder, path) == sums(tally)
+
+
+def queries_of(collector: EventLogCollector) -> Callable[[], float]:
+    """What a scrape says now."""
+
+    def shown() -> float:
+        (family,) = [one for one in collector.collect() if one.name == "aqe_plugin_queries"]
+        return family.samples[0].value
+
+    return shown
+
+
+def test_no_scrape_sees_a_count_fall_over_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is shown is written down, so the next process shows at least that from its start."""
+    monkeypatch.setattr(collector_module, "_PARTS_BETWEEN_WRITES", 10)
+    folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    for number in range(60):
+        (folder / f"app-{number:02}").write_bytes(log_bytes(query_lines(number)))
+    seen: list[float] = []
+
+    class Scraped(KilledAfter):
+        def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
+            for log, records in super().poll():
+                seen.append(shown())
+                yield log, records
+
+    with opened(path, str(folder)) as kept:
+        source = Scraped(FolderFollower(folder, kept.marks()), records=100)
+        collector = EventLogCollector(source, Tally(CODES), stderr_log(), kept)
+        shown = queries_of(collector)
+        with pytest.raises(Killed):
+            collector.read_on()
+    again = Tally(CODES)
+    with opened(path, str(folder)) as kept:
+        kept.restore(again)
+        first = queries_of(EventLogCollector(FolderFollower(folder), again, stderr_log(), kept))()
+    assert seen == sorted(seen)
+    assert first == max(seen) == 30
+
+
+def test_an_idle_look_writes_nothing(tmp_path: Path) -> None:
+    folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    write_log(folder / "app-1")
+    with opened(path, str(folder)) as kept:
+        collector = EventLogCollector(FolderFollower(folder, kept.marks()), Tally(CODES), stderr_log(), kept)
+        collector.read_on()
+        changes = kept._database.total_changes
+        collector.read_on()
+        assert kept._database.total_changes == changes > 0
+
+
+def test_a_forgotten_application_stays_forgotten(tmp_path: Path) -> None:
+    folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+
+    def start(number: int) -> bytes:
+        members = {"App Name": f"job {number}", "App ID": f"app-{number}", "Timestamp": number}
+        return LOG_START + spark_line("SparkListenerApplicationStart", **members)
+
+    def names(number: int) -> set[str]:
+        (folder / f"app-{number}").write_bytes(start(number))
+        tally = Tally(CODES, applications=2)
+        with opened(path, str(folder)) as kept:
+            kept.restore(tally)
+            EventLogCollector(FolderFollower(folder, kept.marks()), tally, stderr_log(), kept).read_on()
+        return {key[1] for key in sums(tally) if key[0] == "aqe_plugin_application_queries_total"}
+
+    assert [names(number) for number in (1, 2, 3, 4)] == [
+        {"job 1"},
+        {"job 1", "job 2"},
+        {"job 2", "job 3"},
+        {"job 3", "job 4"},
+    ]

@@ -1,0 +1,159 @@
+"""``aqe-plugin run``: real processes that are killed, stopped and started again."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.exporter import metrics
+from commands import Answer
+from daemons import Daemon, daemon
+from samples import COMPRESS, log_bytes, query_lines, write_log
+from watching import Sums, read_plainly
+
+
+def shown(running: Daemon) -> Sums:
+    """The counters and histogram sums of a scrape, as ``watching.sums`` has them."""
+    families = running.scrape()
+    told: Sums = {}
+    for metric in metrics.ALL:
+        for sample in families[metric.name.removesuffix("_total")].samples:
+            if sample.name.endswith("_total"):
+                key = (metric.name, *(sample.labels[label] for label in metric.labels))
+                told[key] = sample.value
+            elif sample.name.endswith("_sum"):
+                told[metric.name, "sum"] = sample.value
+            elif sample.name.endswith("_bucket"):
+                told[metric.name, sample.labels["le"].replace("+Inf", "inf")] = sample.value
+    return told
+
+
+def test_killed_again_and_again_while_logs_grow_it_counts_what_a_plain_read_counts(tmp_path: Path) -> None:
+    folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    contents = {
+        folder / f"app-{codec or 'plain'}{'.' + codec if codec else ''}.inprogress": [
+            COMPRESS[codec](log_bytes(query_lines(1), query_lines(2)) if part == 0 else b"".join(query_lines(part + 2)))
+            for part in range(3)
+        ]
+        for codec in COMPRESS
+    }
+    for round_ in range(3):
+        with daemon(folder, checkpoint) as running:
+            for path, parts in contents.items():
+                with path.open("ab") as file:
+                    file.write(parts[round_])
+            counted = 4 * (round_ + 1)
+            # Killed wherever it is by then.
+            running.wait_until(lambda least=counted: running.value("aqe_plugin_queries_total") >= least)  # type: ignore[misc]
+            running.process.kill()
+    for path in contents:
+        path.rename(path.with_name(path.name.removesuffix(".inprogress")))
+    plain = read_plainly(folder)
+    assert plain["aqe_plugin_queries_total",] == 16
+    with daemon(folder, checkpoint) as running:
+        running.wait_until(running.is_ready)
+        assert shown(running) == pytest.approx(plain)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_with_everything_written_down(tmp_path: Path, number: signal.Signals) -> None:
+    folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    write_log(folder / "app-1")
+    with daemon(folder, checkpoint) as running:
+        running.wait_until(running.is_ready)
+        running.process.send_signal(number)
+        assert running.process.wait(60) == 0
+        assert "level=info event=stopped files=1" in running.said
+    # What it knew is there before anything is read.
+    (folder / "app-1").unlink()
+    with daemon(folder, checkpoint) as running:
+        assert running.value("aqe_plugin_queries_total") == 1
+
+
+def test_a_second_one_at_the_same_checkpoint_ends_with_code_7(tmp_path: Path, answer: Answer) -> None:
+    folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    with daemon(folder, checkpoint):
+        code, out, err = answer("run", str(folder), "--checkpoint", str(checkpoint), "--port", "0")
+    assert (code, out) == (7, "")
+    assert err.startswith(f"{checkpoint}: another aqe-plugin runs with this checkpoint.")
+
+
+def test_a_folder_that_goes_away_is_told_and_read_on_when_it_is_back(tmp_path: Path) -> None:
+    folder, away = tmp_path / "logs", tmp_path / "away"
+    folder.mkdir()
+    write_log(folder / "app-1")
+    with daemon(folder, tmp_path / "checkpoint.db") as running:
+        running.wait_until(running.is_ready)
+        folder.rename(away)
+        running.wait_until(lambda: running.value("aqe_plugin_exporter_read_errors_total") > 0)
+        assert f'error="{folder}: no such file or folder."' in running.said
+        write_log(away / "app-2")
+        away.rename(folder)
+        running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 2)
+
+
+def test_on_a_full_disk_it_goes_on_and_ends_with_code_8(tmp_path: Path) -> None:
+    """The process may make no file larger than the checkpoint is, which is a disk that fills up."""
+    folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    write_log(folder / "app-1")
+    with daemon(folder, checkpoint) as running:
+        running.wait_until(running.is_ready)
+        size = checkpoint.stat().st_size
+        resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (size, size))
+        for number in range(400):
+            write_log(
+                folder / f"app-{number:04}-with-a-name-that-takes-its-place-in-the-checkpoint", query_lines(number)
+            )
+        running.wait_until(lambda: "checkpoint not written" in running.said)
+        assert running.value("aqe_plugin_queries_total") < 401
+        running.process.terminate()
+        assert running.process.wait(60) == 8
+    with daemon(folder, checkpoint) as running:
+        running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 401)
+
+
+def test_what_is_wrong_with_the_options_is_said(tmp_path: Path, answer: Answer) -> None:
+    checkpoint = ("--checkpoint", str(tmp_path / "checkpoint.db"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, _, err = answer("run", str(tmp_path), *checkpoint, "--port", str(port))
+    assert (code, err) == (6, f"Port {port} is in use on 127.0.0.1: choose another with --port.\n")
+    code, _, err = answer("run", str(tmp_path / "nowhere"), *checkpoint)
+    assert (code, err) == (4, f"{tmp_path}/nowhere: no such folder; give the folder that spark.eventLog.dir names.\n")
+    for words, told in (
+        (("--apply",), "--apply is for tuning: give --tune-every HOURS as well."),
+        (("--tune-every", "1", "--canary", "x"), "--canary is for --apply."),
+        (("--tune-every", "1", "--apply"), "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: "),
+    ):
+        code, _, err = answer("run", str(tmp_path), *checkpoint, *words)
+        assert code == 5
+        assert err.startswith(told)
+    code, _, err = answer("run", "http://127.0.0.1:1", *checkpoint, "--tune-every", "1")
+    assert (code, err) == (5, "--tune-every reads a folder of event logs; a History Server is only watched.\n")
+
+
+def test_it_tunes_on_its_schedule_and_journals_what_was_said(tmp_path: Path) -> None:
+    """Over a folder in which nothing can be learned, which needs no Spark to be said."""
+    folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
+    folder.mkdir()
+    journal = tmp_path / "checkpoint.db.tuning.jsonl"
+    with daemon(folder, checkpoint, "--tune-every", "1") as running:
+        running.wait_until(journal.exists)
+        running.wait_until(lambda: "event=tuned exit_code=4" in running.said)
+    (line,) = journal.read_text().splitlines()
+    told = json.loads(line)
+    assert (told["command"], told["exitCode"]) == (["recommend", str(folder), "--format", "json"], 4)
+    assert "no event log in this folder" in told["said"]
+    # The hour is not over, also for the next process.
+    with daemon(folder, checkpoint, "--tune-every", "1") as running:
+        running.wait_until(running.is_ready)
+    assert len(journal.read_text().splitlines()) == 1

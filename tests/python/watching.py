@@ -1,0 +1,74 @@
+"""What the daemon's tests share: everything that was added up, and kills at a chosen record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from aqe_plugin.exporter import EventLogCollector, Tally, metrics, stderr_log
+from aqe_plugin.service.checkpoint import opened
+from aqe_plugin.sources import EventSource, FolderFollower, Marks, Record
+from aqe_plugin.words import reason_meanings
+
+__all__ = ["Killed", "KilledAfter", "read_plainly", "read_with_checkpoint", "sums"]
+
+CODES = frozenset(reason_meanings())
+Sums = dict[tuple[str, ...], float]
+
+
+class Killed(Exception):  # noqa: N818 - no error
+    """The process is no more."""
+
+
+class KilledAfter:
+    """A source that kills whoever reads it, after so many records."""
+
+    def __init__(self, source: EventSource, records: int) -> None:
+        self._source = source
+        self._left = records
+
+    @property
+    def marks(self) -> Marks:
+        return self._source.marks
+
+    def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
+        for log, records in self._source.poll():
+            yield log, self._until_killed(records)
+
+    def _until_killed(self, records: Iterator[Record]) -> Iterator[Record]:
+        for record in records:
+            if self._left == 0:
+                raise Killed
+            self._left -= 1
+            yield record
+
+
+def sums(tally: Tally) -> Sums:
+    """Every count, and every bucket and sum of the histograms."""
+    told: Sums = {}
+    for metric in metrics.ALL:
+        if metric.kind is metrics.Kind.COUNTER:
+            told |= {(metric.name, *labels): count for labels, count in tally.counts(metric).items()}
+        elif metric.kind is metrics.Kind.HISTOGRAM:
+            histogram = tally.histogram(metric)
+            told[metric.name, "sum"] = histogram.sum
+            told |= {(metric.name, repr(bucket.bound)): bucket.count for bucket in histogram.buckets()}
+    return told
+
+
+def read_plainly(folder: Path) -> Sums:
+    """One process, one read, no checkpoint."""
+    tally = Tally(CODES)
+    EventLogCollector(FolderFollower(folder), tally, stderr_log()).read_on()
+    return sums(tally)
+
+
+def read_with_checkpoint(folder: Path, checkpoint: Path, killed_after: int | None = None) -> Sums:
+    """What a process that goes on from ``checkpoint`` has in the end; ``Killed`` when it came to no end."""
+    tally = Tally(CODES)
+    with opened(checkpoint, str(folder)) as kept:
+        kept.restore(tally)
+        source: EventSource = FolderFollower(folder, kept.marks())
+        source = source if killed_after is None else KilledAfter(source, killed_after)
+        EventLogCollector(source, tally, stderr_log(), kept).read_on()
+    return sums(tally)
