@@ -9,6 +9,7 @@
     │   ├── PysparkMissingError
     │   ├── JavaError
     │   ├── SessionError
+    │   ├── NotAvailableError
     │   └── CodecMissingError
     ├── InputError                     4  what was asked to be read cannot be read
     │   ├── EventLogError
@@ -41,6 +42,7 @@ __all__ = [
     "JournalError",
     "MissingJarError",
     "NoDataError",
+    "NotAvailableError",
     "PortInUseError",
     "PysparkMissingError",
     "SessionError",
@@ -81,6 +83,10 @@ class JavaError(SetupError):
 
 class SessionError(SetupError):
     """The plugin cannot be added to this session."""
+
+
+class NotAvailableError(SetupError):
+    """The session, or Spark, has no lawful way to do what was asked for."""
 
 
 class CodecMissingError(SetupError):
