@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -30,12 +31,13 @@ __all__ = ["run_and_read", "stories_of"]
 
 Row = Mapping[str, Any]
 
+_ORDER = tuple(Strategy)
 _RAN = ("applied", "passed_all", "missing")
 
 
 def run_and_read(spark: SparkSession, frame: DataFrame) -> tuple[QueryStory, ...]:
     """Runs ``frame`` to its end, throws its rows away, and reads what was decided for it."""
-    with _tagged(spark) as tag:
+    with _tagged(frame.sparkSession) as tag:
         # Two columns of one name are fine in a frame and not in what is written.
         unique = frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
         unique.write.format("noop").mode("overwrite").save()
@@ -44,7 +46,8 @@ def run_and_read(spark: SparkSession, frame: DataFrame) -> tuple[QueryStory, ...
     rows = spark.sql(
         "SELECT * FROM aqe_decisions() WHERE exists(query_tags, one -> contains(one, :tag))", {"tag": tag}
     ).collect()
-    return stories_of([row.asDict(recursive=True) for row in rows])
+    # Spark describes a frame's query by the line that ran it, which is ours.
+    return tuple(replace(story, description="") for story in stories_of([row.asDict(recursive=True) for row in rows]))
 
 
 def stories_of(rows: Sequence[Row]) -> tuple[QueryStory, ...]:
@@ -104,6 +107,7 @@ def _decision(row: Row) -> JoinDecision:
         WeighedOption(Strategy(one["strategy"]), one["with_filter"], one["cost_millis"], _reason(one, "reason"))
         for one in row["options_not_taken"]
     )
+    options = others if choice is Strategy.LEAVE_TO_SPARK else (taken, *others)
     return JoinDecision(
         facts=decode(JoinFacts, json.loads(row["facts"])),
         choice=choice,
@@ -111,7 +115,8 @@ def _decision(row: Row) -> JoinDecision:
         build_filter=with_filter,
         filter_reason=_reason(row, "filter_reason"),
         pass_rate=row["predicted_pass_rate"],
-        options=others if choice is Strategy.LEAVE_TO_SPARK else (taken, *others),
+        # The order in which they are weighed; the table has the taken one apart.
+        options=tuple(sorted(options, key=lambda one: (_ORDER.index(one.strategy), one.with_filter))),
     )
 
 

@@ -13,6 +13,8 @@ from aqe_plugin.stories import QueryStory
 
 __all__ = ["Explanation"]
 
+_NOTHING = "aqe_decisions() has no join of it: there is none, or the plugin left the query alone."
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -20,7 +22,7 @@ class Explanation:
 
     Attributes:
         ran: what was run to know it.
-        queries: what Spark ran for it, in order; empty when no join was there to decide.
+        queries: what Spark ran for it, in order; empty when no decision is known.
     """
 
     ran: str
@@ -41,7 +43,7 @@ class Explanation:
         return html_of(Table(self._note()), *(_table(query) for query in self.queries))
 
     def _note(self) -> str:
-        return self.ran if self.queries else f"{self.ran} No join of it was there to decide."
+        return self.ran if self.queries else f"{self.ran} {_NOTHING}"
 
 
 def _table(query: QueryStory) -> Table:

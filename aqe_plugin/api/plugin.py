@@ -8,6 +8,8 @@ from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.explanation import Explanation
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
+from aqe_plugin.api.journal import History, JournaledConf
+from aqe_plugin.api.session_check import Check, Checks, checked_confs, checked_join
 from aqe_plugin.api.session_confs import ConfScope, set_for_a_while
 from aqe_plugin.api.threshold_names import ThresholdChanges
 from aqe_plugin.api.thresholds import SessionThresholds
@@ -41,7 +43,7 @@ class AqePlugin:
         'apply'
     """
 
-    __slots__ = ("_spark", "_thresholds")
+    __slots__ = ("_conf", "_spark", "_thresholds")
 
     def __init__(self, spark: SparkSession) -> None:
         if not spark.catalog.functionExists("aqe_decide"):
@@ -51,7 +53,8 @@ class AqePlugin:
                 f"--jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}."
             )
         self._spark = spark
-        self._thresholds = SessionThresholds(spark.conf)
+        self._conf = JournaledConf(spark.conf)
+        self._thresholds = SessionThresholds(self._conf)
 
     @property
     def thresholds(self) -> SessionThresholds:
@@ -79,7 +82,7 @@ class AqePlugin:
         Raises:
             ConfError: what the session's conf says is none.
         """
-        text = self._spark.conf.get(MODE_KEY, None)
+        text = self._conf.get(MODE_KEY, None)
         mode = conf_keys()[MODE_KEY].default if text is None else text
         return _checked_mode(mode.strip().lower())
 
@@ -96,7 +99,7 @@ class AqePlugin:
             >>> aqe.current_mode
             'apply'
         """
-        return set_for_a_while(self._spark.conf, {MODE_KEY: _checked_mode(mode)}, "mode of the session")
+        return set_for_a_while(self._conf, {MODE_KEY: _checked_mode(mode)}, "mode of the session")
 
     def decisions(self) -> DataFrame:
         """The joins that the application's latest queries decided, one a row, as they are when the frame is run.
@@ -189,10 +192,60 @@ class AqePlugin:
             aqe_plugin.errors.NotAvailableError: 'no_filter' cannot be forced for one join: a join has no switch of \
 its own. Force it for all: with aqe.force('no_filter').
         """
-        return force_in_scope(self._spark.conf, choice) if side is None else force_join(side, choice)
+        return force_in_scope(self._conf, choice) if side is None else force_join(side, choice)
+
+    def status(self) -> Checks:
+        """The session's mode, and every key of the plugin that is set in it with what is wrong with its value.
+
+        Examples:
+            >>> aqe.status().ok
+            True
+        """
+        checks = checked_confs(self._spark.conf.getAll)
+        mode = Check("mode", all(check.ok for check in checks if check.name == MODE_KEY), self._shown_mode())
+        return Checks(f"aqe-plugin in a session of Spark {self._spark.version}", (mode, *checks))
+
+    def verify(self) -> Checks:
+        """Proves that the plugin works in this session: its confs, and a join of 100 rows that is run twice.
+
+        With a bad value in the confs, which keeps the plugin from deciding, no join is run.
+
+        Examples:
+            >>> aqe.verify().ok
+            True
+        """
+        status = self.status()
+        if not status.ok:
+            return status
+        return Checks(status.heading, (*status.checks, *checked_join(self._spark, self.current_mode)))
+
+    def history(self) -> History:
+        """Every conf that was set and put back through this object, in order.
+
+        Examples:
+            >>> [(change.old, change.new) for change in aqe.history().changes]
+            []
+        """
+        return self._conf.history()
+
+    def rollback(self, *, force: bool = False) -> History:
+        """Puts every conf back to what it was before this object changed it; gives back what that changed.
+
+        Raises:
+            ConflictError: one of them was changed since in another way, and ``force`` is not given.
+
+        Examples:
+            >>> aqe.thresholds.filter_max_pass_rate = 0.5
+            >>> aqe.rollback().changes[0].new is None
+            True
+        """
+        return self._conf.rollback(force)
+
+    def _shown_mode(self) -> str:
+        return self._conf.get(MODE_KEY, None) or f"{conf_keys()[MODE_KEY].default}, by default"
 
     def __repr__(self) -> str:
-        return f"AqePlugin(mode={self.current_mode!r})"
+        return f"AqePlugin(mode={self._shown_mode()!r})"
 
     def _require_deciding(self) -> None:
         if self.current_mode == "off":

@@ -9,7 +9,7 @@ from typing import Protocol
 from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.changes import Change
 
-__all__ = ["ConfScope", "SessionConf", "set_for_a_while"]
+__all__ = ["ConfScope", "SessionConf", "put", "set_for_a_while", "table_of"]
 
 
 class SessionConf(Protocol):
@@ -33,7 +33,7 @@ def set_for_a_while(conf: SessionConf, values: Mapping[str, str | None], why: st
     done: list[Change] = []
     try:
         for change in changes:
-            _put(conf, change.key, change.new)
+            put(conf, change.key, change.new)
             done.append(change)
     except BaseException:
         ConfScope(conf, tuple(done)).restore()
@@ -64,7 +64,7 @@ class ConfScope:
             return
         self._restored = True
         for change in reversed(self.changes):
-            _put(self._conf, change.key, change.old)
+            put(self._conf, change.key, change.old)
 
     def __enter__(self) -> ConfScope:
         return self
@@ -81,12 +81,17 @@ class ConfScope:
         return html_of(self._table())
 
     def _table(self) -> Table:
-        rows = tuple((change.key, _shown(change.old), _shown(change.new), change.why) for change in self.changes)
-        state = "taken back" if self._restored else "in force"
-        return Table(state, ("key", "before", "now", "why"), rows)
+        return table_of("taken back" if self._restored else "in force", self.changes)
 
 
-def _put(conf: SessionConf, key: str, value: str | None) -> None:
+def table_of(heading: str, changes: tuple[Change, ...]) -> Table:
+    """The changes to look at."""
+    rows = tuple((change.key, _shown(change.old), _shown(change.new), change.why) for change in changes)
+    return Table(heading, ("key", "before", "now", "why"), rows)
+
+
+def put(conf: SessionConf, key: str, value: str | None) -> None:
+    """Sets ``key``, or unsets it when ``value`` is ``None``."""
     if value is None:
         conf.unset(key)
     else:

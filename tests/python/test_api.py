@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,15 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aqe_plugin.api.decided import stories_of
 from aqe_plugin.api.explanation import Explanation
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
-from aqe_plugin.api.session_confs import set_for_a_while
+from aqe_plugin.api.journal import JournaledConf
+from aqe_plugin.api.session_check import Checks, checked_confs
+from aqe_plugin.api.session_confs import put, set_for_a_while
 from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.threshold_names import ThresholdChanges, conf_values, threshold_keys
 from aqe_plugin.api.thresholds import SessionThresholds, Threshold
 from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
+from aqe_plugin.codec import encode
 from aqe_plugin.conf_keys import PREFIX, conf_keys
-from aqe_plugin.errors import ConfError, NotAvailableError
+from aqe_plugin.errors import ConfError, ConflictError, NotAvailableError
 from aqe_plugin.model import PluginMode, Strategy
 from aqe_plugin.stories import JoinStory, QueryStory
 from samples import DECISION, FACTS, OUTCOME, PLANNED, ended
@@ -169,6 +174,146 @@ def test_a_scope_shows_what_it_changed() -> None:
     assert repr(scope).startswith("taken back")
 
 
+# The journal
+
+
+@given(CONFS, st.lists(st.tuples(st.sampled_from(["a", "b"]), st.none() | st.text(max_size=3)), max_size=6))
+def test_a_rollback_leaves_the_confs_as_they_were_and_the_journal_tells_all(
+    before: dict[str, str], steps: list[tuple[str, str | None]]
+) -> None:
+    confs = Confs(before)
+    journaled = JournaledConf(confs)
+    for key, value in steps:
+        put(journaled, key, value)
+    assert [(one.key, one.new) for one in journaled.history().changes] == steps
+    assert {one.key for one in journaled.rollback(force=False).changes} <= {key for key, _ in steps}
+    assert confs.values == before
+    assert journaled.rollback(force=False).changes == ()
+
+
+def test_a_rollback_over_somebody_elses_change_is_refused_by_name_unless_forced() -> None:
+    confs = Confs({"a": "1", "b": "1"})
+    journaled = JournaledConf(confs)
+    journaled.set("a", "2")
+    journaled.set("b", "2")
+    confs.set("b", "3")
+    with pytest.raises(ConflictError, match=r"^b: changed since by somebody else .*rollback\(force=True\)"):
+        journaled.rollback(force=False)
+    assert confs.values == {"a": "2", "b": "3"}
+    journaled.rollback(force=True)
+    assert confs.values == {"a": "1", "b": "1"}
+
+
+def test_what_is_set_in_a_block_and_put_back_is_in_the_journal_twice() -> None:
+    journaled = JournaledConf(Confs())
+    with SessionThresholds(journaled)(filter_max_pass_rate=0.3):
+        pass
+    changes = [(one.old, one.new, one.why) for one in journaled.history().changes]
+    assert changes == [(None, "0.3", "set"), ("0.3", None, "unset")]
+    assert "0.3" in repr(journaled.history())
+
+
+# The check
+
+
+def test_every_key_of_ours_that_is_set_is_checked_and_no_other() -> None:
+    bad = checked_confs({PASS_RATE_KEY: "7", f"{PREFIX}filter.maxByte": "1m", f"{PREFIX}mode": "apply", "spark.a": "b"})
+    assert [(one.name.removeprefix(PREFIX), one.ok) for one in bad] == [
+        ("filter.maxByte", False),
+        ("filter.maxPassRate", False),
+        ("mode", True),
+    ]
+    assert "meant was spark.aqePlugin.filter.maxBytes?" in bad[0].found
+    assert bad[1].found == "7: not allowed: expected 0 to 1 ratio"
+    assert not Checks("", bad).ok
+    assert "wrong" in repr(Checks("", bad))
+
+
+# Rows of the table of decisions
+
+
+def reason(code: str, name: str = "reason") -> dict[str, Any]:
+    return {name: code, f"{name}_measured": 1.0, f"{name}_limit": 2.0, f"{name}_unit": None, f"{name}_conf_key": None}
+
+
+def filter_row(status: str, **ran: Any) -> dict[str, Any]:
+    unknown = dict.fromkeys(("kind", "rows_in", "rows_out", "batches_not_checked", "bytes", "build_millis"))
+    place = {"filter_id": status, "table": "sales", "columns": ["item"], "wait_millis": None, "build_rows": None}
+    return {**unknown, **place, "status": status, **reason("FILTER_PAYS"), **ran}
+
+
+RAN = {"rows_in": 9, "rows_out": 4, "batches_not_checked": 0, "bytes": 1, "build_millis": 1, "wait_millis": 1}
+
+
+def decision_row(**changes: Any) -> dict[str, Any]:
+    """A row as ``aqe_decisions()`` has it, of the sample's facts."""
+    option = {"strategy": "plain_sort_merge", "with_filter": False, "cost_millis": None, **reason("COSTLIER")}
+    return {
+        "execution_id": 7,
+        "description": "q93",
+        "mode": "apply",
+        "query_status": "succeeded",
+        "query_millis": 900,
+        "query_rule_millis": 3,
+        "query_errors": 0,
+        "join_id": "j1",
+        "facts": json.dumps(encode(FACTS)),
+        "choice": "broadcast",
+        "with_filter": True,
+        "predicted_pass_rate": 0.04,
+        "predicted_cost_millis": 812.0,
+        "options_not_taken": [option],
+        "filters": [],
+        **reason("CHEAPEST"),
+        **reason("FILTER_PAYS", "filter_reason"),
+        **changes,
+    }
+
+
+def test_rows_of_the_table_become_one_story_for_each_query_in_their_order() -> None:
+    first, second = stories_of([decision_row(execution_id=9), decision_row(), decision_row(join_id="j2")])
+    assert (first.execution_id, len(first.joins), second.execution_id) == (7, 2, 9)
+    decision = first.joins[0].decision
+    assert decision.facts == FACTS
+    assert [(one.strategy, one.cost_millis) for one in decision.options] == [
+        (Strategy.BROADCAST, 812.0),
+        (Strategy.PLAIN_SORT_MERGE, None),
+    ]
+
+
+def test_a_join_that_was_left_to_spark_has_no_option_of_its_own() -> None:
+    (story,) = stories_of([decision_row(choice="leave_to_spark", predicted_cost_millis=None)])
+    assert [one.strategy for one in story.joins[0].decision.options] == [Strategy.PLAIN_SORT_MERGE]
+
+
+def test_a_query_that_runs_has_no_outcome_yet_and_a_failed_one_says_so() -> None:
+    running, failed = stories_of(
+        [decision_row(filters=None, query_millis=None), decision_row(execution_id=8, query_status="failed")]
+    )
+    assert (running.ended, running.error, running.joins[0].outcomes) == (None, None, ())
+    assert failed.error == "it failed or was cancelled"
+
+
+def test_each_status_of_a_filter_becomes_what_was_planned_or_what_it_did() -> None:
+    filters = [
+        filter_row("applied", kind="exact", build_rows=5, **RAN),
+        filter_row("passed_all", kind="pass_all", build_rows=0, **RAN),
+        filter_row("missing", kind="missing", build_rows=0, **RAN),
+        filter_row("not_started"),
+        filter_row("not_placed"),
+    ]
+    (story,) = stories_of([decision_row(filters=filters)])
+    (join,) = story.joins
+    assert [(one.filter_id, one.reason is None) for one in join.outcomes] == [
+        ("applied", True),
+        ("passed_all", False),
+        ("missing", True),
+    ]
+    assert [(one.filter_id, one.applied) for one in join.filters] == [("not_started", True), ("not_placed", False)]
+    assert story.ended is not None
+    assert (story.ended.planned, story.ended.applied) == (3, 2)
+
+
 # Forcing
 
 
@@ -286,6 +431,8 @@ def test_hostile_text_is_shown_as_what_it_is() -> None:
 
 def test_a_frame_without_joins_is_said_to_have_had_none() -> None:
     shown = Explanation("The frame was run.", ())
-    assert repr(shown) == "The frame was run. No join of it was there to decide."
-    assert "No join of it" in shown._repr_html_()
+    assert " ".join(repr(shown).split()) == (
+        "The frame was run. aqe_decisions() has no join of it: there is none, or the plugin left the query alone."
+    )
+    assert "has no join of it" in shown._repr_html_()
     assert shown.decisions == ()
