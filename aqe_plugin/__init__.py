@@ -1,7 +1,8 @@
 """Runtime join filters and measured join choices for Spark's adaptive query execution.
 
-``configure(builder)`` adds the plugin to a PySpark session; ``read_queries(path)`` reads what it decided from an event
-log. This is the whole interface; the modules are internal but for the values they define.
+``configure(builder)`` adds the plugin to a PySpark session, ``AqePlugin(spark)`` looks at it and sets it in one that
+runs, and ``read_queries(path)`` reads what it decided from an event log. This is the whole interface; the modules are
+internal but for the values they define.
 Names are imported when they are first used, so importing this package costs next to nothing.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from aqe_plugin.api.plugin import AqePlugin
     from aqe_plugin.errors import AqePluginError
     from aqe_plugin.jars import PACKAGE_VERSION as __version__  # noqa: N811
     from aqe_plugin.jars import jar_for
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from aqe_plugin.stories import QueryStory
 
 __all__ = [
+    "AqePlugin",
     "AqePluginError",
     "FilterOutcome",
     "JoinDecision",
@@ -33,6 +36,7 @@ __all__ = [
 ]
 
 _HOME_OF = {
+    "AqePlugin": ("aqe_plugin.api.plugin", "AqePlugin"),
     "AqePluginError": ("aqe_plugin.errors", "AqePluginError"),
     "FilterOutcome": ("aqe_plugin.model", "FilterOutcome"),
     "JoinDecision": ("aqe_plugin.model", "JoinDecision"),

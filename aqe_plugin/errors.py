@@ -9,6 +9,7 @@
     │   ├── PysparkMissingError
     │   ├── JavaError
     │   ├── SessionError
+    │   ├── NotAvailableError
     │   ├── CodecMissingError
     │   └── ClientMissingError
     ├── InputError                     4  what was asked to be read cannot be read
@@ -50,6 +51,7 @@ __all__ = [
     "JournalError",
     "MissingJarError",
     "NoDataError",
+    "NotAvailableError",
     "PortInUseError",
     "PysparkMissingError",
     "SessionError",
@@ -105,6 +107,10 @@ class JavaError(SetupError):
 
 class SessionError(SetupError):
     """The plugin cannot be added to this session."""
+
+
+class NotAvailableError(SetupError):
+    """The session, or Spark, has no lawful way to do what was asked for."""
 
 
 class CodecMissingError(SetupError):

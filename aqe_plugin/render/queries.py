@@ -28,7 +28,18 @@ from aqe_plugin.words import (
     strategy_in_words,
 )
 
-__all__ = ["print_json", "print_table", "query_json", "query_table"]
+__all__ = [
+    "COLUMNS",
+    "join_cells",
+    "print_json",
+    "print_table",
+    "query_footing",
+    "query_heading",
+    "query_json",
+    "query_table",
+]
+
+COLUMNS = ("join", "chosen, and why", "filters, and what they did")
 
 _STYLES = {
     Strategy.BROADCAST: "bold green",
@@ -41,12 +52,16 @@ _STYLES = {
 def query_table(query: QueryStory) -> RenderableType:
     """A heading, one row for each join, and a line on the whole query."""
     table = Table(box=box.SIMPLE_HEAD, expand=True, show_lines=True)
-    table.add_column("join", ratio=3, overflow="fold")
-    table.add_column("chosen, and why", ratio=4, overflow="fold")
-    table.add_column("filters, and what they did", ratio=4, overflow="fold")
+    for column, ratio in zip(COLUMNS, (3, 4, 4), strict=True):
+        table.add_column(column, ratio=ratio, overflow="fold")
     for join in query.joins:
-        table.add_row(_join_cell(join), _choice_cell(join), _filter_cell(join))
-    return Group(_heading(query), table, _footing(query), Text())
+        table.add_row(*join_cells(join))
+    return Group(query_heading(query), table, query_footing(query), Text())
+
+
+def join_cells(join: JoinStory) -> tuple[Text, Text, Text]:
+    """What stands under :data:`COLUMNS` for one join."""
+    return _join_cell(join), _choice_cell(join), _filter_cell(join)
 
 
 def query_json(query: QueryStory) -> Json:
@@ -73,7 +88,8 @@ def print_json(queries: Iterable[QueryStory], console: Console) -> int:
     return count
 
 
-def _heading(query: QueryStory) -> Text:
+def query_heading(query: QueryStory) -> Text:
+    """Number, duration, description, mode and application, and the query's error."""
     took = "still running" if query.duration_millis is None else quantity(query.duration_millis, "millis")
     heading = Text.assemble(("query ", "bold"), (str(query.execution_id), "bold"), f"  {took}  ")
     heading.append(visible(query.description), style="bold")
@@ -110,7 +126,8 @@ def _filter_cell(join: JoinStory) -> Text:
     return cell
 
 
-def _footing(query: QueryStory) -> Text:
+def query_footing(query: QueryStory) -> Text:
+    """Filters, rows removed, time in the plugin's rules, its errors; yellow without an outcome, red after a fault."""
     ended = query.ended
     if ended is None:
         return Text("no outcome yet: the query's end is not in the log", style="yellow")

@@ -1,0 +1,51 @@
+"""What the plugin decided for a query, to be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+
+from aqe_plugin.api.tables import Table, html_of, rich_of, shown
+from aqe_plugin.model import JoinDecision
+from aqe_plugin.render.queries import COLUMNS, join_cells, query_footing, query_heading, query_table
+from aqe_plugin.stories import QueryStory
+
+__all__ = ["Explanation"]
+
+_NOTHING = "aqe_decisions() has no join of it: there is none, or the plugin left the query alone."
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The decisions of what was run: a table in a terminal and in a notebook, values for a program.
+
+    Attributes:
+        ran: what was run to know it.
+        queries: what Spark ran for it, in order; empty when no decision is known.
+    """
+
+    ran: str
+    queries: tuple[QueryStory, ...]
+
+    @property
+    def decisions(self) -> tuple[JoinDecision, ...]:
+        """The decision for every join."""
+        return tuple(join.decision for query in self.queries for join in query.joins)
+
+    def __rich__(self) -> RenderableType:
+        return Group(rich_of(Table(self._note())), *(query_table(query) for query in self.queries))
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(Table(self._note()), *(_table(query) for query in self.queries))
+
+    def _note(self) -> str:
+        return self.ran if self.queries else f"{self.ran} {_NOTHING}"
+
+
+def _table(query: QueryStory) -> Table:
+    rows = tuple(tuple(cell.plain for cell in join_cells(join)) for join in query.joins)
+    return Table(query_heading(query).plain, COLUMNS, rows, (query_footing(query).plain,))

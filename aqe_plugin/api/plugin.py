@@ -1,0 +1,261 @@
+"""The plugin of one running session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast, get_args, overload
+
+from aqe_plugin.api.counters import Counters
+from aqe_plugin.api.decided import run_and_read
+from aqe_plugin.api.explanation import Explanation
+from aqe_plugin.api.force import Choice, force_in_scope, force_join
+from aqe_plugin.api.journal import History, JournaledConf
+from aqe_plugin.api.session_check import Check, Checks, checked_confs, checked_join
+from aqe_plugin.api.session_confs import ConfScope, set_for_a_while
+from aqe_plugin.api.threshold_names import ThresholdChanges
+from aqe_plugin.api.thresholds import SessionThresholds
+from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
+from aqe_plugin.conf_keys import conf_keys, problem_of
+from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
+from aqe_plugin.session import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, Mode
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["AqePlugin"]
+
+_RAN = "The frame was run once, its rows thrown away."
+
+
+class AqePlugin:
+    """Looks at, and sets, what the plugin does in one session: a classic one or one of Spark Connect.
+
+    Everything goes through SQL functions and session confs; nothing runs in the driver by way of py4j.
+
+    Args:
+        spark: a session of an application that was started with the plugin.
+
+    Raises:
+        SessionError: the plugin is not loaded there.
+
+    Examples:
+        >>> aqe = AqePlugin(spark)
+        >>> aqe.current_mode
+        'apply'
+    """
+
+    __slots__ = ("_conf", "_spark", "_thresholds")
+
+    def __init__(self, spark: SparkSession) -> None:
+        if not spark.catalog.functionExists("aqe_decide"):
+            raise SessionError(
+                "The plugin is not loaded in this session's application, and cannot be added while it runs. Start it "
+                "with aqe_plugin.configure(builder); a Spark Connect server, or a submitted application, with "
+                f"--jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}."
+            )
+        self._spark = spark
+        self._conf = JournaledConf(spark.conf)
+        self._thresholds = SessionThresholds(self._conf)
+
+    @property
+    def thresholds(self) -> SessionThresholds:
+        """The session's thresholds, one attribute each.
+
+        Examples:
+            >>> aqe.thresholds.filter_max_pass_rate
+            0.7
+            >>> with aqe.thresholds(filter_max_pass_rate=0.3, broadcast_max_memory_bytes="256m"):
+            ...     aqe.thresholds.broadcast_max_memory_bytes
+            268435456
+            >>> aqe.thresholds.broadcast_max_memory_bytes
+            134217728
+            >>> aqe.thresholds.filter_max_pass_rate = 7
+            Traceback (most recent call last):
+            ...
+            aqe_plugin.errors.ConfError: spark.aqePlugin.filter.maxPassRate = 7 is not allowed: expected 0 to 1 ratio.
+        """
+        return self._thresholds
+
+    @property
+    def current_mode(self) -> Mode:
+        """The session's mode.
+
+        Raises:
+            ConfError: what the session's conf says is none.
+        """
+        text = self._conf.get(MODE_KEY, None)
+        mode = conf_keys()[MODE_KEY].default if text is None else text
+        return _checked_mode(mode.strip().lower())
+
+    def mode(self, mode: Mode) -> ConfScope:
+        """Sets the session's mode at once; with ``with`` it is taken back at the end of the block.
+
+        Raises:
+            ConfError: it is none of ``off``, ``observe`` and ``apply``.
+
+        Examples:
+            >>> with aqe.mode("observe"):
+            ...     aqe.current_mode
+            'observe'
+            >>> aqe.current_mode
+            'apply'
+        """
+        return set_for_a_while(self._conf, {MODE_KEY: _checked_mode(mode)}, "mode of the session")
+
+    def decisions(self) -> DataFrame:
+        """The joins that the application's latest queries decided, one a row, as they are when the frame is run.
+
+        Its columns are in ``docs/decisions-table.md``.
+
+        Examples:
+            >>> "choice" in aqe.decisions().columns
+            True
+        """
+        return self._spark.sql("SELECT * FROM aqe_decisions()")
+
+    def explain(self, frame: DataFrame) -> Explanation:
+        """What is decided for ``frame``, and why; a table in a terminal and in a notebook.
+
+        Decisions are made from what comes out of finished stages, so ``frame`` is run, once, in the session's mode;
+        its rows are thrown away.
+
+        Raises:
+            NotAvailableError: the mode is ``off``, in which nothing is decided; nothing was run.
+
+        Examples:
+            >>> aqe.explain(sales.join(items, "item")).decisions[0].reason.code in ("CHEAPEST", "TIE")
+            True
+        """
+        self._require_deciding()
+        return Explanation(_RAN, run_and_read(self._spark, frame))
+
+    def what_if(self, frame: DataFrame | Explanation, thresholds: ThresholdChanges) -> WhatIf:
+        """What other ``thresholds`` would change: the decisions for ``frame`` made again by ``aqe_decide``.
+
+        Runs ``frame`` once, as :meth:`explain` does and not at all when it is given an explanation, and then one query
+        over the facts of its decisions, which reads no table. Nothing is set.
+
+        Raises:
+            ConfError: a threshold is unknown, out of range, or none that is looked at in a decision; nothing was run.
+            NotAvailableError: the mode is ``off``, in which nothing is decided; nothing was run.
+
+        Examples:
+            >>> seen = aqe.explain(sales.join(items, "item"))
+            >>> aqe.what_if(seen, thresholds={"broadcast_max_memory_bytes": "1k"}).thresholds
+            {'spark.aqePlugin.broadcast.maxMemoryBytes': '1k'}
+        """
+        asked = replayable_values(cast("dict[str, object]", thresholds))
+        if isinstance(frame, Explanation):
+            ran, seen = "Nothing was run but the replay.", frame
+        else:
+            seen = self.explain(frame)
+            ran = f"{seen.ran} Then its decisions were made again."
+        return what_if(self._spark, ran, seen.decisions, self._thresholds.as_dict(), asked)
+
+    def metrics(self) -> Counters:
+        """What the plugin counted since the application started, in all of its sessions.
+
+        Waits until the queries that have ended are counted.
+
+        Examples:
+            >>> aqe.metrics()["errors"]
+            0
+        """
+        rows = self._spark.sql("SELECT name, value FROM aqe_metrics()").collect()
+        return Counters({row["name"]: row["value"] for row in rows})
+
+    @overload
+    def force(self, choice: Choice) -> ConfScope: ...
+
+    @overload
+    def force(self, choice: Choice, side: DataFrame) -> DataFrame: ...
+
+    def force(self, choice: Choice, side: DataFrame | None = None) -> ConfScope | DataFrame:
+        """Decides instead of the plugin, as far as Spark's hints and the session's confs can.
+
+        With ``side``, gives it back with a join hint, for the next join of it: ``broadcast`` or ``plain_sort_merge``.
+        Without, sets confs at once for every join of the session, until the end of the ``with`` block: ``spark``
+        (nothing is decided), ``no_filter``, or ``plain_sort_merge`` (no filter and no broadcast). A hint in a
+        query is stronger than either.
+
+        Raises:
+            ConfError: there is no such choice.
+            NotAvailableError: there is no lawful way to force it; the message says what there is instead.
+
+        Examples:
+            >>> hinted = sales.join(aqe.force("broadcast", items), "item")
+            >>> with aqe.force("spark"):
+            ...     aqe.current_mode
+            'off'
+            >>> aqe.force("no_filter", items)
+            Traceback (most recent call last):
+            ...
+            aqe_plugin.errors.NotAvailableError: 'no_filter' cannot be forced for one join: a join has no switch of \
+its own. Force it for all: with aqe.force('no_filter').
+        """
+        return force_in_scope(self._conf, choice) if side is None else force_join(side, choice)
+
+    def status(self) -> Checks:
+        """The session's mode, and every key of the plugin that is set in it with what is wrong with its value.
+
+        Examples:
+            >>> aqe.status().ok
+            True
+        """
+        checks = checked_confs(self._spark.conf.getAll)
+        mode = Check("mode", all(check.ok for check in checks if check.name == MODE_KEY), self._shown_mode())
+        return Checks(f"aqe-plugin in a session of Spark {self._spark.version}", (mode, *checks))
+
+    def verify(self) -> Checks:
+        """Proves that the plugin works in this session: its confs, and a join of 100 rows that is run twice.
+
+        With a bad value in the confs, which keeps the plugin from deciding, no join is run.
+
+        Examples:
+            >>> aqe.verify().ok
+            True
+        """
+        status = self.status()
+        if not status.ok:
+            return status
+        return Checks(status.heading, (*status.checks, *checked_join(self._spark, self.current_mode)))
+
+    def history(self) -> History:
+        """Every conf that was set and put back through this object, in order.
+
+        Examples:
+            >>> [(change.old, change.new) for change in aqe.history().changes]
+            []
+        """
+        return self._conf.history()
+
+    def rollback(self, *, force: bool = False) -> History:
+        """Puts every conf back to what it was before this object changed it; gives back what that changed.
+
+        Raises:
+            ConflictError: one of them was changed since in another way, and ``force`` is not given.
+
+        Examples:
+            >>> aqe.thresholds.filter_max_pass_rate = 0.5
+            >>> aqe.rollback().changes[0].new is None
+            True
+        """
+        return self._conf.rollback(force)
+
+    def _shown_mode(self) -> str:
+        return self._conf.get(MODE_KEY, None) or f"{conf_keys()[MODE_KEY].default}, by default"
+
+    def __repr__(self) -> str:
+        return f"AqePlugin(mode={self._shown_mode()!r})"
+
+    def _require_deciding(self) -> None:
+        if self.current_mode == "off":
+            raise NotAvailableError(
+                "The session's mode is off, in which nothing is decided. "
+                "Try it in another: with aqe.mode('observe'): aqe.explain(frame)."
+            )
+
+
+def _checked_mode(mode: str) -> Mode:
+    if mode not in get_args(Mode):
+        raise ConfError(f"{MODE_KEY} = {mode!r} is {problem_of(MODE_KEY, mode)}.")
+    return cast("Mode", mode)

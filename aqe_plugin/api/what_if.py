@@ -1,0 +1,183 @@
+"""The decisions of a query made again under other thresholds, by the plugin's own function ``aqe_decide``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+
+from aqe_plugin.api.tables import Table, html_of, rich_of, text_of
+from aqe_plugin.api.threshold_names import conf_values, threshold_keys
+from aqe_plugin.codec import decode, encode
+from aqe_plugin.conf_keys import PREFIX
+from aqe_plugin.errors import ConfError
+from aqe_plugin.model import JoinDecision
+from aqe_plugin.words import join_in_words, quantity, reason_in_words, strategy_in_words
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JoinReplayed", "WhatIf", "replayable_values", "what_if"]
+
+# Looked at before a join is decided, or while its filter works: no decision that is made again can show their effect.
+_NOT_IN_A_DECISION = (
+    "wait.",
+    "filter.selfDisable.",
+    "filter.buildTimeout",
+    "filter.inListMaxKeys",
+    "filter.maxPerScan",
+    "cost.scanNanosPerByte",
+)
+_MEMORY_KEY = f"{PREFIX}broadcast.maxMemoryBytes"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinReplayed:
+    """One join, decided three times from the same facts.
+
+    Attributes:
+        decided: at run time.
+        now: again, under the thresholds of the session.
+        then: again, under the thresholds asked about.
+    """
+
+    decided: JoinDecision
+    now: JoinDecision
+    then: JoinDecision
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether deciding again gives what was decided; else something beside facts and thresholds settled it."""
+        return _what(self.decided) == _what(self.now)
+
+    @property
+    def changes(self) -> bool:
+        """Whether the other thresholds would have made another choice, or another filter."""
+        return self.is_replayed and _what(self.now) != _what(self.then)
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What other thresholds would have changed; a table in a terminal and in a notebook.
+
+    Attributes:
+        ran: what was run to know it.
+        thresholds: full key → value that was asked about.
+        joins: every join that was decided, in the order of the decisions.
+    """
+
+    ran: str
+    thresholds: Mapping[str, str]
+    joins: tuple[JoinReplayed, ...]
+
+    @property
+    def changed(self) -> tuple[JoinReplayed, ...]:
+        """The joins that would have gone another way."""
+        return tuple(join for join in self.joins if join.changes)
+
+    def __rich__(self) -> RenderableType:
+        return rich_of(self._table())
+
+    def __repr__(self) -> str:
+        return text_of(self._table())
+
+    def _repr_html_(self) -> str:
+        return html_of(self._table())
+
+    def _table(self) -> Table:
+        asked = ", ".join(f"{key} = {value}" for key, value in self.thresholds.items())
+        heading = f"{len(self.changed)} of {len(self.joins)} joins would change with {asked}"
+        return Table(heading, ("join", "now", "then"), tuple(_row(join) for join in self.joins), self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = [
+            self.ran,
+            "Replayed is the decision for the facts of this run. Waits, and what joins above would see, are not.",
+        ]
+        if _MEMORY_KEY in self.thresholds:
+            notes.append("spark.driver.maxResultSize and spark.sql.maxBroadcastTableSize limit broadcasts as well.")
+        return tuple(notes)
+
+
+def replayable_values(changes: Mapping[str, object]) -> dict[str, str]:
+    """Full key → value, of thresholds whose effect a replay can show.
+
+    Raises:
+        ConfError: there are none, one is no threshold or out of range, or one is not looked at in a decision.
+    """
+    if not changes:
+        raise ConfError("No threshold was given: what_if(frame, thresholds={'filter_max_pass_rate': 0.3}).")
+    values = conf_values(changes)
+    for name, key in zip(changes, values, strict=True):
+        if key.removeprefix(PREFIX).startswith(_NOT_IN_A_DECISION):
+            raise ConfError(
+                f"{key} is looked at before or after a decision, so deciding again cannot show what it does. "
+                f"Try it: with aqe.thresholds({name}={changes[name]!r}): aqe.explain(frame)."
+            )
+    return values
+
+
+def what_if(
+    spark: SparkSession,
+    ran: str,
+    decisions: Sequence[JoinDecision],
+    present: Mapping[str, float],
+    asked: Mapping[str, str],
+) -> WhatIf:
+    """Decides ``decisions`` again with one query of ``aqe_decide`` over their facts, which reads no table.
+
+    Args:
+        present: the session's thresholds by name.
+        asked: full key → value, over the present ones.
+    """
+    now = {threshold_keys()[name].key: value for name, value in present.items()}
+    then = {**now, **asked}
+    thresholds = [json.dumps(now), json.dumps(then)]
+    facts = [json.dumps(encode(decision.facts)) for decision in decisions]
+    again = _decided_again(spark, [(one, other) for one in facts for other in thresholds])
+    joins = zip(decisions, again[::2], again[1::2], strict=True)
+    return WhatIf(ran, dict(asked), tuple(JoinReplayed(*join) for join in joins))
+
+
+def _decided_again(spark: SparkSession, cases: Sequence[tuple[str, str]]) -> list[JoinDecision]:
+    """The decision for each pair of facts and thresholds."""
+    if not cases:
+        return []
+    rows = [(number, facts, thresholds) for number, (facts, thresholds) in enumerate(cases)]
+    frame = spark.createDataFrame(rows, "number int, facts string, thresholds string")
+    answers = frame.selectExpr("number", "aqe_decide(facts, thresholds) AS decision").collect()
+    texts = {row.number: row.decision for row in answers}
+    return [decode(JoinDecision, json.loads(texts[number])) for number in range(len(cases))]
+
+
+def _what(decision: JoinDecision) -> tuple[object, bool]:
+    return decision.choice, decision.build_filter
+
+
+def _row(join: JoinReplayed) -> tuple[str, str, str]:
+    return join_in_words(join.decided.facts).replace("; ", "\n"), _now(join), _then(join)
+
+
+def _now(join: JoinReplayed) -> str:
+    return _in_words(join.now if join.is_replayed else join.decided)
+
+
+def _then(join: JoinReplayed) -> str:
+    if not join.is_replayed:
+        return "not told by a replay: more than facts and thresholds settled this join"
+    return _in_words(join.then) if join.changes else "the same"
+
+
+def _in_words(decision: JoinDecision) -> str:
+    chosen = (decision.choice, decision.build_filter)
+    prices = [one.cost_millis for one in decision.options if (one.strategy, one.with_filter) == chosen]
+    price = f", predicted {quantity(prices[0], 'millis')}" if prices and prices[0] is not None else ""
+    lines = (
+        f"{strategy_in_words(decision.choice, decision.build_filter)}{price}",
+        reason_in_words(decision.reason),
+        f"{'filter' if decision.build_filter else 'no filter'}: {reason_in_words(decision.filter_reason)}",
+    )
+    return "\n".join(lines)
