@@ -4,7 +4,11 @@ import org.apache.spark.sql.internal.SQLConf
 
 /** Where a Spark session's settings come from. */
 object SessionConf {
-  private val KnownKeys = AqeConf.All.map(_.key).toSet
+
+  /** Where the plugin keeps the name of the user's own cost evaluator, which it calls. */
+  val WrappedCostEvaluator: String = AqeConf.Prefix + "wrappedCostEvaluatorClass"
+
+  private val KnownKeys = AqeConf.All.map(_.key).toSet + WrappedCostEvaluator
 
   /** Keys under the plugin's prefix that are none of its own. */
   def unknownKeys(conf: SQLConf): Seq[String] =

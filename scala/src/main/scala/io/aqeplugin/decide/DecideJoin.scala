@@ -16,4 +16,8 @@ object DecideJoin {
     else if (facts.sparkStrategy == Strategy.LeaveToSpark) weighing.leave(Reason(ReasonCode.OtherStrategy))
     else weighing.choose
   }
+
+  /** A join that is left alone for `reason` before its build side was measured: priced by what was estimated, and without a filter. */
+  def leftAlone(facts: JoinFacts, thresholds: Thresholds, reason: Reason): JoinDecision =
+    new Weighing(facts, thresholds).leave(reason).copy(buildFilter = false, filterReason = reason)
 }

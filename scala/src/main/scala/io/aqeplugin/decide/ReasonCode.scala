@@ -71,6 +71,8 @@ object ReasonCode {
       extends ReasonCode("MAX_FILTERS_PER_SCAN", Filter, "the scan carries as many filters as one scan may, all of which save more")
   case object RepeatedRequest
       extends ReasonCode("REPEATED_REQUEST", Filter, "this filter was asked for before in this query and did not come")
+  case object FilterReady
+      extends ReasonCode("FILTER_READY", Any, "build side and filter were there already, made for another place of the plan, and were used")
   case object BuildTimeout extends ReasonCode("BUILD_TIMEOUT", Filter, "the filter was not ready in time, so every row passes")
   case object BuildFailed extends ReasonCode("BUILD_FAILED", Filter, "the filter could not be built, so every row passes")
   case object GatesOpen extends ReasonCode("GATES_OPEN", Any, "a test opened every gate: whatever is legal is done")
@@ -118,6 +120,7 @@ object ReasonCode {
     AlreadyFilteredBySpark,
     MaxFiltersPerScan,
     RepeatedRequest,
+    FilterReady,
     BuildTimeout,
     BuildFailed,
     GatesOpen,

@@ -40,7 +40,8 @@ object FilterBuild {
     val filterLimits = limitsFor(stageRows(stage), limits)
     val parts = child.execute().mapPartitions(rows => Iterator.single(PartialFormat.write(collect(rows, coder, filterLimits))))
     val count = parts.getNumPartitions
-    val merged = if (count == 0) collect(Iterator.empty, coder, filterLimits) else MergeTree.merged(parts)
+    val merged =
+      if (count == 0) collect(Iterator.empty, coder, filterLimits) else MergeTree.merged(parts, MergeTree.driverParts(filterLimits))
     finish(merged, math.max(1, count), coder, limits, startNanos)
   }
 

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.filters.KeyFilter
+import io.aqeplugin.tell.Faults
 
 /** When a task stops asking a filter that lets nearly everything through.
   *
@@ -26,6 +27,7 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
   private var batchesToSkip = 0
   private var removed = 0L
   private var nanos = 1L
+  private var failed = false
 
   /** Rows removed per nanosecond so far; filters of one scan are asked in falling order of it. */
   def yieldPerNano: Double = removed.toDouble / nanos
@@ -51,13 +53,22 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
 
   /** Whether this filter takes a rest for the batch, or run of rows, that comes now. */
   def resting(): Boolean =
-    if (batchesToSkip > 0) {
+    if (failed) {
+      true
+    } else if (batchesToSkip > 0) {
       batchesToSkip -= 1
       counters.batchesSkipped.add(1L)
       true
     } else {
       false
     }
+
+  /** Rests for good: a fault of ours lets every row pass, and is counted. */
+  def fail(error: Throwable): Unit = {
+    failed = true
+    counters.faults.add(1L)
+    Faults.note("filter probe", "a task goes on without the filter", error)
+  }
 
   /** Notes one checked batch, and decides whether to rest from now on. */
   def seen(in: Int, out: Int): Unit = {

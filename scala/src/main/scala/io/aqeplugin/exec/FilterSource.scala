@@ -48,5 +48,9 @@ object FilterSource {
 final case class ProbeFactory(broadcast: Broadcast[Array[Byte]], coder: KeyCoder, rest: SelfDisable, counters: FilterCounters) {
 
   /** Absent when the filter cannot be read: every row passes. */
-  def open(): Option[FilterProbe] = DecodedFilters.of(broadcast.value).map(new FilterProbe(coder, _, rest, counters))
+  def open(): Option[FilterProbe] = {
+    val filter = DecodedFilters.of(broadcast.value)
+    if (filter.isEmpty) counters.faults.add(1L)
+    filter.map(new FilterProbe(coder, _, rest, counters))
+  }
 }

@@ -2,6 +2,8 @@ package io.aqeplugin.exec
 
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
+import io.aqeplugin.tell.Survivable
+
 /** The batches of a scan without the rows that no filter lets through. A batch that loses every row is freed and never handed on; one that
   * loses none is handed on as it came.
   *
@@ -53,18 +55,32 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
   private def select(batch: ColumnarBatch, rows: Int): Int = {
     reorderNowAndThen()
     if (positions.length < rows) positions = new Array[Int](rows)
+    selectAll(rows)
+    var left = rows
+    var p = 0
+    while (p < probes.length && left > 0) {
+      left = retained(probes(p), batch, rows, left)
+      p += 1
+    }
+    left
+  }
+
+  /** A filter that fails may have left anything in `positions`: all rows of the batch stay, those that other filters had removed too. */
+  private def retained(probe: FilterProbe, batch: ColumnarBatch, rows: Int, count: Int): Int =
+    try probe.retain(batch, positions, count)
+    catch {
+      case Survivable(error) =>
+        probe.fail(error)
+        selectAll(rows)
+        rows
+    }
+
+  private def selectAll(rows: Int): Unit = {
     var i = 0
     while (i < rows) {
       positions(i) = i
       i += 1
     }
-    var left = rows
-    var p = 0
-    while (p < probes.length && left > 0) {
-      left = probes(p).retain(batch, positions, left)
-      p += 1
-    }
-    left
   }
 
   private def reorderNowAndThen(): Unit = {

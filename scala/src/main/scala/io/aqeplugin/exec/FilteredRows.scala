@@ -2,6 +2,8 @@ package io.aqeplugin.exec
 
 import org.apache.spark.sql.catalyst.InternalRow
 
+import io.aqeplugin.tell.Survivable
+
 /** The rows of a row-based scan without those that no filter lets through. Rows are checked in runs, so that counters are touched, and a
   * filter may take its rest, once a run.
   */
@@ -44,13 +46,25 @@ final class FilteredRows(input: Iterator[InternalRow], probes: Array[FilterProbe
     while (kept && p < probes.length) {
       if (active(p)) {
         runIn(p) += 1
-        kept = probes(p).mightMatch(row)
+        kept = mightMatch(p, row)
         if (kept) runOut(p) += 1
       }
       p += 1
     }
     kept
   }
+
+  private def mightMatch(p: Int, row: InternalRow): Boolean =
+    try probes(p).mightMatch(row)
+    catch {
+      case Survivable(error) =>
+        probes(p).fail(error)
+        active(p) = false
+        true
+    }
+
+  /** Counts what was read of a run that the task did not read to its end, under a LIMIT for one. */
+  def close(): Unit = if (rowsOfRun > 0) endRun()
 
   private def startRun(): Unit = {
     var p = 0

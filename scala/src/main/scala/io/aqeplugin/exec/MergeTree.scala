@@ -3,7 +3,7 @@ package io.aqeplugin.exec
 import org.apache.spark.HashPartitioner
 import org.apache.spark.rdd.RDD
 
-import io.aqeplugin.filters.{PartialFilter, PartialFormat}
+import io.aqeplugin.filters.{FilterLadder, FilterLimits, PartialFilter, PartialFormat}
 
 /** Merges the parts of a filter that the tasks of a job built: on executors, until so few are left that the driver takes them.
   *
@@ -11,28 +11,33 @@ import io.aqeplugin.filters.{PartialFilter, PartialFormat}
   */
 private[exec] object MergeTree {
 
-  /** At most so many parts are merged in one place, which bounds what the driver holds: each may be as large as a filter. */
+  /** So many parts are merged in one place. An executor holds two of them at a time, what is merged already and the next. */
   val FanIn = 16
+
+  /** Parts that the driver takes, where all are at once: as many as fit the cap of one filter, and at least one. */
+  def driverParts(limits: FilterLimits): Int = (limits.capBytes / FilterLadder.partBytes(limits)).max(1L).min(FanIn.toLong).toInt
 
   /** Runs the job.
     *
     * @param parts
     *   one part a partition, at least one partition
+    * @param driverParts
+    *   at most so many parts go to the driver, at least one
     */
-  def merged(parts: RDD[Array[Byte]]): PartialFilter = {
-    val few = narrowed(parts)
+  def merged(parts: RDD[Array[Byte]], driverParts: Int): PartialFilter = {
+    val few = narrowed(parts, driverParts)
     // Merged in the thread that asked: a reduce would do it in the one that schedules all jobs.
     merge(few.sparkContext.runJob(few, (part: Iterator[Array[Byte]]) => part.next()).iterator)
   }
 
-  private def narrowed(parts: RDD[Array[Byte]]): RDD[Array[Byte]] = {
+  private def narrowed(parts: RDD[Array[Byte]], most: Int): RDD[Array[Byte]] = {
     val count = parts.getNumPartitions
-    if (count <= FanIn) {
+    if (count <= most) {
       parts
     } else {
       val groups = (count + FanIn - 1) / FanIn
       val grouped = parts.mapPartitionsWithIndex((i, part) => part.map(i % groups -> _)).partitionBy(new HashPartitioner(groups))
-      narrowed(grouped.mapPartitions(group => Iterator.single(PartialFormat.write(merge(group.map(_._2))))))
+      narrowed(grouped.mapPartitions(group => Iterator.single(PartialFormat.write(merge(group.map(_._2))))), most)
     }
   }
 

@@ -81,9 +81,9 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
         if (!done.isDone) publish(done, built(startNanos), executionId)
       } catch {
         // Whatever it is, also an OutOfMemoryError: AQE waits for this promise and for nothing else.
-        case error: Throwable if SparkBridge.isCancellation(error) && !promise.isCompleted =>
-          // Not by our timer, so somebody ended the query; if this were swallowed, it would run on.
-          fail(done, error)
+        case error: Throwable if SparkBridge.isCancellation(error) =>
+          // By our timer, after it let every row pass. Or else somebody ended the query; if that were swallowed, it would run on.
+          if (!promise.isCompleted) fail(done, error)
         case error: Throwable => buildFailed(done, error, startNanos, executionId)
       } finally {
         if (promise.isCompleted) timeout.cancel(false)
@@ -94,7 +94,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
   }
 
   private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, startNanos: Long, executionId: String): Unit = {
-    BuildFaults.note(sparkContext, joinId, error)
+    BuildFaults.note(sparkContext, Option(executionId).flatMap(_.toLongOption), joinId, error)
     try { val _ = publish(done, passAll(ReasonCode.BuildFailed, startNanos), executionId) }
     catch { case second: Throwable => fail(done, second) }
   }

@@ -1,15 +1,18 @@
 package io.aqeplugin.exec
 
+import org.apache.spark.TaskContext
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.decide.Reason
-import io.aqeplugin.observe.QueryStates
+import io.aqeplugin.observe.{QueryState, QueryStates}
+import io.aqeplugin.tell.{Faults, Survivable}
 
 /** Drops the rows of a scan that cannot find a partner in the joins above it.
   *
@@ -48,7 +51,9 @@ case class RuntimeFilterExec(
 
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numInputRows" -> SQLMetrics.createMetric(sparkContext, "rows before runtime filters"),
-    "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "rows after runtime filters")
+    "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "rows after runtime filters"),
+    "waitTime" -> SQLMetrics.createTimingMetric(sparkContext, "time from the query's start until the filters were there"),
+    "numFaults" -> SQLMetrics.createMetric(sparkContext, "faults of runtime filters")
   ) ++ labels.indices.flatMap { i =>
     val name = if (labels.size == 1) "" else s" of filter ${i + 1}"
     Seq(
@@ -72,7 +77,11 @@ case class RuntimeFilterExec(
     } else {
       val counters = nodeCounters
       child.execute().mapPartitions(
-        rows => new FilteredRows(rows, probes.flatMap(_.open()).toArray, counters),
+        { rows =>
+          val filtered = new FilteredRows(rows, probes.flatMap(_.open()).toArray, counters)
+          Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => filtered.close()))
+          filtered
+        },
         preservesPartitioning = true
       )
     }
@@ -94,17 +103,40 @@ case class RuntimeFilterExec(
   private def nodeCounters = NodeCounters(longMetric("numInputRows"), longMetric("numOutputRows"))
 
   private def activeProbes(): Seq[ProbeFactory] = {
-    val startNanos = System.nanoTime()
     val found = sources.map(FilterSource.await)
-    if (lastRun.isEmpty) QueryStates.current(sparkContext).foreach(_.start(this))
-    lastRun = Some(RuntimeFilterExec.Run(found.map(_.map(_.result)), (System.nanoTime() - startNanos) / 1000000L))
-    found.zipWithIndex.collect { case (Right(FilterSource.Found(broadcast, Right(_))), i) =>
-      val coder = KeyCoder(keys(i).map(_.asInstanceOf[Attribute]), child.output)
-      val counters =
-        FilterCounters(longMetric(s"filter${i}RowsIn"), longMetric(s"filter${i}RowsOut"), longMetric(s"filter${i}BatchesSkipped"))
-      ProbeFactory(broadcast, coder, rest, counters)
+    val query = QueryStates.current(sparkContext)
+    val waitMillis = lastRun.map(_.waitMillis).orElse(query.map(q => (System.nanoTime() - q.startNanos) / 1000000L)).getOrElse(0L)
+    if (lastRun.isEmpty) {
+      query.foreach(_.start(this))
+      longMetric("waitTime").set(waitMillis)
+      SQLMetrics
+        .postDriverMetricUpdates(sparkContext, sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY), Seq(longMetric("waitTime")))
+    }
+    lastRun = Some(RuntimeFilterExec.Run(found.map(_.map(_.result)), waitMillis))
+    found.zipWithIndex.flatMap {
+      case (Right(FilterSource.Found(broadcast, Right(_))), i) => factory(i, broadcast, query)
+      case _                                                   => None
     }
   }
+
+  private def factory(i: Int, broadcast: Broadcast[Array[Byte]], query: Option[QueryState]): Option[ProbeFactory] =
+    try {
+      val coder = KeyCoder(keys(i).map(_.asInstanceOf[Attribute]), child.output)
+      def metric(name: String): SQLMetric = longMetric(s"filter$i$name")
+      Some(
+        ProbeFactory(
+          broadcast,
+          coder,
+          rest,
+          FilterCounters(metric("RowsIn"), metric("RowsOut"), metric("BatchesSkipped"), longMetric("numFaults"))
+        )
+      )
+    } catch {
+      case Survivable(error) =>
+        query.foreach(_.errors.increment())
+        Faults.note("filter probe", "a scan goes on without the filter", error)
+        None
+    }
 
   override protected def doCanonicalize(): SparkPlan = super.doCanonicalize() match {
     case canonical: RuntimeFilterExec => canonical.copy(labels = Nil)
@@ -131,7 +163,7 @@ object RuntimeFilterExec {
   /** @param filters
     *   per source, the filter that was there, or why there was none
     * @param waitMillis
-    *   how long the scan's start was held up for them
+    *   from the first planning of the query until the filters were there; what the scan would have waited for anyway is in it
     */
   final case class Run(filters: Seq[Either[FilterSource.Missing, Either[Reason, FilterSummary]]], waitMillis: Long)
 }

@@ -46,6 +46,13 @@ object FilterLadder {
     math.max(exactKeys(limits), ExactSet.keysWithin(bytes))
   }
 
+  /** Largest stored part, up to its header. */
+  def partBytes(limits: FilterLimits): Long =
+    math.max(
+      partExactKeys(limits).toLong * java.lang.Long.BYTES,
+      math.min(limits.capBytes, BloomSizing.bytesFor(limits.expectedKeys, limits.falsePositiveRate))
+    )
+
   /** The kind for keys of which the number is known. */
   private[filters] def chooseCounted(distinctKeys: Long, range: Option[CodeRange], integral: Boolean, limits: FilterLimits) =
     choose(distinctKeys, range, integral, limits.copy(expectedKeys = math.min(limits.expectedKeys, distinctKeys)))

@@ -17,6 +17,10 @@ import io.aqeplugin.exec.RuntimeFilterExec
   * subqueries of one execution are planned on threads of their own.
   */
 final class QueryState(val executionId: Long) {
+
+  /** When the query was planned first, on the clock of `System.nanoTime`. */
+  val startNanos: Long = System.nanoTime()
+
   private val joins = TrieMap.empty[String, JoinState]
   private val decisions = TrieMap.empty[String, JoinDecision]
   private val recorded = TrieMap.empty[String, Unit]
@@ -104,8 +108,17 @@ final class QueryState(val executionId: Long) {
       decision
   }
 
-  /** Joins for which nothing but a refusal came about. */
-  def undecided: Seq[JoinDecision] = declined.iterator.collect { case (id, (_, decision)) if !decisions.contains(id) => decision }.toSeq
+  /** Joins for which nothing but a refusal came about. A filter of such a join that ran all the same was put in to wait, and then AQE had the build
+    * side and the filter already, from another place of the plan, and went on without asking.
+    */
+  def undecided: Seq[JoinDecision] = {
+    val ran = startedFilters.flatMap(_.labels).map(_.joinId).toSet
+    val ready = Reason(ReasonCode.FilterReady)
+    declined.iterator.collect {
+      case (id, (_, decision)) if !decisions.contains(id) =>
+        if (ran(id)) decision.copy(reason = ready, buildFilter = true, filterReason = ready) else decision
+    }.toSeq
+  }
 
   def hint(joinId: String): Option[Strategy] = hinted.get(joinId)
   def setHint(joinId: String, strategy: Strategy): Unit = hinted.update(joinId, strategy)

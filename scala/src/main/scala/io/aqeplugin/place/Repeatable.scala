@@ -2,33 +2,62 @@ package io.aqeplugin.place
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.execution.{LimitExec, SampleExec, SparkPlan, TakeOrderedAndProjectExec}
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
-import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
+import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.execution.python.EvalPythonExec
 import org.apache.spark.sql.execution.window.{WindowExecBase, WindowGroupLimitExec}
+import org.apache.spark.sql.types.{DataType, DoubleType, FloatType}
+
+import io.aqeplugin.exec.RuntimeFilterExec
 
 /** Whether running a plan once more gives the same rows, whatever order rows come in.
   *
   * A filter is built from the first run of a build side. When a lost executor makes Spark run it again and other rows come out, the rows of the probe
   * side that would have met them are already gone. Spark calls an expression deterministic that gives the same value for the same rows ''in the same
   * order'', which is less: shuffled rows come in any.
+  *
+  * Operators that are not known here are not trusted: code over whole partitions (`mapPartitions`, scripts, functions over groups) may do with their
+  * order what it likes, and the rows of an RDD are whatever its author makes of them.
   */
 private[place] object Repeatable {
 
   def apply(plan: SparkPlan): Boolean = plan match {
-    case stage: QueryStageExec      => apply(stage.plan)
-    case reused: ReusedExchangeExec => apply(reused.child)
-    case other                      => keepsItsRows(other) && other.expressions.forall(_.deterministic) && other.children.forall(apply)
+    case stage: QueryStageExec           => apply(stage.plan)
+    case reused: ReusedExchangeExec      => apply(reused.child)
+    case filtered: RuntimeFilterExec     => apply(filtered.child)
+    case adaptive: AdaptiveSparkPlanExec => apply(adaptive.executedPlan)
+    // Blocks that an executor took along are made again.
+    case cached: InMemoryTableScanExec => apply(cached.relation.cachedPlan)
+    case other                         => keepsItsRows(other) && other.expressions.forall(_.deterministic) && other.children.forall(apply)
   }
 
   private def keepsItsRows(plan: SparkPlan): Boolean = plan match {
-    // Which rows come first, or at a tie, is nobody's promise.
-    case _: LimitExec | _: TakeOrderedAndProjectExec | _: SampleExec => false
-    case limit: WindowGroupLimitExec                                 => isOfRanks(limit.rankLikeFunction)
+    case limit: WindowGroupLimitExec => isOfRanks(limit.rankLikeFunction)
     case window: WindowExecBase => window.windowExpression.forall(_.collectFirst { case w: WindowExpression => w }.forall(isRepeatable))
     case aggregate: BaseAggregateExec => aggregate.aggregateExpressions.forall(a => isOfSets(a.aggregateFunction))
-    case _                            => true
+    case other                        => isScan(other) || isOfRows(other)
+  }
+
+  private def isScan(plan: SparkPlan): Boolean = plan match {
+    case _: DataSourceScanExec | _: DataSourceV2ScanExecBase | _: LocalTableScanExec | _: RangeExec => true
+    // What AQE puts for a stage that turned out to be empty.
+    case _: EmptyRelationExec => true
+    case _                    => false
+  }
+
+  /** Operators that take each row, or each pair of rows, by itself. */
+  private def isOfRows(plan: SparkPlan): Boolean = plan match {
+    case _: ProjectExec | _: FilterExec | _: SortExec | _: ExpandExec | _: GenerateExec | _: UnionExec | _: CoalesceExec => true
+    case _: BaseJoinExec | _: Exchange | _: AQEShuffleReadExec                                                           => true
+    case _: EvalPythonExec | _: DeserializeToObjectExec | _: SerializeFromObjectExec | _: MapElementsExec                => true
+    case _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowTransition | _: RowToColumnarTransition            => true
+    case _: CollectMetricsExec                                                                                           => true
+    case _                                                                                                               => false
   }
 
   private def isRepeatable(window: WindowExpression): Boolean = window.windowFunction match {
@@ -47,9 +76,15 @@ private[place] object Repeatable {
     case _                                                     => false
   }
 
-  /** Functions of which rows there are, and not of which came first. */
+  /** Functions of which rows there are, and not of which came first: a sum of fractions is rounded after each of them. */
   private def isOfSets(function: AggregateFunction): Boolean = function match {
-    case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: BitAggregate | _: HyperLogLogPlusPlus => true
-    case _                                                                                                                 => false
+    case _: Count | _: Min | _: Max | _: BitAggregate | _: HyperLogLogPlusPlus => true
+    case _: Sum | _: Average                                                   => !function.children.map(_.dataType).exists(isFraction)
+    case _                                                                     => false
+  }
+
+  private def isFraction(dataType: DataType): Boolean = dataType match {
+    case FloatType | DoubleType => true
+    case _                      => false
   }
 }

@@ -9,6 +9,7 @@ import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
+import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.rules.PlanCost
 import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener}
 
@@ -34,7 +35,7 @@ final class AqeDriverPlugin extends DriverPlugin {
     val extensions = ConfList.appended(conf.getOption(ConfNames.Extensions), classOf[AqeExtensions].getName)
     SparkBridge.setConf(sparkContext, ConfNames.Extensions, extensions)
     conf.getOption(ConfNames.CostEvaluator).filter(_ != classOf[PlanCost].getName).foreach { own =>
-      SparkBridge.setConf(sparkContext, PlanCost.WrappedKey, own)
+      SparkBridge.setConf(sparkContext, SessionConf.WrappedCostEvaluator, own)
     }
     SparkBridge.setConf(sparkContext, ConfNames.CostEvaluator, classOf[PlanCost].getName)
     sparkContext.addSparkListener(new QueryEndListener(sparkContext))

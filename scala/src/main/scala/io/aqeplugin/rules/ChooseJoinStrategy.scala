@@ -109,8 +109,10 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
     val (asked, why, passRate) = reader.finished(join, joinState, site) match {
       case Some(facts) =>
         val decision = state.decideOnce(join.id)(DecideJoin.decide(facts, context.thresholds))
-        val sameSide = decision.facts.buildSide == joinState.buildSide
-        (decision.buildFilter && sameSide && !isRepeated(site), ExplainText.short(decision), decision.passRate)
+        val wanted = decision.buildFilter && decision.facts.buildSide == joinState.buildSide
+        val repeated = wanted && isRepeated(site)
+        if (repeated) refuseRepeated(join.id, site)
+        (wanted && !repeated, ExplainText.short(decision), decision.passRate)
       case None =>
         val waiting = joinState.waiting
         val reason = site.obstacle.map(Reason(_)).orElse(waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
@@ -187,14 +189,17 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
   private def placedReason: Reason =
     if (context.mode == Mode.Apply) Reason(ReasonCode.FilterPays) else Reason(ReasonCode.ObserveMode, confKey = AqeConf.ModeKey.key)
 
-  private def undecided(join: FoundJoin, joinState: JoinState, site: JoinSite, reason: Reason): JoinDecision = {
-    val priced = DecideJoin.decide(reader.unmeasured(join, joinState, site), context.thresholds)
-    priced.copy(choice = Strategy.LeaveToSpark, reason = reason, buildFilter = false, filterReason = reason)
-  }
+  private def undecided(join: FoundJoin, joinState: JoinState, site: JoinSite, reason: Reason): JoinDecision =
+    DecideJoin.leftAlone(reader.unmeasured(join, joinState, site), context.thresholds, reason)
 
   /** AQE did not find a filter again that it had built: were it asked for once more, planning would not come to an end. */
   private def isRepeated(site: JoinSite): Boolean =
     site.finishedStage.exists { case (stage, keys) => BuiltFilters.get(stage, keys).exists(_.times > 1) }
+
+  private def refuseRepeated(joinId: String, site: JoinSite): Unit = site.targets.foreach { target =>
+    val label = labelOf(target, joinId, "")
+    state.place(PlacedFilter(label.filterId, joinId, label.table, label.columns, applied = false, Reason(ReasonCode.RepeatedRequest)))
+  }
 
   private def placement(
       source: SparkPlan,
@@ -208,10 +213,13 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
       case stage: QueryStageExec => BuiltFilters.prepare(stage)
       case _                     =>
     }
+    Placement(source, keys, target, labelOf(target, joinId, why), passRate)
+  }
+
+  private def labelOf(target: ScanTarget, joinId: String, why: String): FilterLabel = {
     val table = tableName(target.scan)
-    val columns = target.keys.map(_.name)
     val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(_.exprId.id).mkString(",")}").toHexString
-    Placement(source, keys, target, FilterLabel(filterId, joinId, table, columns, why), passRate)
+    FilterLabel(filterId, joinId, table, target.keys.map(_.name), why)
   }
 
   private def tableName(scan: SparkPlan): String = scan match {

@@ -1,14 +1,12 @@
 package io.aqeplugin.rules
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNode
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.SessionConf
-import io.aqeplugin.tell.Faults
+import io.aqeplugin.tell.{Faults, Survivable}
 
 /** A rule of ours as Spark gets to see it: off when the mode says so, timed, and without faults. Whatever goes wrong inside, the plan that came
   * in goes out.
@@ -21,11 +19,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
   final override def apply(plan: P): P =
     try contextOf().fold(plan)(timed(plan, _))
     catch {
-      case NonFatal(error) =>
-        Faults.note(ruleName, "Spark's own plan is used", error)
-        plan
-      // Not non-fatal for Scala, but no reason to end a query: a deep plan, or classes of another Spark line.
-      case error @ (_: StackOverflowError | _: LinkageError) =>
+      case Survivable(error) =>
         Faults.note(ruleName, "Spark's own plan is used", error)
         plan
     }

@@ -51,7 +51,7 @@ object DecisionLog {
         ruleMillis,
         outcomes.size,
         applied,
-        state.errors.sum(),
+        state.errors.sum() + FilterOutcome.faultsOf(state),
         array
       )
     )

@@ -11,7 +11,7 @@ import io.aqeplugin.observe.QueryState
   * @param kind
   *   kind of filter, `pass_all` or `missing`
   * @param waitMillis
-  *   time between the plan's start and the moment the scan had its filters
+  *   from the first planning of the query until the scan had its filters; what it would have waited for anyway is in it
   * @param keys
   *   build rows with a key
   */
@@ -37,6 +37,9 @@ object FilterOutcome {
   /** The outcomes of all filters of a query that ran, in stages and subqueries too. Scans that were never started have none. */
   def of(query: QueryState): Seq[FilterOutcome] =
     query.startedFilters.flatMap(node => node.ran.toSeq.flatMap(found => node.labels.indices.map(i => outcome(node, found, i))))
+
+  /** Faults that the tasks of a query met in its filters. */
+  def faultsOf(query: QueryState): Long = query.startedFilters.map(_.metrics("numFaults").value.max(0L)).sum
 
   private def outcome(node: RuntimeFilterExec, run: RuntimeFilterExec.Run, i: Int): FilterOutcome = {
     val label = node.labels(i)

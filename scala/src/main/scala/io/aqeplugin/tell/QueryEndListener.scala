@@ -1,7 +1,5 @@
 package io.aqeplugin.tell
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.aqeplugin.SparkBridge
@@ -24,6 +22,6 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), FilterOutcome.of(state))
       }
     catch {
-      case NonFatal(error) => Faults.note("end of query", "its outcome is not recorded", error)
+      case Survivable(error) => Faults.note("end of query", "its outcome is not recorded", error)
     }
 }

@@ -42,9 +42,11 @@ object ReasonExamples {
     case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
     case MaxFiltersPerScan      => "A fact table that joins six filtered dimensions, `filter.maxPerScan` is 4: the two that save least go."
     case RepeatedRequest        => "AQE planned the join anew three times; the filter was asked for the first time, and once is enough."
-    case BuildTimeout           => "The cluster lost an executor, and the filter took longer than `filter.buildTimeout` 30,000 ms."
-    case BuildFailed            => "The job that builds the filter lost a shuffle file; the query goes on, every row passes."
-    case GatesOpen              => "`spark.aqePlugin.test.openGates=true`, in this project's tests."
+    case FilterReady            =>
+      "TPC-DS q14: three scans of sales join the same months of `date_dim`; the filter of the first is there for the other two."
+    case BuildTimeout => "The cluster lost an executor, and the filter took longer than `filter.buildTimeout` 30,000 ms."
+    case BuildFailed  => "The job that builds the filter lost a shuffle file; the query goes on, every row passes."
+    case GatesOpen    => "`spark.aqePlugin.test.openGates=true`, in this project's tests."
     case WaitPays => "Holding back a scan of 28 million rows for a dimension of 72 rows: half the saving is 2,500 ms, idle slots are 40 ms."
     case NotWorthWaiting =>
       "A build side that reads as much as the probe side, on one of two slots: half the saving is 300 ms, idle slots are 900 ms."

@@ -105,4 +105,16 @@ class DecideJoinSuite extends AnyFunSuite {
       assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.JoinType)
     }
   }
+
+  test("a join that is left alone before anything was measured gives that reason for every option that was open") {
+    val reason = Reason(ReasonCode.NotWorthWaiting, Some(12.0), Some(25.0), "millis")
+    val open = DecideJoin.leftAlone(Typical, thresholds, reason)
+    assert(open.choice == Strategy.LeaveToSpark && open.reason == reason)
+    assert(!open.buildFilter && open.filterReason == reason)
+    assert(open.options.map(_.reason) == Seq.fill(JoinOption.All.size)(reason))
+    val barred = DecideJoin.leftAlone(Typical.copy(canBroadcast = false), thresholds, reason)
+    assert(reasonOf(barred, JoinOption.Broadcast) == ReasonCode.BroadcastJoinType)
+    assert(reasonOf(barred, JoinOption.SortMerge) == ReasonCode.NotWorthWaiting)
+    assert(!DecideJoin.leftAlone(Typical, thresholds.copy(openGates = true), reason).buildFilter)
+  }
 }

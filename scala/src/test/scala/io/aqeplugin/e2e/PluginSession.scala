@@ -87,8 +87,13 @@ trait PluginSession extends BeforeAndAfterAll with AdaptiveSparkPlanHelper with 
     )
     assert(result.ended.forall(_.errors == 0), s"a fault of the plugin in\n${result.plan}")
     assert(result.ended.forall(e => e.planned == e.applied), s"a filter was planned and not applied in\n${result.plan}")
+    val told = result.decided.filter(_.decision.get("buildFilter").asBoolean).map(d => d.executionId -> joinIdOf(d.decision.get("facts")))
+    val unseen = result.ended.flatMap(e => e.outcomes.elements().asScala.map(e.executionId -> joinIdOf(_))).filterNot(told.contains)
+    assert(unseen.isEmpty, s"filters ran whose decision says that there is none in\n${result.plan}")
     result
   }
+
+  private def joinIdOf(node: JsonNode): String = node.get("joinId").textValue
 
   /** Runs a query without and with the plugin and requires the same rows. */
   protected def sameRows(query: => DataFrame): Ran = {

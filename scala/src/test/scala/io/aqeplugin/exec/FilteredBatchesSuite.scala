@@ -1,6 +1,6 @@
 package io.aqeplugin.exec
 
-import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, GenericInternalRow}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.types.{Decimal, IntegerType}
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarBatch, ColumnarMap}
@@ -23,7 +23,7 @@ class FilteredBatchesSuite extends AnyFunSuite {
   private def metric: SQLMetric = new SQLMetric("sum", 0L)
 
   private def probe(filter: KeyFilter, rest: SelfDisable = SelfDisable(1000, 1.0, 1)): (FilterProbe, FilterCounters) = {
-    val counters = FilterCounters(metric, metric, metric)
+    val counters = FilterCounters(metric, metric, metric, metric)
     (new FilterProbe(coder, filter, rest, counters), counters)
   }
 
@@ -105,5 +105,33 @@ class FilteredBatchesSuite extends AnyFunSuite {
     val probes = Array(probe(filter(1, 2, 3))._1, probe(filter(2, 3, 4))._1)
     val batches = new FilteredBatches(Iterator(batch(vectorOf((0 to 5).map(Some(_)): _*), 6)), probes, NodeCounters(metric, metric))
     assert(left(batches.next()) == Seq(2, 3))
+  }
+
+  test("a filter that fails lets every row pass from then on, and is counted once") {
+    // Fewer values than rows: reading the third throws.
+    val broken = vectorOf(Some(1), Some(1))
+    val (working, _) = probe(filter(1))
+    val (failing, counters) = probe(filter(1))
+    val batches = new FilteredBatches(
+      Iterator(batch(broken, 3), batch(vectorOf(Some(1), Some(9)), 2)),
+      Array(failing),
+      NodeCounters(metric, metric)
+    )
+    assert(batches.next().numRows() == 3)
+    assert(left(batches.next()) == Seq(1, 9))
+    assert(!batches.hasNext && counters.faults.value == 1)
+    val others = new FilteredBatches(Iterator(batch(vectorOf(Some(1), Some(9)), 2)), Array(working), NodeCounters(metric, metric))
+    assert(left(others.next()) == Seq(1))
+  }
+
+  test("a filter that fails on rows lets them pass, and a run that is not read to its end is counted when the task ends") {
+    val (failing, counters) = probe(filter(1))
+    val node = NodeCounters(metric, metric)
+    // A row without the key's column.
+    val rows = new FilteredRows(Iterator.fill(3)(new GenericInternalRow(0)), Array(failing), node)
+    assert(rows.next().numFields == 0 && rows.next().numFields == 0)
+    assert(counters.faults.value == 1 && node.rowsIn.value == 0)
+    rows.close()
+    assert(node.rowsIn.value == 2 && node.rowsOut.value == 2)
   }
 }

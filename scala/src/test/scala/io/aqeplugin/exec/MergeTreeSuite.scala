@@ -8,13 +8,16 @@ import io.aqeplugin.filters.{ExactFilter, FilterLimits, KeyCollector, PartialFor
 class MergeTreeSuite extends AnyFunSuite with PluginSession {
 
   test("no part is lost or counted twice, however many there are") {
-    for (parts <- Seq(1, 2, MergeTree.FanIn, MergeTree.FanIn + 1, MergeTree.FanIn * MergeTree.FanIn + 1)) {
+    for (
+      driverParts <- Seq(1, MergeTree.FanIn);
+      parts <- Seq(1, 2, MergeTree.FanIn, MergeTree.FanIn + 1, MergeTree.FanIn * MergeTree.FanIn + 1)
+    ) {
       val stored = spark.sparkContext.parallelize(0 until parts, parts).mapPartitions { part =>
         val collector = new KeyCollector(FilterLimits(10000, 10000, 1L << 20, 0.01), integral = true)
         part.foreach(i => collector.add(i * 1000003L))
         Iterator.single(PartialFormat.write(collector.result()))
       }
-      val merged = MergeTree.merged(stored)
+      val merged = MergeTree.merged(stored, driverParts)
       assert(merged.addedKeys == parts.toLong)
       val codes = merged.toFilter(parts).map { case exact: ExactFilter => exact.sortedCodes.toSeq; case other => fail(other.kind) }
       assert(codes == Right((0 until parts).map(_ * 1000003L)))
@@ -22,7 +25,15 @@ class MergeTreeSuite extends AnyFunSuite with PluginSession {
   }
 
   test("bytes that are no part fail the build") {
-    val error = intercept[IllegalArgumentException](MergeTree.merged(spark.sparkContext.parallelize(Seq(Array[Byte](1, 2)), 1)))
+    val error = intercept[IllegalArgumentException](MergeTree.merged(spark.sparkContext.parallelize(Seq(Array[Byte](1, 2)), 1), 1))
     assert(error.getMessage == "2 bytes, a stored filter has at least 16")
+  }
+
+  test("the driver takes as many parts as fit the cap of one filter, and at least one") {
+    def parts(keys: Long): Int = MergeTree.driverParts(FilterLimits(keys, 10000, 64L << 20, 0.01))
+    assert(parts(1000) == MergeTree.FanIn)
+    assert(parts(40000000) == 1)
+    assert(parts(10000000) > 1 && parts(10000000) < MergeTree.FanIn)
+    assert(parts(Long.MaxValue) == 1)
   }
 }

@@ -47,6 +47,37 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
     "SELECT k FROM (SELECT k, sum(k) OVER (PARTITION BY a ORDER BY score ROWS 2 PRECEDING) AS n FROM dim) WHERE n < 40"
   )
 
+  notRepeatable("the sum of fractions", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING sum(CAST(score AS double)) > 1")
+  notRepeatable("a standard deviation", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING stddev(score) < 1")
+
+  test("code over whole partitions makes no filter") {
+    val session = spark
+    import session.implicits._
+    spark.table("dim").select("k").as[Int].repartition(3).mapPartitions(_.take(10)).toDF("k").createOrReplaceTempView("taken")
+    assert(filteredBy("SELECT k FROM taken") == Nil)
+  }
+
+  test("code over single rows makes a filter") {
+    val session = spark
+    import session.implicits._
+    spark.table("dim").select("k").as[Int].map(_ + 1).toDF("k").createOrReplaceTempView("mapped")
+    assert(filteredBy("SELECT k FROM mapped") == Seq("parquet-fact(k)"))
+  }
+
+  test("the rows of an RDD make no filter") {
+    val session = spark
+    import session.implicits._
+    spark.sparkContext.parallelize(1 to 10).toDF("k").createOrReplaceTempView("distributed")
+    assert(filteredBy("SELECT k FROM distributed") == Nil)
+  }
+
+  test("a cached table makes a filter when what it was made of does") {
+    for ((name, build, filters) <- Seq(("kept", "SELECT k FROM dim WHERE a = 1", 1), ("cut", "SELECT k FROM dim LIMIT 10", 0))) {
+      spark.sql(s"CACHE TABLE $name AS $build")
+      assert(filteredBy(s"SELECT k FROM $name").size == filters, name)
+    }
+  }
+
   repeatable("a filter", "SELECT k FROM dim WHERE a = 1")
   repeatable("DISTINCT", "SELECT DISTINCT k FROM dim WHERE a = 1")
   repeatable("a largest value", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING count(*) > 3 AND sum(score) > 1 AND avg(score) < 1")

@@ -22,4 +22,29 @@ class OutcomesOfBuildSidesSuite extends AnyFunSuite with PluginSession {
       assert(Set("back", "sold", "reason").intersect(columns.toSet).size >= 2, s"outcomes for $columns only in\n${result.plan}")
     }
   }
+
+  test("a filter that is there already, made for another scan, is told as used") {
+    table("sold", "SELECT id AS item, id % 60 AS day FROM range(5000)")
+    table("bought", "SELECT id AS item, id % 60 AS day FROM range(4000)")
+    table("days", "SELECT id AS d, id % 10 AS month FROM range(60)")
+    val half = (name: String) => s"SELECT month, count(*) AS n FROM $name JOIN days ON day = d WHERE month = 3 GROUP BY month"
+    val result = sameRows(spark.sql(s"${half("sold")} UNION ALL ${half("bought")}"))
+    val columns = outcomes(result).map(_.get("table").textValue).toSet
+    assert(columns == Set("parquet-sold", "parquet-bought"))
+    assert(result.decided.forall(_.decision.get("buildFilter").asBoolean))
+  }
+
+  test("the wait of a scan is the time from the query's start until its filters were there") {
+    table("late_facts", "SELECT id AS item, id % 60 AS day FROM range(5000)")
+    table("late_days", "SELECT id AS d, id % 10 AS month FROM range(60)")
+    spark.udf.register("slowly", (month: Long) => { Thread.sleep(20L); month })
+    val query = "SELECT item FROM late_facts JOIN late_days ON day = d WHERE slowly(month) = 3"
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val result = withPlugin(spark.sql(query))
+      val waits = outcomes(result).map(_.get("waitMillis").asLong)
+      // Sixty rows at 20 ms.
+      assert(waits.nonEmpty && waits.forall(_ >= 1200L), waits)
+      assert(filters(result.plan).map(_.metrics("waitTime").value).forall(waits.contains))
+    }
+  }
 }

@@ -13,8 +13,9 @@ import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{ClusterFacts, ReasonCode, Side, Thresholds}
+import io.aqeplugin.decide.{ClusterFacts, Reason, ReasonCode, Side, Thresholds}
 import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.exec.BuiltFilters
 import io.aqeplugin.observe.{FoundJoin, JoinFinder, QueryState}
 import io.aqeplugin.place.{JoinSite, ReuseGuard}
 
@@ -110,7 +111,32 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     assert(known.zip(state.join(joinOf(plan).id)).exists { case (before, after) => before ne after })
   }
 
-  private def isBy(exchange: ShuffleExchangeExec, column: String): Boolean = exchange.outputPartitioning match {
+  test("a filter that was built twice is not asked for a third time, and that is told") {
+    val query = spark.sql("SELECT * FROM fact JOIN dim ON k = dk")
+    val halfDone = withConf("spark.aqePlugin.mode" -> "off", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val _ = query.collect()
+      query.queryExecution.executedPlan match {
+        case adaptive: AdaptiveSparkPlanExec =>
+          val stage = collect(adaptive) { case stage: ShuffleQueryStageExec if isBy(stage.shuffle, "dk") => stage }.head
+          adaptive.initialPlan.transformUp { case exchange: ShuffleExchangeExec if isBy(exchange, "dk") => stage }
+        case other => fail(s"not adaptive: $other")
+      }
+    }
+    val state = new QueryState(1L)
+    assert(filtered(state, halfDone) == Seq("k"))
+    val (stage, keys) = JoinSite
+      .of(joinOf(halfDone), Side.Right, new ReuseGuard(halfDone))
+      .finishedStage
+      .getOrElse(fail(s"no finished stage in $halfDone"))
+    BuiltFilters.note(stage, keys, Left(Reason(ReasonCode.BuildTimeout)))
+    assert(filtered(state, halfDone) == Seq("k"))
+    BuiltFilters.note(stage, keys, Left(Reason(ReasonCode.BuildTimeout)))
+    assert(filtered(state, halfDone) == Nil)
+    val told = state.filtersOf(joinOf(halfDone).id).map(filter => filter.scanColumns -> (filter.applied -> filter.reason.code))
+    assert(told == Seq(Seq("k") -> (false -> ReasonCode.RepeatedRequest)))
+  }
+
+  private def isBy(exchange: ShuffleExchangeLike, column: String): Boolean = exchange.outputPartitioning match {
     case HashPartitioning(keys, _) => keys.exists(_.references.exists(_.name == column))
     case _                         => false
   }

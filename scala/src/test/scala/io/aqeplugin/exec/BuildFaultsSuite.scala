@@ -1,0 +1,42 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.catalyst.plans.physical.SinglePartition
+import org.scalatest.concurrent.Eventually.{eventually, timeout}
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
+
+import io.aqeplugin.decide.ReasonCode
+import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.observe.QueryStates
+import io.aqeplugin.tell.Faults
+
+class BuildFaultsSuite extends AnyFunSuite with PluginSession {
+
+  private val ExecutionId = Long.MaxValue
+
+  private def buildWith(falsePositiveRate: Double): RuntimeFilterExchangeExec = {
+    val scan: SparkPlan = spark.range(10).queryExecution.sparkPlan
+    val shuffle = ShuffleExchangeExec(SinglePartition, scan)
+    val stage = ShuffleQueryStageExec(0, shuffle, shuffle.canonicalized)
+    RuntimeFilterExchangeExec(shuffle.output, stage, BuildLimits(100, 10, 1L << 20, falsePositiveRate, 30000L), "the join")
+  }
+
+  test("a build that fails lets all rows pass, and is an error in the account of its query") {
+    val state = QueryStates.of(ExecutionId)
+    val faults = Faults.count
+    spark.sparkContext.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, ExecutionId.toString)
+    try {
+      // No filter has such a rate.
+      val exchange = buildWith(falsePositiveRate = 2.0)
+      assert(exchange.executeBroadcast[Any]() != null)
+      eventually(timeout(Span(10, Seconds)))(assert(exchange.result.exists(_.left.exists(_.code == ReasonCode.BuildFailed))))
+      assert(state.errors.sum() == 1 && Faults.count == faults + 1)
+    } finally {
+      spark.sparkContext.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, null)
+      val _ = QueryStates.remove(ExecutionId)
+    }
+  }
+}
