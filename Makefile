@@ -67,7 +67,7 @@ test-jvm: prerequisites ## the Scala tests, against every Spark line
 	$(SBT) test
 
 .PHONY: test-python
-test-python: venv jar prometheus ## the Python tests: units, contracts, TPC-DS end to end
+test-python: venv jar ## the Python tests: units, contracts, TPC-DS end to end
 	@mkdir -p $(REPORTS)
 	$(BIN)/python -m pytest --junitxml=$(REPORTS)/python.xml
 
@@ -107,10 +107,6 @@ $(VENV)/.installed: pyproject.toml python/constraints.txt
 .PHONY: prerequisites
 prerequisites:
 	@project/prerequisites
-
-.PHONY: prometheus
-prometheus:
-	@project/prometheus > /dev/null
 
 .PHONY: docs
 docs: prerequisites venv ## rewrite the documentation, tables and dashboards that are generated from the code
