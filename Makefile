@@ -26,6 +26,7 @@ WARM_UPS ?= 1
 # `make test-spark` parameters
 SUITES ?= all
 MODE ?= normal,open
+LINE ?= 4.1
 
 export PYTHONPATH := python
 # The tests and the demo run Spark on this machine alone, whatever its network is called.
@@ -72,8 +73,8 @@ test-python: venv jar ## the Python tests: units, contracts, TPC-DS end to end
 	$(BIN)/python -m pytest --junitxml=$(REPORTS)/python.xml
 
 .PHONY: test-spark
-test-spark: prerequisites ## Spark's own test suites with the plugin on: make test-spark SUITES=JoinSuite MODE=plain,normal,open
-	$(PYTHON) -m tests.spark.run --suites $(SUITES) --mode $(MODE)
+test-spark: prerequisites ## Spark's own test suites with the plugin on: make test-spark SUITES=JoinSuite MODE=plain,normal,open LINE=4.0
+	$(PYTHON) -m tests.spark.run --suites $(SUITES) --mode $(MODE) --line $(LINE)
 
 .PHONY: test-spark-quick
 test-spark-quick: prerequisites
