@@ -31,6 +31,7 @@ APPS ?= 2000
 # `make test-spark` parameters
 SUITES ?= all
 MODE ?= normal,open
+LINE ?= 4.1
 
 export PYTHONPATH := python
 # The tests and the demo run Spark on this machine alone, whatever its network is called.
@@ -72,13 +73,13 @@ test-jvm: prerequisites ## the Scala tests, against every Spark line
 	$(SBT) test
 
 .PHONY: test-python
-test-python: venv jar prometheus ## the Python tests: units, contracts, TPC-DS end to end
+test-python: venv jar ## the Python tests: units, contracts, TPC-DS end to end
 	@mkdir -p $(REPORTS)
 	$(BIN)/python -m pytest --junitxml=$(REPORTS)/python.xml
 
 .PHONY: test-spark
-test-spark: prerequisites ## Spark's own test suites with the plugin on: make test-spark SUITES=JoinSuite MODE=plain,normal,open
-	$(PYTHON) -m tests.spark.run --suites $(SUITES) --mode $(MODE)
+test-spark: prerequisites ## Spark's own test suites with the plugin on: make test-spark SUITES=JoinSuite MODE=plain,normal,open LINE=4.0
+	$(PYTHON) -m tests.spark.run --suites $(SUITES) --mode $(MODE) --line $(LINE)
 
 .PHONY: test-spark-quick
 test-spark-quick: prerequisites
@@ -121,10 +122,6 @@ $(VENV)/.installed: pyproject.toml python/constraints.txt
 .PHONY: prerequisites
 prerequisites:
 	@project/prerequisites
-
-.PHONY: prometheus
-prometheus:
-	@project/prometheus > /dev/null
 
 .PHONY: docs
 docs: prerequisites venv ## rewrite the documentation, tables and dashboards that are generated from the code

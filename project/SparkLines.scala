@@ -18,7 +18,7 @@ final case class SparkLine(line: String, sparkVersion: String, scalaVersion: Str
   def scalaBinary: String = scalaVersion.split('.').take(2).mkString(".")
 }
 
-/** The one table of Spark lines. A new line is one row here, one source folder, and one row in `CONTRIBUTING.md`. */
+/** The one table of Spark lines. A new line is one row here; `CONTRIBUTING.md` lists what else it asks for. */
 object SparkLines {
   val Spark41: SparkLine = SparkLine("4.1", "4.1.3", "2.13.17", "17")
   val Spark40: SparkLine = SparkLine("4.0", "4.0.4", "2.13.16", "17")

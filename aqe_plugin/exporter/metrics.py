@@ -114,7 +114,10 @@ ROWS_OUT = _counter("filter_rows_out", "Rows that filters let through, by kind."
 BATCHES_SKIPPED = _counter("filter_batches_skipped", "Column batches of which no row was left.")
 FILTER_BYTES = _counter("filter_bytes", "Bytes of all filters that were built, by kind.", "kind", starts=KINDS)
 BUILD_SECONDS = _seconds("filter_build", "Time to build a filter.")
-WAIT_SECONDS = _seconds("filter_wait", "Time from a query's start until a scan had its filters; what it would have waited for anyway is in it.")
+WAIT_SECONDS = _seconds(
+    "filter_wait",
+    "Time from a query's start until a scan had its filters; what it would have waited for anyway is in it.",
+)
 RULE_SECONDS = _seconds("rule", "Time a query spent in the plugin's own rules.")
 QUERY_SECONDS = _seconds("query", "Wall time of queries in which a join was decided.")
 PREDICTED_PASS = _ratio("filter_predicted_pass", "Share of rows that a filter was expected to let through.")

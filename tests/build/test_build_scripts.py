@@ -48,7 +48,7 @@ def machine(tmp_path: Path) -> _Machine:
 
 
 def test_nothing_is_said_when_nothing_is_missing(machine: _Machine) -> None:
-    machine.add("python3").add("java", 'openjdk version "17.0.15" 2025-04-15').add("mvn")
+    machine.add("python3").add("java", 'openjdk version "17.0.15" 2025-04-15').add("javac").add("mvn")
     done = machine.prerequisites()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -59,7 +59,8 @@ def test_everything_that_is_missing_is_said_at_once(machine: _Machine) -> None:
     assert "missing: Python 3.10 or newer ('python3' is not on PATH)" in done.stderr
     assert "missing: Java 17 ('java' is not there)" in done.stderr
     assert "missing: sbt or Maven" in done.stderr
-    assert done.stderr.count("get it:") == 3
+    assert "missing: a JDK ('javac' is not there;" in done.stderr
+    assert done.stderr.count("get it:") == 4
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,13 @@ def test_an_old_python_is_named_with_its_version(machine: _Machine) -> None:
 
 @pytest.mark.parametrize("command", ["sbt", "mvn"])
 def test_either_sbt_or_maven_will_do(machine: _Machine, command: str) -> None:
-    assert machine.add(command).prerequisites("sbt").returncode == 0
+    assert machine.add("javac").add(command).prerequisites("sbt").returncode == 0
+
+
+def test_a_java_without_a_compiler_is_told(machine: _Machine) -> None:
+    done = machine.add("java", 'openjdk version "17.0.15"').add("mvn").prerequisites("java", "sbt")
+    assert done.returncode == 1
+    assert done.stderr.startswith("missing: a JDK ('javac' is not there;")
 
 
 def _tally(*folders: Path) -> subprocess.CompletedProcess[str]:

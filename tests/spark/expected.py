@@ -1,10 +1,10 @@
-"""The list of failures that are expected, each with its reason: `expected-failures.txt`."""
+"""The lists of failures that are expected, each with its reason: `expected-failures.txt`, and one per other line."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.spark.suites import SUITES, Mode
+from tests.spark.suites import PRIMARY, SUITES, Mode
 
 FILE = Path(__file__).with_name("expected-failures.txt")
 
@@ -28,16 +28,22 @@ class Expected:
     at_times: frozenset[Mode] = frozenset()
 
 
+def file_of(line: str) -> Path:
+    """The list for a Spark line; its suites have tests of their own, so a list holds for one line."""
+    return FILE if line == PRIMARY else FILE.with_name(f"{FILE.stem}-{line}{FILE.suffix}")
+
+
 def read(path: Path = FILE) -> tuple[Expected, ...]:
     """The list of a file.
 
     A line is `suite | modes, comma-separated | name of the test | reason`; empty lines and those with `#` in front are
-    left out. The name may have bars in it, the reason may not. A mode with `?` behind it: the test may also pass in it.
+    left out; a file that is not there lists nothing. The name may have bars in it, the reason may not. A mode with `?`
+    behind it: the test may also pass in it.
 
     Raises:
         ListError: a line is of another form, or names a suite or mode that is not.
     """
-    return parse(path.read_text(encoding="utf-8").splitlines(), path.name)
+    return parse(path.read_text(encoding="utf-8").splitlines(), path.name) if path.is_file() else ()
 
 
 def parse(lines: Iterable[str], source: str) -> tuple[Expected, ...]:

@@ -16,7 +16,11 @@ def write(outcomes: Iterable[tuple[Turn, Report, Sequence[Problem]]]) -> None:
     _FOLDER.mkdir(parents=True, exist_ok=True)
     for turn, report, problems in outcomes:
         root = ElementTree.ElementTree(suite(turn, report, problems))
-        root.write(_FOLDER / f"spark-{turn.mode.value}-{turn.suite.name}.xml", encoding="utf-8", xml_declaration=True)
+        root.write(
+            _FOLDER / f"spark-{turn.line}-{turn.mode.value}-{turn.suite.name}.xml",
+            encoding="utf-8",
+            xml_declaration=True,
+        )
 
 
 def suite(turn: Turn, report: Report, problems: Sequence[Problem]) -> ElementTree.Element:

@@ -1,6 +1,7 @@
 """Runs one suite in a Java process of its own."""
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -12,12 +13,11 @@ from pathlib import Path
 
 from tests.spark import golden
 from tests.spark.report import Report, read
-from tests.spark.suites import Turn
+from tests.spark.suites import PRIMARY, Turn
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".build" / "spark-suites"
-ARGUMENTS = ROOT / ".build" / "spark41-tests.args"
-_CLASSES = ROOT / "scala" / "target" / "4.1" / "scala-2.13"
+_SCALA = ROOT / "scala"
 _BEAT_SECONDS = 0.5
 
 _LOGGING = """\
@@ -47,22 +47,32 @@ class Place:
 
 
 def place(turn: Turn) -> Place:
-    return Place(FOLDER / turn.mode.value / turn.suite.name)
+    folder = FOLDER if turn.line == PRIMARY else FOLDER / turn.line
+    return Place(folder / turn.mode.value / turn.suite.name)
 
 
-def compile_tests() -> None:
+def lines() -> tuple[str, ...]:
+    """The Spark lines that there are sources for."""
+    folders = (_SCALA / "src" / "main").glob("scala-spark-*")
+    return tuple(sorted(folder.name.removeprefix("scala-spark-") for folder in folders))
+
+
+def compile_tests(line: str) -> None:
     """Compiles the Scala half and writes the argument file that every suite is started with.
 
     Raises:
         subprocess.CalledProcessError: it does not compile.
     """
-    subprocess.run([str(ROOT / "project" / "sbt"), "spark41/testArguments"], cwd=ROOT, check=True)
+    subprocess.run([str(ROOT / "project" / "sbt"), f"{_project(line)}/testArguments"], cwd=ROOT, check=True)
 
 
-def stamp() -> str:
+def stamp(line: str) -> str:
     """Changes when the plugin, the reporter or the class path does; a suite's report counts as long as it does not."""
-    digest = hashlib.sha256(ARGUMENTS.read_bytes())
-    for folder in (_CLASSES / "classes", _CLASSES / "test-classes" / "io" / "aqeplugin" / "sparksuites"):
+    digest = hashlib.sha256(_arguments(line).read_bytes())
+    # Whatever its Scala: a line has one.
+    compiled = sorted((_SCALA / "target" / line).glob("scala-*"))
+    reporter = Path("test-classes", "io", "aqeplugin", "sparksuites")
+    for folder in (path / part for path in compiled for part in (Path("classes"), reporter)):
         for path in sorted(p for p in folder.rglob("*") if p.is_file()):
             digest.update(str(path.relative_to(folder)).encode() + path.read_bytes())
     return digest.hexdigest()
@@ -87,7 +97,7 @@ def run(turn: Turn, current: str, limit_seconds: float, beat: Callable[[Report],
     work = where.folder / "work"
     work.mkdir(parents=True)
     if turn.suite.query_files:
-        golden.extract(_tests_jar(), work, turn.suite.query_files)
+        golden.extract(_tests_jar(turn.line), work, turn.suite.query_files)
     logging = where.folder / "log4j2.properties"
     logging.write_text(_LOGGING.format(log=where.folder / "unit-tests.log"))
     with (where.folder / "output.txt").open("w") as output:
@@ -108,12 +118,28 @@ def run(turn: Turn, current: str, limit_seconds: float, beat: Callable[[Report],
     return read(where.report)
 
 
-def _tests_jar() -> Path:
+def _project(line: str) -> str:
+    """The sbt project of a line, as `project/SparkLines.scala` names it."""
+    return f"spark{line.replace('.', '')}"
+
+
+def _arguments(line: str) -> Path:
+    return ROOT / ".build" / f"{_project(line)}-tests.args"
+
+
+def _tests_jar(line: str) -> Path:
     """The jar of Spark SQL's own tests, where the class path has it."""
-    found = re.search(r"[^\s\":;]+/spark-sql_[\d.]+-[\d.]+-tests\.jar", ARGUMENTS.read_text())
+    arguments = _arguments(line)
+    found = re.search(r"[^\s\":;]+/spark-sql_[\d.]+-[\d.]+-tests\.jar", arguments.read_text())
     if found is None:
-        raise FileNotFoundError(f"{ARGUMENTS} names no jar of Spark SQL's tests")
+        raise FileNotFoundError(f"{arguments} names no jar of Spark SQL's tests")
     return Path(found.group())
+
+
+def _with_tables(line: str, where: Place) -> str:
+    """The class path, with the folder in front that Spark's query files have their tables in."""
+    last = _arguments(line).read_text().splitlines()[-1]
+    return f"{where.folder / 'work' / golden.RESOURCES}{os.pathsep}{json.loads(last)}"
 
 
 def _command(turn: Turn, where: Place, logging: Path) -> list[str]:
@@ -124,7 +150,9 @@ def _command(turn: Turn, where: Place, logging: Path) -> list[str]:
         # Thousands of short queries: what a full compiler would do is not earned back, and costs half the time.
         "-XX:TieredStopAtLevel=1",
         "-XX:+UseSerialGC",
-        f"@{ARGUMENTS}",
+        f"@{_arguments(turn.line)}",
+        # Of two class paths java takes the last.
+        *(["-cp", _with_tables(turn.line, where)] if turn.suite.query_files else []),
         "-Dspark.testing=1",
         f"-Dspark.test.home={where.folder / 'work'}",
         "-Dspark.port.maxRetries=100",

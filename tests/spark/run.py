@@ -1,6 +1,7 @@
 """Runs Spark's own test suites with the plugin switched on: `python -m tests.spark.run --help`.
 
-Every failure must be in `expected-failures.txt`, with its reason; one that is not, and one that is there and passes,
+Every failure must be in `expected-failures.txt` (on another line than the primary one in
+`expected-failures-<line>.txt`), with its reason; one that is not, and one that is there and passes,
 fails the run, and so do a filter that was planned and not applied, a fault inside the plugin and a query whose session
 did not have the plugin. Suites that were run already with this very plugin are not run again.
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from tests.spark import expected, junit, jvm
 from tests.spark.judge import Problem, problems
 from tests.spark.report import Report
-from tests.spark.suites import SUITES, Mode, Turn
+from tests.spark.suites import PRIMARY, SUITES, Mode, Turn
 
 _REPORT_EVERY_SECONDS = 30.0
 _DETAIL_LINES = 12
@@ -32,14 +33,14 @@ class Outcome:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     try:
-        listed = expected.read()
+        listed = expected.read(expected.file_of(options.line))
     except expected.ListError as error:
         print(error, file=sys.stderr)
         return 2
-    turns = _turns(options.suites, options.mode, options.quick)
+    turns = _turns(options.suites, options.mode, options.quick, options.line)
     if not options.no_compile:
-        jvm.compile_tests()
-    current = jvm.stamp()
+        jvm.compile_tests(options.line)
+    current = jvm.stamp(options.line)
     outcomes = []
     for number, turn in enumerate(turns, start=1):
         head = f"[{number}/{len(turns)}] {turn}"
@@ -65,6 +66,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--mode", default="normal,open", help="plain, normal, open, comma-separated (default: normal,open)"
     )
+    parser.add_argument("--line", default=PRIMARY, choices=jvm.lines(), help=f"the Spark line (default: {PRIMARY})")
     parser.add_argument("--quick", action="store_true", help="only what `make test` runs")
     parser.add_argument("--fresh", action="store_true", help="run again what was run with this very plugin already")
     parser.add_argument(
@@ -83,11 +85,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _turns(names: set[str], modes: Sequence[Mode], quick: bool) -> list[Turn]:
+def _turns(names: set[str], modes: Sequence[Mode], quick: bool, line: str) -> list[Turn]:
     suites = [suite for suite in SUITES if suite.name in names]
     if quick:
-        return [Turn(suite, mode) for suite in suites for mode in suite.quick_modes]
-    return [Turn(suite, mode) for mode in modes for suite in suites]
+        return [Turn(suite, mode, line) for suite in suites for mode in suite.quick_modes]
+    return [Turn(suite, mode, line) for mode in modes for suite in suites]
 
 
 def _heartbeat(head: str) -> Callable[[Report], None]:

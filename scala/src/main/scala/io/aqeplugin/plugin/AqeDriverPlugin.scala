@@ -15,22 +15,18 @@ import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener}
 
 /** Hooks the rules into every session of the application. A failure here leaves Spark as it was. */
 final class AqeDriverPlugin extends DriverPlugin {
+  import AqeDriverPlugin.{guarded, DrainMillis}
+
   private val log = LoggerFactory.getLogger("io.aqeplugin")
   private var context: Option[SparkContext] = None // set once, in init, by the thread that starts the context
 
   override def init(sparkContext: SparkContext, pluginContext: PluginContext): JavaMap[String, String] = {
-    try
-      SparkLine.mismatch(sparkContext.version) match {
-        case Some(warning) => log.warn(warning)
-        case None          => install(sparkContext)
-      }
-    catch {
-      case NonFatal(error) => Faults.note("installation", "the plugin stands down", error)
-    }
+    guarded("installation", "the plugin stands down")(install(sparkContext))
     Collections.emptyMap()
   }
 
   private def install(sparkContext: SparkContext): Unit = {
+    val listener = new QueryEndListener(sparkContext) // first: where it cannot be linked, nothing of Spark's has been changed yet
     val conf = sparkContext.getConf
     val extensions = ConfList.appended(conf.getOption(ConfNames.Extensions), classOf[AqeExtensions].getName)
     SparkBridge.setConf(sparkContext, ConfNames.Extensions, extensions)
@@ -38,22 +34,32 @@ final class AqeDriverPlugin extends DriverPlugin {
       SparkBridge.setConf(sparkContext, SessionConf.WrappedCostEvaluator, own)
     }
     SparkBridge.setConf(sparkContext, ConfNames.CostEvaluator, classOf[PlanCost].getName)
-    sparkContext.addSparkListener(new QueryEndListener(sparkContext))
+    sparkContext.addSparkListener(listener)
     context = Some(sparkContext)
-    log.info(s"aqe-plugin for Spark ${CompiledLine.Value} is installed")
+    log.info(s"aqe-plugin for Spark ${CompiledLine.SPARK} is installed")
   }
 
-  override def registerMetrics(appId: String, pluginContext: PluginContext): Unit = DecisionMetrics.register(pluginContext.metricRegistry)
+  override def registerMetrics(appId: String, pluginContext: PluginContext): Unit =
+    guarded("registration of metrics", "Spark's metrics system lacks the plugin's")(DecisionMetrics.register(pluginContext.metricRegistry))
 
   /** The listener bus still runs now and does not after this: what queries have left to tell must be on it. */
   override def shutdown(): Unit = context.foreach { sparkContext =>
-    try SparkBridge.drainEvents(sparkContext, AqeDriverPlugin.DrainMillis)
+    try SparkBridge.drainEvents(sparkContext, DrainMillis)
     catch { case NonFatal(error) => log.warn("aqe-plugin: the last outcomes may be missing from the event log", error) }
   }
 }
 
 object AqeDriverPlugin {
   private val DrainMillis = 5000L
+
+  /** Runs a part of the application's start, which none of our faults may end. */
+  private[plugin] def guarded(where: String, consequence: String)(body: => Unit): Unit =
+    try body
+    catch {
+      case NonFatal(error) => Faults.note(where, consequence, error)
+      // A vendor's Spark may call itself by a version whose classes it has changed.
+      case error: LinkageError => Faults.note(where, consequence, error)
+    }
 }
 
 private[plugin] object ConfNames {

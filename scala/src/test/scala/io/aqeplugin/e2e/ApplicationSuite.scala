@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import org.apache.spark.SparkContext
+import org.apache.spark.{SparkContext, SparkEnv}
 import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, PluginContext, SparkPlugin}
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -21,6 +21,7 @@ import org.scalatest.time.{Seconds, Span}
 import io.aqeplugin.AqePlugin
 import io.aqeplugin.observe.QueryStates
 import io.aqeplugin.plugin.AqeExtensions
+import io.aqeplugin.tell.QueryEnded
 
 /** The plugin in an application: among other plugins, with several sessions and threads, and when a query does not reach its end. */
 class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
@@ -92,6 +93,8 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
     withConf(SortMerge) {
       val expected = queries.map(query => withoutPlugin(spark.sql(query)))
       withConf(OpenGates) {
+        drain()
+        val mark = events.mark()
         val threads = Executors.newFixedThreadPool(8)
         try {
           val tasks = (0 until 24).map { i =>
@@ -103,6 +106,10 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
         } finally {
           val _ = threads.shutdownNow()
         }
+        drain()
+        val ended = events.since(mark).collect { case end: QueryEnded => end }
+        assert(ended.size == 24)
+        assert(ended.forall(end => end.planned > 0 && end.planned == end.applied && end.errors == 0), ended)
       }
     }
     eventually(assert(QueryStates.size == 0))
@@ -116,6 +123,8 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
       def step(name: String): String = if (name == slow) "slowly" else "quickly"
       val query =
         s"SELECT * FROM (SELECT k, ${step("fact")}(v) AS x FROM fact) JOIN (SELECT dk, ${step("dim")}(dv) AS y FROM dim) ON k = dk AND x > y - 20"
+      // What earlier queries left is collected before; whatever is there more afterwards is of this one.
+      val before = settledBroadcasts()
       withConf(SortMerge, OpenGates) {
         val pool = Executors.newSingleThreadExecutor()
         try {
@@ -138,7 +147,21 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
         assert(session.sparkContext.statusTracker.getActiveJobIds().isEmpty)
         assert(QueryStates.size == 0)
       }
+      eventually {
+        System.gc()
+        assert((broadcasts() -- before).isEmpty)
+      }
     }
+
+  /** Blocks of broadcasts, filters among them, that are in memory. */
+  private def broadcasts(): Set[String] =
+    SparkEnv.get.blockManager.getMatchingBlockIds(_.isBroadcast).map(_.name).toSet
+
+  /** The same when the collector of unused ones has nothing left to do. */
+  private def settledBroadcasts(): Set[String] = {
+    val seen = Iterator.continually { System.gc(); Thread.sleep(300); broadcasts() }
+    seen.sliding(2).collectFirst { case Seq(earlier, later) if earlier == later => later }.getOrElse(broadcasts())
+  }
 
   test("a query that fails leaves no memory behind, and its error is the query's own") {
     withConf(SortMerge, OpenGates, "spark.sql.ansi.enabled" -> "true") {

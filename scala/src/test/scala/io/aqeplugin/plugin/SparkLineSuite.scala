@@ -1,5 +1,8 @@
 package io.aqeplugin.plugin
 
+import scala.jdk.CollectionConverters._
+import scala.jdk.OptionConverters._
+
 import org.scalatest.funsuite.AnyFunSuite
 
 class SparkLineSuite extends AnyFunSuite {
@@ -11,20 +14,29 @@ class SparkLineSuite extends AnyFunSuite {
   }
 
   test("the line that the jar was compiled for is one of the supported ones, and fits") {
-    assert(SparkLine.Supported.contains(CompiledLine.Value))
-    assert(SparkLine.mismatch(s"${CompiledLine.Value}.9").isEmpty)
+    assert(SparkLine.SUPPORTED.contains(CompiledLine.SPARK))
+    assert(!SparkLine.mismatch(s"${CompiledLine.SPARK}.9", s"${CompiledLine.SCALA}.1").isPresent)
   }
 
   test("another supported line: the message names both, and the jar to use") {
-    val message = SparkLine.mismatch("4.0.2", compiledLine = "4.1").getOrElse(fail("no message"))
+    val message = SparkLine.mismatch("4.0.2", "2.13.16", "4.1", "2.13").toScala.getOrElse(fail("no message"))
     assert(message.contains("for Spark 4.1") && message.contains("Spark 4.0.2") && message.contains("jar-path --spark 4.0"))
     assert(message.contains("stands down"))
   }
 
   test("an unknown line: the message says what is supported") {
-    val message = SparkLine.mismatch("5.0.0").getOrElse(fail("no message"))
-    assert(SparkLine.Supported.forall(message.contains))
+    val message = SparkLine.mismatch("5.0.0", "2.13.16").toScala.getOrElse(fail("no message"))
+    assert(SparkLine.SUPPORTED.asScala.forall(message.contains(_)))
     assert(message.contains("5.0.0 is not supported") && message.contains("stands down"))
+  }
+
+  test("the right line on another Scala: the message names both") {
+    val message = SparkLine.mismatch("4.1.3", "2.12.18", "4.1", "2.13").toScala.getOrElse(fail("no message"))
+    assert(message.contains("for Scala 2.13") && message.contains("runs on Scala 2.12.18") && message.contains("stands down"))
+  }
+
+  test("a version that is no version is no line of ours") {
+    assert(SparkLine.of("") == "" && SparkLine.of("snapshot") == "snapshot")
   }
 
   test("a class list gets the plugin's class at its end, once, and keeps the user's order") {

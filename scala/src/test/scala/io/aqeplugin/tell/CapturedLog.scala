@@ -1,0 +1,37 @@
+package io.aqeplugin.tell
+
+import java.util.concurrent.ConcurrentLinkedQueue
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.logging.log4j.{Level, LogManager}
+import org.apache.logging.log4j.core.{LogEvent, Logger}
+import org.apache.logging.log4j.core.appender.AbstractAppender
+import org.apache.logging.log4j.core.config.{Configurator, Property}
+
+/** What the plugin writes into the driver's log. */
+object CapturedLog {
+
+  /** Lines of `level` and above that were logged by any thread while `body` ran, and its result. */
+  def during[A](level: Level)(body: => A): (Seq[String], A) = LogManager.getLogger("io.aqeplugin") match {
+    case logger: Logger =>
+      val lines = new ConcurrentLinkedQueue[String]()
+      val appender = new AbstractAppender("captured", null, null, false, Property.EMPTY_ARRAY) {
+        override def append(event: LogEvent): Unit = { val _ = lines.add(event.getMessage.getFormattedMessage) }
+      }
+      val before = logger.getLevel
+      appender.start()
+      logger.addAppender(appender)
+      // For the loggers below it too, which the logger's own setLevel is not.
+      Configurator.setLevel(logger.getName, level)
+      try {
+        val result = body
+        (lines.asScala.toSeq, result)
+      } finally {
+        Configurator.setLevel(logger.getName, before)
+        logger.removeAppender(appender)
+        appender.stop()
+      }
+    case other => throw new IllegalStateException(s"Spark logs through ${other.getClass}, not through Log4j")
+  }
+}
