@@ -101,7 +101,7 @@ bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIG
 	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS)
 
 .PHONY: tour
-tour: venv jar prometheus ## a new user's tour, from an empty conf folder and back to it, drawn into docs/images/
+tour: venv jar ## a new user's tour, from an empty conf folder and back to it, drawn into docs/images/
 	$(BIN)/python -m tests.tour --pictures docs/images
 
 .PHONY: bench-daemon
