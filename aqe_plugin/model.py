@@ -266,8 +266,8 @@ class FilterOutcome:
         rows_in: rows the filter checked.
         rows_out: rows it let through.
         batches_skipped: column batches it dropped as a whole.
-        wait_millis: time from the query's start to the moment the scan had its filters, the same for all of one scan; what
-            the scan would have waited for anyway is in it.
+        wait_millis: time from the query's start to the moment the scan had its filters, the same for all of one scan;
+            what the scan would have waited for anyway is in it.
         keys: build rows with a key.
     """
 

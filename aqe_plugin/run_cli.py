@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
-from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.control_cli import HomeOption, TargetOption
 from aqe_plugin.errors import ConfError, PysparkMissingError
-from aqe_plugin.exporter import EventLogCollector, Tally, listening, require_folder, stderr_log
-from aqe_plugin.service.checkpoint import Checkpoint, opened
-from aqe_plugin.service.loop import watch
-from aqe_plugin.service.tuner import Tuner
-from aqe_plugin.sources import EventSource, FolderFollower
-from aqe_plugin.sources.history_server import HistoryServerFollower
+from aqe_plugin.sources.layout import is_url
 from aqe_plugin.targets.locate import find_target
-from aqe_plugin.words import reason_meanings
 
 __all__ = ["add_run_command"]
 
@@ -69,37 +56,11 @@ def run(
     checkpoint was written, else with 8. /metrics, /healthz and /readyz answer at once, also while logs are read.
     """
     words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_logs or [])
-    log, stop = stderr_log(), threading.Event()
-    if not _is_url(source):
-        require_folder(Path(source))
-    with ExitStack() as held:
-        held.enter_context(_stopped_by_signals(stop))
-        kept = held.enter_context(opened(checkpoint, _name_of(source)))
-        tally = Tally(frozenset(reason_meanings()), applications)
-        kept.restore(tally)
-        collector = EventLogCollector(_follower(source, checkpoint, kept, stop), tally, log, kept, stop.is_set)
-        served = held.enter_context(listening(collector, port, address))
-        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
-        log.info("watching", source=source, checkpoint=str(checkpoint), files=collector.files)
-        tuner = _tuner(words, tune_every, kept, checkpoint, log)
-        if tuner is not None:
-            held.callback(tuner.close)
-        watch(collector, every, stop, log, tuner.look if tuner is not None else lambda: None)
-        log.info("stopped", files=collector.files)
+    # Its libraries take longer to import than those of every other command together.
+    from aqe_plugin.service.daemon import serve_for_good
 
-
-def _is_url(source: str) -> bool:
-    return urlsplit(source).scheme in ("http", "https")
-
-
-def _name_of(source: str) -> str:
-    return source.rstrip("/") if _is_url(source) else str(Path(source).resolve())
-
-
-def _follower(source: str, checkpoint: Path, kept: Checkpoint, stop: threading.Event) -> EventSource:
-    if _is_url(source):
-        return HistoryServerFollower(source, checkpoint.absolute().parent, stop, kept.marks())
-    return FolderFollower(Path(source), kept.marks())
+    tuning = None if tune_every is None else (words, tune_every * 3600)
+    serve_for_good(source, checkpoint, port, address, applications, every, tuning)
 
 
 def _tuning_words(
@@ -123,7 +84,7 @@ def _tuning_words(
         for option in (name for name, value in {**given, "--canary-log": canary_logs}.items() if value):
             raise ConfError(f"{option} is for tuning: give --tune-every HOURS as well.")
         return ()
-    if _is_url(source):
+    if is_url(source):
         raise ConfError("--tune-every reads a folder of event logs; a History Server is only watched.")
     for option in (name for name, value in {"--canary": canary, "--canary-log": canary_logs}.items() if value):
         if not apply:
@@ -138,23 +99,3 @@ def _tuning_words(
     if canary is not None:
         words += ["--canary", str(canary)]
     return (*words, *(word for log in canary_logs for word in ("--canary-log", str(log))))
-
-
-def _tuner(
-    words: tuple[str, ...], tune_every: float | None, kept: Checkpoint, checkpoint: Path, log: FilteringBoundLogger
-) -> Tuner | None:
-    if tune_every is None:
-        return None
-    journal = checkpoint.absolute().with_name(f"{checkpoint.name}.tuning.jsonl")
-    return Tuner(words, tune_every * 3600, kept, journal, log)
-
-
-@contextmanager
-def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set ``stop``; what is at work ends at the next whole part."""
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

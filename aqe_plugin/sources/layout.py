@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from aqe_plugin.errors import EventLogError, NoDataError
 
-__all__ = ["EventLog", "LogPart", "find_event_logs"]
+__all__ = ["EventLog", "LogPart", "find_event_logs", "is_url"]
 
 _IN_PROGRESS = ".inprogress"
 _COMPACTED = ".compact"
@@ -53,6 +54,11 @@ class EventLog:
     name: str
     parts: tuple[LogPart, ...]
     in_progress: bool
+
+
+def is_url(source: str) -> bool:
+    """Whether that names a server, and no file or folder."""
+    return urlsplit(source).scheme in ("http", "https")
 
 
 def find_event_logs(path: Path) -> list[EventLog]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.deploy.prometheus_server import programs_of
 from tests.tour.steps import BAD_VALUE, Seen, tour
 from workloads.tpcds import ensure_dataset
 
@@ -20,12 +20,8 @@ _SCALE = float(os.environ.get("AQE_PLUGIN_TOUR_SCALE", "1"))
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    done = subprocess.run(
-        [str(_ROOT / "project" / "prometheus")], cwd=_ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    data = ensure_dataset(_SCALE).folder
-    return tour(tmp_path_factory.mktemp("tour"), data, Path(done.stdout.strip()), print)
+    programs = programs_of([str(_ROOT / "project" / "prometheus")], os.environ)
+    return tour(tmp_path_factory.mktemp("tour"), ensure_dataset(_SCALE).folder, programs, print)
 
 
 def test_install_writes_what_it_says_into_an_empty_conf_folder(seen: Seen) -> None:

@@ -1,0 +1,97 @@
+"""The daemon as a whole: source, checkpoint, endpoint and tuner, held together until a signal ends them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from structlog.typing import FilteringBoundLogger
+
+from aqe_plugin.exporter import EventLogCollector, Tally, listening, require_folder, stderr_log
+from aqe_plugin.service.checkpoint import Checkpoint, opened
+from aqe_plugin.service.loop import watch
+from aqe_plugin.service.tuner import Tuner
+from aqe_plugin.sources import EventSource, FolderFollower
+from aqe_plugin.sources.history_server import HistoryServerFollower
+from aqe_plugin.sources.layout import is_url
+from aqe_plugin.words import reason_meanings
+
+__all__ = ["serve_for_good"]
+
+
+def serve_for_good(
+    source: str,
+    checkpoint: Path,
+    port: int,
+    address: str,
+    applications: int,
+    every_seconds: float,
+    tuning: tuple[tuple[str, ...], float] | None,
+) -> None:
+    """Watches ``source`` until SIGTERM or SIGINT.
+
+    Args:
+        source: a folder of event logs, or the address of a History Server.
+        applications: so many, the latest, have metrics of their own.
+        every_seconds: between two looks at the logs.
+        tuning: the command that tunes, as its words, and the seconds between two of its runs; ``None`` for never.
+
+    Raises:
+        EventLogError: ``source`` is no folder.
+        CheckpointError: the checkpoint is damaged, of another version, or of another source.
+        ConflictError: another aqe-plugin works with the same checkpoint.
+        PortInUseError: someone else listens on that port.
+        ConfError: the address or port is not one of this machine's, or may not be used.
+        WriteError: the checkpoint could not be written at the end.
+    """
+    log, stop = stderr_log(), threading.Event()
+    if not is_url(source):
+        require_folder(Path(source))
+    with ExitStack() as held:
+        held.enter_context(_stopped_by_signals(stop))
+        kept = held.enter_context(opened(checkpoint, _name_of(source)))
+        tally = Tally(frozenset(reason_meanings()), applications)
+        kept.restore(tally)
+        collector = EventLogCollector(_follower(source, checkpoint, kept, stop), tally, log, kept, stop.is_set)
+        served = held.enter_context(listening(collector, port, address))
+        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
+        log.info("watching", source=source, checkpoint=str(checkpoint), files=collector.files)
+        tuner = _tuner(tuning, kept, checkpoint, log)
+        if tuner is not None:
+            held.callback(tuner.close)
+        watch(collector, every_seconds, stop, log, tuner.look if tuner is not None else lambda: None)
+        log.info("stopped", files=collector.files)
+
+
+def _name_of(source: str) -> str:
+    return source.rstrip("/") if is_url(source) else str(Path(source).resolve())
+
+
+def _follower(source: str, checkpoint: Path, kept: Checkpoint, stop: threading.Event) -> EventSource:
+    if is_url(source):
+        return HistoryServerFollower(source, checkpoint.absolute().parent, stop, kept.marks())
+    return FolderFollower(Path(source), kept.marks())
+
+
+def _tuner(
+    tuning: tuple[tuple[str, ...], float] | None, kept: Checkpoint, checkpoint: Path, log: FilteringBoundLogger
+) -> Tuner | None:
+    if tuning is None:
+        return None
+    words, every_seconds = tuning
+    return Tuner(words, every_seconds, kept, checkpoint.absolute().with_name(f"{checkpoint.name}.tuning.jsonl"), log)
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """SIGINT and SIGTERM set ``stop``; what is at work ends at the next whole part."""
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
