@@ -262,6 +262,8 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path, answer: Answer) -> N
     named = tmp_path / "mine.toml"
     message = f"{named}: the settings file cannot be read (No such file or directory).\n"
     assert answer("--config", str(named), "status") == (4, "", message)
+    assert answer("--config", str(named), "config", "check") == (4, "", message)
+    assert answer("--config", str(named), "config", "path") == (0, f"{named}\n", "")
     named.write_text('[status]\ntarget = "x.conf"\nformat = "json"\n')
     assert json.loads(answer("--config", str(named), "status")[1])["file"] == str(tmp_path / "x.conf")
     assert answer("--config", str(named), "config", "path")[1] == f"{named}\n"
