@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from aqe_plugin.render.settings import settings_as_toml
 from aqe_plugin.settings.description import CommandSettings, describe, shared_settings
 from aqe_plugin.settings.file import SettingsFile, parse_settings, read_file
 from aqe_plugin.settings.resolve import Origin, resolve, variable_name
+from aqe_plugin.settings_cli import use_settings
 from commands import Answer
 
 COMMANDS = describe(app)
@@ -86,6 +88,24 @@ def test_values_that_mean_the_same_everywhere_are_set_once_and_switches_are_not(
     assert not {"yes", "force", "purge", "format"} & shared
     told = found({}, 'why = "nightly"\n')
     assert told["install", "why"] == told["rollback", "why"] == ("nightly", Origin.FILE, "/etc/c.toml, line 1")
+
+
+def test_an_option_that_must_be_given_may_be_set_instead(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = typer.Typer()
+
+    @made.callback()
+    def frame(context: typer.Context) -> None:
+        use_settings(made, context, None)
+
+    @made.command()
+    def run(place: Annotated[Path, typer.Option(help="Where.")], count: Annotated[int, typer.Option()] = 1) -> None:
+        typer.echo(f"{place} {count}")
+
+    (command,) = describe(made)
+    assert [setting.default for setting in command.settings] == [None, 1]
+    assert "# place = (not set; a path)\n" in settings_as_toml([command], {})
+    monkeypatch.setenv("AQE_PLUGIN__RUN__PLACE", "/set")
+    assert answer.of(made, "run", "--count", "2") == (0, "/set 2\n", "")
 
 
 # which wins
