@@ -7,16 +7,16 @@
     │   ├── MissingJarError
     │   ├── UnsupportedSparkError
     │   ├── PysparkMissingError
+    │   ├── ClientMissingError
     │   ├── JavaError
     │   ├── SessionError
-    │   ├── CodecMissingError
-    │   └── ClientMissingError
+    │   └── CodecMissingError
     ├── InputError                     4  what was asked to be read cannot be read
     │   ├── EventLogError
+    │   ├── ClusterError
     │   ├── NoDataError
     │   ├── EventSchemaError
     │   ├── TargetError
-    │   ├── ClusterError
     │   └── JournalError
     ├── ConfError                      5  a value that was given is out of range
     ├── PortInUseError                 6  the exporter's port is taken
