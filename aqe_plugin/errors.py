@@ -7,17 +7,17 @@
     │   ├── MissingJarError
     │   ├── UnsupportedSparkError
     │   ├── PysparkMissingError
+    │   ├── ClientMissingError
     │   ├── JavaError
     │   ├── SessionError
     │   ├── NotAvailableError
-    │   ├── CodecMissingError
-    │   └── ClientMissingError
+    │   └── CodecMissingError
     ├── InputError                     4  what was asked to be read cannot be read
     │   ├── EventLogError
+    │   ├── ClusterError
     │   ├── NoDataError
     │   ├── EventSchemaError
     │   ├── TargetError
-    │   ├── ClusterError
     │   ├── JournalError
     │   └── CheckpointError
     ├── ConfError                      5  a value that was given is out of range

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from aqe_plugin.errors import ConfError, NoDataError
+from aqe_plugin.errors import ConfError, NoDataError, TargetError
 from aqe_plugin.render.formats import ConfFormat
 from aqe_plugin.render.settings import print_settings, print_settings_json, settings_as_toml
 from aqe_plugin.render.terminal import shown
@@ -50,7 +50,7 @@ def use_settings(app: typer.Typer, context: typer.Context, given: Path | None) -
         return
     try:
         settings = resolved(app, os.environ, given)
-    except (ConfError, OSError):
+    except (ConfError, TargetError):
         # `config` says itself what is wrong, and `config path` where.
         if command == "config":
             return

@@ -25,6 +25,7 @@ class Setting:
         name: as on the command line, without ``--``.
         parameter: what the command's function calls it.
         shape: its type, of one value; ``many`` says that it is a list of them.
+        default: ``None`` also for an option that must be given or set.
         least: smallest number allowed, ``None`` without a limit; ``most`` likewise.
         help: one sentence.
     """
@@ -128,7 +129,7 @@ def _setting(parameter: inspect.Parameter, shape: type, many: bool, told: Option
         parameter=parameter.name,
         shape=shape,
         many=many,
-        default=parameter.default,
+        default=None if parameter.default is parameter.empty else parameter.default,
         least=told.min,
         most=told.max,
         help=told.help or "",

@@ -41,6 +41,9 @@ class LiveStore:
     spark_version: str | None
     jars_listed: bool
 
+    def __str__(self) -> str:
+        return self.name
+
     @property
     def name(self) -> str:
         return self.api.name

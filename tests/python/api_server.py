@@ -71,7 +71,8 @@ class ApiServer:
         url = urlsplit(target)
         asked = parse_qs(url.query)
         self.requests.append((verb, url.path, asked))
-        if headers.get("Authorization", headers.get("authorization")) != f"Bearer {TOKEN}":
+        scheme, _, token = headers.get("Authorization", headers.get("authorization", "")).partition(" ")
+        if (scheme.lower(), token) != ("bearer", TOKEN):
             return status(401, "Unauthorized")
         if url.path not in self.objects:
             return status(404, f'configmaps "{url.path.rsplit("/", 1)[1]}" not found')

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 
 from aqe_plugin import cli
 
@@ -19,8 +21,15 @@ class Answer:
         self._capsys = capsys
 
     def __call__(self, *words: str) -> tuple[int, str, str]:
+        return self._left(lambda: cli.main(list(words)))
+
+    def of(self, app: typer.Typer, *words: str) -> tuple[int, str, str]:
+        """The same of another command line than ours."""
+        return self._left(lambda: app(list(words)))
+
+    def _left(self, work: Callable[[], object]) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as left:
-            cli.main(list(words))
+            work()
         out, err = self._capsys.readouterr()
         return int(left.value.code or 0), out, err
 

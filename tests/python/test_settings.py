@@ -8,9 +8,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from aqe_plugin.render.settings import settings_as_toml
 from aqe_plugin.settings.description import CommandSettings, describe, shared_settings
 from aqe_plugin.settings.file import SettingsFile, parse_settings, read_file
 from aqe_plugin.settings.resolve import Origin, resolve, variable_name
+from aqe_plugin.settings_cli import use_settings
 from commands import Answer
 
 COMMANDS = describe(app)
@@ -60,13 +62,9 @@ def some_value(name: str, command: str) -> str:
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_the_options_that_can_be_set_are_those_that_the_parser_knows(command: CommandSettings, answer: Answer) -> None:
     _, out, _ = answer(command.name, "--help")
-    options = {word.strip(",") for word in out.split() if word.startswith("--")} - {"--help"}
-    named = {f"--{setting.name}" for setting in command.settings}
-    # Help texts name options of other commands, and a switch that is on has a name to turn it off.
-    assert named <= options
-    # Where one option is required, a column of stars stands before all.
-    parsed = {name for line in out.splitlines() for name in re.findall(r"^│ (?:\*  |   )?(--\S+)", line)} - {"--help"}
-    assert parsed == named
+    # One row an option, with a star before those that must be given.
+    parsed = set(re.findall(r"^│ \*? *--([a-z-]+)", out, re.MULTILINE)) - {"help"}
+    assert parsed == {setting.name for setting in command.settings}
 
 
 @pytest.mark.parametrize(("command", "name"), EACH)
@@ -88,6 +86,24 @@ def test_values_that_mean_the_same_everywhere_are_set_once_and_switches_are_not(
     assert not {"yes", "force", "purge", "format"} & shared
     told = found({}, 'why = "nightly"\n')
     assert told["install", "why"] == told["rollback", "why"] == ("nightly", Origin.FILE, "/etc/c.toml, line 1")
+
+
+def test_an_option_that_must_be_given_may_be_set_instead(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = typer.Typer()
+
+    @made.callback()
+    def frame(context: typer.Context) -> None:
+        use_settings(made, context, None)
+
+    @made.command()
+    def run(place: Annotated[Path, typer.Option(help="Where.")], count: Annotated[int, typer.Option()] = 1) -> None:
+        typer.echo(f"{place} {count}")
+
+    (command,) = describe(made)
+    assert [setting.default for setting in command.settings] == [None, 1]
+    assert "# place = (not set; a path)\n" in settings_as_toml([command], {})
+    monkeypatch.setenv("AQE_PLUGIN__RUN__PLACE", "/set")
+    assert answer.of(made, "run", "--count", "2") == (0, "/set 2\n", "")
 
 
 # which wins
@@ -264,6 +280,8 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path, answer: Answer) -> N
     named = tmp_path / "mine.toml"
     message = f"{named}: the settings file cannot be read (No such file or directory).\n"
     assert answer("--config", str(named), "status") == (4, "", message)
+    assert answer("--config", str(named), "config", "check") == (4, "", message)
+    assert answer("--config", str(named), "config", "path") == (0, f"{named}\n", "")
     named.write_text('[status]\ntarget = "x.conf"\nformat = "json"\n')
     assert json.loads(answer("--config", str(named), "status")[1])["file"] == str(tmp_path / "x.conf")
     assert answer("--config", str(named), "config", "path")[1] == f"{named}\n"
@@ -271,7 +289,7 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path, answer: Answer) -> N
 
 def test_without_settings_a_command_imports_nothing_that_reads_them(tmp_path: Path) -> None:
     probe = "import sys\nfrom aqe_plugin.cli import main\ntry: main(['completion', 'bash'])\nexcept SystemExit: pass\n"
-    probe += "heavy = {'pydantic_settings', 'aqe_plugin.settings.resolve', 'prometheus_client', 'kubernetes'}\n"
+    probe += "heavy = {'pydantic_settings', 'aqe_plugin.settings.resolve', 'kubernetes'}\n"
     probe += "print(heavy & set(sys.modules), file=sys.stderr)"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("AQE_PLUGIN__")}
     ran = subprocess.run(

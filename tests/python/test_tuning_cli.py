@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from api_server import ApiServer
 from aqe_plugin.conf_keys import PREFIX
 from aqe_plugin.errors import WriteError
 from aqe_plugin.journal import Actor
-from aqe_plugin.targets.locate import read_target
+from aqe_plugin.targets.locate import Where, find_target, read_target
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.rollouts import locked
 from aqe_plugin.tuning.runs import Run
@@ -41,17 +43,17 @@ class Cluster:
         self.write(self.fleet.week(None))
         self.week()
 
-    def thresholds(self, file: Path) -> dict[str, float]:
+    def thresholds(self, file: Where) -> dict[str, float]:
         return current(read_target(file).conf.items())
 
     def week(self) -> None:
         self.write(self.fleet.week(self.thresholds(self.target)))
 
-    def week_with_canary(self, slowdown: float = 1.0, errors: int = 0) -> None:
+    def week_with_canary(self, slowdown: float = 1.0, errors: int = 0, canary: Where | None = None) -> None:
         day = self.fleet.day
         self.week()
         self.fleet.day = day
-        runs = self.fleet.week(self.thresholds(self.canary))
+        runs = self.fleet.week(self.thresholds(canary or self.canary))
         slowed = [replace(run, duration_millis=round(run.duration_millis * slowdown)) for run in runs]
         self.write(slowed, self.canary_logs, errors)
 
@@ -266,6 +268,22 @@ def test_without_a_canary_a_change_is_compared_with_the_runs_before_it(cluster: 
     cluster.write([replace(run, duration_millis=3 * run.duration_millis) for run in slow])
     assert step(cluster, answer)["ring"] == "rolled_back"
     assert cluster.target.read_bytes() == before
+
+
+def test_a_canary_on_an_api_server_goes_back_too(
+    cluster: Cluster, answer: Answer, api: ApiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path, name = "/api/v1/namespaces/spark/configmaps/queue-a", "kubernetes:spark/configmap/queue-a"
+    before = {"spark-defaults.conf": "spark.aqePlugin.mode apply\n"}
+    api.put(path, data=before)
+    monkeypatch.setenv("KUBECONFIG", str(api.kubeconfig(tmp_path)))
+    step(cluster, answer, "--canary", "kubernetes:cm/queue-a")
+    cluster.week()
+    assert step(cluster, answer, "--canary", name)["ring"] == "canary"
+    assert "hashBuildNanosPerRow" in api.objects[path]["data"]["spark-defaults.conf"]
+    cluster.week_with_canary(slowdown=1.5, canary=find_target(Path(name), None, os.environ))
+    assert step(cluster, answer, "--canary-log", str(cluster.canary_logs))["ring"] == "rolled_back"
+    assert api.objects[path]["data"] == before
 
 
 def test_without_yes_nothing_is_written(cluster: Cluster, answer: Answer) -> None:
