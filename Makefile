@@ -67,7 +67,7 @@ test-jvm: prerequisites ## the Scala tests, against every Spark line
 	$(SBT) test
 
 .PHONY: test-python
-test-python: venv jar prometheus ## the Python tests: units, contracts, TPC-DS end to end
+test-python: venv jar prometheus chromium ## the Python tests: units, contracts, TPC-DS end to end
 	@mkdir -p $(REPORTS)
 	$(BIN)/python -m pytest --junitxml=$(REPORTS)/python.xml
 
@@ -111,6 +111,10 @@ prerequisites:
 .PHONY: prometheus
 prometheus:
 	@project/prometheus > /dev/null
+
+.PHONY: chromium
+chromium:
+	@project/chromium > /dev/null
 
 .PHONY: docs
 docs: prerequisites venv ## rewrite the documentation, tables and dashboards that are generated from the code

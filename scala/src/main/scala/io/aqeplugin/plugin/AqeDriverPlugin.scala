@@ -11,6 +11,7 @@ import org.slf4j.LoggerFactory
 
 import io.aqeplugin.rules.PlanCost
 import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener}
+import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
 /** Hooks the rules into every session of the application. A failure here leaves Spark as it was. */
 final class AqeDriverPlugin extends DriverPlugin {
@@ -38,6 +39,7 @@ final class AqeDriverPlugin extends DriverPlugin {
     }
     SparkBridge.setConf(sparkContext, ConfNames.CostEvaluator, classOf[PlanCost].getName)
     sparkContext.addSparkListener(new QueryEndListener(sparkContext))
+    TabGuard.orElse(())(RuntimeFiltersTab.attachLive(sparkContext))
     context = Some(sparkContext)
     log.info(s"aqe-plugin for Spark ${CompiledLine.Value} is installed")
   }
