@@ -12,6 +12,7 @@ import org.slf4j.LoggerFactory
 import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.rules.PlanCost
 import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener}
+import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
 /** Hooks the rules into every session of the application. A failure here leaves Spark as it was. */
 final class AqeDriverPlugin extends DriverPlugin {
@@ -35,6 +36,7 @@ final class AqeDriverPlugin extends DriverPlugin {
     }
     SparkBridge.setConf(sparkContext, ConfNames.CostEvaluator, classOf[PlanCost].getName)
     sparkContext.addSparkListener(listener)
+    TabGuard.orElse(())(RuntimeFiltersTab.attachLive(sparkContext))
     context = Some(sparkContext)
     log.info(s"aqe-plugin for Spark ${CompiledLine.SPARK} is installed")
   }

@@ -26,19 +26,18 @@ object DecisionJson {
     node
   }
 
-  def read(node: ObjectNode): Either[String, JoinDecision] = {
-    val fields = new JsonFields(node, "")
-    for {
-      _ <- checkVersion(fields)
-      facts <- fields.inner("facts")(FactsJson.read)
-      choice <- fields.named("choice", Strategy.fromName)
-      reason <- fields.inner("reason")(ReasonJson.read)
-      buildFilter <- fields.boolean("buildFilter")
-      filterReason <- fields.inner("filterReason")(ReasonJson.read)
-      passRate <- fields.double("passRate")
-      options <- fields.inners("options")(readOption)
-    } yield JoinDecision(facts, choice, reason, buildFilter, filterReason, passRate, options)
-  }
+  def read(node: ObjectNode): Either[String, JoinDecision] = readFields(new JsonFields(node, ""))
+
+  private[tell] def readFields(fields: JsonFields): Either[String, JoinDecision] = for {
+    _ <- checkVersion(fields)
+    facts <- fields.inner("facts")(FactsJson.read)
+    choice <- fields.named("choice", Strategy.fromName)
+    reason <- fields.inner("reason")(ReasonJson.read)
+    buildFilter <- fields.boolean("buildFilter")
+    filterReason <- fields.inner("filterReason")(ReasonJson.read)
+    passRate <- fields.double("passRate")
+    options <- fields.inners("options")(readOption)
+  } yield JoinDecision(facts, choice, reason, buildFilter, filterReason, passRate, options)
 
   def writeFacts(facts: JoinFacts): ObjectNode = FactsJson.write(facts)
 

@@ -1,6 +1,7 @@
 package io.aqeplugin.tell
 
 import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.annotation.JsonDeserialize
 import org.apache.spark.scheduler.SparkListenerEvent
 
 /** The events that the plugin writes to Spark's event log. This file is their schema: fields are only ever added, and a change of meaning
@@ -17,6 +18,7 @@ object Events {
   * @param filters
   *   where its filter was put or not put: filterId, joinId, table, scanColumns, applied, reason
   */
+@JsonDeserialize(`using` = classOf[JoinDecidedReader])
 final case class JoinDecided(schemaVersion: Int, executionId: Long, timeMillis: Long, mode: String, decision: JsonNode, filters: JsonNode)
     extends SparkListenerEvent
 
@@ -34,6 +36,7 @@ final case class JoinDecided(schemaVersion: Int, executionId: Long, timeMillis: 
   *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, batchesSkipped, filterBytes, buildMillis,
   *   waitMillis, keys
   */
+@JsonDeserialize(`using` = classOf[QueryEndedReader])
 final case class QueryEnded(
     schemaVersion: Int,
     executionId: Long,

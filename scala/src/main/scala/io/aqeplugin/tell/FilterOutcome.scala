@@ -34,6 +34,9 @@ final case class FilterOutcome(
 
 object FilterOutcome {
 
+  /** The kind of a filter that was planned and not found by its scan. */
+  val Missing = "missing"
+
   /** The outcomes of all filters of a query that ran, in stages and subqueries too. Scans that were never started have none. */
   def of(query: QueryState): Seq[FilterOutcome] =
     query.startedFilters.flatMap(node => node.ran.toSeq.flatMap(found => node.labels.indices.map(i => outcome(node, found, i))))
@@ -47,7 +50,7 @@ object FilterOutcome {
     val (kind, reason, filterBytes, buildMillis, keys) = run.filters(i) match {
       case Right(Right(built)) => (built.kind, None, built.sizeBytes, built.buildMillis, built.rows)
       case Right(Left(reason)) => ("pass_all", Some(reason), 0L, 0L, 0L)
-      case Left(_)             => ("missing", None, 0L, 0L, 0L)
+      case Left(_)             => (Missing, None, 0L, 0L, 0L)
     }
     FilterOutcome(
       label.filterId,

@@ -2,13 +2,14 @@ package org.apache.spark.sql.aqeplugin
 
 import scala.reflect.ClassTag
 
-import org.apache.spark.{SparkContext, SparkThrowable}
+import org.apache.spark.{SparkConf, SparkContext, SparkThrowable}
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.DeterministicLevel
-import org.apache.spark.scheduler.SparkListenerEvent
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.sql.internal.StaticSQLConf
 import org.apache.spark.sql.types.StringType
 
 /** The few members of Spark that are private to its own packages. Nothing here decides anything. */
@@ -39,6 +40,12 @@ object SparkBridge {
   }
 
   def post(sparkContext: SparkContext, event: SparkListenerEvent): Unit = sparkContext.listenerBus.post(event)
+
+  /** A listener on the queue that the UI is filled from. */
+  def addStatusListener(sparkContext: SparkContext, listener: SparkListener): Unit = sparkContext.listenerBus.addToStatusQueue(listener)
+
+  /** How many executions the SQL tab keeps. */
+  def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
 
   /** Whether equal strings of this type have equal bytes. */
   def isComparedByBytes(string: StringType): Boolean = string.supportsBinaryEquality

@@ -1,0 +1,40 @@
+package io.aqeplugin.tell
+
+import com.fasterxml.jackson.core.JsonParser
+import com.fasterxml.jackson.databind.{DeserializationContext, JsonNode}
+import com.fasterxml.jackson.databind.deser.std.StdDeserializer
+
+/** How Spark reads our events back from an event log. A log that another version wrote may hold other fields or types, and an error here would end the
+  * reading of the whole log: what is not there, or is no number, is taken for 0, an id for -1, and whoever looks at the event goes by its
+  * `schemaVersion`.
+  */
+private[tell] sealed abstract class EventReader[A](kind: Class[A]) extends StdDeserializer[A](kind) {
+  protected def of(fields: JsonNode): A
+
+  final override def deserialize(parser: JsonParser, context: DeserializationContext): A = of(context.readTree(parser))
+}
+
+private[tell] final class JoinDecidedReader extends EventReader[JoinDecided](classOf[JoinDecided]) {
+  protected def of(fields: JsonNode): JoinDecided = JoinDecided(
+    fields.path("schemaVersion").asInt(0),
+    fields.path("executionId").asLong(-1),
+    fields.path("timeMillis").asLong(0),
+    fields.path("mode").asText(""),
+    fields.path("decision"),
+    fields.path("filters")
+  )
+}
+
+private[tell] final class QueryEndedReader extends EventReader[QueryEnded](classOf[QueryEnded]) {
+  protected def of(fields: JsonNode): QueryEnded = QueryEnded(
+    fields.path("schemaVersion").asInt(0),
+    fields.path("executionId").asLong(-1),
+    fields.path("timeMillis").asLong(0),
+    fields.path("durationMillis").asLong(0),
+    fields.path("ruleMillis").asLong(0),
+    fields.path("planned").asInt(0),
+    fields.path("applied").asInt(0),
+    fields.path("errors").asLong(0),
+    fields.path("outcomes")
+  )
+}

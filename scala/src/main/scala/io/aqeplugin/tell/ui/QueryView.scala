@@ -1,0 +1,161 @@
+package io.aqeplugin.tell.ui
+
+import scala.xml.Node
+
+import org.apache.spark.ui.aqeplugin.Formats
+
+import io.aqeplugin.decide._
+import io.aqeplugin.observe.PlacedFilter
+import io.aqeplugin.tell.FilterOutcome
+import io.aqeplugin.tell.ui.Html._
+
+/** The page of one query: each join with its options and reasons, and what its filters did. */
+object QueryView {
+
+  final case class Model(story: QueryStory, execution: Option[Execution])
+
+  /** The page, or the words why there is none. */
+  def render(model: Either[String, Model], links: Links): Seq[Node] = model match {
+    case Left(why) => alert(why) :+ link(links.queries(1), "All queries")
+    case Right(known) =>
+      val more = known.story.query.joins - known.story.joins.size
+      Seq(summary(known, links)) ++ known.story.joins.flatMap(join) ++
+        (if (more > 0) alert(s"$more more joins were decided; the first ${known.story.joins.size} are kept.") else Nil)
+  }
+
+  private def summary(model: Model, links: Links): Node = {
+    val query = model.story.query
+    val sums = query.filters
+    val described = model.execution.toSeq.flatMap { execution =>
+      Seq(
+        "SQL" -> Seq(link(links.execution(query.executionId), s"execution ${query.executionId}"), text(s", ${execution.status.toLowerCase}")),
+        "Description" -> Seq(text(cut(execution.description, MaxDescription))),
+        "Submitted" -> Seq(text(Formats.date(execution.submittedMillis)))
+      )
+    }
+    val decided = Seq("Mode" -> Seq(text(query.mode)), "Joins" -> Seq(text(Words.choices(query.choices))))
+    val done =
+      if (!query.ended) Seq("Duration" -> Seq(text("running; what the filters did is known at its end")))
+      else
+        Seq(
+          "Duration" -> Seq(text(s"${Formats.duration(query.durationMillis)}, of which the plugin's rules took " +
+            Quantity.of(query.ruleMillis, "millis"))),
+          "Filters" -> Seq(text(s"${sums.applied} of ${sums.planned} applied, ${Quantity.of(sums.bytes, "bytes")}")),
+          "Rows" -> Seq(text(s"${Quantity.of(sums.rowsIn, "")} checked, ${Quantity.of(sums.rowsRemoved, "")} removed")),
+          "Errors" -> Seq(text(query.errors.toString))
+        )
+    facts(described ++ decided ++ done: _*)
+  }
+
+  private def join(story: JoinStory): Seq[Node] = {
+    val decision = story.decision
+    Seq(
+      el("h4", "id" -> s"join-${story.number}")(text(s"Join ${story.number}: ${Words.strategy(decision.choice, decision.buildFilter)}")),
+      el("p")(text(s"${Words.join(decision.facts)}; ${Words.sides(decision.facts)}")),
+      table(s"join-${story.number}-options", Formats.TableClass, OptionHeaders, options(decision) ++ verdicts(decision))
+    ) ++ filters(story)
+  }
+
+  private val OptionHeaders = Seq("Option", "Predicted cost", "Taken") ++ Words.ReasonHeaders
+
+  /** Every option, the one that was taken first. */
+  private def options(decision: JoinDecision): Seq[Node] = {
+    val (taken, others) =
+      decision.options.partition(option => option.strategy == decision.choice && option.withFilter == decision.buildFilter)
+    val dearest = decision.options.flatMap(_.costMillis).maxOption.getOrElse(0.0)
+    val first = taken.headOption.getOrElse(WeighedOption(decision.choice, decision.buildFilter, None, decision.reason))
+    option(first.copy(reason = decision.reason), dearest, taken = true) +: others.map(option(_, dearest, taken = false))
+  }
+
+  private def option(option: WeighedOption, dearestMillis: Double, taken: Boolean): Node = {
+    val cost = option.costMillis.toSeq.flatMap { millis =>
+      Seq(text(Quantity.of(millis, "millis")), el("br")(), Bars.share(if (dearestMillis > 0) millis / dearestMillis else 0))
+    }
+    val name = Words.strategy(option.strategy, option.withFilter)
+    answer(if (taken) strong(name) else text(name), cost, if (taken) "yes" else "no", option.reason)
+  }
+
+  /** The two other questions: whether there is a filter, and whether the probe side was held back for it. */
+  private def verdicts(decision: JoinDecision): Seq[Node] = {
+    val filter = answer(
+      text("a filter in the probe side's scans"),
+      Seq(text(s"expected to pass ${Quantity.percent(decision.passRate)} of the rows")),
+      if (decision.buildFilter) "yes" else "no",
+      decision.filterReason
+    )
+    filter +: decision.facts.waiting.toSeq.map { wait =>
+      val promised = s"saves ${Quantity.of(wait.savingMillis, "millis")}, idle for ${Quantity.of(wait.idleMillis, "millis")}"
+      answer(text("the probe side waits for the build side"), Seq(text(promised)), if (wait.waits) "yes" else "no", wait.reason)
+    }
+  }
+
+  private def answer(question: Node, predicted: Seq[Node], taken: String, reason: Reason): Node =
+    row(Seq(Seq(question), predicted, Seq(text(taken))) ++ Words.reason(reason): _*)
+
+  private val FilterHeaders = Seq(
+    "Scan",
+    "Filter",
+    "Size",
+    "Keys",
+    "Rows in",
+    "Rows out",
+    "Rows removed",
+    "Passed / expected",
+    "Batches skipped",
+    "Build time",
+    "Waited",
+    "What happened"
+  )
+
+  private def filters(story: JoinStory): Seq[Node] = {
+    val done = story.outcomes.map(outcome => (outcome.filterId, outcome.table, outcome.scanColumns)).toSet
+    val only = story.filters.filterNot(filter => done((filter.filterId, filter.table, filter.scanColumns)))
+    val rows = story.outcomes.map(outcome(_, story.decision.passRate)) ++ only.map(placed)
+    if (rows.isEmpty) Nil else Seq(table(s"join-${story.number}-filters", Formats.TableClass, FilterHeaders, rows))
+  }
+
+  private def outcome(outcome: FilterOutcome, expectedPass: Double): Node = {
+    val checked = outcome.rowsIn > 0
+    val passed = outcome.rowsOut.toDouble / math.max(1L, outcome.rowsIn)
+    row(
+      Seq(text(scan(outcome.table, outcome.scanColumns))),
+      Seq(text(outcome.kind.replace('_', ' '))),
+      Seq(text(Quantity.of(outcome.filterBytes, "bytes"))),
+      Seq(text(Quantity.of(outcome.keys, ""))),
+      Seq(text(Quantity.of(outcome.rowsIn, ""))),
+      Seq(text(Quantity.of(outcome.rowsOut, ""))),
+      Seq(text(Quantity.of(math.max(0L, outcome.rowsIn - outcome.rowsOut), ""))),
+      if (checked)
+        Seq(
+          text(s"${Quantity.percent(passed)} / ${Quantity.percent(expectedPass)}"),
+          el("br")(),
+          Bars.share(passed, Some(expectedPass))
+        )
+      else Nil,
+      Seq(text(Quantity.of(outcome.batchesSkipped, ""))),
+      Seq(text(Quantity.of(outcome.buildMillis, "millis"))),
+      Seq(text(Quantity.of(outcome.waitMillis, "millis"))),
+      happened(outcome)
+    )
+  }
+
+  private def happened(outcome: FilterOutcome): Seq[Node] =
+    if (!outcome.found) Seq(strong("not found when the scan ran: every row passed"))
+    else
+      outcome.reason.fold[Seq[Node]](Seq(text("applied")))(why => strong("let everything through: ") +: Words.reasonInOneCell(why))
+
+  /** A filter without an outcome: it is not in the plan, or its scan has not ended. */
+  private def placed(filter: PlacedFilter): Node = {
+    val state = if (filter.applied) text("in the plan: ") else strong("not in the plan: ")
+    el("tr")(
+      el("td")(text(scan(filter.table, filter.scanColumns))),
+      el("td", "colspan" -> (FilterHeaders.size - 2).toString)(),
+      el("td")(state +: Words.reasonInOneCell(filter.reason): _*)
+    )
+  }
+
+  private def scan(table: String, columns: Seq[String]): String = s"${cut(table, MaxName)}(${columns.map(cut(_, MaxName)).mkString(", ")})"
+
+  private val MaxDescription = 10000
+  private val MaxName = 200
+}

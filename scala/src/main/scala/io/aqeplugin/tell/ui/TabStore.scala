@@ -1,0 +1,95 @@
+package io.aqeplugin.tell.ui
+
+import java.util.NoSuchElementException
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.spark.util.kvstore.{KVStore, KVStoreView}
+
+import io.aqeplugin.decide.JoinDecision
+import io.aqeplugin.observe.PlacedFilter
+import io.aqeplugin.tell.FilterOutcome
+
+/** One join of a query, with what its filters did; none yet while the query runs. */
+final case class JoinStory(number: Int, decision: JoinDecision, filters: Seq[PlacedFilter], outcomes: Seq[FilterOutcome])
+
+/** All that is kept of one query. */
+final case class QueryStory(query: QueryRecord, joins: Seq[JoinStory])
+
+/** The tab's records in Spark's UI store. Holds no state of its own. */
+final class TabStore(store: KVStore) {
+
+  /** Queries that are kept. */
+  def count: Int = store.count(classOf[QueryRecord]).toInt
+
+  def find(executionId: Long): Option[QueryRecord] = read(classOf[QueryRecord], Long.box(executionId))
+
+  def totals: TotalsRecord = read(classOf[TotalsRecord], TotalsRecord.Key).getOrElse(TotalsRecord.Zero)
+
+  /** The queries of one page, the latest first. */
+  def newest(page: Paging): Seq[QueryRecord] =
+    all(store.view(classOf[QueryRecord]).reverse().skip(page.skipped.toLong).max(page.size.toLong))
+
+  /** One query with its joins in the order of their decisions; `Left` says why there is none. */
+  def query(executionId: Long): Either[String, QueryStory] = for {
+    query <- find(executionId).toRight(
+      s"Nothing is kept of query $executionId: no join was decided in it, or it is older than the queries that are kept."
+    )
+    outcomes <- read(classOf[OutcomesRecord], Long.box(executionId)).fold[Either[String, Seq[FilterOutcome]]](Right(Nil))(record =>
+      ReadEvents.outcomes(record.outcomes)
+    )
+    joins <- firstError(joinRecords(executionId).map(story(_, outcomes)))
+  } yield QueryStory(query, joins)
+
+  /** Takes out the queries with the smallest ids. */
+  def forgetOldest(queries: Int): Unit = {
+    val ids = all(store.view(classOf[QueryRecord]).max(queries.toLong)).map(_.executionId)
+    ids.foreach { id =>
+      joinRecords(id).foreach(join => store.delete(classOf[JoinRecord], join.key))
+      read(classOf[OutcomesRecord], Long.box(id)).foreach(_ => store.delete(classOf[OutcomesRecord], Long.box(id)))
+      store.delete(classOf[QueryRecord], Long.box(id))
+    }
+  }
+
+  private def joinRecords(executionId: Long): Seq[JoinRecord] = {
+    val id = Long.box(executionId)
+    all(store.view(classOf[JoinRecord]).index(JoinRecord.ByExecution).first(id).last(id)).sortBy(_.number)
+  }
+
+  private def story(record: JoinRecord, outcomes: Seq[FilterOutcome]): Either[String, JoinStory] = for {
+    decision <- ReadEvents.joinDecision(record.decision)
+    filters <- ReadEvents.placed(record.filters)
+  } yield JoinStory(record.number, decision, filters, outcomes.filter(_.joinId == decision.facts.joinId))
+
+  private def firstError[A](parts: Seq[Either[String, A]]): Either[String, Seq[A]] =
+    parts.collectFirst { case Left(error) => error }.toLeft(parts.collect { case Right(part) => part })
+
+  private def read[A](kind: Class[A], key: AnyRef): Option[A] =
+    try Some(store.read(kind, key))
+    catch { case _: NoSuchElementException => None }
+
+  private def all[A](view: KVStoreView[A]): Seq[A] = Using.resource(view.closeableIterator())(_.asScala.toVector)
+}
+
+/** Which of several pages is shown.
+  *
+  * @param number
+  *   from 1 to `pages`
+  * @param size
+  *   lines on a page
+  */
+final case class Paging(number: Int, pages: Int, size: Int) {
+  def skipped: Int = (number - 1) * size
+}
+
+object Paging {
+  val Size = 50
+
+  /** The page that was asked for, or the nearest there is to it; the first where none, or no number, was asked for. */
+  def of(asked: Option[String], lines: Int): Paging = {
+    val pages = (math.max(1, lines) - 1) / Size + 1
+    val number = asked.flatMap(_.trim.toIntOption).getOrElse(1)
+    Paging(math.min(math.max(1, number), pages), pages, Size)
+  }
+}

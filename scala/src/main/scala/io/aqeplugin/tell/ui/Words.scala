@@ -1,0 +1,60 @@
+package io.aqeplugin.tell.ui
+
+import scala.xml.Node
+
+import io.aqeplugin.decide._
+import io.aqeplugin.tell.ui.Html.{el, text}
+
+/** Parts of decisions in words. */
+object Words {
+
+  /** The strategy's name; a filter beside a strategy whose name does not say so is added. */
+  def strategy(choice: Strategy, withFilter: Boolean): String = {
+    val name = choiceName(choice.name)
+    if (withFilter && choice != Strategy.FilteredSortMerge) s"$name with filter" else name
+  }
+
+  def choiceName(name: String): String = Strategy.fromName(name) match {
+    case Some(Strategy.Broadcast)         => "broadcast"
+    case Some(Strategy.FilteredSortMerge) => "filtered sort-merge"
+    case Some(Strategy.PlainSortMerge)    => "plain sort-merge"
+    case Some(Strategy.LeaveToSpark)      => "left to Spark"
+    case None                             => name
+  }
+
+  def choices(counts: Seq[ChoiceCount]): String =
+    if (counts.isEmpty) "none" else counts.map(count => s"${Quantity.of(count.joins, "")} ${choiceName(count.choice)}").mkString(", ")
+
+  /** Kind and keys of a join. */
+  def join(facts: JoinFacts): String =
+    s"${facts.kind.name.replace('_', ' ')} join on ${facts.keys.map(Html.cut(_, MaxKeyLength)).mkString(", ")}"
+
+  /** How large both sides are. */
+  def sides(facts: JoinFacts): String = {
+    val build =
+      if (facts.build.rows < 0) "size not known"
+      else s"${Quantity.of(facts.build.rows, "rows")}, ${Quantity.of(facts.build.memoryBytes, "bytes")} in memory"
+    val probe = if (facts.probe.rows < 0) "size not known" else s"about ${Quantity.of(facts.probe.rows, "rows")}"
+    s"build side ${facts.buildSide.name}: $build; probe side: $probe"
+  }
+
+  /** The cells of a reason: code and meaning, measured value, limit, conf key. */
+  def reason(reason: Reason): Seq[Seq[Node]] = Seq(
+    Seq(el("code")(text(reason.code.name)), text(s" ${reason.code.meaning}")),
+    reason.measured.map(value => text(Quantity.of(value, reason.unit))).toSeq,
+    reason.limit.map(value => text(Quantity.of(value, reason.unit))).toSeq,
+    Option(reason.confKey).filter(_.nonEmpty).map(key => el("code")(text(key))).toSeq
+  )
+
+  /** The same in one cell. */
+  def reasonInOneCell(reason: Reason): Seq[Node] = {
+    val numbers = Seq(reason.measured, reason.limit).flatten.map(Quantity.of(_, reason.unit)).mkString(" against ")
+    val details = Seq(numbers, reason.confKey).filter(_.nonEmpty).mkString(", ")
+    val end = if (details.isEmpty) ")" else s": $details)"
+    Seq(text(s"${reason.code.meaning} ("), el("code")(text(reason.code.name)), text(end))
+  }
+
+  val ReasonHeaders: Seq[String] = Seq("Why", "Measured", "Limit", "Conf key of the limit")
+
+  private val MaxKeyLength = 300
+}

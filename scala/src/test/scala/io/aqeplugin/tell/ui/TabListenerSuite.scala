@@ -1,0 +1,116 @@
+package io.aqeplugin.tell.ui
+
+import org.apache.spark.util.kvstore.InMemoryStore
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.decide.Strategy
+import io.aqeplugin.tell.{Faults, JoinDecided, QueryEnded}
+
+class TabListenerSuite extends AnyFunSuite {
+  import TabEvents._
+
+  private final class Fixture(retained: Int = 1000) {
+    val kv = new InMemoryStore()
+    val store = new TabStore(kv)
+    private val listener = new TabListener(kv, retained)
+    def see(events: org.apache.spark.scheduler.SparkListenerEvent*): Fixture = {
+      events.foreach(listener.onOtherEvent)
+      this
+    }
+    def records: (Long, Long, Long) =
+      (kv.count(classOf[QueryRecord]), kv.count(classOf[JoinRecord]), kv.count(classOf[OutcomesRecord]))
+  }
+
+  private val leftToSpark = Decision.copy(choice = Strategy.LeaveToSpark)
+
+  test("a query that runs shows its joins, and no outcome yet") {
+    val store = new Fixture().see(decided(7, filters = s"[${placed()}]"), decided(7, leftToSpark)).store
+    val query = store.find(7).getOrElse(fail("the query is not kept"))
+    assert((query.firstMillis, query.mode, query.joins, query.ended) == ((1007L, "apply", 2, false)))
+    assert(query.choices == Seq(ChoiceCount(Decision.choice.name, 1), ChoiceCount("leave_to_spark", 1)))
+    val story = store.query(7).fold(fail(_), identity)
+    assert(story.joins.map(_.number) == Seq(1, 2))
+    assert(story.joins.map(_.decision) == Seq(Decision, leftToSpark))
+    assert(story.joins.map(_.filters.map(_.table)) == Seq(Seq("store_sales"), Nil))
+    assert(story.joins.forall(_.outcomes.isEmpty))
+  }
+
+  test("the end of a query brings what its filters did, and the sums over all queries") {
+    val lost = outcome("web_sales", "pass_all", """{"code":"BUILD_TIMEOUT","measured":31.0,"limit":30.0,"unit":"millis","confKey":"k"}""")
+    val store = new Fixture().see(decided(7), ended(7, Seq(outcome(), lost), errors = 2), decided(9), ended(9, Nil)).store
+    val query = store.find(7).getOrElse(fail("the query is not kept"))
+    assert((query.ended, query.durationMillis, query.ruleMillis, query.errors) == ((true, 900L, 8L, 2L)))
+    assert(query.filters == FilterSums(2, 2, 1, 2000, 20, 2048, 40))
+    assert(store.query(7).map(_.joins.flatMap(_.outcomes).map(_.kind)) == Right(Seq("exact", "pass_all")))
+    val totals = store.totals
+    assert((totals.queries, totals.errors, totals.mode, totals.skipped) == ((2L, 2L, "apply", 0L)))
+    assert(totals.choices == Seq(ChoiceCount(Decision.choice.name, 2)))
+    assert(totals.filters.rowsRemoved == 1980)
+  }
+
+  test("a filter that its scan did not find is missing, and not applied") {
+    val store = new Fixture().see(decided(7), ended(7, Seq(outcome(kind = "missing")))).store
+    assert(store.find(7).map(_.filters.missing).contains(1L))
+    assert(store.query(7).map(_.joins.flatMap(_.outcomes).map(_.found)) == Right(Seq(false)))
+  }
+
+  test("events of another version, and such that cannot be read, are counted and left out") {
+    val before = Faults.count
+    val noChoice = decided(1)
+    val strange = Seq(
+      decided(1, schemaVersion = 2),
+      decided(1, schemaVersion = 0),
+      ended(1, schemaVersion = 2),
+      decided(-1),
+      decided(1, filters = "{}"),
+      noChoice.copy(decision = array("""{"schemaVersion":1}""")),
+      noChoice.copy(decision = array("7")),
+      ended(1, Seq("{}")),
+      JoinDecided(1, 1, 1, "", array("null"), array("null")),
+      QueryEnded(1, 1, 1, 1, 1, 1, 1, 1, array("null"))
+    )
+    val fixture = new Fixture().see(strange: _*).see(decided(3))
+    assert(fixture.store.totals.skipped == strange.size)
+    assert(fixture.store.newest(Paging.of(None, 1)).map(_.executionId) == Seq(3))
+    assert(Faults.count == before, "an event that cannot be read is no fault of the plugin")
+  }
+
+  test("no more queries are kept than may be; the oldest go, with all that was kept of them, and the sums stay") {
+    val retained = 20
+    val fixture = new Fixture(retained)
+    (1L to 100L).foreach { id =>
+      fixture.see(decided(id), decided(id), ended(id))
+      val (queries, joins, outcomes) = fixture.records
+      assert(queries <= retained && joins == 2 * queries && outcomes == queries, s"after query $id")
+    }
+    val kept = fixture.store.newest(Paging.of(None, retained)).map(_.executionId)
+    assert(kept.head == 100 && kept == kept.sorted.reverse && kept.size >= retained * 9 / 10)
+    assert(fixture.store.totals.queries == 100)
+    assert(fixture.store.query(1).left.exists(_.contains("Nothing is kept of query 1")))
+  }
+
+  test("one query that may be kept is the latest one") {
+    val fixture = new Fixture(retained = 1).see(decided(1), ended(1), decided(2))
+    assert(fixture.store.newest(Paging.of(None, 1)).map(_.executionId) == Seq(2))
+  }
+
+  test("of a query with very many joins the first are kept, and all are counted") {
+    val joins = JoinRecord.MaxPerQuery + 5
+    val fixture = new Fixture().see(Seq.fill(joins)(decided(1)): _*)
+    assert(fixture.store.find(1).map(_.joins).contains(joins))
+    assert(fixture.store.query(1).map(_.joins.size) == Right(JoinRecord.MaxPerQuery))
+  }
+
+  test("a query in which the plugin only failed is shown; one that it had nothing to say about is not") {
+    val fixture = new Fixture().see(ended(1, Nil, errors = 3), ended(2, Nil))
+    assert(fixture.store.newest(Paging.of(None, 2)).map(q => q.executionId -> q.errors) == Seq(1L -> 3L))
+    assert(fixture.store.totals.errors == 3)
+    assert(fixture.store.totals.queries == 0)
+  }
+
+  test("what is long and not shown is not kept") {
+    val key = "k" * 100000
+    val fixture = new Fixture().see(decided(1, Decision.copy(facts = Facts.copy(keys = Seq(key)))))
+    assert(fixture.kv.view(classOf[JoinRecord]).iterator().next().decision.length < 10000)
+  }
+}

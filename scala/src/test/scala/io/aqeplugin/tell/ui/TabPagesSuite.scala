@@ -1,0 +1,196 @@
+package io.aqeplugin.tell.ui
+
+import scala.xml.{Node, NodeSeq}
+import scala.xml.XML
+
+import org.apache.spark.util.kvstore.InMemoryStore
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.aqeplugin.decide._
+
+/** The pages as functions of what is kept. */
+class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+  import TabEvents._
+
+  private val links = new Links("/base" + _)
+
+  private def store(events: org.apache.spark.scheduler.SparkListenerEvent*): TabStore = {
+    val kv = new InMemoryStore()
+    val listener = new TabListener(kv, 1000)
+    events.foreach(listener.onOtherEvent)
+    new TabStore(kv)
+  }
+
+  /** The page as a browser gets it, read back: what was written is well-formed, and its text is what a user reads. */
+  private def page(nodes: Seq[Node]): Node = XML.loadString(nodes.mkString("<div>", "", "</div>"))
+
+  private def list(store: TabStore, asked: Option[String] = None, execution: Option[Execution] = None): Node = {
+    val paging = Paging.of(asked, store.count)
+    page(QueriesView.render(QueriesView.Model(store.totals, paging, store.newest(paging).map(QueriesView.Line(_, execution))), links))
+  }
+
+  private def query(store: TabStore, id: Long, execution: Option[Execution] = None): Node =
+    page(QueryView.render(store.query(id).map(QueryView.Model(_, execution)), links))
+
+  private def cells(table: NodeSeq): Seq[Seq[String]] = (table \ "tbody" \ "tr").map(row => (row \ "td").map(_.text))
+
+  private def table(page: Node, id: String): NodeSeq = (page \\ "table").filter(table => (table \ "@id").text == id)
+
+  private def hrefs(page: Node): Seq[String] = (page \\ "a").map(a => (a \ "@href").text)
+
+  test("the summary says what the plugin did in the whole application") {
+    val shown = list(store(decided(1), ended(1), decided(2), ended(2, Nil, errors = 1)))
+    val facts = (shown \ "ul" \ "li").map(_.text)
+    assert(facts.contains("Mode: apply"))
+    assert(facts.contains("Queries: 2"))
+    assert(facts.contains(s"Joins decided: 2 ${Words.choiceName(Decision.choice.name)}"))
+    assert(facts.contains("Filters: 1 of 1 applied"))
+    assert(facts.contains("Rows removed: 990 of 1,000 checked, 99.0 %"))
+    assert(facts.contains("Errors: 1"))
+    assert(!facts.exists(_.startsWith("Events left out")))
+  }
+
+  test("events that were left out are told") {
+    val shown = list(store(decided(1), decided(2, schemaVersion = 2)))
+    assert(shown.text.contains("Events left out: 1, which another version of the plugin wrote"))
+  }
+
+  test("an application without a decision says so") {
+    assert(list(store()).text.contains("No join has been decided yet."))
+  }
+
+  test("queries stand newest first, linked to their own page and to the SQL tab's") {
+    val execution = Execution("select 1", 5000, "COMPLETED")
+    val shown = list(store(decided(1), ended(1), decided(12), ended(12)), execution = Some(execution))
+    val rows = cells(table(shown, "runtime-filter-queries"))
+    assert(rows.map(_.head) == Seq("12", "1"))
+    assert(rows.map(_(1)) == Seq("select 1", "select 1"))
+    assert(hrefs(shown).take(2) == Seq("/base/runtime-filters/query/?id=12", "/base/SQL/execution/?id=12"))
+  }
+
+  test("a page holds a bounded number of queries, and a page that is not there shows the nearest") {
+    val all = store((1L to Paging.Size * 2 + 5L).flatMap(id => Seq(decided(id), ended(id))): _*)
+    def ids(asked: Option[String]): Seq[Long] = cells(table(list(all, asked), "runtime-filter-queries")).map(_.head.toLong)
+    assert(ids(None) == (105L to 56L by -1))
+    assert(ids(Some("2")) == (55L to 6L by -1))
+    assert(ids(Some("3")) == (5L to 1L by -1))
+    assert(ids(Some("99")) == ids(Some("3")))
+    Seq("0", "-1", "x", "", "99999999999", "<script>").foreach(asked => assert(ids(Some(asked)) == ids(None), asked))
+    assert(hrefs(list(all, Some("2"))).filter(_.contains("page=")).distinct == Seq("/base/runtime-filters/?page=1", "/base/runtime-filters/?page=3"))
+  }
+
+  test("every page there is shows some line, whatever page is asked for") {
+    forAll { (asked: String, lines: Int) =>
+      val paging = Paging.of(Some(asked), lines)
+      assert(paging.number >= 1 && paging.number <= paging.pages)
+      assert(lines <= 0 || paging.skipped < lines)
+    }
+  }
+
+  test("a join shows every option with its price and reason, the one taken first, with measured value, limit and conf key") {
+    val ruledOut = WeighedOption(
+      Strategy.Broadcast,
+      withFilter = false,
+      None,
+      Reason(ReasonCode.BroadcastMemory, Some(256.0 * (1 << 20)), Some(128.0 * (1 << 20)), "bytes", "spark.aqePlugin.broadcast.maxMemoryBytes")
+    )
+    val taken = WeighedOption(Strategy.FilteredSortMerge, withFilter = true, Some(1500), Reason(ReasonCode.Cheapest))
+    val decision = Decision.copy(choice = Strategy.FilteredSortMerge, buildFilter = true, options = Seq(ruledOut, taken))
+    val rows = cells(table(query(store(decided(1, decision)), 1), "join-1-options"))
+    assert(rows.head.take(3) == Seq("filtered sort-merge", "1.5 s100.0 %", "yes"))
+    assert(rows(1) == Seq(
+      "broadcast",
+      "",
+      "no",
+      "BROADCAST_MEMORY the build side takes too much memory to be broadcast",
+      "256.0 MiB",
+      "128.0 MiB",
+      "spark.aqePlugin.broadcast.maxMemoryBytes"
+    ))
+    assert(rows(2).head == "a filter in the probe side's scans")
+    assert(rows(2)(3).startsWith(decision.filterReason.code.name))
+  }
+
+  test("a join says whether its probe side was held back, and what was promised") {
+    val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays, Some(900), Some(40), "millis"), 900, 40)
+    val decision = Decision.copy(facts = Facts.copy(waiting = Some(wait)))
+    val rows = cells(table(query(store(decided(1, decision)), 1), "join-1-options"))
+    assert(rows.last.take(3) == Seq("the probe side waits for the build side", "saves 900 ms, idle for 40 ms", "yes"))
+  }
+
+  test("a filter shows kind, size, rows in, out and removed, passed against expected, build time and wait") {
+    val shown = query(store(decided(1, filters = s"[${placed()}]"), ended(1)), 1)
+    val rows = cells(table(shown, "join-1-filters"))
+    assert(rows.size == 1)
+    val row = rows.head
+    assert(row.take(7) == Seq("store_sales(ss_item_sk)", "exact", "2.0 KiB", "5", "1,000", "10", "990"))
+    assert(row(7).startsWith("1.0 % / "))
+    assert(row.drop(8) == Seq("3", "17 ms", "40 ms", "applied"))
+  }
+
+  test("a filter that did not work says why") {
+    val timeout = """{"code":"BUILD_TIMEOUT","measured":31000.0,"limit":30000.0,"unit":"millis","confKey":"spark.aqePlugin.filter.buildTimeout"}"""
+    val outcomes = Seq(outcome("a", "pass_all", timeout), outcome("b", "missing"))
+    val shown = query(store(decided(1, filters = s"[${placed("c", applied = false)}]"), ended(1, outcomes)), 1)
+    val rows = cells(table(shown, "join-1-filters")).map(_.last)
+    assert(rows.head == "let everything through: the filter was not ready in time, so every row passes " +
+      "(BUILD_TIMEOUT: 31.0 s against 30.0 s, spark.aqePlugin.filter.buildTimeout)")
+    assert(rows(1) == "not found when the scan ran: every row passed")
+    assert(rows(2).startsWith("not in the plan: "))
+  }
+
+  test("a query that nothing is kept of is told, with a way back") {
+    val shown = query(store(decided(1)), 5)
+    assert(shown.text.contains("Nothing is kept of query 5"))
+    assert(hrefs(shown) == Seq("/base/runtime-filters/?page=1"))
+  }
+
+  private val hostile = "</td><script>alert('1')</script><img src=x onerror=\"alert(2)\"> & \" ' \u202edrawkcab \u0000\u001b[31m"
+
+  test("whatever queries, tables and keys are called stays text") {
+    val decision = Decision.copy(facts = Facts.copy(keys = Seq(hostile)))
+    val execution = Execution(hostile, 1, hostile)
+    val events = store(decided(1, decision, filters = s"[${placed(hostile, applied = false)}]"), ended(1, Seq(outcome(hostile))))
+    Seq(list(events, execution = Some(execution)), query(events, 1, Some(execution))).foreach { shown =>
+      assert((shown \\ "script").isEmpty && (shown \\ "img").isEmpty)
+      assert(shown.text.contains("<script>alert('1')</script>"), "it is shown as it is")
+      assert(!shown.text.exists(c => c == '\u202e' || c == '\u0000' || c == '\u001b'))
+      assert(shown.text.contains("\\u202edrawkcab \\u0000\\u001b[31m"))
+    }
+    assert((query(events, 1) \\ "td").exists(_.text.contains("onerror")), "the table's name")
+  }
+
+  test("any text at all gives a well-formed page that says it") {
+    forAll { (description: String) =>
+      val whole = description.filterNot(Character.isSurrogate).filterNot(c => c == '\ufffe' || c == '\uffff')
+      val shown = list(store(decided(1)), execution = Some(Execution(whole, 1, "COMPLETED")))
+      if (!whole.isBlank && whole.length <= 200) assert(shown.text.contains(Html.visible(whole)))
+    }
+  }
+
+  test("numbers are written at a scale that a person reads") {
+    assert(Quantity.of(0L, "bytes") == "0 B")
+    assert(Quantity.of(1023L, "bytes") == "1,023 B")
+    assert(Quantity.of(1024L, "bytes") == "1.0 KiB")
+    assert(Quantity.of(Long.MaxValue, "bytes") == "8,192.0 PiB")
+    assert(Quantity.of(999L, "millis") == "999 ms")
+    assert(Quantity.of(61234L, "millis") == "61.2 s")
+    assert(Quantity.of(9999L, "rows") == "9,999 rows")
+    assert(Quantity.of(28800000L, "rows") == "28.8 M rows")
+    assert(Quantity.of(0.5, "ratio") == "50.0 %")
+    assert(Quantity.of(0.0002, "ratio") == "0.0200 %")
+    assert(Quantity.of(2.5, "") == "2.50")
+  }
+
+  test("a bar stays within its frame, and carries its numbers as text") {
+    forAll { (share: Double, expected: Double) =>
+      val bar = XML.loadString(Bars.share(share, Some(expected)).toString)
+      assert((bar \ "title").text.contains("expected"))
+      (bar \ "rect").foreach { rect =>
+        val (from, width) = ((rect \ "@x").text.toDouble, (rect \ "@width").text.toDouble)
+        assert(from >= 0 && width >= 0 && from + width <= 120.0)
+      }
+    }
+  }
+}
