@@ -23,6 +23,10 @@ CONFIGS ?= default,forced,plugin
 RUNS ?= 3
 WARM_UPS ?= 1
 
+# `make bench-logs` parameters
+LOGS ?=
+GB ?= 10
+
 # `make test-spark` parameters
 SUITES ?= all
 MODE ?= normal,open
@@ -93,6 +97,10 @@ wheel: venv jar ## the Python wheel, which carries the jars, into dist/
 .PHONY: bench
 bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3
 	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS)
+
+.PHONY: bench-logs
+bench-logs: venv jar ## event logs into tables, beside a plain reader: make bench-logs LOGS=path/to/eventlog_v2_... GB=10
+	$(BIN)/python -m benchmarks.pipeline --logs "$(LOGS)" --gigabytes $(GB)
 
 .PHONY: venv
 venv: $(VENV)/.installed

@@ -22,6 +22,7 @@ from aqe_plugin.doctor import Verdict, checks
 from aqe_plugin.errors import AqePluginError, EventLogError, NoDataError, SetupError
 from aqe_plugin.exporter import serve, stderr_log
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
+from aqe_plugin.pipeline_cli import add_pipeline_commands
 from aqe_plugin.queries import read_queries
 from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.session import import_pyspark
@@ -154,6 +155,7 @@ def doctor(
 
 add_commands(app)
 add_tuning_commands(app)
+add_pipeline_commands(app)
 
 
 def main(arguments: list[str] | None = None) -> None:

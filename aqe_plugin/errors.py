@@ -15,6 +15,7 @@
     │   ├── NoDataError
     │   ├── EventSchemaError
     │   ├── TargetError
+    │   ├── TablesError
     │   └── JournalError
     ├── ConfError                      5  a value that was given is out of range
     ├── PortInUseError                 6  the exporter's port is taken
@@ -45,6 +46,7 @@ __all__ = [
     "PysparkMissingError",
     "SessionError",
     "SetupError",
+    "TablesError",
     "TargetError",
     "UnsupportedSparkError",
     "WriteError",
@@ -107,6 +109,10 @@ class EventSchemaError(InputError):
 
 class TargetError(InputError):
     """A file that is to be changed cannot be read, or is not what it was taken for."""
+
+
+class TablesError(InputError):
+    """The tables of the decision-log pipeline cannot be used, or are of a newer aqe-plugin."""
 
 
 class JournalError(InputError):
