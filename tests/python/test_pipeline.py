@@ -6,14 +6,18 @@ One session serves the whole module. Most tests look at one ingest of one folder
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -71,7 +75,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
-        # For a few rows, compiling the plans would take most of the time.
+        # For a few rows, compiling plans and planning anew would take most of the time; the job that is submitted does.
+        "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.warehouse.dir": tmp_path_factory.mktemp("warehouse").as_uri(),
@@ -480,6 +485,31 @@ def test_recommend_says_the_same_from_tables_and_from_logs(
     assert from_tables[:2] == from_logs[:2]
     assert from_tables[0] == 0
     assert len(from_tables[1].splitlines()) == 8
+
+
+def test_spark_submit_runs_a_job_with_nothing_but_the_script_and_the_jar(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    write_log(tmp_path / "logs" / "app-1", query_lines(1))
+    home = Path(pyspark.__file__).parent
+    ask = [sys.executable, "-m", "aqe_plugin"]
+    script, jar = (
+        subprocess.run([*ask, *words], capture_output=True, text=True, check=True).stdout.strip()
+        for words in (("pipeline", "script-path"), ("jar-path",))
+    )
+    words = ["--master", "local[2]", "--jars", jar, "--conf", "spark.plugins=io.aqeplugin.AqePlugin", script, "ingest"]
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    environment.pop("PYSPARK_GATEWAY_PORT", None)
+    ran = subprocess.run(
+        [str(home / "bin" / "spark-submit"), *words, str(tmp_path / "logs"), "--tables", str(tmp_path / "tables")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "1 decisions, 1 queries." in ran.stderr
+    assert stored(spark, str(tmp_path / "tables")) == read(tmp_path / "logs")
 
 
 def test_the_commands_say_what_they_did_and_what_is_missing(
