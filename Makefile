@@ -23,8 +23,9 @@ CONFIGS ?= default,forced,plugin
 RUNS ?= 3
 WARM_UPS ?= 1
 
-# `make bench-daemon` parameters; the log is that of `make demo`
+# `make bench-daemon` and `make bench-logs` parameters; the log is that of `make demo`
 LOG ?= .build/demo/events
+LOGS ?=
 GB ?= 2
 APPS ?= 2000
 
@@ -108,6 +109,10 @@ tour: venv jar ## a new user's tour, from an empty conf folder and back to it, d
 bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made from one: make bench-daemon LOG=.build/demo/events GB=10 APPS=10000
 	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS)
 	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS) --zstd
+
+.PHONY: bench-logs
+bench-logs: venv jar ## event logs into tables, beside a plain reader: make bench-logs LOGS=path/to/eventlog_v2_... GB=10
+	$(BIN)/python -m benchmarks.pipeline --logs "$(LOGS)" --gigabytes $(GB)
 
 .PHONY: venv
 venv: $(VENV)/.installed

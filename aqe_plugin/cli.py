@@ -20,6 +20,7 @@ from aqe_plugin.control_cli import ToldOption, add_commands
 from aqe_plugin.doctor import checks
 from aqe_plugin.errors import EXIT_CODES, AqePluginError, EventLogError, NoDataError, SetupError
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
+from aqe_plugin.pipeline_cli import add_pipeline_commands
 from aqe_plugin.queries import read_queries
 from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.render.checks import print_checks
@@ -146,6 +147,7 @@ add_run_command(app)
 add_commands(app)
 add_tuning_commands(app)
 add_settings_commands(app)
+add_pipeline_commands(app)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -19,7 +19,8 @@
     │   ├── EventSchemaError
     │   ├── TargetError
     │   ├── JournalError
-    │   └── CheckpointError
+    │   ├── CheckpointError
+    │   └── TablesError
     ├── ConfError                      5  a value that was given is out of range
     ├── PortInUseError                 6  the exporter's port is taken
     ├── ConflictError                  7  a file to change is in a state that is left alone
@@ -56,6 +57,7 @@ __all__ = [
     "PysparkMissingError",
     "SessionError",
     "SetupError",
+    "TablesError",
     "TargetError",
     "UnsupportedSparkError",
     "WriteError",
@@ -145,6 +147,10 @@ class TargetError(InputError):
 
 class ClusterError(InputError):
     """A Kubernetes API server cannot be found, does not answer, or does not let us in."""
+
+
+class TablesError(InputError):
+    """The tables of the decision-log pipeline cannot be used, or are of a newer aqe-plugin."""
 
 
 class JournalError(InputError):

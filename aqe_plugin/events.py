@@ -14,9 +14,18 @@ from aqe_plugin.codec import decode
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.model import ExecutionEnded, ExecutionStarted, JoinDecided, QueryEnded
 
-__all__ = ["SCHEMA_VERSION", "ApplicationStarted", "Event", "is_accounted_line", "is_event_line", "parse_event"]
+__all__ = [
+    "OLDEST_SCHEMA_VERSION",
+    "SCHEMA_VERSION",
+    "ApplicationStarted",
+    "Event",
+    "is_accounted_line",
+    "is_event_line",
+    "parse_event",
+]
 
 SCHEMA_VERSION = 1
+OLDEST_SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ def parse_event(line: bytes) -> Event | None:
     """The event that ``line`` holds, ``None`` when it is one that nobody here asks for.
 
     Raises:
-        EventSchemaError: the line is no JSON object, is of a newer schema, or lacks a member.
+        EventSchemaError: the line is no JSON object, is of a newer or older schema, or lacks a member.
     """
     try:
         value = json.loads(line)
@@ -90,4 +99,8 @@ def _check_version(name: str, version: object) -> None:
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise EventSchemaError(
             f"{name} has schemaVersion {version}, this aqe-plugin reads up to {SCHEMA_VERSION}: upgrade it to read them"
+        )
+    if isinstance(version, int) and version < OLDEST_SCHEMA_VERSION:
+        raise EventSchemaError(
+            f"{name} has schemaVersion {version}, this aqe-plugin reads from {OLDEST_SCHEMA_VERSION} on"
         )

@@ -18,7 +18,7 @@ from aqe_plugin.model import (
     QueryEnded,
 )
 
-__all__ = ["JoinStory", "QueryStory", "stories"]
+__all__ = ["JoinStory", "QueryStory", "first_line", "stories"]
 
 _MAX_OPEN_QUERIES = 10_000
 
@@ -129,7 +129,7 @@ def _told(execution_id: int, query: _Open, application: ApplicationStarted) -> I
         duration_millis=_duration_millis(query),
         joins=joins,
         ended=query.ended,
-        error=_first_line(query.over.error_message) if query.over is not None else None,
+        error=first_line(query.over.error_message) if query.over is not None else None,
     )
 
 
@@ -141,6 +141,7 @@ def _duration_millis(query: _Open) -> int | None:
     return None
 
 
-def _first_line(text: str | None) -> str | None:
+def first_line(text: str | None) -> str | None:
+    """The first line of an error that Spark tells, ``None`` when there was none."""
     lines = (text or "").strip().splitlines()
     return lines[0] if lines else None

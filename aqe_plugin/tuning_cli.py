@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,8 @@ from aqe_plugin.control_cli import HomeOption, TargetOption, ToldOption, WhyOpti
 from aqe_plugin.controller import Proposal, carry_out, propose_tuning
 from aqe_plugin.errors import ConfError, NoDataError
 from aqe_plugin.journal import Actor, Phase
+from aqe_plugin.pipeline.history import history_in
+from aqe_plugin.pipeline.session import job_session
 from aqe_plugin.queries import read_queries
 from aqe_plugin.render.control import diff_of
 from aqe_plugin.render.formats import ChangeFormat, TableOrJson
@@ -40,7 +42,7 @@ from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, be
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rings import Move, Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollouts import SCHEMA_VERSION, RolloutStep, locked, rollouts_of, write_step
-from aqe_plugin.tuning.spark_replay import local_replay
+from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 from aqe_plugin.tuning_asked import asked_step, values_of
 from aqe_plugin.tuning_plan import Trial, changes_of, compared, file_changes, recommended_again
 
@@ -49,6 +51,14 @@ __all__ = ["add_tuning_commands"]
 
 LogsArgument = Annotated[
     list[Path], typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False)
+]
+SomeLogsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False),
+]
+DecisionsOption = Annotated[
+    str | None,
+    typer.Option("--decisions", help="Instead of logs: the tables of `aqe-plugin pipeline ingest`."),
 ]
 FindingsOption = Annotated[
     ChangeFormat,
@@ -65,7 +75,8 @@ def add_tuning_commands(app: typer.Typer) -> None:
 
 
 def recommend_command(
-    logs: LogsArgument,
+    logs: SomeLogsArgument = None,
+    decisions: DecisionsOption = None,
     target: TargetOption = None,
     spark_home: HomeOption = None,
     output: FindingsOption = ChangeFormat.TABLE,
@@ -82,8 +93,7 @@ def recommend_command(
     if output is ChangeFormat.DIFF and path is None:
         raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
-    history = _read(logs)
-    with _replay(history) as replay:
+    with _evidence(logs, decisions) as (history, replay):
         findings = recommend(history.runs, current(conf), limits, replay)
     _show_findings(findings, limits, path, output)
 
@@ -297,11 +307,37 @@ def _read(logs: list[Path]) -> History:
     return history
 
 
+@contextmanager
+def _evidence(logs: list[Path] | None, tables: str | None) -> Iterator[tuple[History, Replay]]:
+    """The history, from logs or from tables, and what decides it again.
+
+    Raises:
+        ConfError: neither is given, or both are.
+        NoDataError: there is no finished query with a decision in any of them.
+    """
+    if (tables is None) == (not logs):
+        raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
+    if tables is None:
+        history = _read(logs or [])
+        with _replay(history) as replay:
+            yield history, replay
+        return
+    stderr = Console(stderr=True, soft_wrap=True)
+    stderr.print("Starting Spark to read the tables ...")
+    with job_session("aqe-plugin recommend") as spark:
+        history = history_in(spark, tables)
+        if not history.runs:
+            raise NoDataError(f"{tables}: no finished query with a decision of aqe-plugin in it.")
+        stderr.print(f"{_in_words(history)}. Deciding them again ...")
+        yield history, SparkReplay(spark)
+
+
+def _in_words(history: History) -> str:
+    return f"{len(history.runs)} runs of {len({run.cohort for run in history.runs})} query shapes"
+
+
 def _replay(history: History) -> AbstractContextManager[Replay]:
-    shapes = len({run.cohort for run in history.runs})
-    Console(stderr=True, soft_wrap=True).print(
-        f"{len(history.runs)} runs of {shapes} query shapes. Starting Spark to decide them again ..."
-    )
+    Console(stderr=True, soft_wrap=True).print(f"{_in_words(history)}. Starting Spark to decide them again ...")
     start: Callable[[], AbstractContextManager[Replay]] = local_replay
     return start()
 

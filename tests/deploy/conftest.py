@@ -14,7 +14,8 @@ from aqe_plugin.exporter import serve, stderr_log
 from aqe_plugin.words import reason_meanings
 from commands import answer
 from samples import APPLICATION_START, LOG_START, OUTCOME, PASSED_ALL, decided, ended, line
-from tests.deploy.prometheus_server import PrometheusServer, programs_of, prometheus_server
+from tests.deploy.prometheus_server import PrometheusServer, prometheus_server
+from tests.programs import program_of
 
 __all__ = ["answer"]
 
@@ -25,7 +26,7 @@ _RECORDED = Path(__file__).with_name("recorded") / "tpcds.zstd"
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """The folder with prometheus and promtool; where there is none, the tests that ask it are skipped."""
-    return programs_of([str(_ROOT / "project" / "prometheus")], os.environ)
+    return program_of(_ROOT / "project" / "prometheus", os.environ)
 
 
 @pytest.fixture(scope="session")

@@ -11,19 +11,15 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-__all__ = ["DEPLOY", "REQUIRED", "PrometheusServer", "programs_of", "prometheus_server", "promtool"]
+__all__ = ["DEPLOY", "PrometheusServer", "prometheus_server", "promtool"]
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
-REQUIRED = "AQE_PLUGIN_REQUIRE_PROMETHEUS"
-"""Set in the environment: without a Prometheus the tests that ask one fail instead of being skipped."""
 _START_SECONDS = 30
 _STOP_SECONDS = 10
 
@@ -51,20 +47,6 @@ class PrometheusServer:
         """The first result of ``promql`` that is not empty."""
         result: list[dict[str, Any]] = _until(lambda: self.query(promql), seconds, promql)
         return result
-
-
-def programs_of(finder: Sequence[str], environment: Mapping[str, str]) -> Path:
-    """The folder with prometheus and promtool that the command ``finder`` prints.
-
-    Where it finds none, the test is skipped with what it said to do, or fails with that where ``REQUIRED`` is set.
-    """
-    done = subprocess.run(finder, cwd=DEPLOY.parent, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        reason = " ".join(done.stderr.split())
-        if REQUIRED in environment:
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-    return Path(done.stdout.strip())
 
 
 def promtool(folder: Path, *words: str) -> str:

@@ -211,15 +211,45 @@ def zstd_stream(data: bytes) -> bytes:
 
 
 def lz4_stream(data: bytes, block_bytes: int = 64 * 1024) -> bytes:
-    """What lz4-java's LZ4BlockOutputStream writes; the checksum is not computed, the reader does not look at it."""
+    """What lz4-java's LZ4BlockOutputStream writes."""
     header = struct.Struct("<8sBiiI")
     blocks = []
     for start in range(0, len(data), block_bytes):
         block = data[start : start + block_bytes]
         packed = lz4.block.compress(block, store_size=False)
         stored, method = (packed, 0x20) if len(packed) < len(block) else (block, 0x10)
-        blocks.append(header.pack(b"LZ4Block", method | 6, len(stored), len(block), 0) + stored)
+        blocks.append(header.pack(b"LZ4Block", method | 6, len(stored), len(block), _lz4_checksum(block)) + stored)
     return b"".join(blocks) + header.pack(b"LZ4Block", 0x16, 0, 0, 0)
+
+
+def _lz4_checksum(data: bytes) -> int:
+    """The lower 28 bits of XXH32, with the seed of lz4-java."""
+    primes = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
+    seed, mask = 0x9747B28C, 0xFFFFFFFF
+
+    def rotated(value: int, bits: int) -> int:
+        return (value << bits | value >> (32 - bits)) & mask
+
+    at, lanes = 0, [(seed + add) & mask for add in (primes[0] + primes[1], primes[1], 0, -primes[0])]
+    while at + 16 <= len(data):
+        words = struct.unpack_from("<4I", data, at)
+        lanes = [
+            rotated((lane + word * primes[1]) & mask, 13) * primes[0] & mask
+            for lane, word in zip(lanes, words, strict=True)
+        ]
+        at += 16
+    whole = (
+        sum(rotated(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) if at else seed + primes[4]
+    )
+    whole = (whole + len(data)) & mask
+    while at + 4 <= len(data):
+        whole = rotated((whole + struct.unpack_from("<I", data, at)[0] * primes[2]) & mask, 17) * primes[3] & mask
+        at += 4
+    for byte in data[at:]:
+        whole = rotated((whole + byte * primes[4]) & mask, 11) * primes[0] & mask
+    for bits, prime in ((15, primes[1]), (13, primes[2])):
+        whole = (whole ^ whole >> bits) * prime & mask
+    return (whole ^ whole >> 16) & 0x0FFFFFFF
 
 
 def snappy_stream(data: bytes, block_bytes: int = 32 * 1024) -> bytes:

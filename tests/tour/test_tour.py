@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.prometheus_server import programs_of
+from tests.programs import program_of
 from tests.tour.steps import BAD_VALUE, Seen, tour
 from workloads.tpcds import ensure_dataset
 
@@ -20,7 +20,7 @@ _SCALE = float(os.environ.get("AQE_PLUGIN_TOUR_SCALE", "1"))
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    programs = programs_of([str(_ROOT / "project" / "prometheus")], os.environ)
+    programs = program_of(_ROOT / "project" / "prometheus", os.environ)
     return tour(tmp_path_factory.mktemp("tour"), ensure_dataset(_SCALE).folder, programs, print)
 
 

@@ -1,0 +1,128 @@
+"""Job: tables of events into what a cohort, a join and a pass rate came to, by day."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from aqe_plugin.pipeline.hindsight import joined_outcomes, measured_joins, with_prices
+from aqe_plugin.pipeline.schemas import AGGREGATES
+from aqe_plugin.pipeline.warehouse import Commit, Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["aggregate", "cohort_days", "join_days", "pass_rate_days"]
+
+_BUCKETS = 20
+_JOIN_COLUMNS = (
+    *("log", "executionId", "cohort", "date", "join", "mode", "ranFiltered", "waited", "waitMillis"),
+    *("rowsIn", "rowsOut", "predictedPass", "measuredPass", "savedMillis", "regretMillis"),
+)
+
+
+def aggregate(spark: SparkSession, tables: str, thresholds: Mapping[str, float]) -> Commit:
+    """Makes the aggregates anew from all that is in the tables at ``tables``.
+
+    Args:
+        thresholds: at which joins are priced, by key without ``spark.aqePlugin.``.
+
+    Raises:
+        NoDataError: nothing was ingested yet.
+        TablesError: the tables are of a newer aqe-plugin.
+    """
+    house = Warehouse(spark, tables)
+    queries = house.current("queries").drop("run").where("joins > 0 OR errors > 0")
+    decisions, outcomes = house.current("decisions").drop("run"), house.current("outcomes").drop("run")
+    priced = with_prices(measured_joins(joined_outcomes(decisions, outcomes)), thresholds)
+    of_query = queries.select("log", "executionId", "cohort", "date")
+    joins = priced.drop("date").join(of_query, ["log", "executionId"]).select(*_JOIN_COLUMNS)
+    run = house.new_run()
+    staged = house.path("_staging", run)
+    # Decided again once, for three tables.
+    joins.write.parquet(staged)
+    joins = spark.read.parquet(staged)
+    frames = {
+        "cohort_days": cohort_days(queries, joins),
+        "join_days": join_days(joins),
+        "pass_rate_days": pass_rate_days(joins),
+    }
+    rows = {
+        table: house.write(frames[table], table, run, by_date=by_date) for table, (_, by_date) in AGGREGATES.items()
+    }
+    commit = Commit(run, "aggregate", rows)
+    house.commit(commit)
+    house.delete("_staging", run)
+    return commit
+
+
+def cohort_days(queries: DataFrame, joins: DataFrame) -> DataFrame:
+    """One row for each day, cohort and mode; a query counts on the day it ended.
+
+    Args:
+        queries: rows of the table.
+        joins: priced joins with ``cohort`` and ``date``.
+    """
+    key = ["date", "cohort", "mode"]
+    running, failed = F.col("timeMillis").isNull(), F.coalesce("errorMessage", F.lit("")) != ""
+    # A failed query's time says nothing of its plan.
+    duration = F.when(~running & ~failed, F.col("durationMillis").cast("double"))
+    of_queries = queries.groupBy(*key).agg(
+        F.first("shape").alias("shape"),
+        F.count(F.lit(1)).alias("queries"),
+        F.count_if(failed).alias("failed"),
+        F.count_if(running).alias("running"),
+        _sum(duration).alias("totalMillis"),
+        F.percentile_approx(duration, 0.5, 10_000).alias("medianMillis"),
+        *(_sum(F.col(name)).alias(name) for name in ("ruleMillis", "planned", "applied", "errors")),
+    )
+    rows = of_queries.join(joins.groupBy(*key).agg(*_of_joins()), key, "left")
+    return rows.fillna(0, [name for name in rows.columns if name not in {*key, "medianMillis"}]).select(
+        *_columns("cohort_days")
+    )
+
+
+def join_days(joins: DataFrame) -> DataFrame:
+    """One row for each day, cohort, join shape and mode; pass rates are means over the joins that measured one."""
+    rows = joins.groupBy("date", "cohort", "join", "mode").agg(
+        *_of_joins(),
+        F.avg("predictedPass").alias("predictedPass"),
+        F.avg("measuredPass").alias("measuredPass"),
+        F.count("measuredPass").alias("measuredJoins"),
+    )
+    return rows.select(*_columns("join_days"))
+
+
+def pass_rate_days(joins: DataFrame) -> DataFrame:
+    """How well pass rates are predicted: for each day and twentieth of the predicted rate, what was measured."""
+    bounded = F.greatest(F.lit(0.0), F.least(F.lit(1.0), F.col("predictedPass")))
+    bucket = F.least(F.lit(_BUCKETS - 1), F.floor(bounded * _BUCKETS)).cast("int")
+    measured = joins.where("measuredPass IS NOT NULL AND NOT isnan(predictedPass)").withColumn("_predicted", bounded)
+    rows = measured.groupBy("date", bucket.alias("bucket")).agg(
+        F.count(F.lit(1)).alias("joins"),
+        F.avg("_predicted").alias("predictedPass"),
+        F.avg("measuredPass").alias("measuredPass"),
+        F.avg(F.abs(F.col("measuredPass") - F.col("_predicted"))).alias("absoluteError"),
+    )
+    return rows.select(*_columns("pass_rate_days"))
+
+
+def _of_joins() -> list[Column]:
+    return [
+        F.count(F.lit(1)).alias("joins"),
+        F.count_if("ranFiltered").alias("filtered"),
+        F.count_if("waited").alias("waited"),
+        *(_sum(F.col(name)).alias(name) for name in ("waitMillis", "rowsIn", "rowsOut", "savedMillis", "regretMillis")),
+    ]
+
+
+def _sum(number: Column) -> Column:
+    """As a floating-point number: one damaged log must not overflow the sum of all."""
+    return F.coalesce(F.sum(number.cast("double")), F.lit(0.0))
+
+
+def _columns(table: str) -> list[str]:
+    return cast("StructType", StructType.fromDDL(AGGREGATES[table][0])).names

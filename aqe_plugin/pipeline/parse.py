@@ -1,0 +1,125 @@
+"""Lines into events: what is whole, and what is kept aside with the reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from aqe_plugin.events import OLDEST_SCHEMA_VERSION, SCHEMA_VERSION
+from aqe_plugin.model import JoinDecided, QueryEnded
+from aqe_plugin.pipeline.required import rules_of
+from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED, SQL_ENDED, SQL_STARTED
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["UNKNOWN_VERSION", "applications", "over", "parsed", "rejected", "started", "whole"]
+
+# The kind of a rejected line that a newer aqe-plugin may be able to read.
+UNKNOWN_VERSION = "unknown version"
+
+_OURS = {"decided": (JoinDecided, JOIN_DECIDED), "ended": (QueryEnded, QUERY_ENDED)}
+_DAMAGED = "the file is cut off or damaged from here on"
+
+
+def parsed(lines: DataFrame, kind: str) -> DataFrame:
+    """The lines of ``kind``, one of the plugin's own, as ``event``.
+
+    One that is not whole has ``rejectedKind``, ``why`` and ``line``, which are null for all others.
+    """
+    shape, schema = _OURS[kind]
+    with_corrupt = f"{schema}, _corrupt string"
+    event = F.from_json("line", with_corrupt, {"columnNameOfCorruptRecord": "_corrupt"})
+    version = F.col("event.schemaVersion")
+    unknown = ~version.between(OLDEST_SCHEMA_VERSION, SCHEMA_VERSION)
+    lacking = F.coalesce(
+        *(
+            F.when(~F.coalesce(F.expr(rule.condition), F.lit(False)), F.lit(rule.member))
+            for rule in rules_of(shape, "event")
+        )
+    )
+    bad = F.col("event._corrupt").isNotNull() | lacking.isNotNull()
+    not_json = F.col("event").isNull() | F.json_object_keys("line").isNull()
+    # A newer version may well be unlike this shape; that it is newer is what matters.
+    told_version = F.get_json_object("line", "$.schemaVersion")
+    other = ~F.coalesce(told_version.try_cast("bigint").between(OLDEST_SCHEMA_VERSION, SCHEMA_VERSION), F.lit(True))
+    why = (
+        F.when(~unknown & ~bad, None)
+        .when(not_json, "the line is not whole JSON")
+        .when(other, _version_in_words(shape.__name__, told_version))
+        .otherwise(F.concat(F.coalesce(lacking, F.lit(shape.__name__)), F.lit(": absent, or of another type")))
+    )
+    rejected_kind = F.when(F.col("why").isNull(), None).when(other & ~not_json, UNKNOWN_VERSION).otherwise("not whole")
+    # A generator is a barrier for the optimizer, which would parse the line once for every member that is looked at.
+    once = lines.where(F.col("kind") == kind).select("*", F.explode(F.array(event)).alias("event"))
+    told = once.withColumn("why", why).withColumn("rejectedKind", rejected_kind)
+    return told.withColumn("line", F.when(F.col("why").isNotNull(), F.col("line")))
+
+
+def whole(frame: DataFrame) -> DataFrame:
+    """Of :func:`parsed` the events that can be used: ``log, position`` and the event's members."""
+    return frame.where("why IS NULL").select("log", "position", "event.*").drop("_corrupt")
+
+
+def rejected(lines: DataFrame, frames: list[DataFrame], attempts: DataFrame) -> DataFrame:
+    """What is kept aside: lines of ours that cannot be used, and the place where a log that is over is damaged.
+
+    The last line of a log to which an application still writes may be there by half; it is whole the next time.
+    """
+    damaged = lines.where("kind = 'damaged'").select(
+        "log",
+        "position",
+        F.lit("damaged").alias("kind"),
+        F.lit(_DAMAGED).alias("why"),
+        F.lit(None).cast("string").alias("line"),
+    )
+    found = damaged
+    for frame in frames:
+        lacking = frame.where("why IS NOT NULL")
+        found = found.unionByName(lacking.select("log", "position", F.col("rejectedKind").alias("kind"), "why", "line"))
+    running = attempts.where("inProgress").select("log")
+    # One that was kept aside before is read again with its log, if that is still there.
+    waiting = found.where(F.col("kind") == UNKNOWN_VERSION).dropDuplicates(["log", "line"])
+    lasting = found.where(F.col("kind") != UNKNOWN_VERSION).join(running, "log", "left_anti")
+    return waiting.unionByName(lasting)
+
+
+def started(lines: DataFrame) -> DataFrame:
+    """``log, executionId, description, startedMillis`` of the queries that Spark began."""
+    event = F.from_json("line", SQL_STARTED)
+    return _of_spark(lines, "started", event).select(
+        "log", "event.executionId", "event.description", F.col("event.time").alias("startedMillis")
+    )
+
+
+def over(lines: DataFrame) -> DataFrame:
+    """``log, executionId, endedMillis, errorMessage`` of the queries that Spark ended."""
+    event = F.from_json("line", SQL_ENDED)
+    return _of_spark(lines, "over", event).select(
+        "log", "event.executionId", F.col("event.time").alias("endedMillis"), "event.errorMessage"
+    )
+
+
+def applications(lines: DataFrame) -> DataFrame:
+    """``log, applicationId, applicationName, startedMillis``, once for each log that has the application's start."""
+    event = F.from_json("line", "`App ID` string, `App Name` string, Timestamp bigint")
+    found = lines.where("kind = 'application'").withColumn("event", event)
+    told = F.struct(
+        F.col("event.`App ID`").alias("applicationId"),
+        F.coalesce("event.`App Name`", F.lit("")).alias("applicationName"),
+        F.coalesce("event.Timestamp", F.lit(0)).alias("startedMillis"),
+    )
+    return found.groupBy("log").agg(F.max_by(told, "position").alias("told")).select("log", "told.*")
+
+
+def _of_spark(lines: DataFrame, kind: str, event: Column) -> DataFrame:
+    return lines.where(F.col("kind") == kind).withColumn("event", event).where("event.executionId IS NOT NULL")
+
+
+def _version_in_words(name: str, version: Column) -> Column:
+    return F.concat(
+        F.lit(f"{name} has schemaVersion "),
+        version,
+        F.lit(f", this aqe-plugin reads {OLDEST_SCHEMA_VERSION} to {SCHEMA_VERSION}"),
+    )

@@ -1,0 +1,186 @@
+"""The folder of the tables: runs that are there as a whole or not at all.
+
+::
+
+    <root>/_commits/<run>.json              a run counts from the moment this file is there
+    <root>/<table>/run=<run>/[date=<day>/]  what it wrote
+    <root>/_staging/<run>/                  lines of ours, between reading a log and parsing them
+
+A run writes all its tables to folders of its own and then one small file, by renaming it into place. A run that was
+killed has no such file: nobody reads what it left, and a later :meth:`Warehouse.sweep` removes it. What a run holds of
+an application attempt is all there is of it, and of several runs with the same attempt the last one counts
+(:func:`current`). So an attempt is in the tables once, whatever was killed, run again, or run by two at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from aqe_plugin.errors import NoDataError, TablesError
+from aqe_plugin.pipeline.schemas import AGGREGATES, TABLES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["LAYOUT_VERSION", "Commit", "Warehouse"]
+
+LAYOUT_VERSION = 1
+_RUN = re.compile(r"\d{9}-[0-9a-f]{8}")
+_HOUR_MILLIS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One finished run: its id, which sorts by age, the job that made it, and its rows by table."""
+
+    run: str
+    job: str
+    rows: Mapping[str, int]
+
+
+class Warehouse:
+    """The tables below ``root``, any path that Spark can write to. Needs a classic session, not a Connect one."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self.spark = spark
+        self.root = root.rstrip("/")
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        path = jvm.org.apache.hadoop.fs.Path(self.root)
+        self._files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+    def path(self, *names: str) -> str:
+        return "/".join((self.root, *names))
+
+    def commits(self, *jobs: str) -> list[Commit]:
+        """The finished runs of ``jobs``, oldest first.
+
+        Raises:
+            TablesError: a newer aqe-plugin wrote them, or one of the files is no commit.
+        """
+        folder = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits"))
+        if not self._files.exists(folder):
+            return []
+        names = (status.getPath().getName() for status in self._files.listStatus(folder))
+        runs = sorted(name.removesuffix(".json") for name in names if _RUN.fullmatch(name.removesuffix(".json")))
+        found = [self._commit(run) for run in runs]
+        return [commit for commit in found if commit.job in jobs]
+
+    def new_run(self) -> str:
+        """An id after every present one; no two callers get the same."""
+        folder = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits"))
+        names = (
+            [status.getPath().getName() for status in self._files.listStatus(folder)] if self._exists(folder) else []
+        )
+        last = max((int(name[:9]) for name in names if name[:9].isdigit()), default=0)
+        return f"{last + 1:09d}-{uuid4().hex[:8]}"
+
+    def commit(self, commit: Commit) -> None:
+        """Makes the run count."""
+        value = {"layoutVersion": LAYOUT_VERSION, "job": commit.job, "rows": dict(commit.rows)}
+        path_of: Any = self._jvm.org.apache.hadoop.fs.Path
+        beside = path_of(self.path("_commits", f".{commit.run}.tmp"))
+        stream = self._files.create(beside, True)
+        stream.write(bytearray(json.dumps(value).encode()))
+        stream.close()
+        if not self._files.rename(beside, path_of(self.path("_commits", f"{commit.run}.json"))):
+            raise TablesError(f"{self.root}: run {commit.run} could not be committed. Run it again.")
+
+    def write(self, frame: DataFrame, table: str, run: str, *, by_date: bool) -> int:
+        """Writes one table of a run in files of a good size; returns its rows."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        counted = Observation()
+        spread = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
+        spread = spread.hint("rebalance", "date") if by_date else spread.hint("rebalance")
+        writer = spread.write.mode("overwrite")
+        (writer.partitionBy("date") if by_date else writer).parquet(self.path(table, f"run={run}"))
+        return int(counted.get["rows"])
+
+    def read(self, table: str, commits: list[Commit]) -> DataFrame:
+        """The rows of ``table`` in those runs, with the column ``run``; an empty table when there are none."""
+        schema, by_date = {**TABLES, **AGGREGATES}[table]
+        # Parquet has no file, and so no folder, for a table of dates without a row.
+        runs = [commit.run for commit in commits if commit.rows.get(table) or not by_date]
+        whole = f"{schema}, run string"
+        if not runs:
+            return self.spark.createDataFrame([], whole)
+        folders = [self.path(table, f"run={run}") for run in runs]
+        return self.spark.read.schema(whole).option("basePath", self.path(table)).parquet(*folders)
+
+    def current(self, table: str) -> DataFrame:
+        """What counts: the rows of each attempt from the last run that holds it, with the column ``run``.
+
+        Raises:
+            NoDataError: nothing was ingested yet.
+        """
+        commits = self.commits("ingest", "compact")
+        if not commits:
+            raise NoDataError(f"{self.root}: no tables of aqe-plugin there. `aqe-plugin pipeline ingest` makes them.")
+        rows = self.read(table, commits)
+        return rows.join(last_runs(self.read("attempts", commits)), ["log", "run"], "left_semi")
+
+    def delete(self, *names: str) -> None:
+        self._files.delete(self._jvm.org.apache.hadoop.fs.Path(self.path(*names)), True)
+
+    def forget(self, run: str, older_than_hours: float) -> None:
+        """Makes a run that is so old count no more; its folders are left to :meth:`sweep`."""
+        path = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits", f"{run}.json"))
+        if self._is_older(self._files.getFileStatus(path), older_than_hours):
+            self._files.delete(path, False)
+
+    def sweep(self, tables: tuple[str, ...], keep: frozenset[str], older_than_hours: float) -> int:
+        """Removes the folders of runs not in ``keep`` that nobody can be writing or reading any more.
+
+        Returns:
+            Folders removed.
+        """
+        removed = 0
+        for table in (*tables, "_staging"):
+            folder = self._jvm.org.apache.hadoop.fs.Path(self.path(table))
+            for status in self._files.listStatus(folder) if self._exists(folder) else []:
+                name = status.getPath().getName()
+                run = name.removeprefix("run=")
+                if _RUN.fullmatch(run) and run not in keep and self._is_older(status, older_than_hours):
+                    self.delete(table, name)
+                    removed += 1
+        return removed
+
+    def _is_older(self, status: Any, hours: float) -> bool:
+        age_millis = self._jvm.java.lang.System.currentTimeMillis() - status.getModificationTime()
+        return bool(age_millis >= hours * _HOUR_MILLIS)
+
+    def _exists(self, path: Any) -> bool:
+        return bool(self._files.exists(path))
+
+    def _commit(self, run: str) -> Commit:
+        path = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits", f"{run}.json"))
+        stream = self._files.open(path)
+        text = bytes(stream.readAllBytes()).decode(errors="replace")
+        stream.close()
+        try:
+            value = json.loads(text)
+            version, job, rows = value["layoutVersion"], value["job"], value["rows"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise TablesError(
+                f"{path.toString()}: no commit of aqe-plugin. Remove it; ingest reads the logs again."
+            ) from error
+        if version > LAYOUT_VERSION:
+            raise TablesError(
+                f"{self.root}: the tables have layoutVersion {version}, this aqe-plugin reads up to {LAYOUT_VERSION}: "
+                "upgrade it."
+            )
+        return Commit(run, job, rows)
+
+
+def last_runs(attempts: DataFrame) -> DataFrame:
+    """``log`` with the last ``run`` that holds it."""
+    from pyspark.sql import functions as F
+
+    return attempts.groupBy("log").agg(F.max("run").alias("run"))

@@ -1,0 +1,62 @@
+package io.aqeplugin.logs
+
+import java.io.{ByteArrayInputStream, InputStream}
+import java.nio.charset.StandardCharsets.UTF_8
+
+import scala.util.{Failure, Success, Try}
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.io.compress.CompressionInputStream
+
+/** A decompressed file that ends where its data is cut off or damaged, with one more line that says so.
+  *
+  * What the file system fails with is another matter and goes through: the bytes are there, and a task that is tried again may get them.
+  *
+  * @param file
+  *   the compressed bytes
+  * @param decompress
+  *   reads at once, and may fail at once
+  */
+final private[logs] class DamagedStream(file: InputStream, decompress: InputStream => InputStream) extends CompressionInputStream(file) {
+
+  private val source = new WatchedStream(file)
+  private var current: InputStream = Try(decompress(source)) match {
+    case Success(stream) => stream
+    case Failure(_)      => afterDamage()
+  }
+  private var damaged = false
+
+  override def read(bytes: Array[Byte], offset: Int, length: Int): Int =
+    try current.read(bytes, offset, length)
+    catch {
+      case NonFatal(_) if !damaged =>
+        current = afterDamage()
+        damaged = true
+        current.read(bytes, offset, length)
+    }
+
+  override def read(): Int = {
+    val one = new Array[Byte](1)
+    if (read(one, 0, 1) < 0) -1 else one(0) & 0xff
+  }
+
+  override def resetState(): Unit = throw new UnsupportedOperationException("an event log is read once, from its start")
+
+  override def close(): Unit = {
+    current.close()
+    super.close()
+  }
+
+  private def afterDamage(): InputStream = {
+    source.failure.foreach(failure => throw failure)
+    // An empty file is one that was just begun.
+    val line = if (source.isEmpty) "" else s"\n${DamagedStream.Line}\n"
+    new ByteArrayInputStream(line.getBytes(UTF_8))
+  }
+}
+
+object DamagedStream {
+
+  /** What stands in place of the bytes that could not be decompressed. Like every line of an event log it is an object with a member `Event`. */
+  val Line: String = """{"Event":"io.aqeplugin.logs.Damaged"}"""
+}

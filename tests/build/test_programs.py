@@ -1,0 +1,41 @@
+"""A machine without Prometheus: its tests are skipped and say why, and fail only where a change must pass them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.programs import REQUIRED, program_of
+
+
+@pytest.fixture
+def finds_none(tmp_path: Path) -> Path:
+    return _script(tmp_path, "printf 'missing: Prometheus\\n    get it: apt-get install prometheus\\n' >&2; exit 1")
+
+
+def _script(folder: Path, body: str) -> Path:
+    script = folder / "prometheus"
+    script.write_text(f"#!/usr/bin/env bash\n{body}\n")
+    script.chmod(0o755)
+    return script
+
+
+@pytest.mark.parametrize("environment", [{}, {REQUIRED: "chromium"}])
+def test_its_tests_are_skipped_with_what_to_do(finds_none: Path, environment: dict[str, str]) -> None:
+    with pytest.raises(pytest.skip.Exception, match=r"^missing: Prometheus get it: apt-get install prometheus$"):
+        program_of(finds_none, environment)
+
+
+def test_where_it_is_required_they_fail_with_what_to_do(finds_none: Path) -> None:
+    with pytest.raises(pytest.fail.Exception, match=r"^missing: Prometheus get it: apt-get install prometheus$"):
+        program_of(finds_none, {REQUIRED: "chromium,prometheus"})
+
+
+def test_what_is_found_is_taken(tmp_path: Path) -> None:
+    assert program_of(_script(tmp_path, f"echo {tmp_path}"), {}) == tmp_path
+
+
+def test_a_change_must_pass_them() -> None:
+    run = Path(__file__).resolve().parents[2] / ".ci" / "run"
+    assert f"export {REQUIRED}=prometheus\n" in run.read_text()

@@ -1,0 +1,122 @@
+"""The page of the pipeline, without Spark: whatever stands in a log, it is text."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import date
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aqe_plugin.model import JoinDecided, QueryEnded
+from aqe_plugin.pipeline.charts import bars, calibration
+from aqe_plugin.pipeline.page import page
+from aqe_plugin.pipeline.required import rules_of
+from aqe_plugin.pipeline.summary import Summary
+from aqe_plugin.tuning.recommendation import Finding
+from opened_page import opened
+
+TOTALS: dict[str, Any] = dict.fromkeys(
+    (
+        *(
+            "queries",
+            "failed",
+            "running",
+            "cohorts",
+            "totalMillis",
+            "ruleMillis",
+            "planned",
+            "applied",
+            "errors",
+            "joins",
+        ),
+        *("filtered", "waited", "waitMillis", "rowsIn", "rowsOut", "savedMillis", "regretMillis"),
+    ),
+    3,
+)
+DAY: dict[str, Any] = {"date": date(2026, 11, 21), "savedMillis": 5e3, "regretMillis": -1e3, "waitMillis": 10.0}
+NUMBERS = st.one_of(st.none(), st.floats(), st.integers(0, 2**63))
+
+
+def summary(text: str = "a", number: Any = 1.0) -> Summary:
+    cohort = {"shape": text, "applied": 6, "observedMillis": number, "appliedMillis": number, "savedMillis": number}
+    join = {
+        "join": text,
+        "mode": text,
+        "joins": 2,
+        "regretMillis": number,
+        "predictedPass": number,
+        "measuredPass": number,
+    }
+    return Summary(
+        totals={**TOTALS, "since": date(2026, 11, 20), "until": date(2026, 11, 21)},
+        days=[DAY, {**DAY, "savedMillis": number}],
+        cohorts=[cohort],
+        lost=[cohort],
+        joins=[join],
+        pass_rates=[{"predictedPass": number, "measuredPass": number, "absoluteError": number, "joins": 4}],
+        rejected=[{"why": text, "lines": 2, "logs": 1}],
+    )
+
+
+def empty() -> Summary:
+    lists: dict[str, Any] = {field.name: [] for field in fields(Summary)}
+    return Summary(**{**lists, "totals": {**TOTALS, "since": None, "until": None}})
+
+
+@given(text=st.text(), number=NUMBERS)
+def test_no_text_and_no_number_of_a_log_becomes_an_element(text: str, number: Any) -> None:
+    made = opened(page(summary(text, number), [Finding(text, None, text)], text))
+    plain = opened(page(summary(), [Finding("a", None, "a")], "a"))
+    assert made.tags == plain.tags
+    assert made.loads == []
+    assert made.unclosed == []
+
+
+@given(text=st.text())
+def test_the_page_can_always_be_written_as_utf_8(text: str) -> None:
+    assert page(summary(text), [], text).encode()
+
+
+def test_a_page_without_anything_to_show_says_so() -> None:
+    text = opened(page(empty(), [], "/tables")).text
+    for told in ("No query ran in mode apply.", "No join has any regret.", "No filter has measured a pass rate."):
+        assert told in text
+
+
+def test_the_page_allows_itself_neither_scripts_nor_anything_from_elsewhere() -> None:
+    assert "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page(
+        empty(), [], ""
+    )
+
+
+@given(values=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
+def test_every_bar_lies_inside_its_chart(values: list[float]) -> None:
+    made = bars("t", [str(at) for at in range(len(values))], [("one", values)], "s")
+    assert made.count("<rect") == len(values)
+    heights = [float(part.split('"')[1]) for part in made.split("<rect ")[1:] for part in [part.split("height=")[1]]]
+    assert all(0 <= height <= 240 for height in heights)
+
+
+@given(points=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(1, 10**9)), max_size=20))
+def test_every_pass_rate_is_a_point(points: list[tuple[float, float, int]]) -> None:
+    assert calibration("t", points).count("<circle") == len(points)
+
+
+def test_every_member_that_a_dataclass_needs_is_asked_for() -> None:
+    members = {rule.member for shape in (JoinDecided, QueryEnded) for rule in rules_of(shape, "event")}
+    for member in (
+        "JoinDecided.decision.facts.build.keys.histogram[].low",
+        "JoinDecided.decision.options[].reason.code",
+        "JoinDecided.decision.facts.waiting.savingMillis",
+        "JoinDecided.filters[].scanColumns[]",
+        "QueryEnded.outcomes[].reason.code",
+        "QueryEnded.outcomes[].rowsIn",
+    ):
+        assert member in members
+    assert "JoinDecided.decision.facts.hint" not in members
+    conditions = {rule.member: rule.condition for rule in rules_of(JoinDecided, "event")}
+    waits = conditions["JoinDecided.decision.facts.waiting.waits"]
+    waiting = "event.`decision`.`facts`.`waiting`"
+    assert waits == f"({waiting} IS NULL OR {waiting}.`waits` IS NOT NULL)"
