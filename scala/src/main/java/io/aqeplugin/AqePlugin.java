@@ -9,6 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import io.aqeplugin.plugin.AqeDriverPlugin;
+import io.aqeplugin.plugin.AqeExecutorPlugin;
 import io.aqeplugin.plugin.SparkLine;
 
 /**
@@ -24,10 +25,18 @@ public final class AqePlugin implements SparkPlugin {
     return driverPlugin(SparkLine.versionOfSpark(), SparkLine.versionOfScala());
   }
 
-  /** Executors only run tasks that the driver planned. */
+  /** Counts what tasks do, in the executor's metrics; none where the jar does not fit. */
   @Override
   public ExecutorPlugin executorPlugin() {
-    return null;
+    if (SparkLine.mismatch(SparkLine.versionOfSpark(), SparkLine.versionOfScala()).isPresent()) {
+      return null;
+    }
+    try {
+      return new AqeExecutorPlugin();
+    } catch (LinkageError error) {
+      LOG.warn("aqe-plugin: a class cannot be linked; executors count nothing, filters work.", error);
+      return null;
+    }
   }
 
   /** The driver's half, or {@code null}, which Spark takes for none, where the jar fits neither this Spark nor this Scala. */

@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.rules.PlanCost
-import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener}
+import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener, RecentDecisions}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
 /** Hooks the rules into every session of the application. A failure here leaves Spark as it was. */
@@ -35,6 +35,7 @@ final class AqeDriverPlugin extends DriverPlugin {
       SparkBridge.setConf(sparkContext, SessionConf.WrappedCostEvaluator, own)
     }
     SparkBridge.setConf(sparkContext, ConfNames.CostEvaluator, classOf[PlanCost].getName)
+    RecentDecisions.begin(conf.getOption(_))
     sparkContext.addSparkListener(listener)
     TabGuard.orElse(())(RuntimeFiltersTab.attachLive(sparkContext))
     context = Some(sparkContext)
