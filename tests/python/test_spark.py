@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
 
 import aqe_plugin
 from aqe_plugin.codec import encode
@@ -23,6 +24,7 @@ from aqe_plugin.events import parse_event
 from aqe_plugin.exporter import serve, stderr_log
 from aqe_plugin.exporter.metrics import FILTERS_NOT_APPLIED
 from aqe_plugin.model import JoinDecided, PluginMode, QueryEnded, Strategy
+from aqe_plugin.session import PLUGIN_CLASS
 from aqe_plugin.sources import Skipped, find_event_logs, read_log
 from aqe_plugin.sources.codecs import decompressor
 from aqe_plugin.stories import QueryStory, stories
@@ -165,6 +167,41 @@ def test_the_table_of_decisions_says_what_the_event_log_says(session: Session) -
     assert len(row.options_not_taken) == len(decision.options) - 1
     assert row.filter_rows_out == (sum(one.rows_out for one in join.outcomes) if join.outcomes else None)
 
+def test_a_jar_of_spark_jars_is_in_a_child_class_loader_and_reaches_what_it_needs_of_spark(session: Session) -> None:
+    loader = session.spark._jsparkSession.sharedState().jarClassLoader()
+    plugin, spark = (
+        loader.loadClass(name).getClassLoader() for name in (PLUGIN_CLASS, "org.apache.spark.SparkContext")
+    )
+    assert not plugin.equals(spark)
+    session.run("from a child class loader", "apply")
+    ended = session.story("from a child class loader").ended
+    # A member of Spark that were out of reach would be a fault.
+    assert ended is not None
+    assert ended.errors == 0
+
+
+def test_keys_do_not_go_through_a_node_that_runs_python(session: Session) -> None:
+    doubled = udf(lambda value: value * 2, "long")
+
+    def rows(mode: str) -> list[Any]:
+        session.spark.conf.set("spark.aqePlugin.mode", mode)
+        session.spark.sparkContext.setJobDescription(f"python node, {mode}")
+        fact = (
+            session.spark.table("fact").where("value < 40000").select("dimension_id", doubled("value").alias("double"))
+        )
+        few = session.spark.table("dimension").where("id < 5")
+        return sorted(fact.join(few, fact.dimension_id == few.id).select("id", "double").collect())
+
+    session.spark.conf.set("spark.aqePlugin.test.openGates", "true")
+    try:
+        expected = rows("off")
+        assert rows("apply") == expected
+    finally:
+        session.spark.conf.unset("spark.aqePlugin.test.openGates")
+    assert len(expected) == 10
+    (join,) = session.story("python node, apply").joins
+    assert (join.outcomes, join.decision.filter_reason.code) == ((), "NO_TARGET_SCAN")
+
 
 def test_every_event_survives_the_way_from_scala_to_python_and_back(session: Session) -> None:
     session.run("round trip", "apply")
@@ -299,6 +336,7 @@ WITHOUT_JAR = """
 import aqe_plugin
 from aqe_plugin.errors import SessionError
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
 def tried():
     try:
         aqe_plugin.configure(SparkSession.builder)
@@ -313,6 +351,7 @@ spark.stop()
 WITH_JAR = """
 import aqe_plugin
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
 spark = aqe_plugin.configure(SparkSession.builder, mode="observe").getOrCreate()
 conf = spark.sparkContext.getConf()
 print("SAID", conf.get("spark.plugins"), spark.conf.get("spark.aqePlugin.mode"))

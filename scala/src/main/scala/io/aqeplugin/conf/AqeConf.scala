@@ -62,7 +62,7 @@ object AqeConf {
   val FilterMaxPassRate: ConfEntry[Double] =
     number("filter.maxPassRate", "ratio", 0.7, 0.0, 1.0, "No filter is built when a larger share of the probe rows is expected to pass it.")
   val FilterMaxPerScan: ConfEntry[Long] =
-    whole("filter.maxPerScan", "filters", 4, 1, 64, "Most filters on one scan; those with the largest expected saving are kept.")
+    whole("filter.maxPerScan", "filters", 4, 1, 64, "Most filters on one scan; those expected to let the fewest rows pass are kept.")
   val FilterMinProbeRows: ConfEntry[Long] =
     whole(
       "filter.minProbeRows",

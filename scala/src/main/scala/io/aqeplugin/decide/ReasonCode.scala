@@ -68,7 +68,17 @@ object ReasonCode {
   case object AlreadyFilteredBySpark
       extends ReasonCode("ALREADY_FILTERED_BY_SPARK", Filter, "Spark put a runtime filter for these keys there itself")
   case object MaxFiltersPerScan
-      extends ReasonCode("MAX_FILTERS_PER_SCAN", Filter, "the scan carries as many filters as one scan may, all of which save more")
+      extends ReasonCode(
+        "MAX_FILTERS_PER_SCAN",
+        Filter,
+        "the scan carries as many filters as one scan may, all expected to let fewer rows pass"
+      )
+  case object MaxFiltersPerPlan
+      extends ReasonCode(
+        "MAX_FILTERS_PER_PLAN",
+        Filter,
+        "the plan carries as many filters as one plan may, all expected to let fewer rows pass"
+      )
   case object RepeatedRequest
       extends ReasonCode("REPEATED_REQUEST", Filter, "this filter was asked for before in this query and did not come")
   case object FilterReady
@@ -119,6 +129,7 @@ object ReasonCode {
     Streaming,
     AlreadyFilteredBySpark,
     MaxFiltersPerScan,
+    MaxFiltersPerPlan,
     RepeatedRequest,
     FilterReady,
     BuildTimeout,

@@ -1,7 +1,7 @@
 package io.aqeplugin.exec
 
 import org.apache.spark.sql.aqeplugin.SparkBridge
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, CollationKey, Expression}
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
@@ -52,10 +52,16 @@ object PlainKey {
     * would have removed.
     */
   def of(key: Expression): Either[Reason, PlainKey] = for {
-    _ <- KeyKind.of(key.dataType)
+    _ <- kindOf(key)
     attribute <- column(key).toRight(Reason(ReasonCode.KeyNotPlain))
     kind <- KeyKind.of(attribute.dataType)
   } yield PlainKey(attribute, kind)
+
+  private def kindOf(key: Expression): Either[Reason, KeyKind] = key match {
+    // What Spark makes of a string of such a collation in a join, so that bytes can be compared.
+    case _: CollationKey => Left(Reason(ReasonCode.CollatedKey))
+    case other           => KeyKind.of(other.dataType)
+  }
 
   /** All keys of one side, or the first refusal. */
   def all(keys: Seq[Expression]): Either[Reason, Seq[PlainKey]] =

@@ -12,6 +12,8 @@ import io.aqeplugin.decide._
   *   whether the probe side is held back, with the numbers
   * @param settled
   *   one side runs or has run in one of the query's plans, of which dynamic partition pruning makes its own: the state stays as it is in all of them
+  * @param filterObstacle
+  *   what in the plan speaks against a filter
   */
 final case class JoinState(
     joinId: String,
@@ -24,5 +26,6 @@ final case class JoinState(
     canBroadcast: Boolean,
     buildEstimate: BuildFacts,
     waiting: Option[WaitDecision],
-    settled: Boolean = false
+    settled: Boolean = false,
+    filterObstacle: Option[ReasonCode] = None
 )

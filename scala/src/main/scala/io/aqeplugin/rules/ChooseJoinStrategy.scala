@@ -74,15 +74,22 @@ object ChooseJoinStrategy {
   /** At most so many filters on one plan: every source is a copy of its build side's tree, and copies multiply along chains. */
   private val MaxFiltersPerPlan = 64
 
-  /** The most selective filters of each scan, and those that are too many. */
-  private[rules] def capped(wanted: Seq[Placement], context: RuleContext): (Seq[Placement], Seq[Placement]) = {
+  /** The most selective filters of each scan and of the plan, and those that are too many, each with what they are too many for. */
+  private[rules] def capped(wanted: Seq[Placement], context: RuleContext): (Seq[Placement], Seq[(Placement, Reason)]) = {
     // By position: a placement holds plans, and hashing those would walk them whole.
     val perScan = wanted.indices.groupBy(i => System.identityHashCode(wanted(i).target.scan)).values
-    val bestOfScans = perScan.flatMap(_.sortBy(wanted(_).expectedPassRate).take(context.thresholds.filter.maxPerScan))
-    val best = bestOfScans.toSeq.sortBy(wanted(_).expectedPassRate).take(MaxFiltersPerPlan).toSet
+    val maxPerScan = context.thresholds.filter.maxPerScan
+    val bestOfScans = perScan.flatMap(_.sortBy(wanted(_).expectedPassRate).take(maxPerScan)).toSeq
+    val best = bestOfScans.sortBy(wanted(_).expectedPassRate).take(MaxFiltersPerPlan).toSet
     val (kept, tooMany) = wanted.indices.partition(best.contains)
-    (kept.map(wanted), tooMany.map(wanted))
+    val ofScans = bestOfScans.toSet
+    (kept.map(wanted), tooMany.map(i => wanted(i) -> (if (ofScans.contains(i)) tooManyOnPlan else tooManyOnScan(maxPerScan))))
   }
+
+  private def tooManyOnScan(limit: Int): Reason =
+    Reason(ReasonCode.MaxFiltersPerScan, limit = Some(limit.toDouble), unit = "filters", confKey = AqeConf.FilterMaxPerScan.key)
+
+  private val tooManyOnPlan: Reason = Reason(ReasonCode.MaxFiltersPerPlan, limit = Some(MaxFiltersPerPlan.toDouble), unit = "filters")
 }
 
 /** One call of the rule on one plan. */
@@ -167,9 +174,9 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
   }
 
   /** Writes down the decisions that this call made, now that it is known where their filters went. */
-  def record(kept: Seq[Placement], tooMany: Seq[Placement]): Unit = if (RuleContext.isExecution(context)) {
+  def record(kept: Seq[Placement], tooMany: Seq[(Placement, Reason)]): Unit = if (RuleContext.isExecution(context)) {
     kept.foreach(place(_, context.mode == Mode.Apply, placedReason))
-    tooMany.foreach(place(_, applied = false, tooManyReason))
+    tooMany.foreach { case (placement, reason) => place(placement, applied = false, reason) }
     state.unrecorded.foreach(DecisionLog.record(context.sparkContext, state, context.mode, _))
   }
 
@@ -177,14 +184,6 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
     val label = placement.label
     state.place(PlacedFilter(label.filterId, label.joinId, label.table, label.columns, applied, reason))
   }
-
-  private def tooManyReason: Reason =
-    Reason(
-      ReasonCode.MaxFiltersPerScan,
-      limit = Some(context.thresholds.filter.maxPerScan.toDouble),
-      unit = "filters",
-      confKey = AqeConf.FilterMaxPerScan.key
-    )
 
   private def placedReason: Reason =
     if (context.mode == Mode.Apply) Reason(ReasonCode.FilterPays) else Reason(ReasonCode.ObserveMode, confKey = AqeConf.ModeKey.key)

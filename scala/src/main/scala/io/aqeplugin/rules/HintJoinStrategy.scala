@@ -76,7 +76,7 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
         state.hint,
         sparkStrategy(side, build, state),
         state.canBroadcast,
-        None,
+        state.filterObstacle,
         state.waiting
       )
     case _ => None

@@ -38,6 +38,7 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
     val canBroadcast = mayBroadcast(join.kind, buildSide)
     val build = estimatedBuild(join, buildSide)
     val state = JoinState(join.id, join.kind, keyTexts(join), buildSide, probe, context.cluster, hint, canBroadcast, build, None)
+      .copy(filterObstacle = site.obstacle)
     if (site.finishedStage.isDefined) state
     else state.copy(waiting = Some(WaitPrice.decide(waitFacts(join, state, site), context.thresholds)))
   }

@@ -40,9 +40,11 @@ object ReasonExamples {
     case CacheNotLoaded         => "The first query after `CACHE LAZY TABLE dim` that joins `dim`; the next one has its filters."
     case Streaming              => "A structured streaming micro-batch; its plans are not even looked at, so only a replay shows this."
     case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
-    case MaxFiltersPerScan      => "A fact table that joins six filtered dimensions, `filter.maxPerScan` is 4: the two that save least go."
-    case RepeatedRequest        => "AQE planned the join anew three times; the filter was asked for the first time, and once is enough."
-    case FilterReady            =>
+    case MaxFiltersPerScan      =>
+      "A fact table that joins six filtered dimensions, `filter.maxPerScan` is 4: the two that would let most rows pass go."
+    case MaxFiltersPerPlan => "A query of 70 filtered joins: the limit is 64, and AQE plans a copy of the build side for each."
+    case RepeatedRequest   => "AQE planned the join anew three times; the filter was asked for the first time, and once is enough."
+    case FilterReady       =>
       "TPC-DS q14: three scans of sales join the same months of `date_dim`; the filter of the first is there for the other two."
     case BuildTimeout => "The cluster lost an executor, and the filter took longer than `filter.buildTimeout` 30,000 ms."
     case BuildFailed  => "The job that builds the filter lost a shuffle file; the query goes on, every row passes."

@@ -1,22 +1,39 @@
 package io.aqeplugin.e2e
 
+import java.util.concurrent.{CompletableFuture, ConcurrentLinkedQueue}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import org.apache.spark.{SparkConf, SparkContext}
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.rdd.RDD
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.{InputAdapter, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, ShuffleQueryStageExec, SimpleCostEvaluator, ValidateSparkPlan}
 import org.apache.spark.sql.execution.aqeplugin.Relations
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, SortMergeJoinExec}
+import org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate
+import org.apache.spark.sql.streaming.Trigger
+import org.scalatest.concurrent.{Signaler, ThreadSignaler, TimeLimits}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
 
 import io.aqeplugin.exec.{FilterSource, RuntimeFilterExchangeExec}
-import io.aqeplugin.place.FilterLink
+import io.aqeplugin.place.{FilterLink, PlaceFilters}
+import io.aqeplugin.rules.PlanCost
+import io.aqeplugin.tell.JoinDecided
 
 /** What went wrong once while the mechanism was found; each test is named after the trap. */
-class TrapsSuite extends AnyFunSuite with PluginSession {
+class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
+  implicit private val signaler: Signaler = ThreadSignaler
+
   private val Threshold = "spark.sql.autoBroadcastJoinThreshold"
   private val AdaptiveThreshold = "spark.sql.adaptive.autoBroadcastJoinThreshold"
   private val SortMerge = Seq(Threshold -> "-1")
-  private val Broadcast = Seq(Threshold -> "10m")
+  private val Broadcasts = Seq(Threshold -> "10m")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
@@ -79,7 +96,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
       "paths",
       "SELECT IF(id % 3 = 0, array(CAST(id % 20 AS int)), CAST(array() AS array<int>)) AS path, IF(id % 3 = 0, '' || id, 'x') AS t FROM range(90)"
     )
-    for (conf <- Seq(SortMerge, Broadcast)) withConf(conf :+ ("spark.sql.ansi.enabled" -> "true"): _*) {
+    for (conf <- Seq(SortMerge, Broadcasts)) withConf(conf :+ ("spark.sql.ansi.enabled" -> "true"): _*) {
       val _ = sameRows(spark.sql("SELECT * FROM paths JOIN dim ON path[0] = dk WHERE size(path) = 1"))
       val _ = sameRows(spark.sql("SELECT * FROM (SELECT path[0] AS head FROM paths WHERE size(path) = 1) JOIN dim ON head = dk"))
       val _ = sameRows(spark.sql("SELECT * FROM paths JOIN dim ON CAST(t AS int) = dk WHERE t <> 'x'"))
@@ -87,7 +104,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a broadcast that is a join's own relation is not taken for a filter") {
-    withConf(Broadcast: _*) {
+    withConf(Broadcasts: _*) {
       val result = sameRows(simple)
       val relations = collectWithSubqueries(result.plan) {
         case stage: BroadcastQueryStageExec if stage.broadcast.isInstanceOf[BroadcastExchangeExec] => stage
@@ -98,7 +115,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("NOT IN: one null on the right empties the answer, and neither side is filtered") {
-    for (conf <- Seq(SortMerge, Broadcast); list <- Seq("SELECT dk FROM dim", "SELECT IF(dv = 0, NULL, dk) FROM dim")) withConf(conf: _*) {
+    for (conf <- Seq(SortMerge, Broadcasts); list <- Seq("SELECT dk FROM dim", "SELECT IF(dv = 0, NULL, dk) FROM dim")) withConf(conf: _*) {
       val result = sameRows(spark.sql(s"SELECT * FROM fact WHERE k NOT IN ($list)"))
       assert(filters(result.plan).isEmpty)
     }
@@ -126,7 +143,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
       "few",
       "SELECT CAST(id AS smallint) AS fk, CAST(id AS int) AS fv, CAST(id AS tinyint) AS ft, date_add(DATE'2020-01-01', CAST(id AS int)) AS fd FROM range(5)"
     )
-    withConf(Broadcast: _*) {
+    withConf(Broadcasts: _*) {
       for (on <- Seq("nk = fk AND nv = fv", "nv = fv AND nt = ft", "nk = fv AND nv = fk", "nt = ft", "nd = fd", "nd = fd AND nk = fk")) {
         val result = sameRows(spark.sql(s"SELECT * FROM narrow JOIN few ON $on"))
         assert(result.rows.nonEmpty)
@@ -140,7 +157,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
     val relation = Class.forName("org.apache.spark.sql.execution.joins.HashedRelationWithAllNullKeys$").getField("MODULE$").get(None.orNull)
     assert(Relations.rows(relation).map(_.toSeq) == Right(Nil))
     assert(Relations.rows("no relation").isLeft)
-    withConf(Broadcast: _*) {
+    withConf(Broadcasts: _*) {
       val _ = sameRows(spark.sql("SELECT * FROM fact WHERE k NOT IN (SELECT CAST(NULL AS int) FROM dim)"))
       val _ = sameRows(spark.sql("SELECT * FROM fact JOIN (SELECT IF(dv >= 0, NULL, dk) AS nk FROM dim) ON k = nk"))
     }
@@ -162,7 +179,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
     table("json_fact", "SELECT CAST(id % 50 AS int) AS jk, id FROM range(200)", "json")
     table("orc_dim", "SELECT CAST(id AS int) AS ck, CAST(id AS int) AS cv FROM range(6)", "orc")
     for (
-      conf <- Seq(SortMerge, Broadcast);
+      conf <- Seq(SortMerge, Broadcasts);
       query <- Seq("SELECT * FROM json_fact JOIN orc_dim ON jk = ck", "SELECT * FROM fact JOIN json_fact ON k = jk JOIN orc_dim ON jk = ck")
     )
       withConf(conf: _*) {
@@ -190,7 +207,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a broadcast stage says it holds 64 MB at least; rows are what is decided on") {
-    withConf(Broadcast: _*) {
+    withConf(Broadcasts: _*) {
       val result = sameRows(simple)
       val facts = result.decided.map(_.decision.path("facts").path("build"))
       assert(facts.map(_.path("rows").asLong) == Seq(4L))
@@ -206,6 +223,34 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
       assert(ids.distinct.size == ids.size)
       assert(result.ended.size == 1)
     }
+  }
+
+  test("a build side does not flip: in none of the plans that AQE makes is a join's filter on its build side") {
+    val plans = new ConcurrentLinkedQueue[String]()
+    val listener = new SparkListener {
+      override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+        case update: SparkListenerSQLAdaptiveExecutionUpdate => val _ = plans.add(update.physicalPlanDescription)
+        case _                                               =>
+      }
+    }
+    spark.sparkContext.addSparkListener(listener)
+    try
+      withConf(SortMerge: _*) {
+        val chain = "SELECT * FROM fact JOIN dim ON k = dk JOIN other ON v = ov JOIN third ON ok = tk"
+        val result = sameRows(spark.sql(chain))
+        // Of the keys left=right of a join, those that have filters of it, in any plan.
+        val label = """(?:\[|; |, )\S+\((\w+)\) by inner:(\w+)#\d+=(\w+)#\d+: """.r
+        val sides = plans.asScala.toSeq.flatMap(label.findAllMatchIn(_)).groupMap(m => m.group(2) -> m.group(3))(_.group(1))
+        assert(sides.size == 3 && plans.size > 3, sides)
+        val joinId = """inner:(\w+)#\d+=(\w+)#\d+""".r
+        val buildKeys =
+          result.decided.map(_.decision.path("facts")).map(f => f.path("joinId").asText -> f.path("buildSide").asText).collect {
+            case (joinId(left, right), side) => (left -> right) -> (if (side == "left") left else right)
+          }.toMap
+        assert(buildKeys.keySet == sides.keySet)
+        sides.foreach { case (join, columns) => assert(!columns.contains(buildKeys(join)), s"$join: $columns, $buildKeys") }
+      }
+    finally spark.sparkContext.removeSparkListener(listener)
   }
 
   test("waits do not form a circle") {
@@ -235,7 +280,8 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
     table("more_texts", "SELECT 'text-' || (id * 2) AS mt FROM range(2500)")
     withConf(SortMerge ++ Seq("spark.aqePlugin.filter.maxBytes" -> "1k", "spark.aqePlugin.filter.exactMaxKeys" -> "10"): _*) {
       val result = sameRows(spark.sql("SELECT * FROM texts JOIN more_texts ON t = mt"))
-      assert(outcomes(result).forall(_.path("kind").asText == "pass_all"))
+      assert(result.decided.map(_.decision.path("filterReason").path("code").asText) == Seq("FILTER_TOO_BIG"))
+      assert(filters(result.plan).isEmpty)
     }
   }
 
@@ -245,18 +291,89 @@ class TrapsSuite extends AnyFunSuite with PluginSession {
       "SELECT dk AS bk FROM dim WHERE rand(3) < 0.9",
       "SELECT dk AS bk, monotonically_increasing_id() AS m FROM dim"
     )
-    for (conf <- Seq(SortMerge, Broadcast); build <- keys) withConf(conf: _*) {
+    for (conf <- Seq(SortMerge, Broadcasts); build <- keys) withConf(conf: _*) {
       val result = sameRows(spark.sql(s"SELECT * FROM fact JOIN ($build) b ON k = bk"))
       assert(!outcomes(result).exists(_.path("table").asText.contains("fact")), build)
       assert(!result.decided.exists(_.decision.path("buildFilter").asBoolean), build)
     }
   }
 
-  test("the rules take little time on a join of many tables") {
+  test("the rules take a small share of a query that joins many tables and is planned anew after each") {
     val joins = (1 to 8).map(i => s"JOIN dim d$i ON f.${if (i % 2 == 0) "k" else "v"} = d$i.dk").mkString(" ")
     withConf(SortMerge: _*) {
-      val result = sameRows(spark.sql(s"SELECT f.k, f.s FROM fact f $joins"))
-      assert(result.ended.map(_.ruleMillis).sum < 5000L)
+      // Shares and not times, the smallest of several: a busy machine slows both the rules and the rest.
+      val shares = Seq.fill(3) {
+        val ended = sameRows(spark.sql(s"SELECT f.k, f.s FROM fact f $joins")).ended
+        ended.map(_.ruleMillis).sum.toDouble / ended.map(_.durationMillis).sum
+      }
+      assert(shares.min < 0.1, shares)
+    }
+  }
+
+  test("ValidateSparkPlan: Spark's check of broadcasts, which filters would not pass, comes before they are in, and re-plans are kept") {
+    withConf(Threshold -> "-1", AdaptiveThreshold -> "10m") {
+      val result = sameRows(spark.sql(s"$Simple JOIN other ON v = ov"))
+      val placed = filters(result.plan)
+      assert(placed.nonEmpty && placed.forall(node => Try(ValidateSparkPlan(node)).isFailure), "the check has changed")
+      assert(collect(result.plan) { case j: BroadcastHashJoinExec => j }.nonEmpty, "no re-plan was kept")
+    }
+  }
+
+  test("cost of a plan: a skew join that is forced counts for more than its shuffles, as Spark counts it") {
+    withConf(SortMerge: _*) {
+      val join = collect(sameRows(simple).plan) { case j: SortMergeJoinExec => j }.head
+      val skewed = join.copy(isSkewJoin = true)
+      for (forced <- Seq(true, false)) withConf("spark.sql.adaptive.forceOptimizeSkewedJoin" -> forced.toString) {
+        val ours = new PlanCost(new SparkConf(false))
+        val sparks = SimpleCostEvaluator(forced)
+        for (plan <- Seq(join, skewed)) assert(ours.evaluateCost(plan) == sparks.evaluateCost(PlaceFilters.strip(plan)))
+        assert((ours.evaluateCost(skewed) < ours.evaluateCost(join)) == forced)
+      }
+    }
+  }
+
+  test("connect-shims: the classes of Spark are Spark's own and no stubs of them") {
+    for (own <- Seq[Class[_]](classOf[SparkContext], classOf[RDD[_]]))
+      assert(own.getProtectionDomain.getCodeSource.getLocation.getPath.contains("/spark-core_"))
+  }
+
+  test("a reader of a filter has a time limit of its own: a build that never ends lets every row pass") {
+    withConf(SortMerge: _*) {
+      val built = filters(withPlugin(simple).plan).flatMap(_.sources).flatMap(FilterSource.exchange(_)).head
+      val stuck = new RuntimeFilterExchangeExec(built.keys, built.child, built.limits.copy(buildTimeoutMillis = 1), built.joinId) {
+        @transient override lazy val relationFuture: CompletableFuture[Broadcast[Any]] = new CompletableFuture()
+      }
+      failAfter(Span(60, Seconds))(assert(FilterSource.await(stuck).isLeft))
+    }
+  }
+
+  test("row-based scans: above and below a filter the operators are still compiled as a whole") {
+    table("json_rows", "SELECT CAST(id % 50 AS int) AS jk, CAST(id AS int) AS jv FROM range(200)", "json")
+    withConf(SortMerge: _*) {
+      val result = sameRows(spark.sql("SELECT jk, jv + 1 AS j, name FROM json_rows JOIN dim ON jk = dk WHERE jv % 2 = 0"))
+      val onRows = filters(result.plan).filterNot(_.supportsColumnar)
+      assert(onRows.nonEmpty)
+      val inputs = collect(result.plan) { case input: InputAdapter => input.child }
+      assert(onRows.forall(filter => inputs.exists(_ eq filter)), result.plan)
+    }
+  }
+
+  test("watermarks: a stream with one is joined as without the plugin, which does not look at its plans") {
+    val rows = folder.resolve("events").toString
+    withConf("spark.aqePlugin.mode" -> "off")(spark.sql(
+      "SELECT CAST(id % 90 AS int) AS k, TIMESTAMP'2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, id) AS at FROM range(300)"
+    ).write.parquet(rows))
+    withConf(SortMerge :+ ("spark.aqePlugin.test.openGates" -> "true"): _*) {
+      val mark = events.mark()
+      val stream = spark.readStream.schema("k INT, at TIMESTAMP").parquet(rows).withWatermark("at", "1 minute")
+      val query = stream.join(spark.table("dim")).where("k = dk").writeStream.format("memory").queryName("met")
+        .trigger(Trigger.AvailableNow()).start()
+      try assert(query.awaitTermination(120000L))
+      finally query.stop()
+      drain()
+      val expected = withoutPlugin(spark.read.parquet(rows).join(spark.table("dim")).where("k = dk"))
+      assert(withoutPlugin(spark.table("met")) == expected && expected.size == 16)
+      assert(!events.since(mark).exists(_.isInstanceOf[JoinDecided]))
     }
   }
 }

@@ -3,6 +3,11 @@ package io.aqeplugin.place
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.{DataFrame, Observation}
+import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec}
+import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
+import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
+import org.apache.spark.sql.execution.python.{MapInArrowExec, MapInPandasExec}
 import org.apache.spark.sql.functions.{count, lit}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -135,6 +140,14 @@ class LineageSuite extends AnyFunSuite with PluginSession {
     assert(!fromDim(result).exists(_.startsWith("fact")))
   }
 
+  test("keys do not go through a map of Python over batches") {
+    val scan = spark.table("fact").queryExecution.sparkPlan
+    for (
+      node <- Seq(MapInArrowExec(Literal(1), scan.output, scan, false, None), MapInPandasExec(Literal(1), scan.output, scan, false, None))
+    )
+      assert(Lineage.steps(node, scan.output.take(1)) == Nil)
+  }
+
   test("keys do not go through observed metrics, which count every row") {
     def probe(observation: Observation): DataFrame = spark.table("fact").observe(observation, count(lit(1)).as("rows"))
     val observation = Observation("counted")
@@ -168,6 +181,25 @@ class LineageSuite extends AnyFunSuite with PluginSession {
     val session = spark
     import session.implicits._
     def probe: DataFrame = session.sparkContext.parallelize((0 until 200).map(i => (i % 50, i)), 2).toDF("k", "v")
-    val _ = sameRows(probe.join(spark.table("dim")).where("k = dk"))
+    val result = sameRows(probe.join(spark.table("dim")).where("k = dk"))
+    val onRdd = outcomes(result).filter(_.path("joinId").asText.contains("dk#"))
+    assert(onRdd.map(o => o.path("rowsIn").asLong -> o.path("rowsOut").asLong) == Seq(200L -> 16L), outcomes(result))
+  }
+
+  test("keys go through the broadcast of another join") {
+    val probe = "SELECT /*+ BROADCAST(fact) */ k, v, os FROM fact JOIN other ON v = ov"
+    val result = sameRows(joined(probe, "k"))
+    assert(collect(result.plan) { case j: BroadcastHashJoinExec => j }.nonEmpty, result.plan)
+    assert(fromDim(result) == Seq("fact(k)"))
+    val exchange = collect(result.plan) { case stage: BroadcastQueryStageExec => stage.broadcast }.collectFirst {
+      case broadcast: BroadcastExchangeExec => broadcast
+    }.getOrElse(fail(s"no broadcast in\n${result.plan}"))
+    assert(Lineage.steps(exchange, exchange.output.take(1)) == Seq(Lineage.Step(exchange.child, exchange.output.take(1))))
+  }
+
+  test("keys go through the reads that AQE puts on a finished shuffle") {
+    val result = sameRows(spark.sql("SELECT v, count(*) AS n FROM fact GROUP BY v"))
+    val read = collect(result.plan) { case read: AQEShuffleReadExec => read }.headOption.getOrElse(fail(s"no read in\n${result.plan}"))
+    assert(Lineage.steps(read, read.output.take(1)) == Seq(Lineage.Step(read.child, read.output.take(1))))
   }
 }
