@@ -265,7 +265,7 @@ class FilterOutcome:
         reason: why it passed everything, ``None`` when it worked.
         rows_in: rows the filter checked.
         rows_out: rows it let through.
-        batches_skipped: column batches it dropped as a whole.
+        batches_skipped: batches that passed unchecked while it rested, having removed too little.
         wait_millis: time from the plan's start to the moment the scan had its filters, the same for all of one scan.
         keys: build rows with a key.
     """

@@ -111,7 +111,7 @@ PASS_ALL = _counter(
 )
 ROWS_IN = _counter("filter_rows_in", "Rows that filters checked, by kind of filter.", "kind", starts=KINDS)
 ROWS_OUT = _counter("filter_rows_out", "Rows that filters let through, by kind.", "kind", starts=KINDS)
-BATCHES_SKIPPED = _counter("filter_batches_skipped", "Column batches of which no row was left.")
+BATCHES_SKIPPED = _counter("filter_batches_skipped", "Batches that passed unchecked while a filter rested.")
 FILTER_BYTES = _counter("filter_bytes", "Bytes of all filters that were built, by kind.", "kind", starts=KINDS)
 BUILD_SECONDS = _seconds("filter_build", "Time to build a filter.")
 WAIT_SECONDS = _seconds("filter_wait", "Time from a plan's start until a scan had its filter.")

@@ -413,8 +413,8 @@ TUNING = Dashboard(
                     width=6,
                 ),
                 Panel(
-                    "Batches dropped whole",
-                    "Column batches of which no row was left: keys lie together in the files.",
+                    "Batches not checked",
+                    "Batches that passed unchecked while a filter rested, as it had removed too little.",
                     (Query(promql.per_second(metrics.BATCHES_SKIPPED), "batches"),),
                     "ops",
                     width=6,

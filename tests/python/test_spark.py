@@ -147,6 +147,25 @@ def test_the_filter_says_how_many_rows_it_let_through(session: Session) -> None:
     assert outcome.scan_columns == ("dimension_id",)
 
 
+def test_the_table_of_decisions_says_what_the_event_log_says(session: Session) -> None:
+    session.run("in the table", "apply")
+    story = session.story("in the table")
+    (join,) = story.joins
+    (row,) = session.spark.sql("SELECT * FROM aqe_decisions() WHERE description = 'in the table'").collect()
+    decision = join.decision
+    assert (row.execution_id, row.query_millis) == (story.execution_id, story.duration_millis)
+    assert (row.query_status, row.mode) == ("succeeded", "apply")
+    assert (row.join_id, row.choice, row.with_filter) == (
+        decision.facts.join_id,
+        decision.choice.value,
+        decision.build_filter,
+    )
+    assert (row.reason, row.reason_conf_key or "") == (decision.reason.code, decision.reason.conf_key)
+    assert json.loads(row.facts) == json.loads(row.facts) | encode(decision.facts)
+    assert len(row.options_not_taken) == len(decision.options) - 1
+    assert row.filter_rows_out == (sum(one.rows_out for one in join.outcomes) if join.outcomes else None)
+
+
 def test_every_event_survives_the_way_from_scala_to_python_and_back(session: Session) -> None:
     session.run("round trip", "apply")
     session.flush()

@@ -2,11 +2,14 @@ package io.aqeplugin.conf
 
 /** Every conf key of the plugin: the one place where a key, its default and its range are written.
   *
-  * All of them are session confs, read once a query, when it is planned first; `docs/configuration.md` and the table that the Python half reads are
+  * All but `decisions.*` are session confs, read once a query, when it is planned first; `docs/configuration.md` and the table that the Python half reads are
   * generated from [[All]] by [[ConfDocs]].
   */
 object AqeConf {
   val Prefix = "spark.aqePlugin."
+
+  // They bound what the whole application keeps, so no session may move them.
+  private val AtStart = "Read once, when the application starts."
 
   val ModeKey: ConfEntry[Mode] = ConfEntry(
     Prefix + "mode",
@@ -196,14 +199,26 @@ object AqeConf {
     "Two options count as equally cheap when their prices differ by no more than this share of the dearer one; a tie keeps what Spark would do."
   )
 
-  val DecisionsRingSize: ConfEntry[Long] =
+  // What `aqe_decisions()` shows.
+
+  val DecisionsKeptQueries: ConfEntry[Long] =
     whole(
-      "decisions.ringSize",
+      "decisions.keptQueries",
+      "queries",
+      100,
+      0,
+      10000,
+      "Queries whose decisions `aqe_decisions()` shows, those that run included; the oldest that has ended is forgotten first, and 0 keeps none. " +
+        AtStart
+    )
+  val DecisionsKeptPerQuery: ConfEntry[Long] =
+    whole(
+      "decisions.keptPerQuery",
       "decisions",
-      1000,
+      100,
       1,
-      1000000,
-      "Decisions of finished queries that the driver keeps in memory, the oldest forgotten first."
+      10000,
+      "Decisions of one query that `aqe_decisions()` shows, the first ones; further ones are only counted. " + AtStart
     )
 
   val TestOpenGates: ConfEntry[Boolean] = ConfEntry(
@@ -252,7 +267,8 @@ object AqeConf {
     CostScanNanosPerByte,
     CostJobLaunchNanos,
     CostTieRatio,
-    DecisionsRingSize,
+    DecisionsKeptQueries,
+    DecisionsKeptPerQuery,
     TestOpenGates
   )
 

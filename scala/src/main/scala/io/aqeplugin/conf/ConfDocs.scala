@@ -15,7 +15,7 @@ object ConfDocs {
        |
        |Generated from `scala/src/main/scala/io/aqeplugin/conf/AqeConf.scala` by `make docs`; do not edit.
        |
-       |Every key is a session conf: it can be set when the session is built, and changed between queries with `spark.conf.set` or `SET`.
+       |Every key but `decisions.*` is a session conf: it can be set when the session is built, and changed between queries with `spark.conf.set` or `SET`.
        |A bad value is refused by name, with the allowed range, and the query runs as if the plugin were off.
        |Sizes may be written with `k`, `m`, `g` or `t`.
        |

@@ -136,5 +136,6 @@ object Thresholds {
   val Default: Thresholds = from(Settings.Default)
 
   /** The keys that thresholds are made of: all but those that a decision does not look at. */
-  val Entries: Seq[ConfEntry[_]] = AqeConf.All.filterNot(Set[ConfEntry[_]](AqeConf.ModeKey, AqeConf.DecisionsRingSize))
+  val Entries: Seq[ConfEntry[_]] =
+    AqeConf.All.filterNot(Set[ConfEntry[_]](AqeConf.ModeKey, AqeConf.DecisionsKeptQueries, AqeConf.DecisionsKeptPerQuery))
 }

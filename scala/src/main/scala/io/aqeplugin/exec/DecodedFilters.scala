@@ -32,8 +32,11 @@ object DecodedFilters {
         FilterFormat.read(bytes) match {
           case Right(filter) =>
             known.set(Some(new SoftReference(filter)))
+            ExecutorMetrics.decoded.add(1L)
+            ExecutorMetrics.decodedBytes.add(filter.sizeBytes)
             Some(filter)
           case Left(error) =>
+            ExecutorMetrics.decodeFailures.add(1L)
             Faults.note("filter read", "a task goes on without the filter", new IllegalArgumentException(error.text))
             None
         }

@@ -54,6 +54,7 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
     if (batchesToSkip > 0) {
       batchesToSkip -= 1
       counters.batchesSkipped.add(1L)
+      ExecutorMetrics.batchesNotChecked.add(1L)
       true
     } else {
       false
@@ -63,12 +64,17 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
   def seen(in: Int, out: Int): Unit = {
     counters.rowsIn.add(in.toLong)
     counters.rowsOut.add(out.toLong)
+    ExecutorMetrics.rowsIn.add(in.toLong)
+    ExecutorMetrics.rowsOut.add(out.toLong)
     removed += in - out
     sampledBatches += 1
     sampledIn += in
     sampledOut += out
     if (sampledBatches >= rest.sampleBatches) {
-      if (sampledOut > rest.maxPassRate * sampledIn) batchesToSkip = rest.skipBatches
+      if (sampledOut > rest.maxPassRate * sampledIn) {
+        batchesToSkip = rest.skipBatches
+        ExecutorMetrics.rests.add(1L)
+      }
       sampledBatches = 0
       sampledIn = 0L
       sampledOut = 0L

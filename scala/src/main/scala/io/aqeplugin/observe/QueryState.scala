@@ -44,6 +44,8 @@ final class QueryState(val executionId: Long) {
   /** The mode the query is planned in. */
   def mode: Mode = conf.fold[Mode](Mode.Apply)(_.mode)
 
+  def origin: QueryOrigin = conf.fold(QueryOrigin.Unknown)(_.origin)
+
   /** Nanoseconds spent in our rules. */
   val ruleNanos = new LongAdder()
 

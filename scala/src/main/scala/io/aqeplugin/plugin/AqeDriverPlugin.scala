@@ -10,7 +10,7 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
 import io.aqeplugin.rules.PlanCost
-import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener}
+import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener, RecentDecisions}
 
 /** Hooks the rules into every session of the application. A failure here leaves Spark as it was. */
 final class AqeDriverPlugin extends DriverPlugin {
@@ -37,6 +37,7 @@ final class AqeDriverPlugin extends DriverPlugin {
       SparkBridge.setConf(sparkContext, PlanCost.WrappedKey, own)
     }
     SparkBridge.setConf(sparkContext, ConfNames.CostEvaluator, classOf[PlanCost].getName)
+    RecentDecisions.begin(conf.getOption(_))
     sparkContext.addSparkListener(new QueryEndListener(sparkContext))
     context = Some(sparkContext)
     log.info(s"aqe-plugin for Spark ${CompiledLine.Value} is installed")

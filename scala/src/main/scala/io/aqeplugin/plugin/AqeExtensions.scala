@@ -3,7 +3,7 @@ package io.aqeplugin.plugin
 import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
 
 import io.aqeplugin.rules.{ChooseJoinStrategy, HintJoinStrategy}
-import io.aqeplugin.tell.AqeDecideFunction
+import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable}
 
 /** The rules of the plugin, in the order in which AQE comes to them.
   *
@@ -12,11 +12,13 @@ import io.aqeplugin.tell.AqeDecideFunction
   *   1. [[ChooseJoinStrategy]], on the physical plan, at the start and after each re-planning: waits, decides, places filters. Comes after Spark's
   *      own preparation rules, so that it sees the exchanges they put in.
   *   1. `aqe_decide(facts, thresholds)`, the decision itself as a SQL function, for replays.
+  *   1. `aqe_decisions()`, what was decided lately, as a table.
   */
 final class AqeExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectRuntimeOptimizerRule(HintJoinStrategy(_))
     extensions.injectQueryStagePrepRule(ChooseJoinStrategy(_))
     extensions.injectFunction(AqeDecideFunction.description)
+    extensions.injectTableFunction(DecisionsTable.description)
   }
 }

@@ -2,12 +2,13 @@ package io.aqeplugin.rules
 
 import org.apache.spark.SparkContext
 import org.apache.spark.network.util.JavaUtils
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{Mode, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
-import io.aqeplugin.observe.{PruningBuilds, QueryConf, QueryState, QueryStates}
+import io.aqeplugin.observe.{PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates}
 
 /** What one call of a rule works with. */
 final case class RuleContext(
@@ -34,11 +35,18 @@ object RuleContext {
   } yield of(sparkContext, state, conf)
 
   /** The context of a query that is planned for the first time. */
-  def first(sparkContext: SparkContext, settings: Settings): RuleContext = {
+  def first(session: SparkSession, settings: Settings): RuleContext = {
+    val sparkContext = session.sparkContext
     val execution = executionId(sparkContext)
     val state = execution.fold(new QueryState(NoExecution))(QueryStates.of)
     val pruning = execution.fold(PruningBuilds.None)(PruningBuilds.of(_))
-    val conf = QueryConf(settings.mode, collectable(Thresholds.from(settings)), clusterOf(sparkContext), pruning)
+    val conf = QueryConf(
+      settings.mode,
+      collectable(Thresholds.from(settings)),
+      clusterOf(sparkContext),
+      pruning,
+      QueryOrigin.of(session, sparkContext)
+    )
     of(sparkContext, state, state.confOnce(conf))
   }
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.SessionConf
-import io.aqeplugin.tell.Faults
+import io.aqeplugin.tell.{DecisionsTable, Faults}
 
 /** A rule of ours as Spark gets to see it: off when the mode says so, timed, and without faults. Whatever goes wrong inside, the plan that came
   * in goes out.
@@ -19,7 +19,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
   protected def change(plan: P, context: RuleContext): P
 
   final override def apply(plan: P): P =
-    try contextOf().fold(plan)(timed(plan, _))
+    try contextOf(plan).fold(plan)(timed(plan, _))
     catch {
       case NonFatal(error) =>
         Faults.note(ruleName, "Spark's own plan is used", error)
@@ -30,10 +30,10 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
         plan
     }
 
-  /** What the rule works with; none when the plugin is off, or its conf cannot be read. */
-  private def contextOf(): Option[RuleContext] = RuleContext.known(session.sparkContext).orElse {
+  /** What the rule works with; none when the plugin is off, its conf cannot be read, or the query reads the decisions themselves. */
+  private def contextOf(plan: P): Option[RuleContext] = RuleContext.known(session.sparkContext).orElse {
     val conf = SQLConf.get
-    if (SessionConf.isOff(conf)) None
+    if (SessionConf.isOff(conf) || DecisionsTable.isRead(session.sparkContext, plan)) None
     else
       SessionConf.read(conf) match {
         case Left(error) =>
@@ -41,7 +41,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
           None
         case Right(settings) =>
           SessionConf.unknownKeys(conf).foreach(Faults.unknownKey)
-          Some(RuleContext.first(session.sparkContext, settings))
+          Some(RuleContext.first(session, settings))
       }
   }
 

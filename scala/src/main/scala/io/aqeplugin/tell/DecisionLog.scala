@@ -9,20 +9,22 @@ import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.{JoinDecision, Reason}
 import io.aqeplugin.observe.{PlacedFilter, QueryState}
 
-/** Writes decisions down: a log line, an event, a counter, all from the one [[JoinDecision]]. */
+/** Writes decisions down: a log line, an event, a counter, a row of `aqe_decisions()`, all from the one [[JoinDecision]]. */
 object DecisionLog {
   private val log = LoggerFactory.getLogger("io.aqeplugin.decisions")
   private val nodes = JsonNodeFactory.instance
 
   def record(sparkContext: SparkContext, state: QueryState, mode: Mode, decision: JoinDecision): Unit = {
     if (log.isInfoEnabled) log.info(ExplainText.line(state.executionId, decision))
-    DecisionMetrics.decisions(decision.choice).inc()
-    val filters = nodes.arrayNode()
+    DecisionMetrics.decided(decision)
+    val timeMillis = System.currentTimeMillis()
     // A filter that was put in to wait and then not wanted is gone from the plan.
-    if (decision.buildFilter) state.filtersOf(decision.facts.joinId).foreach(f => filters.add(placed(f)))
+    val places = if (decision.buildFilter) state.filtersOf(decision.facts.joinId) else Nil
+    RecentDecisions.current.add(state, KeptDecision(timeMillis, decision, places))
+    val filters = places.foldLeft(nodes.arrayNode())((array, place) => array.add(placed(place)))
     SparkBridge.post(
       sparkContext,
-      JoinDecided(Events.SchemaVersion, state.executionId, System.currentTimeMillis(), mode.name, DecisionJson.write(decision), filters)
+      JoinDecided(Events.SchemaVersion, state.executionId, timeMillis, mode.name, DecisionJson.write(decision), filters)
     )
   }
 
@@ -35,8 +37,16 @@ object DecisionLog {
     node
   }
 
-  /** Posts what became of the filters of a query that has ended. */
-  def recordEnd(sparkContext: SparkContext, state: QueryState, durationMillis: Long, outcomes: Seq[FilterOutcome]): Unit = {
+  /** Writes down what became of the filters of a query that has ended. */
+  def recordEnd(
+      sparkContext: SparkContext,
+      state: QueryState,
+      durationMillis: Long,
+      failed: Boolean,
+      outcomes: Seq[FilterOutcome]
+  ): Unit = {
+    val timeMillis = System.currentTimeMillis()
+    RecentDecisions.current.end(state.executionId, KeptEnd(timeMillis, durationMillis, failed, state.errors.sum(), outcomes))
     val array = nodes.arrayNode()
     outcomes.foreach(o => array.add(outcome(o)))
     val ruleMillis = state.ruleNanos.sum() / 1000000L
@@ -46,7 +56,7 @@ object DecisionLog {
       QueryEnded(
         Events.SchemaVersion,
         state.executionId,
-        System.currentTimeMillis(),
+        timeMillis,
         durationMillis,
         ruleMillis,
         outcomes.size,
@@ -55,17 +65,7 @@ object DecisionLog {
         array
       )
     )
-    DecisionMetrics.ruleMillis.inc(ruleMillis)
-    DecisionMetrics.filtersPlanned.inc(outcomes.size.toLong)
-    DecisionMetrics.filtersApplied.inc(applied.toLong)
-    DecisionMetrics.filtersNotApplied.inc(outcomes.size.toLong - applied)
-    outcomes.foreach { o =>
-      DecisionMetrics.rowsIn.inc(o.rowsIn)
-      DecisionMetrics.rowsOut.inc(o.rowsOut)
-      DecisionMetrics.filterBytes.inc(o.filterBytes)
-      DecisionMetrics.buildMillis.inc(o.buildMillis)
-      DecisionMetrics.waitMillis.inc(o.waitMillis)
-    }
+    DecisionMetrics.ended(failed, ruleMillis, outcomes)
     outcomes.filterNot(_.found).foreach(o => log.warn(s"query ${state.executionId}: a filter on ${o.table} was planned and not applied"))
   }
 

@@ -230,7 +230,7 @@ object EventSchema {
       FieldSchema("reason", "Reason", "", "why it passed everything", required = false),
       FieldSchema("rowsIn", "integer", "rows", "rows that it checked"),
       FieldSchema("rowsOut", "integer", "rows", "rows that it let through"),
-      FieldSchema("batchesSkipped", "integer", "batches", "batches it dropped as a whole"),
+      FieldSchema("batchesSkipped", "integer", "batches", "batches that passed unchecked while it rested, having removed too little"),
       FieldSchema("filterBytes", "integer", "bytes", "memory that it holds"),
       FieldSchema("buildMillis", "integer", "millis", "time its build took"),
       FieldSchema("waitMillis", "integer", "millis", "time from the plan's start until the scan had its filters"),

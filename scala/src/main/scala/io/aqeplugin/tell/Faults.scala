@@ -20,7 +20,7 @@ object Faults {
     */
   def note(where: String, consequence: String, error: Throwable): Unit = {
     total.incrementAndGet()
-    DecisionMetrics.errors.inc()
+    DecisionMetrics.errors.add(1L)
     val kind = s"$where: ${error.getClass.getName}"
     if (warned.add(kind)) log.warn(s"aqe-plugin: $where failed, $consequence. Further faults of this kind are only counted.", error)
     else log.debug(s"aqe-plugin: $where failed, $consequence", error)
@@ -29,7 +29,7 @@ object Faults {
   /** A value that is not allowed, for which the plugin leaves the plans of a query alone. Each value of each key is warned of once. */
   def refuse(error: ConfError): Unit = {
     total.incrementAndGet()
-    DecisionMetrics.errors.inc()
+    DecisionMetrics.errors.add(1L)
     if (warned.add(error.message)) log.warn(s"aqe-plugin: ${error.message} Until then queries run as if the plugin were off.")
   }
 

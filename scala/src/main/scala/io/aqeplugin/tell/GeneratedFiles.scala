@@ -7,7 +7,8 @@ import io.aqeplugin.conf.{ConfDocs, Generated}
 /** Writes whatever in the repository is generated from the code; the one argument is the repository's root. */
 object GeneratedFiles {
 
-  val All: Seq[Generated] = Seq(ConfDocs.Markdown, ConfDocs.Table, EventSchema.File) ++ DecisionDocs.All
+  val All: Seq[Generated] =
+    Seq(ConfDocs.Markdown, ConfDocs.Table, EventSchema.File, DecisionsTableDocs.File, MetricDocs.Section) ++ DecisionDocs.All
 
   def main(args: Array[String]): Unit = {
     val root = Paths.get(args.headOption.getOrElse("."))

@@ -21,7 +21,13 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
     try
       if (state.end()) {
         (state.unrecorded ++ state.undecided).foreach(DecisionLog.record(sparkContext, state, state.mode, _))
-        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), FilterOutcome.of(state))
+        DecisionLog.recordEnd(
+          sparkContext,
+          state,
+          SparkBridge.durationMillis(end),
+          end.errorMessage.exists(_.nonEmpty),
+          FilterOutcome.of(state)
+        )
       }
     catch {
       case NonFatal(error) => Faults.note("end of query", "its outcome is not recorded", error)

@@ -37,7 +37,9 @@ class DecodedFiltersSuite extends AnyFunSuite {
     val broken = stored(3, 5)
     broken(20) = (broken(20) ^ 1).toByte
     val before = Faults.count
+    val failures = ExecutorMetrics.decodeFailures.count
     assert(DecodedFilters.of(broken).isEmpty && DecodedFilters.of(broken).isEmpty)
     assert(Faults.count == before + 2)
+    assert(ExecutorMetrics.decodeFailures.count == failures + 2)
   }
 }

@@ -96,9 +96,12 @@ class FilteredBatchesSuite extends AnyFunSuite {
   test("a filter that lets nearly everything pass takes a rest and looks again, and drops no row that matters meanwhile") {
     val (resting, counters) = probe(filter(1), SelfDisable(sampleBatches = 2, maxPassRate = 0.5, skipBatches = 3))
     val input = Iterator.fill(7)(batch(vectorOf(Some(1), Some(1), Some(1), Some(9)), 4))
+    def counted: Seq[Long] = Seq(ExecutorMetrics.batchesNotChecked, ExecutorMetrics.rests, ExecutorMetrics.rowsIn).map(_.count)
+    val before = counted
     val rows = new FilteredBatches(input, Array(resting), NodeCounters(metric, metric)).map(left).toSeq
     assert(rows.map(_.size) == Seq(3, 3, 4, 4, 4, 3, 3))
     assert(counters.batchesSkipped.value == 3 && counters.rowsIn.value == 16)
+    assert(counted.zip(before).map { case (now, then) => now - then } == Seq(3, 2, 16))
   }
 
   test("several filters keep what all of them keep") {

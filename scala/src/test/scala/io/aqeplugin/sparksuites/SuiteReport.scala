@@ -41,7 +41,7 @@ final class SuiteReport extends Reporter {
       .put("queriesWithRules", PluginWitness.queriesWithRules)
       .put("faults", Faults.count)
     val metrics = node.putObject("metrics")
-    DecisionMetrics.all.foreach { case (name, counter) => metrics.put(name, counter.getCount) }
+    DecisionMetrics.counters.foreach { case (name, counter) => metrics.put(name, counter.getCount) }
     line(node)
     out.close()
   }

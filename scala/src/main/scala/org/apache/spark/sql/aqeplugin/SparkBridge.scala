@@ -6,10 +6,15 @@ import org.apache.spark.{SparkContext, SparkThrowable}
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.DeterministicLevel
 import org.apache.spark.scheduler.SparkListenerEvent
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.internal.StaticSQLConf.SQL_EVENT_TRUNCATE_LENGTH
 import org.apache.spark.sql.types.StringType
+import org.apache.spark.util.Utils
 
 /** The few members of Spark that are private to its own packages. Nothing here decides anything. */
 object SparkBridge {
@@ -48,6 +53,22 @@ object SparkBridge {
 
   /** The query that ended, when the event was not read back from a log. */
   def queryOf(end: SparkListenerSQLExecutionEnd): Option[QueryExecution] = Option(end.qe)
+
+  /** The text of the query that the calling thread plans, as Spark itself writes it into its events: redacted and cut, or the place in the code. */
+  def description(sparkContext: SparkContext, conf: SQLConf): String = {
+    val maxLength = sparkContext.conf.get(SQL_EVENT_TRUNCATE_LENGTH)
+    Option(sparkContext.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION))
+      .filter(_ => maxLength > 0)
+      .map(text => Utils.redact(conf.stringRedactionPattern, text).take(maxLength))
+      .getOrElse(sparkContext.getCallSite().shortForm)
+  }
+
+  def jobGroup(sparkContext: SparkContext): Option[String] = Option(sparkContext.getLocalProperty(SparkContext.SPARK_JOB_GROUP_ID))
+
+  def sessionId(session: SparkSession): Option[String] = session match {
+    case classic: ClassicSession => Some(classic.sessionUUID)
+    case _                       => None
+  }
 
   def durationMillis(end: SparkListenerSQLExecutionEnd): Long = end.duration / 1000000L
 }
