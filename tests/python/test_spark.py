@@ -167,6 +167,7 @@ def test_the_table_of_decisions_says_what_the_event_log_says(session: Session) -
     assert len(row.options_not_taken) == len(decision.options) - 1
     assert row.filter_rows_out == (sum(one.rows_out for one in join.outcomes) if join.outcomes else None)
 
+
 def test_a_jar_of_spark_jars_is_in_a_child_class_loader_and_reaches_what_it_needs_of_spark(session: Session) -> None:
     loader = session.spark._jsparkSession.sharedState().jarClassLoader()
     plugin, spark = (
