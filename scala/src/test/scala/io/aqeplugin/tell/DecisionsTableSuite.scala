@@ -217,13 +217,17 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(value[String](only("fails"), "query_status") == "failed")
   }
 
-  test("a query is described as in Spark's UI, redacted, with its job group") {
+  test("a query is described as in Spark's UI, redacted, with its job group and tags") {
     spark.sparkContext.setJobGroup("group 7", "the password is secret-123")
+    spark.sparkContext.addJobTag("nightly")
     try spark.sql(Query).collect()
-    finally spark.sparkContext.clearJobGroup()
+    finally {
+      spark.sparkContext.clearJobGroup()
+      spark.sparkContext.clearJobTags()
+    }
     drain()
-    val row = spark.sql("SELECT description FROM aqe_decisions() WHERE job_group = 'group 7'").head()
-    assert(row.getString(0) == "the password is *********(redacted)")
+    val row = spark.sql("SELECT description, array_contains(job_tags, 'nightly') FROM aqe_decisions() WHERE job_group = 'group 7'").head()
+    assert(row == Row("the password is *********(redacted)", true))
   }
 
   test("of a query with many joins the first decisions are there, and the others are counted") {
