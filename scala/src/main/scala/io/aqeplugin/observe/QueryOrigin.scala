@@ -16,19 +16,23 @@ import org.apache.spark.sql.internal.SQLConf
   *   Spark's id of the session
   * @param jobGroup
   *   the group of jobs it belongs to; a Thrift Server's id of the statement
+  * @param tags
+  *   the job tags it was started with, at most [[QueryOrigin.MaxTags]] of them, in order
   */
-final case class QueryOrigin(description: String, user: String, session: Option[String], jobGroup: Option[String])
+final case class QueryOrigin(description: String, user: String, session: Option[String], jobGroup: Option[String], tags: Seq[String])
 
 object QueryOrigin {
   val MaxDescription = 4096
+  val MaxTags = 32
 
-  val Unknown: QueryOrigin = QueryOrigin("", "", None, None)
+  val Unknown: QueryOrigin = QueryOrigin("", "", None, None, Nil)
 
   /** Of the query that the calling thread plans. */
   def of(session: SparkSession, sparkContext: SparkContext): QueryOrigin = QueryOrigin(
     SparkBridge.description(sparkContext, SQLConf.get).take(MaxDescription),
     CurrentUserContext.getCurrentUser,
     SparkBridge.sessionId(session),
-    SparkBridge.jobGroup(sparkContext)
+    SparkBridge.jobGroup(sparkContext),
+    sparkContext.getJobTags().toSeq.sorted.take(MaxTags)
   )
 }

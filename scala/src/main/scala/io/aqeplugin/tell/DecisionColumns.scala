@@ -119,8 +119,10 @@ object DecisionColumns {
     text("user_name", "what `current_user()` is in the query")(r => nonEmpty(r.query.origin.user)),
     text("session_id", "Spark's own id of the session")(_.query.origin.session),
     text("job_group", "the group of jobs it belongs to; from a Thrift Server the id of the statement")(_.query.origin.jobGroup),
+    column("query_tags", Texts, "", "the job tags it was started with, as Spark wraps those of `spark.addTag`")(_.query.origin.tags),
     text("mode", oneOf("how far the plugin went", Mode.All.map(_.name)))(_.query.mode.name),
     whole("query_millis", "millis", "wall time of the query; null while it runs")(_.query.end.map(_.durationMillis)),
+    whole("query_rule_millis", "millis", "time it spent in the plugin's rules; null while it runs")(_.query.end.map(_.ruleMillis)),
     whole("query_errors", "errors", "faults of the plugin in the query, which left Spark's own plan in force; null while it runs")(
       _.query.end.map(_.errors)
     ),
