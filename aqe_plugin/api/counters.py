@@ -10,7 +10,10 @@ __all__ = ["Counters"]
 
 
 class Counters(Mapping[str, int]):
-    """Name → count, as Spark's metrics system has them under ``plugin.io.aqeplugin.AqePlugin``; a table to look at."""
+    """Name → count, as Spark's metrics system has them under ``plugin.io.aqeplugin.AqePlugin``.
+
+    A table in a terminal and in a notebook, of those that are not 0.
+    """
 
     __slots__ = ("_counts",)
 
@@ -33,5 +36,6 @@ class Counters(Mapping[str, int]):
         return html_of(self._table())
 
     def _table(self) -> Table:
-        rows = tuple((name, f"{count:,}") for name, count in self._counts.items())
-        return Table("Counted since the application started", ("name", "count"), rows)
+        rows = tuple((name, f"{count:,}") for name, count in self._counts.items() if count)
+        rest = f"{len(self) - len(rows)} others are 0."
+        return Table("Counted since the application started", ("name", "count"), rows, (rest,))

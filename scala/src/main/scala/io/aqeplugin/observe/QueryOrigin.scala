@@ -23,7 +23,6 @@ final case class QueryOrigin(description: String, user: String, session: Option[
 
 object QueryOrigin {
   val MaxDescription = 4096
-
   val MaxTags = 32
   private val MaxTagLength = 256
 

@@ -3,7 +3,7 @@ package io.aqeplugin.plugin
 import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
 
 import io.aqeplugin.rules.{ChooseJoinStrategy, HintJoinStrategy}
-import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable}
+import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable, MetricsTable}
 
 /** The rules of the plugin, in the order in which AQE comes to them.
   *
@@ -13,6 +13,7 @@ import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable}
   *      own preparation rules, so that it sees the exchanges they put in.
   *   1. `aqe_decide(facts, thresholds)`, the decision itself as a SQL function, for replays.
   *   1. `aqe_decisions()`, what was decided lately, as a table.
+  *   1. `aqe_metrics()`, what was counted, as a table.
   */
 final class AqeExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit = {
@@ -20,5 +21,6 @@ final class AqeExtensions extends SparkSessionExtensionsProvider {
     extensions.injectQueryStagePrepRule(ChooseJoinStrategy(_))
     extensions.injectFunction(AqeDecideFunction.description)
     extensions.injectTableFunction(DecisionsTable.description)
+    extensions.injectTableFunction(MetricsTable.description)
   }
 }

@@ -122,6 +122,7 @@ object DecisionColumns {
     column("job_tags", Texts, "", "the tags of its jobs; Spark Connect names user, session and operation in one")(_.query.origin.jobTags),
     text("mode", oneOf("how far the plugin went", Mode.All.map(_.name)))(_.query.mode.name),
     whole("query_millis", "millis", "wall time of the query; null while it runs")(_.query.end.map(_.durationMillis)),
+    whole("query_rule_millis", "millis", "time it spent in the plugin's rules; null while it runs")(_.query.end.map(_.ruleMillis)),
     whole("query_errors", "errors", "faults of the plugin in the query, which left Spark's own plan in force; null while it runs")(
       _.query.end.map(_.errors)
     ),

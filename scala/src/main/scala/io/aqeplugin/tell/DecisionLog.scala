@@ -46,10 +46,10 @@ object DecisionLog {
       outcomes: Seq[FilterOutcome]
   ): Unit = {
     val timeMillis = System.currentTimeMillis()
-    RecentDecisions.current.end(state.executionId, KeptEnd(timeMillis, durationMillis, failed, state.errors.sum(), outcomes))
+    val ruleMillis = state.ruleNanos.sum() / 1000000L
+    RecentDecisions.current.end(state.executionId, KeptEnd(timeMillis, durationMillis, ruleMillis, failed, state.errors.sum(), outcomes))
     val array = nodes.arrayNode()
     outcomes.foreach(o => array.add(outcome(o)))
-    val ruleMillis = state.ruleNanos.sum() / 1000000L
     val applied = outcomes.count(_.found)
     SparkBridge.post(
       sparkContext,

@@ -61,7 +61,7 @@ object DecisionsTable extends Table with SupportsRead {
     ),
     {
       case Seq()     => DataSourceV2Relation.create(DecisionsTable, None, None)
-      case arguments => throw wrongArgumentCount(arguments.size)
+      case arguments => throw wrongArgumentCount(FunctionName, arguments.size)
     }
   )
 
@@ -91,10 +91,10 @@ object DecisionsTable extends Table with SupportsRead {
     case _                    => false
   }
 
-  private def wrongArgumentCount(actual: Int): AnalysisException = new AnalysisException(
+  private[tell] def wrongArgumentCount(function: String, actual: Int): AnalysisException = new AnalysisException(
     "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
     Map(
-      "functionName" -> s"`$FunctionName`",
+      "functionName" -> s"`$function`",
       "expectedNum" -> "0",
       "actualNum" -> actual.toString,
       "docroot" -> "https://spark.apache.org/docs/latest"

@@ -12,6 +12,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case end: SparkListenerSQLExecutionEnd => QueryStates.remove(end.executionId).foreach(close(_, end))
+    case mark: EndsSeen                    => mark.reach()
     case _                                 =>
   }
 

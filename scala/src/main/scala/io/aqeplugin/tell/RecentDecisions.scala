@@ -19,10 +19,12 @@ final case class KeptDecision(timeMillis: Long, decision: JoinDecision, filters:
 
 /** How a query ended.
   *
+  * @param ruleMillis
+  *   time spent in the plugin's rules
   * @param outcomes
   *   what became of its filters
   */
-final case class KeptEnd(timeMillis: Long, durationMillis: Long, failed: Boolean, errors: Long, outcomes: Seq[FilterOutcome])
+final case class KeptEnd(timeMillis: Long, durationMillis: Long, ruleMillis: Long, failed: Boolean, errors: Long, outcomes: Seq[FilterOutcome])
 
 /** One query as it is kept.
   *

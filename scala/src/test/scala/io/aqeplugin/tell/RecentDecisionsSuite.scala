@@ -27,7 +27,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
   private def outcome(joinId: String): FilterOutcome =
     FilterOutcome("f1", joinId, "store_sales", Seq("ss_item_sk"), found = true, "exact", None, 100, 10, 0, 64, 5, 7, 9)
 
-  private def ended(joinIds: String*): KeptEnd = KeptEnd(2L, 3L, failed = false, 0, joinIds.map(outcome))
+  private def ended(joinIds: String*): KeptEnd = KeptEnd(2L, 3L, 0L, failed = false, 0, joinIds.map(outcome))
 
   private def idsOf(recent: RecentDecisions): Seq[Long] = recent.queries.map(_.executionId)
 

@@ -1,0 +1,145 @@
+"""Two small tables, and what the Python interface must do with them in any kind of session."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from aqe_plugin import AqePlugin
+from aqe_plugin.errors import NotAvailableError
+from aqe_plugin.model import Strategy
+
+CONFS = {
+    # Smaller than the tables, so that what is broadcast is decided while the query runs.
+    "spark.sql.autoBroadcastJoinThreshold": "10k",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+def write_tables(spark: SparkSession, folder: Path) -> None:
+    spark.range(400_000).selectExpr("id % 20000 AS item", "id AS amount").write.parquet(str(folder / "sales"))
+    items = spark.range(20_000).selectExpr("id AS item", "concat('n', id) AS name", "id % 3 AS kind")
+    items.write.parquet(str(folder / "items"))
+
+
+def tables(spark: SparkSession, folder: Path) -> tuple[DataFrame, DataFrame]:
+    """Sales, and the 200 of 20,000 items that a predicate without statistics leaves."""
+    return (
+        spark.read.parquet(str(folder / "sales")),
+        spark.read.parquet(str(folder / "items")).where("name LIKE '%77'"),
+    )
+
+
+class AnySession:
+    """What holds in a classic session holds in one of Spark Connect; a module's fixtures say which it is."""
+
+    def test_an_explanation_has_the_decision_of_the_frames_own_query(
+        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
+    ) -> None:
+        joined = sales.join(items, "item")
+        joined.count()
+        seen = aqe.explain(joined.groupBy("kind").count())
+        (query,) = seen.queries
+        (decision,) = seen.decisions
+        assert decision.facts.build.rows == 200
+        assert decision.reason.code
+        assert {option.strategy for option in decision.options} >= {decision.choice}
+        assert query.ended is not None
+        assert (query.ended.errors, query.ended.planned - query.ended.applied) == (0, 0)
+        assert repr(seen).startswith("The frame was run once, its rows thrown away.\n")
+        assert re.search(r"<td[^>]*>inner join on[^<]*build side right: 200 rows", seen._repr_html_())
+
+    def test_columns_of_one_name_can_be_explained(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
+        assert len(aqe.explain(sales.join(items, sales["item"] == items["item"])).decisions) == 1
+
+    def test_a_frame_without_joins_has_none(self, aqe: AqePlugin, sales: DataFrame) -> None:
+        assert aqe.explain(sales).queries == ()
+
+    def test_with_the_mode_off_nothing_is_run(self, aqe: AqePlugin, sales: DataFrame) -> None:
+        failing = sales.selectExpr("raise_error('it was run') AS failed")
+        with aqe.mode("off"), pytest.raises(NotAvailableError, match=r"mode is off.*with aqe\.mode\('observe'\)"):
+            aqe.explain(failing)
+
+    def test_what_if_shows_what_other_thresholds_change(
+        self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, items: DataFrame
+    ) -> None:
+        seen = aqe.explain(sales.join(items, "item"))
+        (same,) = aqe.what_if(seen, thresholds={"filter_min_probe_rows": aqe.thresholds.filter_min_probe_rows}).joins
+        assert same.is_replayed
+        assert same.now == same.then == seen.decisions[0]
+        with aqe.thresholds(filter_min_probe_rows=0):
+            answer = aqe.what_if(seen, thresholds={"broadcast_max_rows": 10, "cost_tie_ratio": 0})
+        (other,) = answer.joins
+        limit = {one.strategy: one.reason for one in other.then.options}[Strategy.BROADCAST]
+        assert (limit.code, limit.limit) == ("BROADCAST_ROWS", 10)
+        assert spark.conf.get("spark.aqePlugin.broadcast.maxRows", None) is None
+
+    def test_what_if_of_a_frame_runs_it_once(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
+        before = aqe.decisions().select("execution_id").distinct().count()
+        answer = aqe.what_if(sales.join(items, "item"), thresholds={"broadcast_max_memory_bytes": "1k"})
+        assert len(answer.joins) == 1
+        assert aqe.decisions().select("execution_id").distinct().count() == before + 1
+        assert "The frame was run once" in repr(answer)
+
+    def test_metrics_count_what_has_just_ended(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
+        before = aqe.metrics()
+        sales.join(items, "item").groupBy("kind").count().collect()
+        after = aqe.metrics()
+        decided = [f"decisions.{strategy.value}" for strategy in Strategy]
+        assert sum(after[name] - before[name] for name in decided) == 1
+        assert after["rules.millis"] >= before["rules.millis"]
+        assert (after["errors"], after["filters.notApplied"]) == (0, 0)
+
+    def test_verify_proves_it_by_a_join_and_a_bad_value_is_found(self, aqe: AqePlugin, spark: SparkSession) -> None:
+        verified = aqe.verify()
+        assert verified.ok, repr(verified)
+        assert [check.name for check in verified.checks] == ["mode", "rows", "deciding"]
+        spark.conf.set("spark.aqePlugin.filter.maxPassRate", "7")
+        try:
+            bad = [check.found for check in aqe.verify().checks if not check.ok]
+        finally:
+            spark.conf.unset("spark.aqePlugin.filter.maxPassRate")
+        assert bad == ["7: not allowed: expected 0 to 1 ratio"]
+
+    def test_a_rollback_puts_back_all_that_was_set(self, aqe: AqePlugin, spark: SparkSession) -> None:
+        aqe.mode("observe")
+        aqe.thresholds.filter_max_pass_rate = 0.2
+        aqe.thresholds.filter_max_pass_rate = 0.3
+        assert [change.new for change in aqe.history().changes] == ["observe", "0.2", "0.3"]
+        aqe.rollback()
+        assert (aqe.current_mode, aqe.thresholds.filter_max_pass_rate) == ("apply", 0.7)
+        assert spark.conf.get("spark.aqePlugin.mode", None) is None
+
+    def test_what_is_forced_is_done_and_gives_the_same_rows(
+        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
+    ) -> None:
+        def answer(frame: DataFrame) -> list[Any]:
+            return sorted(frame.groupBy("kind").agg({"amount": "sum"}).collect())
+
+        rows = answer(sales.join(items, "item"))
+        with aqe.force("spark"):
+            assert answer(sales.join(items, "item")) == rows
+        with aqe.force("plain_sort_merge"):
+            (decision,) = aqe.explain(sales.join(items, "item")).decisions
+            assert decision.facts.spark_strategy is Strategy.PLAIN_SORT_MERGE
+            assert not decision.build_filter
+            assert decision.choice in (Strategy.PLAIN_SORT_MERGE, Strategy.LEAVE_TO_SPARK)
+            assert answer(sales.join(items, "item")) == rows
+        hinted = sales.join(aqe.force("plain_sort_merge", items), "item")
+        (decision,) = aqe.explain(hinted).decisions
+        assert (decision.reason.code, decision.facts.hint) == ("HINT", "merge")
+        assert answer(hinted) == rows
+        assert answer(sales.join(aqe.force("broadcast", items), "item")) == rows
+
+    def test_a_hint_is_stronger_than_what_is_forced_for_every_join(
+        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame, plan_of: Any
+    ) -> None:
+        with aqe.force("plain_sort_merge"):
+            assert "BroadcastHashJoin" in plan_of(sales.join(items.hint("broadcast"), "item"))
+            assert "SortMergeJoin" in plan_of(sales.join(items, "item"))
