@@ -11,8 +11,19 @@ object JoinTables {
     *   the condition, between the aliases `p` and `b`
     * @param column
     *   the key of either side, for `IN`
+    * @param supported
+    *   a filter can hold it
+    * @param hashed
+    *   Spark can join on it by hash
     */
-  final case class Key(name: String, key: String, probeColumn: String, buildColumn: String, supported: Boolean)
+  final case class Key(
+      name: String,
+      key: String,
+      probeColumn: String,
+      buildColumn: String,
+      supported: Boolean,
+      hashed: Boolean = true
+  )
 
   private def column(name: String): Key = Key(name, s"p.k_$name = b.k_$name", s"p.k_$name", s"b.k_$name", supported = true)
   private def unsupported(key: Key): Key = key.copy(supported = false)
@@ -48,7 +59,8 @@ object JoinTables {
       "collate(p.k_string, 'UTF8_LCASE') = collate(b.k_string, 'UTF8_LCASE')",
       "collate(p.k_string, 'UTF8_LCASE')",
       "collate(b.k_string, 'UTF8_LCASE')",
-      supported = false
+      supported = false,
+      hashed = false
     ))
   )
 

@@ -48,7 +48,8 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
 
   test("the driver's log has one line for each join of a query, with the choice, both reasons and what was measured") {
     withConf(OpenGates) {
-      val (lines, result) = CapturedLog.during(Level.INFO)(ran(spark.sql(s"$Query JOIN (SELECT ov, dv FROM VALUES (1, 2) AS t(ov, dv)) ON v = ov")))
+      val (lines, result) =
+        CapturedLog.during(Level.INFO)(ran(spark.sql(s"$Query JOIN (SELECT ov, dv FROM VALUES (1, 2) AS t(ov, dv)) ON v = ov")))
       val query = result.ended.map(_.executionId).head
       val decisions = lines.filter(_.startsWith(s"query $query, join "))
       assert(decisions.size == result.decided.size && decisions.size == 2, lines)
@@ -56,7 +57,10 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
       val line = s"""query \\d+, join inner:[^ ]+: \\w+ \\([^)]+\\); filter (yes|no) \\([^)]+\\); """ +
         s"""build (left|right) $number rows $number bytes in memory, probe $number rows, pass rate $number %"""
       decisions.foreach(said => assert(said.matches(line), said))
-      assert(decisions.exists(said => said.contains("dk#") && said.contains("filter yes (GATES_OPEN") && said.contains(" 4 rows ")), decisions)
+      assert(
+        decisions.exists(said => said.contains("dk#") && said.contains("filter yes (GATES_OPEN") && said.contains(" 4 rows ")),
+        decisions
+      )
     }
   }
 

@@ -22,7 +22,8 @@ class WaitVectorSuite extends AnyFunSuite {
     val root = parse(file)
     root.get("vectors").asScala.foreach { vector =>
       test(s"${file.getFileName}: ${vector.get("name").textValue}") {
-        val thresholds = ThresholdsJson.read(merged(root.get("thresholds"), vector.get("thresholds")), strict = true).fold(fail(_), identity)
+        val thresholds =
+          ThresholdsJson.read(merged(root.get("thresholds"), vector.get("thresholds")), strict = true).fold(fail(_), identity)
         val decision = WaitPrice.decide(waitFacts(merged(root.get("facts"), vector.get("facts"))), thresholds)
         val expected = vector.get("expect")
         assert(decision.waits == expected.get("waits").booleanValue, decision)
