@@ -41,9 +41,8 @@ def joined_outcomes(decisions: DataFrame, outcomes: DataFrame) -> DataFrame:
 
 
 def measured_joins(joined: DataFrame) -> DataFrame:
-    """One row for each join: ``join``, what it ran as (``ranAs``, ``ranFiltered``), whether it ``waited``,
-    ``facts`` with the pass rate that
-    came out, and ``predictedPass`` and ``measuredPass`` where a filter measured it.
+    """One row for each join: ``join``, what it ran as (``ranAs``, ``ranFiltered``), whether it ``waited``, ``facts``
+    with the pass rate that came out, and ``predictedPass`` and ``measuredPass`` where a filter measured it.
 
     A rate is a share of the rows that the scan was expected to produce, unless it produced more.
     """

@@ -67,8 +67,8 @@ def ingest(spark: SparkSession, logs: Sequence[str], tables: str) -> Ingested:
 
 
 def changed_attempts(found: DataFrame, known: DataFrame, retried: DataFrame) -> DataFrame:
-    """``log, inProgress, files`` of the attempts to read: those that are new, whose files are not what
-    they were, and those in ``retried``, whose files may be gone.
+    """``log, inProgress, files`` of the attempts to read: those that are new, those whose files are not what they were,
+    and those in ``retried``, whose files may be gone.
 
     Args:
         found: as ``listing.attempts_in`` gives them.
