@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from aqe_plugin.control_cli import HomeOption, TargetOption
+from aqe_plugin.control_cli import HomeOption, TargetOption, place_of
 from aqe_plugin.errors import ConfError, PysparkMissingError
 from aqe_plugin.sources.layout import is_url
-from aqe_plugin.targets.locate import find_target
+from aqe_plugin.targets.locate import store_of
 
 __all__ = ["add_run_command"]
 
@@ -93,7 +93,7 @@ def _tuning_words(
         raise PysparkMissingError("--tune-every needs PySpark: pip install 'aqe-plugin[spark]'.")
     words = ["apply" if apply else "recommend", source, "--format", "json"]
     if apply or target is not None or spark_home is not None:
-        words += ["--target", str(find_target(target, spark_home, {}))]
+        words += ["--target", store_of(place_of(target, spark_home)).name]
     if apply:
         words += ["--yes", "--why", "aqe-plugin run"]
     if canary is not None:

@@ -11,7 +11,8 @@ object ConfDocs {
 
   private def markdown: String = {
     val (internal, public) = AqeConf.All.partition(_.internal)
-    s"""# Configuration
+    val head =
+      """# Configuration
        |
        |Generated from `scala/src/main/scala/io/aqeplugin/conf/AqeConf.scala` by `make docs`; do not edit.
        |
@@ -19,12 +20,9 @@ object ConfDocs {
        |A bad value is refused by name, with the allowed range, and the query runs as if the plugin were off.
        |Sizes may be written with `k`, `m`, `g` or `t`.
        |
-       |${rows(public)}
-       |
-       |## For this project's own tests
-       |
-       |${rows(internal)}
        |""".stripMargin
+    // Added after: a margin would be stripped off a table, too.
+    s"$head${rows(public)}\n\n## For this project's own tests\n\n${rows(internal)}\n"
   }
 
   private def rows(entries: Seq[ConfEntry[_]]): String =

@@ -4,7 +4,13 @@ import java.io.{InputStream, OutputStream}
 
 import org.apache.hadoop.io.compress.{CompressionCodec, CompressionInputStream, CompressionOutputStream, Compressor, Decompressor}
 import org.apache.spark.SparkConf
-import org.apache.spark.io.{CompressionCodec => SparkCodec, LZ4CompressionCodec, LZFCompressionCodec, SnappyCompressionCodec, ZStdCompressionCodec}
+import org.apache.spark.io.{
+  CompressionCodec => SparkCodec,
+  LZ4CompressionCodec,
+  LZFCompressionCodec,
+  SnappyCompressionCodec,
+  ZStdCompressionCodec
+}
 
 /** Lets Spark's text reader read compressed event logs, from any file system that Hadoop knows: Spark's own streams behind Hadoop's interface.
   *

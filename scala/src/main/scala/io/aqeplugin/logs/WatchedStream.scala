@@ -1,6 +1,6 @@
 package io.aqeplugin.logs
 
-import java.io.{FilterInputStream, InputStream, IOException}
+import java.io.{FilterInputStream, IOException, InputStream}
 
 /** Remembers whether the stream below it failed and whether it gave anything, which whoever decompresses it does not tell. */
 final private[logs] class WatchedStream(in: InputStream) extends FilterInputStream(in) {

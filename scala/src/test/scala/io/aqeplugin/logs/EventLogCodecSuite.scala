@@ -1,6 +1,6 @@
 package io.aqeplugin.logs
 
-import java.io.{ByteArrayInputStream, ByteArrayOutputStream, InputStream, IOException}
+import java.io.{ByteArrayInputStream, ByteArrayOutputStream, IOException, InputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.io.Source
@@ -9,7 +9,13 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory}
 import org.apache.spark.SparkConf
-import org.apache.spark.io.{CompressionCodec => SparkCodec, LZ4CompressionCodec, LZFCompressionCodec, SnappyCompressionCodec, ZStdCompressionCodec}
+import org.apache.spark.io.{
+  CompressionCodec => SparkCodec,
+  LZ4CompressionCodec,
+  LZFCompressionCodec,
+  SnappyCompressionCodec,
+  ZStdCompressionCodec
+}
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
