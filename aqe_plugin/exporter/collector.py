@@ -93,7 +93,7 @@ class EventLogCollector(Collector):
                     self._last_read_seconds = time.time()
             except EventLogError as error:
                 self._tally.fail_to_read()
-                self._log.error("folder unreadable", error=str(error))
+                self._log.error("event logs unreadable", error=str(error))
                 self._write()
             self._publish()
 

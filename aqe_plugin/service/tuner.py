@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,8 +134,18 @@ class Tuner:
         told = encode(run)
         assert isinstance(told, dict)
         append_line(self._journal, json.dumps({**told, "answers": answers}).encode())
-        last_line = next(iter(reversed(said.strip().splitlines())), "")
-        self._log.info("tuned", exit_code=code, answers=len(answers), said=last_line, journal=str(self._journal))
+        self._log.info("tuned", exit_code=code, **_outcome(answers, said if code else ""), journal=str(self._journal))
+
+
+def _outcome(answers: Sequence[Json], said: str) -> dict[str, str]:
+    """What it comes to, for the log: the group that is recommended or rolled out, and in which ring; or the error."""
+    groups = [answer for answer in answers if isinstance(answer, dict) and answer.get("chosen", True)]
+    if said.strip():
+        return {"said": said.strip().splitlines()[-1]}
+    told: dict[str, str] = {}
+    for group in groups:
+        told |= {name: str(group[name]) for name in ("group", "ring") if name in group}
+    return told or {"group": "none"}
 
 
 def _text(file: IO[bytes]) -> str:

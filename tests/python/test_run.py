@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from aqe_plugin.codec import Json
 from aqe_plugin.exporter import metrics
+from aqe_plugin.service import tuner
 from commands import Answer
 from daemons import Daemon, daemon
 from samples import COMPRESS, log_bytes, query_lines, write_log
@@ -139,6 +141,14 @@ def test_what_is_wrong_with_the_options_is_said(tmp_path: Path, answer: Answer) 
         assert err.startswith(told)
     code, _, err = answer("run", "http://127.0.0.1:1", *checkpoint, "--tune-every", "1")
     assert (code, err) == (5, "--tune-every reads a folder of event logs; a History Server is only watched.\n")
+
+
+def test_what_tuning_came_to_is_said_in_a_word() -> None:
+    findings: list[Json] = [{"group": "shuffle", "chosen": False}, {"group": "broadcast", "chosen": True}]
+    assert tuner._outcome(findings, "") == {"group": "broadcast"}
+    assert tuner._outcome(findings[:1], "") == {"group": "none"}
+    assert tuner._outcome([{"group": "filter", "ring": "canary"}], "") == {"group": "filter", "ring": "canary"}
+    assert tuner._outcome([], "noise\nno such file\n") == {"said": "no such file"}
 
 
 def test_it_tunes_on_its_schedule_and_journals_what_was_said(tmp_path: Path) -> None:
