@@ -44,7 +44,7 @@ def run_and_read(spark: SparkSession, frame: DataFrame) -> tuple[QueryStory, ...
     # Answers when every query that ended before has been written down.
     spark.sql("SELECT count(*) FROM aqe_metrics()").collect()
     rows = spark.sql(
-        "SELECT * FROM aqe_decisions() WHERE exists(query_tags, one -> contains(one, :tag))", {"tag": tag}
+        "SELECT * FROM aqe_decisions() WHERE exists(job_tags, one -> contains(one, :tag))", {"tag": tag}
     ).collect()
     # Spark describes a frame's query by the line that ran it, which is ours.
     return tuple(replace(story, description="") for story in stories_of([row.asDict(recursive=True) for row in rows]))

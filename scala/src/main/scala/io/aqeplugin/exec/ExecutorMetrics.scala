@@ -12,7 +12,8 @@ object ExecutorMetrics {
   val rowsOut = new CounterMetric("executor.filters.rowsOut", "rows", "rows that they let through")
   val batchesNotChecked =
     new CounterMetric("executor.filters.batchesNotChecked", "batches", "batches that passed a filter while it rested")
-  val rests = new CounterMetric("executor.filters.rests", "rests", "times that a task put a filter to rest, because it had removed too little")
+  val rests =
+    new CounterMetric("executor.filters.rests", "rests", "times that a task put a filter to rest, because it had removed too little")
   val decoded = new CounterMetric("executor.filters.decoded", "filters", "filters made ready from their broadcast bytes")
   val decodedBytes = new CounterMetric("executor.filters.decodedBytes", "bytes", "memory of those filters, added up")
   val decodeFailures =

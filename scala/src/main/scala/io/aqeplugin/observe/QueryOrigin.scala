@@ -16,14 +16,16 @@ import org.apache.spark.sql.internal.SQLConf
   *   Spark's id of the session
   * @param jobGroup
   *   the group of jobs it belongs to; a Thrift Server's id of the statement
-  * @param tags
-  *   the job tags it was started with, at most [[QueryOrigin.MaxTags]] of them, in order
+  * @param jobTags
+  *   the tags of its jobs, at most [[QueryOrigin.MaxTags]]; Spark Connect names user, session and operation in one
   */
-final case class QueryOrigin(description: String, user: String, session: Option[String], jobGroup: Option[String], tags: Seq[String])
+final case class QueryOrigin(description: String, user: String, session: Option[String], jobGroup: Option[String], jobTags: Seq[String])
 
 object QueryOrigin {
   val MaxDescription = 4096
+
   val MaxTags = 32
+  private val MaxTagLength = 256
 
   val Unknown: QueryOrigin = QueryOrigin("", "", None, None, Nil)
 
@@ -33,6 +35,6 @@ object QueryOrigin {
     CurrentUserContext.getCurrentUser,
     SparkBridge.sessionId(session),
     SparkBridge.jobGroup(sparkContext),
-    sparkContext.getJobTags().toSeq.sorted.take(MaxTags)
+    sparkContext.getJobTags().toSeq.sorted.take(MaxTags).map(_.take(MaxTagLength))
   )
 }

@@ -48,11 +48,11 @@ final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecisio
 /** One filter on one scan: where it was put, and what it did there. One of the two is always known. */
 final case class FilterOnScan(place: Option[PlacedFilter], outcome: Option[FilterOutcome]) {
   def status: String = (outcome, place) match {
-    case (Some(o), _) if !o.found            => "missing"
-    case (Some(o), _) if o.reason.isDefined  => "passed_all"
-    case (Some(_), _)                        => "applied"
-    case (None, Some(p)) if p.applied        => "not_started"
-    case _                                   => "not_placed"
+    case (Some(o), _) if !o.found           => "missing"
+    case (Some(o), _) if o.reason.isDefined => "passed_all"
+    case (Some(_), _)                       => "applied"
+    case (None, Some(p)) if p.applied       => "not_started"
+    case _                                  => "not_placed"
   }
 }
 
@@ -119,7 +119,7 @@ object DecisionColumns {
     text("user_name", "what `current_user()` is in the query")(r => nonEmpty(r.query.origin.user)),
     text("session_id", "Spark's own id of the session")(_.query.origin.session),
     text("job_group", "the group of jobs it belongs to; from a Thrift Server the id of the statement")(_.query.origin.jobGroup),
-    column("query_tags", Texts, "", "the job tags it was started with, as Spark wraps those of `spark.addTag`")(_.query.origin.tags),
+    column("job_tags", Texts, "", "the tags of its jobs; Spark Connect names user, session and operation in one")(_.query.origin.jobTags),
     text("mode", oneOf("how far the plugin went", Mode.All.map(_.name)))(_.query.mode.name),
     whole("query_millis", "millis", "wall time of the query; null while it runs")(_.query.end.map(_.durationMillis)),
     whole("query_rule_millis", "millis", "time it spent in the plugin's rules; null while it runs")(_.query.end.map(_.ruleMillis)),
@@ -190,7 +190,10 @@ object DecisionColumns {
   ) ++ reason[DecisionRow]("wait_reason", "why it was held back, or not")(_.facts.waiting.map(_.reason))
 
   private def outcome: Seq[DecisionColumn[DecisionRow]] = Seq(
-    text("filter_status", described("null while the query runs and when there was no filter; of several scans the first of", FilterStatuses)) {
+    text(
+      "filter_status",
+      described("null while the query runs and when there was no filter; of several scans the first of", FilterStatuses)
+    ) {
       r => r.filters.flatMap(filters => FilterStatuses.map(_._1).find(status => filters.exists(_.status == status)))
     },
     text("filter_kind", "kind of the filter that was applied; null when none was")(

@@ -80,9 +80,9 @@ object DecisionsTable extends Table with SupportsRead {
 
   private def reads(plan: LogicalPlan): Boolean =
     plan.collectWithSubqueries {
-      case relation: DataSourceV2Relation if relation.table eq DecisionsTable       => ()
-      case scan: DataSourceV2ScanRelation if scan.relation.table eq DecisionsTable  => ()
-      case node if node.innerChildren.exists(inner => isReadByInner(inner))         => ()
+      case relation: DataSourceV2Relation if relation.table eq DecisionsTable      => ()
+      case scan: DataSourceV2ScanRelation if scan.relation.table eq DecisionsTable => ()
+      case node if node.innerChildren.exists(inner => isReadByInner(inner))        => ()
     }.nonEmpty
 
   /** What a command runs stands beside its children in Spark's tree. */

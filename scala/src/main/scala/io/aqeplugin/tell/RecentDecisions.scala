@@ -74,10 +74,10 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
 
   /** How far a query is, in one of the words of [[RecentDecisions.Statuses]]. */
   def status(query: KeptQuery): String = query.end match {
-    case Some(end) if end.failed               => "failed"
-    case Some(_)                               => "succeeded"
-    case None if isRunning(query.executionId)  => "running"
-    case None                                  => "unknown"
+    case Some(end) if end.failed              => "failed"
+    case Some(_)                              => "succeeded"
+    case None if isRunning(query.executionId) => "running"
+    case None                                 => "unknown"
   }
 
   private def bounded(all: TreeMap[Long, KeptQuery]): TreeMap[Long, KeptQuery] =

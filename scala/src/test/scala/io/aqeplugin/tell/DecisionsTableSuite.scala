@@ -156,9 +156,9 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(joined.map(_.getLong(2)).toSeq == Seq(3000L))
     // The joins of the other tables are left alone as well: the decisions may stand anywhere in the query.
     val nested = Seq(
-      s"SELECT * FROM fact JOIN dim ON k = dk WHERE v IN (SELECT query_joins FROM aqe_decisions())",
-      s"SELECT * FROM fact JOIN dim ON k = dk WHERE v > (SELECT max(query_joins) FROM aqe_decisions())",
-      s"CREATE OR REPLACE TEMP VIEW looked AS SELECT d.* FROM aqe_decisions() d JOIN dim ON dk = query_joins",
+      "SELECT * FROM fact JOIN dim ON k = dk WHERE v IN (SELECT query_joins FROM aqe_decisions())",
+      "SELECT * FROM fact JOIN dim ON k = dk WHERE v > (SELECT max(query_joins) FROM aqe_decisions())",
+      "CREATE OR REPLACE TEMP VIEW looked AS SELECT d.* FROM aqe_decisions() d JOIN dim ON dk = query_joins",
       "SELECT * FROM looked JOIN fact ON k = query_joins",
       s"INSERT OVERWRITE DIRECTORY '${folder.resolve("written")}' USING parquet SELECT a.* FROM aqe_decisions() a JOIN dim ON dk = a.query_joins",
       s"CREATE TABLE written USING parquet LOCATION '${folder.resolve("created")}' AS SELECT a.* FROM aqe_decisions() a JOIN dim ON dk = a.query_joins"
@@ -182,12 +182,12 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
   test("every session shows the decisions of all sessions, and whose they are") {
     val other = spark.newSession()
     named("mine")(spark.sql(Query).collect())
-    named("another's")(other.sql(Query).collect())
+    named("theirs")(other.sql(Query).collect())
     val seen = Seq(spark, other).map(session =>
-      session.sql("SELECT description, session_id FROM aqe_decisions() WHERE description IN ('mine', 'another''s')").collect().toSet
+      session.sql("SELECT description, session_id FROM aqe_decisions() WHERE description IN ('mine', 'theirs')").collect().toSet
     )
     assert(seen.head == seen.last)
-    assert(seen.head.map(_.getString(0)) == Set("mine", "another's"))
+    assert(seen.head.map(_.getString(0)) == Set("mine", "theirs"))
     assert(seen.head.map(_.getString(1)).size == 2)
     assert(value[String](only("mine"), "user_name") == spark.sql("SELECT current_user()").head().getString(0))
   }
@@ -217,13 +217,17 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(value[String](only("fails"), "query_status") == "failed")
   }
 
-  test("a query is described as in Spark's UI, redacted, with its job group") {
+  test("a query is described as in Spark's UI, redacted, with its job group and tags") {
     spark.sparkContext.setJobGroup("group 7", "the password is secret-123")
+    spark.sparkContext.addJobTag("nightly")
     try spark.sql(Query).collect()
-    finally spark.sparkContext.clearJobGroup()
+    finally {
+      spark.sparkContext.clearJobGroup()
+      spark.sparkContext.clearJobTags()
+    }
     drain()
-    val row = spark.sql("SELECT description FROM aqe_decisions() WHERE job_group = 'group 7'").head()
-    assert(row.getString(0) == "the password is *********(redacted)")
+    val row = spark.sql("SELECT description, array_contains(job_tags, 'nightly') FROM aqe_decisions() WHERE job_group = 'group 7'").head()
+    assert(row == Row("the password is *********(redacted)", true))
   }
 
   test("of a query with many joins the first decisions are there, and the others are counted") {

@@ -93,7 +93,9 @@ class MetricsSystemSuite extends AnyFunSuite with PluginSession {
 
   test("a query that fails is counted as such, and not as a fault of the plugin") {
     val grown = growth {
-      withConf("spark.sql.ansi.enabled" -> "true")(intercept[Exception](spark.sql("SELECT 1 / (v - v) FROM fact JOIN dim ON k = dk").collect()))
+      withConf(
+        "spark.sql.ansi.enabled" -> "true"
+      )(intercept[Exception](spark.sql("SELECT 1 / (v - v) FROM fact JOIN dim ON k = dk").collect()))
     }
     assert(Seq("queries.ended", "queries.failed", "errors").map(grown) == Seq(1, 1, 0))
   }

@@ -56,7 +56,7 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
       try spark.sql("SELECT * FROM fact JOIN dim ON k = dk").collect()
       finally spark.removeTag("seen at once")
       assert(decisions(counts()) == decisions(before) + 1)
-      val mine = spark.sql("SELECT * FROM aqe_decisions()").where(exists(col("query_tags"), _.contains("seen at once"))).collect()
+      val mine = spark.sql("SELECT * FROM aqe_decisions()").where(exists(col("job_tags"), _.contains("seen at once"))).collect()
       assert(mine.map(_.getAs[String]("query_status")).toSeq == Seq("succeeded"))
       assert(mine.forall(_.getAs[Long]("query_rule_millis") >= 0))
     } finally spark.sparkContext.removeSparkListener(Slow)
@@ -67,7 +67,7 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
     try spark.newSession().sql("SELECT 1 FROM range(5) a JOIN range(5) b ON a.id = b.id").collect()
     finally spark.removeTag("mine")
     counts()
-    assert(spark.sql("SELECT * FROM aqe_decisions()").where(exists(col("query_tags"), _.contains("mine"))).isEmpty)
+    assert(spark.sql("SELECT * FROM aqe_decisions()").where(exists(col("job_tags"), _.contains("mine"))).isEmpty)
   }
 
   private def isLog(path: Path): Boolean = Files.isRegularFile(path) && !path.toString.endsWith(".crc")
