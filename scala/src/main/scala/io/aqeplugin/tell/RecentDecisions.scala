@@ -24,7 +24,14 @@ final case class KeptDecision(timeMillis: Long, decision: JoinDecision, filters:
   * @param outcomes
   *   what became of its filters
   */
-final case class KeptEnd(timeMillis: Long, durationMillis: Long, ruleMillis: Long, failed: Boolean, errors: Long, outcomes: Seq[FilterOutcome])
+final case class KeptEnd(
+    timeMillis: Long,
+    durationMillis: Long,
+    ruleMillis: Long,
+    failed: Boolean,
+    errors: Long,
+    outcomes: Seq[FilterOutcome]
+)
 
 /** One query as it is kept.
   *
