@@ -18,9 +18,9 @@ private[place] object Total {
     *   what is known not to be 0 where the expression is evaluated
     */
   private def isTotal(expression: Expression, nonZero: Seq[Expression]): Boolean = expression match {
-    case If(IsZero(divisor), zero, other)                            => isGuarded(divisor, zero, other, nonZero)
-    case CaseWhen(Seq((IsZero(divisor), zero)), Some(other))         => isGuarded(divisor, zero, other, nonZero)
-    case Divide(_, Literal(divisor, _), _) if isZero(divisor)  => false
+    case If(IsZero(divisor), zero, other)                              => isGuarded(divisor, zero, other, nonZero)
+    case CaseWhen(Seq((IsZero(divisor), zero)), Some(other))           => isGuarded(divisor, zero, other, nonZero)
+    case Divide(_, Literal(divisor, _), _) if isZero(divisor)          => false
     case Divide(number, _: Literal, _) if hasRoom(expression.dataType) => isTotal(number, nonZero)
     case Divide(number, divisor, _) if expression.dataType == DoubleType && nonZero.exists(_.semanticEquals(divisor)) =>
       isTotal(number, nonZero) && isTotal(divisor, nonZero)
@@ -41,15 +41,15 @@ private[place] object Total {
     case _: Substring | _: Concat | _: Upper | _: Lower | _: GetStructField                       => true
     case _: UnscaledValue | _: MakeDecimal                                                        => true
     case _: BloomFilterMightContain | _: XxHash64 | _: DynamicPruning | _: ExecSubqueryExpression => true
-    case cast: Cast                                                                               => widens(cast.child.dataType, cast.dataType)
-    case number @ (_: Add | _: Subtract | _: Multiply)                                            => hasRoom(number.dataType)
-    case _                                                                                        => false
+    case cast: Cast                                    => widens(cast.child.dataType, cast.dataType)
+    case number @ (_: Add | _: Subtract | _: Multiply) => hasRoom(number.dataType)
+    case _                                             => false
   }
 
   private object IsZero {
     def unapply(condition: Expression): Option[Expression] = condition match {
       case EqualTo(number, Literal(zero, _)) if isZero(zero) => Some(number)
-      case _                                                       => None
+      case _                                                 => None
     }
   }
 
