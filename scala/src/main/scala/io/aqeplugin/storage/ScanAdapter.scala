@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, Gr
 import org.apache.spark.sql.catalyst.util.{DateTimeUtils, RebaseDateTime}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.exec.FilterSummary
@@ -52,12 +52,13 @@ object ScanAdapter {
     case _                   => true
   }
 
-  /** Whether the format uses a value only for a file whose column is of the value's type. ORC fails the query when a file's column is of another type
+  /** Whether the format uses a value only for the file's column that is read, and only if it is of the value's type. ORC fails the query when a file's column is of another type
     * than the table's, which it can read; Parquet does not look at the precision of decimals, and cuts a value to it; text formats only compare row
-    * by row, which the filter does anyway.
+    * by row, which the filter does anyway. Columns that are read by the ids of their fields are pushed by name, which may be another column's in a file.
     */
   private def checksTypes(scan: FileSourceScanExec, column: Attribute): Boolean =
-    scan.relation.fileFormat.getClass == classOf[ParquetFileFormat] && !column.dataType.isInstanceOf[DecimalType]
+    scan.relation.fileFormat.getClass == classOf[ParquetFileFormat] && !column.dataType.isInstanceOf[DecimalType] &&
+      !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema))
 
   private def isPartition(scan: FileSourceScanExec, column: Attribute): Boolean =
     scan.relation.partitionSchema.exists(f => scan.conf.resolver(f.name, column.name))

@@ -1,11 +1,12 @@
 package io.aqeplugin.regression
 
+import org.apache.spark.sql.types.{IntegerType, MetadataBuilder, StructField, StructType}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 
 /** Files whose columns are of another type than the table's can be read, but a pushed key value of the table's type failed the query (ORC) or was
-  * cut to the file's type, and row groups that hold keys were skipped (Parquet decimals).
+  * cut to the file's type, and row groups that hold keys were skipped (Parquet decimals), as they were where a file's columns are known by ids.
   */
 class PushedTypesSuite extends AnyFunSuite with PluginSession {
   private val SortMerge = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
@@ -41,4 +42,19 @@ class PushedTypesSuite extends AnyFunSuite with PluginSession {
         assert(filtered(result) == Seq(s"decimal-$format(k)"))
       }
     }
+
+  test("Parquet columns that are read by field ids, and whose names are other columns' in the file") {
+    withConf(SortMerge, "spark.sql.parquet.fieldId.read.enabled" -> "true") {
+      def field(name: String, id: Long): StructField =
+        StructField(name, IntegerType, nullable = true, new MetadataBuilder().putLong("parquet.field.id", id).build())
+      val path = folder.resolve("by-id").toString
+      val rows = spark.range(200).selectExpr("CAST(id AS int)", "CAST(1000 + id AS int)").collectAsList()
+      spark.createDataFrame(rows, StructType(Seq(field("a", 2), field("b", 1)))).write.parquet(path)
+      spark.read.schema(StructType(Seq(field("a", 1), field("b", 2)))).parquet(path).createOrReplaceTempView("by_id_fact")
+      table("by_id_dim", "SELECT CAST(1000 + id AS int) AS k FROM range(5)")
+      val result = sameRows(spark.sql("SELECT f.b FROM by_id_fact f LEFT SEMI JOIN by_id_dim d ON f.a = d.k"))
+      assert(result.rows.size == 5)
+      assert(filtered(result) == Seq("by-id(a)"))
+    }
+  }
 }
