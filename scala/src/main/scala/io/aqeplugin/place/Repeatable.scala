@@ -3,8 +3,9 @@ package io.aqeplugin.place
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution.{LimitExec, SampleExec, SparkPlan, TakeOrderedAndProjectExec}
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.window.{WindowExecBase, WindowGroupLimitExec}
 
@@ -19,7 +20,10 @@ private[place] object Repeatable {
   def apply(plan: SparkPlan): Boolean = plan match {
     case stage: QueryStageExec      => apply(stage.plan)
     case reused: ReusedExchangeExec => apply(reused.child)
-    case other                      => keepsItsRows(other) && other.expressions.forall(_.deterministic) && other.children.forall(apply)
+    // Lost with an executor, a cached table is computed again like anything else.
+    case cached: InMemoryTableScanExec   => apply(cached.relation.cachedPlan)
+    case adaptive: AdaptiveSparkPlanExec => apply(adaptive.executedPlan)
+    case other                           => keepsItsRows(other) && other.expressions.forall(_.deterministic) && other.children.forall(apply)
   }
 
   private def keepsItsRows(plan: SparkPlan): Boolean = plan match {

@@ -47,6 +47,17 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
     "SELECT k FROM (SELECT k, sum(k) OVER (PARTITION BY a ORDER BY score ROWS 2 PRECEDING) AS n FROM dim) WHERE n < 40"
   )
 
+  test("a cached table is as repeatable as its query") {
+    for ((query, filters) <- Seq("SELECT k FROM dim LIMIT 10" -> Nil, "SELECT k FROM dim WHERE a = 1" -> Seq("parquet-fact(k)"))) {
+      val cached = spark.sql(query).cache()
+      try {
+        val _ = cached.count()
+        cached.createOrReplaceTempView("kept")
+        assert(filteredBy("SELECT k FROM kept") == filters, query)
+      } finally { val _ = cached.unpersist(blocking = true) }
+    }
+  }
+
   repeatable("a filter", "SELECT k FROM dim WHERE a = 1")
   repeatable("DISTINCT", "SELECT DISTINCT k FROM dim WHERE a = 1")
   repeatable("a largest value", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING count(*) > 3 AND sum(score) > 1 AND avg(score) < 1")
