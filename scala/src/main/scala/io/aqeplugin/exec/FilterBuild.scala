@@ -40,7 +40,7 @@ object FilterBuild {
     val filterLimits = limitsFor(stageRows(stage), limits)
     val parts = child.execute().mapPartitions(rows => Iterator.single(PartialFormat.write(collect(rows, coder, filterLimits))))
     val count = parts.getNumPartitions
-    val merged = if (count == 0) collect(Iterator.empty, coder, filterLimits) else MergeTree.merged(parts)
+    val merged = if (count == 0) collect(Iterator.empty, coder, filterLimits) else MergeTree.merged(parts, partBytes(filterLimits))
     finish(merged, math.max(1, count), coder, limits, startNanos)
   }
 
@@ -107,6 +107,9 @@ object FilterBuild {
       maxFilterBytes = limits.maxFilterBytes,
       falsePositiveRate = limits.falsePositiveRate
     )
+
+  /** What a part of a filter may come to in its stored form: a key takes the most of it in a bitmap as large as an exact set. */
+  private def partBytes(limits: FilterLimits): Long = math.min(limits.capBytes.toDouble, 32.0 * limits.expectedKeys).toLong
 
   private def stageRows(stage: QueryStageExec): Long =
     stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).getOrElse(Long.MaxValue)

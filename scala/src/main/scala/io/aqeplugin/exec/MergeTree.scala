@@ -1,6 +1,6 @@
 package io.aqeplugin.exec
 
-import org.apache.spark.HashPartitioner
+import org.apache.spark.{HashPartitioner, SparkContext}
 import org.apache.spark.rdd.RDD
 
 import io.aqeplugin.filters.{PartialFilter, PartialFormat}
@@ -18,21 +18,29 @@ private[exec] object MergeTree {
     *
     * @param parts
     *   one part a partition, at least one partition
+    * @param partBytes
+    *   what a part may come to
     */
-  def merged(parts: RDD[Array[Byte]]): PartialFilter = {
-    val few = narrowed(parts)
+  def merged(parts: RDD[Array[Byte]], partBytes: Long): PartialFilter = {
+    val few = narrowed(parts, fitting(parts.sparkContext, partBytes))
     // Merged in the thread that asked: a reduce would do it in the one that schedules all jobs.
     merge(few.sparkContext.runJob(few, (part: Iterator[Array[Byte]]) => part.next()).iterator)
   }
 
-  private def narrowed(parts: RDD[Array[Byte]]): RDD[Array[Byte]] = {
+  /** How many parts the driver takes at once: together they are a job's result, and Spark fails a job whose result is too large. */
+  private def fitting(sparkContext: SparkContext, partBytes: Long): Int = {
+    val resultBytes = sparkContext.getConf.getSizeAsBytes("spark.driver.maxResultSize", "1g")
+    if (resultBytes == 0) FanIn else (resultBytes / math.max(1L, partBytes)).max(1L).min(FanIn.toLong).toInt
+  }
+
+  private def narrowed(parts: RDD[Array[Byte]], most: Int): RDD[Array[Byte]] = {
     val count = parts.getNumPartitions
-    if (count <= FanIn) {
+    if (count <= most) {
       parts
     } else {
       val groups = (count + FanIn - 1) / FanIn
       val grouped = parts.mapPartitionsWithIndex((i, part) => part.map(i % groups -> _)).partitionBy(new HashPartitioner(groups))
-      narrowed(grouped.mapPartitions(group => Iterator.single(PartialFormat.write(merge(group.map(_._2))))))
+      narrowed(grouped.mapPartitions(group => Iterator.single(PartialFormat.write(merge(group.map(_._2))))), most)
     }
   }
 

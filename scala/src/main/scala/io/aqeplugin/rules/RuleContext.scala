@@ -52,14 +52,16 @@ object RuleContext {
     Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)
 
   /** No broadcast is larger than what Spark itself allows, beyond which it fails the query: rows are collected on the driver as the result of a job,
-    * and the pages and the hash array of a relation are as much as twice its rows, since both grow by doubling.
+    * and the pages and the hash array of a relation are as much as twice its rows, since both grow by doubling. Nor is a filter, which
+    * is such a result when it is merged.
     */
   private def collectable(thresholds: Thresholds): Thresholds = {
-    val resultBytes = bytesOf(MaxResultSizeKey, "1g")
+    val resultBytes = Some(bytesOf(MaxResultSizeKey, "1g")).filter(_ > 0).getOrElse(Long.MaxValue)
     val broadcast = thresholds.broadcast
-      .atMost(if (resultBytes == 0) Long.MaxValue else resultBytes, MaxResultSizeKey)
+      .atMost(resultBytes, MaxResultSizeKey)
       .atMost(bytesOf(MaxTableSizeKey, "8g") / 2, MaxTableSizeKey)
-    thresholds.copy(broadcast = broadcast)
+    val filter = thresholds.filter.copy(maxBytes = math.min(thresholds.filter.maxBytes, resultBytes / 2))
+    thresholds.copy(broadcast = broadcast, filter = filter)
   }
 
   private def bytesOf(key: String, default: String): Long = JavaUtils.byteStringAsBytes(SQLConf.get.getConfString(key, default))

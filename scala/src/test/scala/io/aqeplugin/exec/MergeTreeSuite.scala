@@ -14,15 +14,17 @@ class MergeTreeSuite extends AnyFunSuite with PluginSession {
         part.foreach(i => collector.add(i * 1000003L))
         Iterator.single(PartialFormat.write(collector.result()))
       }
-      val merged = MergeTree.merged(stored)
-      assert(merged.addedKeys == parts.toLong)
-      val codes = merged.toFilter(parts).map { case exact: ExactFilter => exact.sortedCodes.toSeq; case other => fail(other.kind) }
-      assert(codes == Right((0 until parts).map(_ * 1000003L)))
+      for (partBytes <- Seq(1L << 10, 1L << 30)) {
+        val merged = MergeTree.merged(stored, partBytes)
+        assert(merged.addedKeys == parts.toLong)
+        val codes = merged.toFilter(parts).map { case exact: ExactFilter => exact.sortedCodes.toSeq; case other => fail(other.kind) }
+        assert(codes == Right((0 until parts).map(_ * 1000003L)))
+      }
     }
   }
 
   test("bytes that are no part fail the build") {
-    val error = intercept[IllegalArgumentException](MergeTree.merged(spark.sparkContext.parallelize(Seq(Array[Byte](1, 2)), 1)))
+    val error = intercept[IllegalArgumentException](MergeTree.merged(spark.sparkContext.parallelize(Seq(Array[Byte](1, 2)), 1), 1L << 10))
     assert(error.getMessage == "2 bytes, a stored filter has at least 16")
   }
 }

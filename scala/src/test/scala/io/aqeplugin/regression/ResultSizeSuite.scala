@@ -37,6 +37,16 @@ class ResultSizeSuite extends AnyFunSuite with PluginSession {
     }
   }
 
+  test("a filter whose parts together are larger than the driver takes as a result does not fail its build") {
+    table("long_fact", "SELECT 'key ' || id AS k FROM range(300000)", files = 2)
+    table("long_dim", "SELECT 'key ' || (id * 2) AS k FROM range(200000)", files = 2)
+    val conf = Seq("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.sql.adaptive.coalescePartitions.enabled" -> "false")
+    withConf(conf :+ ("spark.aqePlugin.filter.exactMaxKeys" -> "1000000"): _*) {
+      val result = sameRows(spark.sql("SELECT count(*) FROM long_fact f JOIN long_dim d ON f.k = d.k"))
+      assert(outcomes(result).forall(_.path("reason").path("code").asText != "BUILD_FAILED"), outcomes(result))
+    }
+  }
+
   /** The conf keys that the decisions name for a build side that is too large. */
   private def memoryKeys(ran: Ran): Set[String] = {
     val reasons = ran.decided.flatMap(_.decision.findParents("code").asScala)
