@@ -22,20 +22,27 @@ final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], exchanges: Se
 object ScanTargets {
 
   /** All scans below `probe` that `keys`, expressions over its output, lead to. Finished stages are not entered: they have run. */
-  def below(probe: SparkPlan, keys: Seq[Expression]): Seq[ScanTarget] = search(probe, keys, Nil)
+  def below(probe: SparkPlan, keys: Seq[Expression]): Seq[ScanTarget] = search(probe, keys, Nil, total = true)
 
-  private def search(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange]): Seq[ScanTarget] = plan match {
-    case filtered: RuntimeFilterExec => search(filtered.child, keys, exchanges)
+  /** @param total
+    *   whether what stands between the join and `plan` gives a value for every row
+    */
+  private def search(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange], total: Boolean): Seq[ScanTarget] = plan match {
+    case filtered: RuntimeFilterExec => search(filtered.child, keys, exchanges, total)
     case scan if isScan(scan)        =>
       // The scan's own attributes: a query may write a column's name in another case than the files do.
       val columns = PlainKey.all(keys).toOption.toSeq.flatten.flatMap(k => scan.output.find(_.exprId == k.attribute.exprId))
       if (columns.size == keys.size) Seq(ScanTarget(scan, columns, exchanges)) else Nil
-    case exchange: Exchange => descend(exchange, keys, exchange :: exchanges)
-    case other              => descend(other, keys, exchanges)
+    case exchange: Exchange => descend(exchange, keys, exchange :: exchanges, total)
+    case other              => descend(other, keys, exchanges, total)
   }
 
-  private def descend(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange]): Seq[ScanTarget] =
-    Lineage.steps(plan, keys).flatMap(step => search(step.child, step.keys, exchanges))
+  private def descend(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange], total: Boolean): Seq[ScanTarget] = {
+    lazy val totalBelow = total && Lineage.evaluated(plan).forall(Total(_))
+    Lineage.steps(plan, keys)
+      .filter(_.changed.forall(changed => total && changed.forall(Total(_))))
+      .flatMap(step => search(step.child, step.keys, exchanges, totalBelow))
+  }
 
   /** Leaves that read data and whose rows can be dropped without anyone noticing. */
   def isScan(plan: SparkPlan): Boolean = plan match {

@@ -115,6 +115,9 @@ class LineageSuite extends AnyFunSuite with PluginSession {
   outer("a right join to its null-supplying side", "SELECT k, ok FROM fact RIGHT JOIN other ON v = ov AND ok < 30", "k")("fact(k)")
   outer("no full join", "SELECT k, ok FROM fact FULL JOIN other ON v = ov", "k")()
 
+  crossed("a shuffle by a range", "SELECT /*+ REPARTITION_BY_RANGE(3, v) */ * FROM fact")("fact(k)")
+  notCrossed("a shuffle that deals rows out by their place", "SELECT /*+ REPARTITION(3) */ * FROM fact")
+
   notCrossed("a limit", "SELECT * FROM fact ORDER BY v, k, s LIMIT 70")
   notCrossed("an offset", "SELECT * FROM fact ORDER BY v, k, s LIMIT 70 OFFSET 20")
   notCrossed("a sample", "SELECT * FROM fact TABLESAMPLE (50 PERCENT) REPEATABLE (7)")

@@ -1,0 +1,73 @@
+package io.aqeplugin.place
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction}
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.execution.ExecSubqueryExpression
+import org.apache.spark.sql.types._
+
+/** Whether an expression has a value for every row there may be. One that is not known here is taken for one that may throw.
+  *
+  * Aggregates are known: a sum over a part of a group is one that Spark itself may come by, since it adds up the rows in any order.
+  */
+private[place] object Total {
+
+  def apply(expression: Expression): Boolean = isTotal(expression, Nil)
+
+  /** @param nonZero
+    *   what is known not to be 0 where the expression is evaluated
+    */
+  private def isTotal(expression: Expression, nonZero: Seq[Expression]): Boolean = expression match {
+    case If(IsZero(divisor), zero, other)                              => isGuarded(divisor, zero, other, nonZero)
+    case CaseWhen(Seq((IsZero(divisor), zero)), Some(other))           => isGuarded(divisor, zero, other, nonZero)
+    case Divide(_, Literal(divisor, _), _) if isZero(divisor)          => false
+    case Divide(number, _: Literal, _) if hasRoom(expression.dataType) => isTotal(number, nonZero)
+    case Divide(number, divisor, _) if expression.dataType == DoubleType && nonZero.exists(_.semanticEquals(divisor)) =>
+      isTotal(number, nonZero) && isTotal(divisor, nonZero)
+    case other => isKnown(other) && other.children.forall(isTotal(_, nonZero))
+  }
+
+  private def isGuarded(divisor: Expression, zero: Expression, other: Expression, nonZero: Seq[Expression]): Boolean =
+    isTotal(divisor, nonZero) && isTotal(zero, nonZero) && isTotal(other, nonZero :+ divisor)
+
+  private def isKnown(expression: Expression): Boolean = expression match {
+    // Aggregates of the user's own among them.
+    case _: UserDefinedExpression                                                                 => false
+    case _: Attribute | _: Literal | _: Alias | _: SortOrder | _: Partitioning                    => true
+    case _: And | _: Or | _: Not | _: BinaryComparison | _: IsNull | _: IsNotNull                 => true
+    case _: In | _: InSet | _: Coalesce | _: If | _: CaseWhen                                     => true
+    case _: AggregateExpression | _: AggregateFunction                                            => true
+    case _: WindowExpression | _: WindowSpecDefinition | _: WindowFrame | _: WindowFunction       => true
+    case _: Substring | _: Concat | _: Upper | _: Lower | _: GetStructField                       => true
+    case _: UnscaledValue | _: MakeDecimal                                                        => true
+    case _: BloomFilterMightContain | _: XxHash64 | _: DynamicPruning | _: ExecSubqueryExpression => true
+    case cast: Cast                                    => widens(cast.child.dataType, cast.dataType)
+    case number @ (_: Add | _: Subtract | _: Multiply) => hasRoom(number.dataType)
+    case _                                             => false
+  }
+
+  private object IsZero {
+    def unapply(condition: Expression): Option[Expression] = condition match {
+      case EqualTo(number, Literal(zero, _)) if isZero(zero) => Some(number)
+      case _                                                 => None
+    }
+  }
+
+  private def isZero(value: Any): Boolean = value match {
+    case decimal: Decimal => decimal.toDouble == 0.0
+    case number: Number   => number.doubleValue == 0.0
+    case _                => false
+  }
+
+  private def widens(from: DataType, to: DataType): Boolean = to match {
+    case _: NumericType | _: StringType => Cast.canUpCast(from, to)
+    case _                              => false
+  }
+
+  /** The type of a decimal result has digits for every value, unless it was cut to the most that there are. */
+  private def hasRoom(dataType: DataType): Boolean = dataType match {
+    case decimal: DecimalType   => decimal.precision < DecimalType.MAX_PRECISION
+    case DoubleType | FloatType => true
+    case _                      => false
+  }
+}
