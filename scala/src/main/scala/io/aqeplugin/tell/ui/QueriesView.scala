@@ -18,7 +18,8 @@ object QueriesView {
 
   def render(model: Model, links: Links): Seq[Node] = {
     val queries =
-      if (model.lines.isEmpty) alert("No join has been decided yet. Joins of queries that AQE plans are decided when their build side is done.")
+      if (model.lines.isEmpty)
+        alert("No join has been decided yet. Joins of queries that AQE plans are decided when their build side is done.")
       else
         Seq(el("h4")(text("Queries"))) ++ pages(model.page, links) ++
           Seq(table("runtime-filter-queries", Formats.TableClass, Headers, model.lines.map(line(_, links)))) ++ pages(model.page, links)

@@ -16,7 +16,7 @@ object QueryView {
 
   /** The page, or the words why there is none. */
   def render(model: Either[String, Model], links: Links): Seq[Node] = model match {
-    case Left(why) => alert(why) :+ link(links.queries(1), "All queries")
+    case Left(why)    => alert(why) :+ link(links.queries(1), "All queries")
     case Right(known) =>
       val more = known.story.query.joins - known.story.joins.size
       Seq(summary(known, links)) ++ known.story.joins.flatMap(join) ++
@@ -28,7 +28,10 @@ object QueryView {
     val sums = query.filters
     val described = model.execution.toSeq.flatMap { execution =>
       Seq(
-        "SQL" -> Seq(link(links.execution(query.executionId), s"execution ${query.executionId}"), text(s", ${execution.status.toLowerCase}")),
+        "SQL" -> Seq(
+          link(links.execution(query.executionId), s"execution ${query.executionId}"),
+          text(s", ${execution.status.toLowerCase}")
+        ),
         "Description" -> Seq(text(cut(execution.description, MaxDescription))),
         "Submitted" -> Seq(text(Formats.date(execution.submittedMillis)))
       )

@@ -10,7 +10,14 @@ import io.aqeplugin.tell._
 final case class Decided(executionId: Long, timeMillis: Long, mode: String, decision: JoinDecision, filters: Seq[PlacedFilter])
 
 /** A [[QueryEnded]] that was understood. */
-final case class Ended(executionId: Long, timeMillis: Long, durationMillis: Long, ruleMillis: Long, errors: Long, outcomes: Seq[FilterOutcome])
+final case class Ended(
+    executionId: Long,
+    timeMillis: Long,
+    durationMillis: Long,
+    ruleMillis: Long,
+    errors: Long,
+    outcomes: Seq[FilterOutcome]
+)
 
 /** What the events say. They may come out of a log that another version of the plugin wrote: `Left` says what cannot be read. */
 object ReadEvents {

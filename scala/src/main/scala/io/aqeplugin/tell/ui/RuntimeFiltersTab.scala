@@ -30,12 +30,13 @@ object RuntimeFiltersTab {
   }
 
   /** What reads our events out of an event log; none, with a warning, in a History Server of another Spark line. */
-  def replayListener(sparkVersion: String, conf: SparkConf, store: KVStore): Option[SparkListener] = SparkLine.mismatch(sparkVersion) match {
-    case Some(warning) =>
-      log.warn(warning)
-      None
-    case None => Some(new TabListener(store, SparkBridge.retainedExecutions(conf)))
-  }
+  def replayListener(sparkVersion: String, conf: SparkConf, store: KVStore): Option[SparkListener] =
+    SparkLine.mismatch(sparkVersion) match {
+      case Some(warning) =>
+        log.warn(warning)
+        None
+      case None => Some(new TabListener(store, SparkBridge.retainedExecutions(conf)))
+    }
 
   /** Gives a UI of the History Server the tab, when its application left something to show. */
   def attachWhereFilled(host: TabHost): Unit = if (new TabStore(host.store).totals.nonEmpty) attach(host)

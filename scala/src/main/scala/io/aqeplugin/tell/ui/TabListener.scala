@@ -51,7 +51,13 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
     // A query without a decision has something to tell only when the plugin failed in it.
     before.orElse(Option.when(event.errors > 0)(TabListener.begun(event.executionId, event.timeMillis, ""))).foreach { query =>
       store.write(
-        query.copy(ended = true, durationMillis = event.durationMillis, ruleMillis = event.ruleMillis, filters = sums, errors = event.errors)
+        query.copy(
+          ended = true,
+          durationMillis = event.durationMillis,
+          ruleMillis = event.ruleMillis,
+          filters = sums,
+          errors = event.errors
+        )
       )
       store.write(OutcomesRecord(event.executionId, JsonFields.render(written.outcomes)))
     }

@@ -26,12 +26,28 @@ object TabEvents {
     s"""{"filterId":"f1","joinId":"${Decision.facts.joinId}","table":${quoted(table)},"scanColumns":["ss_item_sk"],"applied":$applied,
        |"reason":{"code":"FILTER_PAYS","measured":12.0,"limit":50.0,"unit":"millis","confKey":""}}""".stripMargin
 
-  def outcome(table: String = "store_sales", kind: String = "exact", reason: String = "null", rowsIn: Long = 1000, rowsOut: Long = 10): String =
+  def outcome(
+      table: String = "store_sales",
+      kind: String = "exact",
+      reason: String = "null",
+      rowsIn: Long = 1000,
+      rowsOut: Long = 10
+  ): String =
     s"""{"filterId":"f1","joinId":"${Decision.facts.joinId}","table":${quoted(table)},"scanColumns":["ss_item_sk"],"kind":"$kind",
        |"reason":$reason,"rowsIn":$rowsIn,"rowsOut":$rowsOut,"batchesSkipped":3,"filterBytes":2048,"buildMillis":17,"waitMillis":40,"keys":5}""".stripMargin
 
   def ended(executionId: Long, outcomes: Seq[String] = Seq(outcome()), errors: Long = 0, schemaVersion: Int = 1): QueryEnded =
-    QueryEnded(schemaVersion, executionId, 2000 + executionId, 900, 8, outcomes.size, outcomes.size, errors, array(outcomes.mkString("[", ",", "]")))
+    QueryEnded(
+      schemaVersion,
+      executionId,
+      2000 + executionId,
+      900,
+      8,
+      outcomes.size,
+      outcomes.size,
+      errors,
+      array(outcomes.mkString("[", ",", "]"))
+    )
 
   private def quoted(text: String): String = mapper.writeValueAsString(text)
 }

@@ -77,7 +77,10 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(ids(Some("3")) == (5L to 1L by -1))
     assert(ids(Some("99")) == ids(Some("3")))
     Seq("0", "-1", "x", "", "99999999999", "<script>").foreach(asked => assert(ids(Some(asked)) == ids(None), asked))
-    assert(hrefs(list(all, Some("2"))).filter(_.contains("page=")).distinct == Seq("/base/runtime-filters/?page=1", "/base/runtime-filters/?page=3"))
+    assert(hrefs(list(all, Some("2"))).filter(_.contains("page=")).distinct == Seq(
+      "/base/runtime-filters/?page=1",
+      "/base/runtime-filters/?page=3"
+    ))
   }
 
   test("every page there is shows some line, whatever page is asked for") {
@@ -93,7 +96,13 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       Strategy.Broadcast,
       withFilter = false,
       None,
-      Reason(ReasonCode.BroadcastMemory, Some(256.0 * (1 << 20)), Some(128.0 * (1 << 20)), "bytes", "spark.aqePlugin.broadcast.maxMemoryBytes")
+      Reason(
+        ReasonCode.BroadcastMemory,
+        Some(256.0 * (1 << 20)),
+        Some(128.0 * (1 << 20)),
+        "bytes",
+        "spark.aqePlugin.broadcast.maxMemoryBytes"
+      )
     )
     val taken = WeighedOption(Strategy.FilteredSortMerge, withFilter = true, Some(1500), Reason(ReasonCode.Cheapest))
     val decision = Decision.copy(choice = Strategy.FilteredSortMerge, buildFilter = true, options = Seq(ruledOut, taken))
@@ -130,7 +139,8 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a filter that did not work says why") {
-    val timeout = """{"code":"BUILD_TIMEOUT","measured":31000.0,"limit":30000.0,"unit":"millis","confKey":"spark.aqePlugin.filter.buildTimeout"}"""
+    val timeout =
+      """{"code":"BUILD_TIMEOUT","measured":31000.0,"limit":30000.0,"unit":"millis","confKey":"spark.aqePlugin.filter.buildTimeout"}"""
     val outcomes = Seq(outcome("a", "pass_all", timeout), outcome("b", "missing"))
     val shown = query(store(decided(1, filters = s"[${placed("c", applied = false)}]"), ended(1, outcomes)), 1)
     val rows = cells(table(shown, "join-1-filters")).map(_.last)

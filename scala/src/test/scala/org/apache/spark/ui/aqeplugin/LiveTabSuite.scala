@@ -32,7 +32,8 @@ class LiveTabSuite extends AnyFunSuite with PluginSession {
 
   private def get(path: String): (Int, String) = {
     val request = HttpRequest.newBuilder(URI.create(s"http://127.0.0.1:${ui.boundPort}$path")).build()
-    val response = HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NORMAL).build().send(request, HttpResponse.BodyHandlers.ofString())
+    val response =
+      HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NORMAL).build().send(request, HttpResponse.BodyHandlers.ofString())
     response.statusCode -> response.body
   }
 
