@@ -72,7 +72,7 @@ object QueriesView {
       whenEnded(Seq(text(s"${filters.applied} of ${filters.planned}"))),
       whenEnded(Seq(text(Quantity.of(filters.rowsIn, "")))),
       whenEnded(
-        if (filters.rowsIn > 0) Seq(text(Quantity.of(filters.rowsRemoved, "")), el("br")(), Bars.share(share(filters)))
+        if (filters.rowsIn > 0) Seq(text(Quantity.of(filters.rowsRemoved, "")), el("div")(Bars.share(share(filters))))
         else Nil
       ),
       whenEnded(if (filters.planned > 0) Seq(text(Quantity.of(filters.waitMillis, "millis"))) else Nil),

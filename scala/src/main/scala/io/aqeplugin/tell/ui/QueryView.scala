@@ -72,7 +72,7 @@ object QueryView {
 
   private def option(option: WeighedOption, dearestMillis: Double, taken: Boolean): Node = {
     val cost = option.costMillis.toSeq.flatMap { millis =>
-      Seq(text(Quantity.of(millis, "millis")), el("br")(), Bars.share(if (dearestMillis > 0) millis / dearestMillis else 0))
+      Seq(text(Quantity.of(millis, "millis")), el("div")(Bars.share(if (dearestMillis > 0) millis / dearestMillis else 0)))
     }
     val name = Words.strategy(option.strategy, option.withFilter)
     answer(if (taken) strong(name) else text(name), cost, if (taken) "yes" else "no", option.reason)
@@ -131,8 +131,7 @@ object QueryView {
       if (checked)
         Seq(
           text(s"${Quantity.percent(passed)} / ${Quantity.percent(expectedPass)}"),
-          el("br")(),
-          Bars.share(passed, Some(expectedPass))
+          el("div")(Bars.share(passed, Some(expectedPass)))
         )
       else Nil,
       Seq(text(Quantity.of(outcome.batchesSkipped, ""))),
