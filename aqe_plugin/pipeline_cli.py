@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.control_cli import HomeOption, TargetOption
-from aqe_plugin.control_render import shown
 from aqe_plugin.pipeline.session import job_session
+from aqe_plugin.render.terminal import shown
 from aqe_plugin.targets.locate import find_target, read_target
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.words import quantity
