@@ -108,8 +108,7 @@ def tour(folder: Path, data: Path, prometheus: Path, report: Callable[[str], Non
         submit("nightly", conf.parent, events, _RUNS)
         submit("queue a", canary.parent, canary_events, _RUNS)
         report(f"alert: waiting for {ALERT}")
-        server.wait_until(f'ALERTS{{alertname="{ALERT}", alertstate="firing"}}')
-        fired = time.time()
+        fired = _first_firing(server)
         words = "apply <LOGS> --spark-home <SPARK_HOME> --canary-log <LOGS_OF_A> --yes"
         take("roll back", words, **places)
         rolled_back, back = time.time(), canary.read_bytes()
@@ -147,6 +146,13 @@ def _first_scrape(server: PrometheusServer) -> float:
     server.wait_until("aqe_plugin_queries_total > 0")
     series = server.query("aqe_plugin_queries_total[10m]")
     return min(float(at) for one in series for at, value in one["values"] if float(value) > 0)
+
+
+def _first_firing(server: PrometheusServer) -> float:
+    """When the alert first fired, which may be while the canary still runs."""
+    firing = f'ALERTS{{alertname="{ALERT}", alertstate="firing"}}'
+    server.wait_until(firing)
+    return min(float(at) for one in server.query(f"{firing}[30m]") for at, _ in one["values"])
 
 
 def _passing(server: PrometheusServer, begin: float, end: float) -> list[tuple[float, float]]:
