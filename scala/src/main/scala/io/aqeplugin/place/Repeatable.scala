@@ -1,5 +1,6 @@
 package io.aqeplugin.place
 
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution._
@@ -22,7 +23,7 @@ import io.aqeplugin.exec.RuntimeFilterExec
   * order'', which is less: shuffled rows come in any.
   *
   * Operators that are not known here are not trusted: code over whole partitions (`mapPartitions`, scripts, functions over groups) may do with their
-  * order what it likes, and the rows of an RDD are whatever its author makes of them.
+  * order what it likes, and so may an RDD that shuffles.
   */
 private[place] object Repeatable {
 
@@ -47,7 +48,10 @@ private[place] object Repeatable {
     case _: DataSourceScanExec | _: DataSourceV2ScanExecBase | _: LocalTableScanExec | _: RangeExec => true
     // What AQE puts for a stage that turned out to be empty.
     case _: EmptyRelationExec => true
-    case _                    => false
+    // Without a shuffle in it, an RDD has its rows in the same order again.
+    case rows: RDDScanExec               => SparkBridge.isDeterminate(rows.rdd)
+    case objects: ExternalRDDScanExec[_] => SparkBridge.isDeterminate(objects.rdd)
+    case _                               => false
   }
 
   /** Operators that take each row, or each pair of rows, by itself. */

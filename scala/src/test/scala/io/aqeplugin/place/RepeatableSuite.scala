@@ -64,11 +64,12 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
     assert(filteredBy("SELECT k FROM mapped") == Seq("parquet-fact(k)"))
   }
 
-  test("the rows of an RDD make no filter") {
+  test("the rows of an RDD are the same again as long as it does not shuffle") {
     val session = spark
     import session.implicits._
-    spark.sparkContext.parallelize(1 to 10).toDF("k").createOrReplaceTempView("distributed")
-    assert(filteredBy("SELECT k FROM distributed") == Nil)
+    val ordered = spark.sparkContext.parallelize(1 to 10, 2)
+    assert(Repeatable(ordered.toDF("k").queryExecution.sparkPlan))
+    assert(!Repeatable(ordered.repartition(3).mapPartitions(_.take(2)).toDF("k").queryExecution.sparkPlan))
   }
 
   test("a cached table makes a filter when what it was made of does") {

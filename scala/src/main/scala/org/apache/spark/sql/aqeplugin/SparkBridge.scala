@@ -4,7 +4,7 @@ import scala.reflect.ClassTag
 
 import org.apache.spark.{SparkConf, SparkContext, SparkThrowable}
 import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.rdd.DeterministicLevel
+import org.apache.spark.rdd.{DeterministicLevel, RDD}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
@@ -30,6 +30,9 @@ object SparkBridge {
   }
 
   def cancelJobsWithTag(sparkContext: SparkContext, tag: String): Unit = sparkContext.cancelJobsWithTag(tag)
+
+  /** Whether an RDD gives the same rows in the same order whenever it is computed. */
+  def isDeterminate(rdd: RDD[_]): Boolean = rdd.outputDeterministicLevel == DeterministicLevel.DETERMINATE
 
   /** Whether a task of the shuffle's map side that is run again may give other rows. */
   def isIndeterminate(shuffle: ShuffleExchangeLike): Boolean = shuffle match {
