@@ -20,7 +20,7 @@ from tests.tour.shell import Shown, exporter, run, spark_home
 
 __all__ = ["ALERT", "BAD_VALUES", "Clock", "Seen", "tour"]
 
-# No filter is ready in a millisecond, so each lets every row through; no side is broadcast, so all of them are shuffled.
+# No filter is ready in a millisecond, so each lets every row through; no side is broadcast, so all are shuffled.
 BAD_VALUES = ("spark.aqePlugin.filter.buildTimeout=1", "spark.aqePlugin.broadcast.maxMemoryBytes=0")
 ALERT = "AqePluginFiltersPassAll"
 CANARY_CONF = "# queue a\nspark.executor.cores   2\n"
