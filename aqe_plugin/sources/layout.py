@@ -104,7 +104,8 @@ def _single_log(path: Path) -> EventLog:
 
 
 def _rolling_log(folder: Path) -> EventLog:
-    names = [child.name for child in folder.iterdir()]
+    # A compaction that is not finished stands for nothing yet.
+    names = [child.name for child in folder.iterdir() if not child.name.endswith(_COMPACTED + _IN_PROGRESS)]
     parts = sorted((_part(folder / name) for name in names if _PART_NAME.fullmatch(name)), key=lambda part: part.number)
     last_compacted = max((part.number for part in parts if part.compacted), default=0)
     kept = [

@@ -85,6 +85,14 @@ def test_a_compacted_part_stands_for_all_before_it(tmp_path: Path) -> None:
     assert [event.execution_id for event in ours(read(folder)) if isinstance(event, QueryEnded)] == [20, 3]
 
 
+def test_a_compaction_that_is_not_finished_stands_for_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    for name, execution in (("events_1_app-1", 1), ("events_2_app-1", 2), ("events_2_app-1.compact.inprogress", 20)):
+        (folder / name).write_bytes(b"".join(query_lines(execution)))
+    assert [event.execution_id for event in ours(read(folder)) if isinstance(event, QueryEnded)] == [1, 2]
+
+
 def test_a_folder_gives_every_log_and_passes_hidden_files_over(tmp_path: Path) -> None:
     write_log(tmp_path / "app-2")
     write_log(tmp_path / "app-1")
