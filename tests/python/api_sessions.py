@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,30 @@ def tables(spark: SparkSession, folder: Path) -> tuple[DataFrame, DataFrame]:
         spark.read.parquet(str(folder / "sales")),
         spark.read.parquet(str(folder / "items")).where("name LIKE '%77'"),
     )
+
+
+@pytest.fixture
+def aqe(spark: SparkSession) -> AqePlugin:
+    return AqePlugin(spark)
+
+
+@pytest.fixture(scope="module")
+def sales(spark: SparkSession, folder: Path) -> DataFrame:
+    return tables(spark, folder)[0]
+
+
+@pytest.fixture(scope="module")
+def items(spark: SparkSession, folder: Path) -> DataFrame:
+    return tables(spark, folder)[1]
+
+
+@pytest.fixture
+def plan_of(capsys: pytest.CaptureFixture[str]) -> Callable[[DataFrame], str]:
+    def text(frame: DataFrame) -> str:
+        frame.explain()
+        return capsys.readouterr().out
+
+    return text
 
 
 class AnySession:

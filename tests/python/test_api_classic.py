@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import doctest
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,9 +12,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import aqe_plugin
-from api_sessions import CONFS, AnySession, tables, write_tables
+from api_sessions import CONFS, AnySession, aqe, items, plan_of, sales, write_tables
 from aqe_plugin import AqePlugin
 from aqe_plugin.api import plugin
+
+__all__ = ["aqe", "items", "plan_of", "sales"]
 
 pytestmark = pytest.mark.spark
 
@@ -37,30 +39,6 @@ def spark(folder: Path) -> Iterator[SparkSession]:
         yield session
     finally:
         session.stop()
-
-
-@pytest.fixture
-def aqe(spark: SparkSession) -> AqePlugin:
-    return AqePlugin(spark)
-
-
-@pytest.fixture(scope="module")
-def sales(spark: SparkSession, folder: Path) -> DataFrame:
-    return tables(spark, folder)[0]
-
-
-@pytest.fixture(scope="module")
-def items(spark: SparkSession, folder: Path) -> DataFrame:
-    return tables(spark, folder)[1]
-
-
-@pytest.fixture
-def plan_of(capsys: pytest.CaptureFixture[str]) -> Callable[[DataFrame], str]:
-    def text(frame: DataFrame) -> str:
-        frame.explain()
-        return capsys.readouterr().out
-
-    return text
 
 
 class TestClassic(AnySession):

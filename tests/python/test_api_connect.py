@@ -7,16 +7,18 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from api_sessions import CONFS, AnySession, tables, write_tables
+from api_sessions import CONFS, AnySession, aqe, items, plan_of, sales, write_tables
 from aqe_plugin import AqePlugin, jar_for
 from aqe_plugin.session import PLUGIN_CLASS
+
+__all__ = ["aqe", "items", "plan_of", "sales"]
 
 pytestmark = pytest.mark.spark
 
@@ -86,30 +88,6 @@ def spark(port: int, folder: Path) -> Iterator[SparkSession]:
     finally:
         # Before the server goes: a client whose server is gone keeps its process alive.
         session.stop()
-
-
-@pytest.fixture
-def aqe(spark: SparkSession) -> AqePlugin:
-    return AqePlugin(spark)
-
-
-@pytest.fixture(scope="module")
-def sales(spark: SparkSession, folder: Path) -> DataFrame:
-    return tables(spark, folder)[0]
-
-
-@pytest.fixture(scope="module")
-def items(spark: SparkSession, folder: Path) -> DataFrame:
-    return tables(spark, folder)[1]
-
-
-@pytest.fixture
-def plan_of(capsys: pytest.CaptureFixture[str]) -> Callable[[DataFrame], str]:
-    def text(frame: DataFrame) -> str:
-        frame.explain()
-        return capsys.readouterr().out
-
-    return text
 
 
 class TestConnect(AnySession):

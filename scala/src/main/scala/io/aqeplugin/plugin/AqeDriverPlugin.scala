@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.rules.PlanCost
-import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener, RecentDecisions}
+import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener, RecentDecisions, Survivable}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
 /** Hooks the rules into every session of the application. A failure here leaves Spark as it was. */
@@ -59,9 +59,7 @@ object AqeDriverPlugin {
   private[plugin] def guarded(where: String, consequence: String)(body: => Unit): Unit =
     try body
     catch {
-      case NonFatal(error) => Faults.note(where, consequence, error)
-      // A vendor's Spark may call itself by a version whose classes it has changed.
-      case error: LinkageError => Faults.note(where, consequence, error)
+      case Survivable(error) => Faults.note(where, consequence, error)
     }
 }
 

@@ -73,10 +73,13 @@ object DecisionsTable extends Table with SupportsRead {
     } yield reads(execution.analyzed)
     query.getOrElse(false) || (plan match {
       case logical: LogicalPlan => reads(logical)
-      case physical: SparkPlan  => physical.exists(_.logicalLink.exists(reads))
+      case physical: SparkPlan  => isReadBelow(physical)
       case _                    => false
     })
   }
+
+  /** The logical plan of a node has those of the nodes below it: no part of it is searched twice. */
+  private def isReadBelow(plan: SparkPlan): Boolean = plan.logicalLink.fold(plan.children.exists(isReadBelow))(reads)
 
   private def reads(plan: LogicalPlan): Boolean =
     plan.collectWithSubqueries {

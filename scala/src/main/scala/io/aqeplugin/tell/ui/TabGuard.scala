@@ -1,8 +1,6 @@
 package io.aqeplugin.tell.ui
 
-import scala.util.control.NonFatal
-
-import io.aqeplugin.tell.Faults
+import io.aqeplugin.tell.{Faults, Survivable}
 
 /** Around everything that touches Spark's UI: whatever goes wrong there costs the tab, or what it shows, never a query or the application.
   *
@@ -14,13 +12,8 @@ object TabGuard {
   def orElse[A](otherwise: => A)(body: => A): A =
     try body
     catch {
-      case NonFatal(error) => lost(otherwise, error)
-      // What a Spark whose servlet classes or UI differ from those of this jar answers with; for Scala that is fatal.
-      case error: LinkageError => lost(otherwise, error)
+      case Survivable(error) =>
+        Faults.note("the UI's tab \"Runtime filters\"", "it is not shown or not complete", error)
+        otherwise
     }
-
-  private def lost[A](otherwise: => A, error: Throwable): A = {
-    Faults.note("the UI's tab \"Runtime filters\"", "it is not shown or not complete", error)
-    otherwise
-  }
 }
