@@ -23,6 +23,8 @@ from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.tuning import print_rollout_step, print_rollout_step_json
 from aqe_plugin.targets.locate import Where, read_target, store_of
 from aqe_plugin.targets.port import TargetConf
+from aqe_plugin.targets.session_address import SCHEME, without_secrets
+from aqe_plugin.targets.session_store import SessionStore
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import History
 from aqe_plugin.tuning.recommend import recommend
@@ -77,6 +79,7 @@ def apply(
     goes to the canary at once, and from there the same way.
     """
     path = place_of(target, spark_home)
+    _require_no_session_beside(canary, path)
     limits, rings = Limits(max_step=max_step, min_runs=min_runs), RingLimits(margin=margin)
     _require_canary(path, canary)
     with locked(path) if yes else nullcontext():
@@ -246,6 +249,15 @@ def _require_canary(path: Where, canary: Path | None) -> None:
     if canary is not None and _name(canary) == store_of(path).name:
         raise ConfError(
             f"--canary {canary} is the file that every application reads: give one that a part of them reads."
+        )
+
+
+def _require_no_session_beside(canary: Path | None, path: Where) -> None:
+    """A session is one application's, so neither is it a part of those that read ``path`` nor the other way round."""
+    if canary is not None and (isinstance(path, SessionStore) or str(canary).startswith(SCHEME)):
+        raise ConfError(
+            f"--canary {without_secrets(str(canary))}: a running session has no canary and is none. Leave the option "
+            "out, or give two conf files."
         )
 
 

@@ -37,8 +37,10 @@ from aqe_plugin.render.terminal import print_lines, shown
 from aqe_plugin.render.tuning import print_rollouts, print_rollouts_json
 from aqe_plugin.session import import_pyspark
 from aqe_plugin.targets.locate import Where, find_target, home_version, read_target, store_of
+from aqe_plugin.targets.session_store import SessionStore
 from aqe_plugin.tuning.rollouts import rollouts_of
 from aqe_plugin.verify import spark_home_of, verify
+from aqe_plugin.verify_session import verify_session
 
 __all__ = [
     "HomeOption",
@@ -63,8 +65,8 @@ class InstallMode(str, Enum):
 TargetOption = Annotated[
     Path | None,
     typer.Option(
-        help="spark-defaults.conf, a Kubernetes file in YAML (ConfigMap or Spark operator manifest), or an object on "
-        "an API server: kubernetes:NAMESPACE/KIND/NAME."
+        help="spark-defaults.conf, a Kubernetes file in YAML (ConfigMap or Spark operator manifest), an object on "
+        "an API server: kubernetes:NAMESPACE/KIND/NAME, or a running session: sc://HOST:PORT/;session_id=UUID."
     ),
 ]
 HomeOption = Annotated[
@@ -107,6 +109,7 @@ def install(
     """Install the plugin into a conf file: adds it to spark.plugins, its jar to spark.jars, and sets the mode.
 
     Whatever else is in the file stays as it is, byte for byte. Done twice it says that there is nothing to do.
+    Of a running session, which has loaded the plugin or cannot, it sets the mode.
     """
     path = place_of(target, spark_home)
     wanted = _jar(path, spark_home, jar, spark)
@@ -142,9 +145,17 @@ def verify_command(
 ) -> None:
     """Start a short real Spark application through the file: is the plugin loaded, does it decide, are the rows right?
 
-    It runs on this machine with one thread, whatever master the file names, and takes about half a minute.
+    It runs on this machine with one thread, whatever master the file names, and takes about half a minute. Of a running
+    session it starts none, and asks the same by a small join in that session.
     """
     path = place_of(target, spark_home)
+    if isinstance(path, SessionStore):
+        if jar is not None:
+            raise ConfError(f"--jar {jar}: {path.name} has what its server loaded. Leave the option out.")
+        Console(stderr=True, soft_wrap=True).print(f"Running a small join in {shown(path.name)} ...")
+        if not print_checks(verify_session(path), output, Console(soft_wrap=True)):
+            raise typer.Exit(SetupError.exit_code)
+        return
     home = spark_home_of(path, spark_home, os.environ)
     if jar is not None:
         _require_file(jar)
@@ -249,14 +260,19 @@ def actor(why: str) -> Actor:
     return Actor(f"{user}@{socket.gethostname()}", why, lambda: datetime.now(timezone.utc))
 
 
-def _jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str:
-    """The jar to install, as Spark will find it.
+def _jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str | None:
+    """The jar to install, as Spark will find it; ``None`` for a running session, which has what its server loaded.
 
     Raises:
         ConfError: a jar for another Spark line than the one given, or none given for a container image.
         MissingJarError: the jar that was given does not exist.
         TargetError: the file cannot be read.
     """
+    if isinstance(path, SessionStore):
+        if jar is not None or spark is not None:
+            option = f"--jar {jar}" if jar is not None else f"--spark {spark}"
+            raise ConfError(f"{option}: {path.name} has what its server loaded. Leave the option out.")
+        return None
     if jar is None:
         if not read_target(path).conf.runs_on_this_machine:
             raise ConfError(

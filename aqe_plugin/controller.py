@@ -16,7 +16,7 @@ from itertools import pairwise
 from aqe_plugin.changes import Change, changes_between, merged
 from aqe_plugin.conf_keys import PREFIX, problem_of
 from aqe_plugin.disk import digest, leftovers, lock, replace_file
-from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, JournalError, WriteError
+from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, JournalError, SessionError, WriteError
 from aqe_plugin.install_plan import is_ours, plan_install, plan_uninstall, purged
 from aqe_plugin.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of
 from aqe_plugin.session import JARS_KEY, PLUGINS_KEY
@@ -54,17 +54,22 @@ class Proposal:
         return self.before == self.after
 
 
-def propose_install(where: Where, jar: str, mode: str | None) -> Proposal:
+def propose_install(where: Where, jar: str | None, mode: str | None) -> Proposal:
     """Installs ``jar`` into ``where``.
 
     Args:
+        jar: ``None`` for a running session, which has it already or is refused.
         mode: ``None`` keeps the mode that is set; see ``install_plan``.
 
     Raises:
         TargetError: the file cannot be read.
         ConflictError: it is in a state that only its owner can sort out.
+        SessionError: it is a session of an application without the plugin.
     """
     target = read_target(where)
+    missing = target.store.why_not_loaded()
+    if missing:
+        raise SessionError(missing)
     plan = plan_install(target.conf, jar, mode, target.store.name)
     after = plan.after.render() if plan.changes else target.content
     return Proposal(Action.INSTALL, target.store, target.content, after, plan.changes)

@@ -120,7 +120,7 @@ class CodecMissingError(SetupError):
 
 
 class ClientMissingError(SetupError):
-    """The client library of a Kubernetes API server is not installed."""
+    """The client library of a Kubernetes API server, or of a Spark Connect server, is not installed."""
 
 
 class InputError(AqePluginError):
@@ -146,7 +146,7 @@ class TargetError(InputError):
 
 
 class ClusterError(InputError):
-    """A Kubernetes API server cannot be found, does not answer, or does not let us in."""
+    """A Kubernetes API server or a Spark Connect server cannot be found, does not answer, or does not let us in."""
 
 
 class TablesError(InputError):

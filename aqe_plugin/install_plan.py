@@ -27,11 +27,11 @@ class Plan:
     changes: tuple[Change, ...]
 
 
-def plan_install(conf: TargetConf, jar: str, mode: str | None, name: str) -> Plan:
+def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str) -> Plan:
     """Adds the plugin after whatever is there; of an installed plugin it changes what differs, which may be nothing.
 
     Args:
-        jar: path or URL, as Spark will find it.
+        jar: path or URL, as Spark will find it; ``None`` where the plugin is loaded already, and the mode alone is set.
         mode: as asked for; ``None`` keeps what is set, and sets :data:`DEFAULT_MODE` when nothing is.
         name: what to call the file in an error.
 
@@ -40,14 +40,16 @@ def plan_install(conf: TargetConf, jar: str, mode: str | None, name: str) -> Pla
     """
     _require_one_plugin(conf, name)
     _require_known_mode(conf, name)
-    _require_line(conf, jar, name)
-    wanted: tuple[tuple[str, str, str], ...] = (
-        (
-            JARS_KEY,
-            _with_jar(conf, jar, name),
-            "puts the plugin's jar on every class path, after the jars that are there",
-        ),
-        (PLUGINS_KEY, _with_plugin(conf), "loads the plugin, after the plugins that are there"),
+    loading: tuple[tuple[str, str, str], ...] = ()
+    if jar is not None:
+        _require_line(conf, jar, name)
+        why = "puts the plugin's jar on every class path, after the jars that are there"
+        loading = (
+            (JARS_KEY, _with_jar(conf, jar, name), why),
+            (PLUGINS_KEY, _with_plugin(conf), "loads the plugin, after the plugins that are there"),
+        )
+    wanted = (
+        *loading,
         (MODE_KEY, mode or conf.get(MODE_KEY) or DEFAULT_MODE, "how far the plugin goes: off, observe or apply"),
     )
     changes = tuple(Change(key, conf.get(key), value, why) for key, value, why in wanted if conf.get(key) != value)

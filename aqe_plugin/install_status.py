@@ -40,7 +40,7 @@ class InstallStatus:
     """What one file says about the plugin.
 
     Attributes:
-        installed: Spark will load the plugin, and a jar of ours is there for it.
+        installed: Spark will load the plugin, and a jar of ours is there for it; of a session, that it has loaded it.
         mode: as it is set, ``None`` when it is not and the plugin's default holds.
         problems: sentences on what keeps it from working.
         remarks: sentences on what is seldom meant.
@@ -73,15 +73,16 @@ def status_of(where: Where) -> InstallStatus:
         for key, value in sorted(target.conf.items().items())
         if key.startswith(PREFIX)
     )
+    missing = target.store.why_not_loaded()
     return InstallStatus(
         file=target.store.name,
         exists=target.content is not None,
-        installed=listed == 1 and len(jars) == 1,
-        plugin_listed=listed > 0,
+        installed=(listed == 1 and len(jars) == 1) if missing is None else not missing,
+        plugin_listed=listed > 0 or missing == "",
         jars=jars,
         mode=target.conf.get(MODE_KEY),
         settings=settings,
-        problems=_problems(listed, jars),
+        problems=_problems(listed, jars) + ((missing,) if missing else ()),
         remarks=target.conf.remarks() + _left_from_before(target, journal_of(target.store)),
     )
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from aqe_plugin.render.terminal import shown
 from aqe_plugin.settings.description import CommandSettings, Setting
 from aqe_plugin.settings.file import toml_value
+from aqe_plugin.targets.session_address import without_secrets
 
 if TYPE_CHECKING:
     from aqe_plugin.settings.resolve import Resolved
@@ -68,7 +69,7 @@ def settings_as_toml(commands: Sequence[CommandSettings], settings: _Settings) -
             found = settings.get((command.name, setting.name))
             lines.append(f"# {setting.help}" if setting.help else f"# {setting.allowed}")
             if found is not None:
-                lines.append(f"{setting.name} = {toml_value(found.value)}")
+                lines.append(f"{setting.name} = {toml_value(_json(found.value))}")
             elif setting.default is None:
                 lines.append(f"# {setting.name} = (not set; {setting.allowed})")
             else:
@@ -86,7 +87,7 @@ def _json(value: Any) -> Any:
         return [_json(one) for one in value]
     if isinstance(value, Enum):
         return value.value
-    return str(value) if isinstance(value, Path) else value
+    return without_secrets(str(value)) if isinstance(value, Path) else value
 
 
 def _told(value: object) -> str:

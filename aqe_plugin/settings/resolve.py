@@ -24,7 +24,8 @@ __all__ = ["PREFIX", "Origin", "Resolved", "resolve", "variable_name"]
 
 # Two underscores: into every pod Kubernetes puts the likes of AQE_PLUGIN_EXPORTER_PORT, which are none of ours.
 PREFIX = "AQE_PLUGIN__"
-_LIVE_TARGET = "kubernetes:"
+# How a target begins that is no file.
+_NO_FILE = ("kubernetes:", "sc:/")
 
 
 # Command, empty for a setting of all commands, and name.
@@ -240,6 +241,6 @@ def _beside(file: SettingsFile, value: Any) -> Any:
     """Paths in a file are meant from its folder, whatever folder the command is started in."""
     if isinstance(value, list):
         return [_beside(file, one) for one in value]
-    if not isinstance(value, Path) or str(value).startswith(_LIVE_TARGET):
+    if not isinstance(value, Path) or str(value).startswith(_NO_FILE):
         return value
     return file.path.absolute().parent / value.expanduser()

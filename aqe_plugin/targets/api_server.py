@@ -16,6 +16,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from aqe_plugin.errors import AqePluginError, ClientMissingError, ClusterError, TargetError, WriteError
 from aqe_plugin.targets.address import Address
+from aqe_plugin.targets.patience import Patience
 
 try:
     from kubernetes import client, config
@@ -27,29 +28,12 @@ except ImportError as missing:
         "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'."
     ) from missing
 
-__all__ = ["ObjectApi", "Patience", "connect"]
+__all__ = ["ObjectApi", "connect"]
 
 T = TypeVar("T")
 _MERGE_PATCH = "application/merge-patch+json"
 _BUSY = (429, 500, 502, 503, 504)
 _MANAGER = "aqe-plugin"
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a server is waited for.
-
-    Attributes:
-        attempts: how often it is asked.
-        first_wait_seconds: upper end of the first wait between two; it doubles each time.
-        longest_wait_seconds: no wait is longer, even when the server asks for that by ``Retry-After``.
-        request_seconds: how long a connection, and after it each part of an answer, may take.
-    """
-
-    attempts: int = 6
-    first_wait_seconds: float = 0.5
-    longest_wait_seconds: float = 10.0
-    request_seconds: float = 15.0
 
 
 @dataclass(frozen=True, slots=True)

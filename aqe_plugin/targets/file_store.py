@@ -57,6 +57,9 @@ class FileStore:
     def leftovers(self) -> list[Path]:
         return leftovers(self.path.parent, self.path.name)
 
+    def why_not_loaded(self) -> str | None:
+        return None
+
 
 def store_of(where: Where) -> ConfStore:
     """The place that ``where`` stands for."""

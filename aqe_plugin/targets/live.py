@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from aqe_plugin.changes import changes_between
-from aqe_plugin.disk import make_folder
-from aqe_plugin.errors import ConflictError, TargetError, WriteError
+from aqe_plugin.errors import ConflictError, TargetError
 from aqe_plugin.targets.address import parse_address
-from aqe_plugin.targets.api_server import ObjectApi, Patience, connect
+from aqe_plugin.targets.api_server import ObjectApi, connect
 from aqe_plugin.targets.in_image import MapConf, TextConf, parse_map
+from aqe_plugin.targets.patience import Patience
 from aqe_plugin.targets.port import TargetConf
 from aqe_plugin.targets.properties import parse_properties
+from aqe_plugin.targets.state import make_state_folder, state_home
 
 __all__ = ["LiveStore", "open_store"]
 
@@ -60,14 +61,7 @@ class LiveStore:
         return place / address.kind_name / address.name / ("sparkConf" if address.kind.spec else address.key)
 
     def make_journal_folder(self) -> None:
-        try:
-            self.journal_folder.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise WriteError(
-                f"{self.journal_folder.parent}: the journal's folder cannot be made ({error.strerror}). "
-                "Set XDG_STATE_HOME to a folder that may be written."
-            ) from error
-        make_folder(self.journal_folder, 0o755)
+        make_state_folder(self.journal_folder)
 
     def read(self) -> bytes | None:
         return self._content(self.api.get())
@@ -86,6 +80,9 @@ class LiveStore:
 
     def leftovers(self) -> list[Path]:
         return []
+
+    def why_not_loaded(self) -> str | None:
+        return None
 
     def _send(self, before: bytes | None, after: bytes | None, dry_run: bool) -> None:
         for _ in range(_TRIES):
@@ -159,7 +156,7 @@ def open_store(
     spec = _spec(found, address.kind.spec, api.name) if address.kind.spec else {}
     version = spec.get("sparkVersion") or (spec.get("runtimeVersions") or {}).get("sparkVersion")
     jars = (spec.get("deps") or {}).get("jars")
-    return LiveStore(api, _state_home(environment), version, bool(jars))
+    return LiveStore(api, state_home(environment), version, bool(jars))
 
 
 def _spec(found: Mapping[str, Any], path: tuple[str, ...], name: str) -> Mapping[str, Any]:
@@ -169,8 +166,3 @@ def _spec(found: Mapping[str, Any], path: tuple[str, ...], name: str) -> Mapping
     if not isinstance(inner, Mapping):
         raise TargetError(f"{name}: the application has no {'.'.join(path)}.")
     return inner
-
-
-def _state_home(environment: Mapping[str, str]) -> Path:
-    given = environment.get("XDG_STATE_HOME")
-    return Path(given) if given else Path("~/.local/state").expanduser()

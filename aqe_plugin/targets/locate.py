@@ -10,6 +10,8 @@ from pathlib import Path
 from aqe_plugin.errors import ConfError, TargetError
 from aqe_plugin.targets.file_store import CONF_FILE, Where, parse_target, store_of
 from aqe_plugin.targets.port import ConfStore, TargetConf
+from aqe_plugin.targets.session_address import SCHEME
+from aqe_plugin.targets.session_store import open_session
 
 __all__ = ["LIVE", "Target", "Where", "find_target", "home_version", "parse_target", "read_target", "store_of"]
 
@@ -43,18 +45,20 @@ def find_target(
     says Spark would read (``SPARK_CONF_DIR``, then ``SPARK_HOME``).
 
     Args:
-        say: is told, in a sentence, when an API server is waited for.
+        say: is told, in a sentence, when a server is waited for.
 
     Raises:
         ConfError: nothing says which.
-        TargetError: ``spark_home`` is no folder, or there is no such object on the API server.
-        ClusterError: the API server cannot be asked.
+        TargetError: ``spark_home`` is no folder, or there is no such object or session on the server.
+        ClusterError: the server cannot be asked.
     """
     if file is not None and str(file).startswith(LIVE):
         # Its library takes longer to import than all others together.
         from aqe_plugin.targets.live import open_store
 
         return open_store(str(file), environment, say)
+    if file is not None and str(file).startswith(SCHEME):
+        return open_session(str(file), environment, say)
     if file is not None:
         return file.resolve()
     if spark_home is not None:

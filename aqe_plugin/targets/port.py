@@ -37,6 +37,7 @@ class TargetConf(Protocol):
 
         Raises:
             ConflictError: the place is written in a way that is not changed safely; the message says how to mend it.
+            ConfError: the place is a running session, and ``key`` is read when an application starts.
         """
 
     def without(self, key: str) -> TargetConf:
@@ -51,7 +52,8 @@ class TargetConf(Protocol):
 
 
 class ConfStore(Protocol):
-    """The place that a conf is kept in, a file or an object on an API server: read whole, replaced whole.
+    """The place that a conf is kept in, a file, an object on an API server or a running session: read whole and
+    replaced whole.
 
     What ``read`` gives can be given to ``replace`` later, and is then there again, byte for byte.
     """
@@ -108,3 +110,12 @@ class ConfStore(Protocol):
 
     def leftovers(self) -> list[Path]:
         """Files that writers of it left that were killed."""
+
+    def why_not_loaded(self) -> str | None:
+        """Of a running application: why the plugin is not loaded in it and what to do, empty when it is loaded.
+
+        ``None`` for a conf that applications read when they start, of which that cannot be said.
+
+        Raises:
+            InputError: the application cannot be asked.
+        """

@@ -28,8 +28,8 @@ from aqe_plugin.errors import AqePluginError, ClusterError, ConfError, ConflictE
 from aqe_plugin.install_status import status_of
 from aqe_plugin.journal import Actor, Phase, journal_of
 from aqe_plugin.targets.address import parse_address
-from aqe_plugin.targets.api_server import Patience
 from aqe_plugin.targets.live import LiveStore, open_store
+from aqe_plugin.targets.patience import Patience
 from commands import Answer
 
 JAR = "local:///opt/spark/aqe-plugin-spark-4.1-0.1.0.jar"
