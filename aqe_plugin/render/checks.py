@@ -28,5 +28,5 @@ def print_checks(checks: Iterable[Check], output: TableOrJson, console: Console)
             console.file.flush()
         else:
             line = Text(f"{check.verdict.value:<8}", style=_STYLES[check.verdict])
-            console.print(line.append(f"{check.name:<10}{shown(check.finding)}", style="default"))
+            console.print(line.append(f"{check.name:<9} {shown(check.finding)}", style="default"))
     return fine
