@@ -9,6 +9,7 @@ from itertools import takewhile
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from aqe_plugin.errors import ConflictError, TargetError
+from aqe_plugin.targets.in_image import FileInImage
 from aqe_plugin.targets.properties import PropertiesConf, parse_properties
 from aqe_plugin.targets.yaml_text import child, documents_of, line_end_after, line_start_before, pairs_of, text_of
 
@@ -19,7 +20,7 @@ _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigMapConf:
+class ConfigMapConf(FileInImage):
     """The conf inside one ConfigMap; see :class:`~aqe_plugin.targets.port.TargetConf`.
 
     Attributes:
@@ -37,23 +38,6 @@ class ConfigMapConf:
     end: int
     indent: str
     inner: PropertiesConf
-
-    @property
-    def spark_version(self) -> str | None:
-        return None
-
-    @property
-    def runs_on_this_machine(self) -> bool:
-        return False
-
-    def get(self, key: str) -> str | None:
-        return self.inner.get(key)
-
-    def items(self) -> dict[str, str]:
-        return self.inner.items()
-
-    def remarks(self) -> tuple[str, ...]:
-        return self.inner.remarks()
 
     def with_value(self, key: str, value: str) -> ConfigMapConf:
         return self._with_inner(self.inner.with_value(key, value))

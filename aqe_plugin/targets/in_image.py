@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from aqe_plugin.errors import ConflictError, TargetError
 from aqe_plugin.targets.properties import PropertiesConf
 
-__all__ = ["MapConf", "TextConf", "parse_map"]
+__all__ = ["FileInImage", "MapConf", "TextConf", "parse_map"]
 
 _JARS = "spark.jars"
 
 
-@dataclass(frozen=True, slots=True)
-class TextConf:
-    """A ``spark-defaults.conf`` inside a ConfigMap; see :class:`~aqe_plugin.targets.port.TargetConf`."""
+class FileInImage:
+    """What any ``spark-defaults.conf`` is that a container image is given, wherever that keeps its text."""
+
+    __slots__ = ()
 
     inner: PropertiesConf
 
@@ -35,6 +36,13 @@ class TextConf:
 
     def remarks(self) -> tuple[str, ...]:
         return self.inner.remarks()
+
+
+@dataclass(frozen=True, slots=True)
+class TextConf(FileInImage):
+    """A ``spark-defaults.conf`` inside a ConfigMap; see :class:`~aqe_plugin.targets.port.TargetConf`."""
+
+    inner: PropertiesConf
 
     def with_value(self, key: str, value: str) -> TextConf:
         return TextConf(self.inner.with_value(key, value))

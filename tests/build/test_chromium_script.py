@@ -1,13 +1,12 @@
 """project/chromium finds Chromium, or unpacks it with the libraries that are lacking, or says what to do."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.build.debian_machine import Machine
+
 _SCRIPT = Path(__file__).resolve().parents[2] / "project" / "chromium"
-_COMMANDS = ("bash", "mkdir", "mktemp", "rm", "mv", "cat", "chmod", "sed", "dirname")
 _LISTS = """
 if [[ "$*" == *--simulate* ]]; then
   printf '%s\\n' 'Inst libpulse0 (16.1 Debian [amd64])' 'Inst chromium-headless-shell (156 Debian [amd64])'
@@ -27,52 +26,22 @@ chmod +x "$3/usr/lib/chromium/chromium-headless-shell"
 """
 
 
-class _Machine:
-    """A PATH that holds only what a test puts there, and an empty checkout."""
-
-    def __init__(self, folder: Path) -> None:
-        self.bin = folder / "bin"
-        self.checkout = folder / "checkout"
-        for made in (self.bin, self.checkout):
-            made.mkdir()
-        for command in _COMMANDS:
-            found = shutil.which(command)
-            assert found is not None
-            (self.bin / command).symlink_to(found)
-
-    def add(self, command: str, body: str = "") -> "_Machine":
-        script = self.bin / command
-        script.write_text(f"#!{shutil.which('bash')}\n{body}\n")
-        script.chmod(0o755)
-        return self
-
-    def run(self, script: Path = _SCRIPT) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(self.bin / "bash"), str(script)],
-            cwd=self.checkout,
-            env={"PATH": str(self.bin)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-
 @pytest.fixture
-def machine(tmp_path: Path) -> _Machine:
-    return _Machine(tmp_path)
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["chromium", "chromium-headless-shell", "google-chrome"])
-def test_the_one_on_path_is_taken(machine: _Machine, name: str) -> None:
-    done = machine.add(name).run()
+def test_the_one_on_path_is_taken(machine: Machine, name: str) -> None:
+    done = machine.add(name).run(_SCRIPT)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{machine.bin / name}\n", "")
 
 
-def test_debians_packages_are_unpacked_once_with_what_is_not_installed(machine: _Machine) -> None:
+def test_debians_packages_are_unpacked_once_with_what_is_not_installed(machine: Machine) -> None:
     machine.add("apt-get", _LISTS + _DOWNLOADS).add("dpkg-deb", _UNPACKS)
     launcher = machine.checkout / ".build" / "chromium" / "chromium"
     for _ in range(2):
-        done = machine.run()
+        done = machine.run(_SCRIPT)
         assert (done.returncode, done.stdout) == (0, f"{launcher}\n"), done.stderr
     asked = (machine.checkout / "asked").read_text().splitlines()
     assert len(asked) == 1
@@ -80,32 +49,32 @@ def test_debians_packages_are_unpacked_once_with_what_is_not_installed(machine: 
     assert [path.name for path in launcher.parents[1].iterdir()] == ["chromium"]
 
 
-def test_the_unpacked_one_is_told_where_its_libraries_are(machine: _Machine) -> None:
+def test_the_unpacked_one_is_told_where_its_libraries_are(machine: Machine) -> None:
     machine.add("apt-get", _LISTS + _DOWNLOADS).add("dpkg-deb", _UNPACKS)
-    launcher = Path(machine.run().stdout.strip())
+    launcher = Path(machine.run(_SCRIPT).stdout.strip())
     libraries = launcher.parent / "usr" / "lib" / "x86_64-linux-gnu"
     assert machine.run(launcher).stdout == f"{libraries}:{libraries}/pulseaudio:\n"
 
 
-def test_the_list_of_packages_is_fetched_when_a_package_is_not_found(machine: _Machine) -> None:
+def test_the_list_of_packages_is_fetched_when_a_package_is_not_found(machine: Machine) -> None:
     listed = machine.checkout / "listed"
     asks = f'if [[ "$*" == *update ]]; then : > {listed}; fi\n[[ -e {listed} ]] || exit 100\n'
     machine.add("apt-get", asks + _LISTS + _DOWNLOADS).add("dpkg-deb", _UNPACKS)
-    assert machine.run().returncode == 0
+    assert machine.run(_SCRIPT).returncode == 0
     assert listed.exists()
 
 
-def test_without_it_and_without_apt_it_says_what_to_do(machine: _Machine) -> None:
-    done = machine.run()
+def test_without_it_and_without_apt_it_says_what_to_do(machine: Machine) -> None:
+    done = machine.run(_SCRIPT)
     assert (done.returncode, done.stdout) == (1, "")
     assert "missing: Chromium, in which the tests look at the Spark UI" in done.stderr
     assert "apt-get and dpkg-deb are not there" in done.stderr
     assert "get it: Debian/Ubuntu: apt-get install chromium;" in done.stderr
 
 
-def test_an_apt_that_fails_is_quoted_and_leaves_nothing_behind(machine: _Machine) -> None:
+def test_an_apt_that_fails_is_quoted_and_leaves_nothing_behind(machine: Machine) -> None:
     machine.add("apt-get", "echo 'E: no such package' >&2; exit 100").add("dpkg-deb")
-    done = machine.run()
+    done = machine.run(_SCRIPT)
     assert done.returncode == 1
     assert "E: no such package" in done.stderr
     assert list((machine.checkout / ".build").iterdir()) == []

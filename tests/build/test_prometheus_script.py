@@ -1,13 +1,12 @@
 """project/prometheus finds Prometheus, or fetches it, or says what to do."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.build.debian_machine import Machine
+
 _SCRIPT = Path(__file__).resolve().parents[2] / "project" / "prometheus"
-_COMMANDS = ("bash", "mkdir", "mktemp", "rm", "mv", "cat", "chmod")
 _PACKAGE = "prometheus_2.42_amd64.deb"
 _UNPACKS = """
 mkdir -p "$3/usr/bin"
@@ -18,52 +17,21 @@ done
 """
 
 
-class _Machine:
-    """A PATH that holds only what a test puts there, and an empty checkout."""
-
-    def __init__(self, folder: Path) -> None:
-        self.bin = folder / "bin"
-        self.checkout = folder / "checkout"
-        for made in (self.bin, self.checkout):
-            made.mkdir()
-        for command in _COMMANDS:
-            found = shutil.which(command)
-            assert found is not None
-            (self.bin / command).symlink_to(found)
-
-    def add(self, command: str, body: str = "") -> "_Machine":
-        script = self.bin / command
-        script.write_text(f"#!{shutil.which('bash')}\n{body}\n")
-        script.chmod(0o755)
-        return self
-
-    def run(self) -> subprocess.CompletedProcess[str]:
-        environment = {"PATH": str(self.bin)}
-        return subprocess.run(
-            [str(self.bin / "bash"), str(_SCRIPT)],
-            cwd=self.checkout,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-
 @pytest.fixture
-def machine(tmp_path: Path) -> _Machine:
-    return _Machine(tmp_path)
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
 
 
-def test_the_one_on_path_is_taken(machine: _Machine) -> None:
-    done = machine.add("prometheus").add("promtool").run()
+def test_the_one_on_path_is_taken(machine: Machine) -> None:
+    done = machine.add("prometheus").add("promtool").run(_SCRIPT)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{machine.bin}\n", "")
 
 
-def test_debians_package_is_unpacked_once(machine: _Machine) -> None:
+def test_debians_package_is_unpacked_once(machine: Machine) -> None:
     machine.add("apt-get", f'echo "$@" >> ../asked; : > {_PACKAGE}').add("dpkg-deb", _UNPACKS)
     unpacked = machine.checkout / ".build" / "prometheus" / "usr" / "bin"
     for _ in range(2):
-        done = machine.run()
+        done = machine.run(_SCRIPT)
         assert (done.returncode, done.stdout) == (0, f"{unpacked}\n")
     asked = (machine.checkout / ".build" / "asked").read_text().splitlines()
     assert len(asked) == 1
@@ -71,16 +39,16 @@ def test_debians_package_is_unpacked_once(machine: _Machine) -> None:
     assert [path.name for path in unpacked.parents[1].parent.iterdir()].count("prometheus") == 1
 
 
-def test_the_list_of_packages_is_fetched_when_the_package_is_not_found(machine: _Machine) -> None:
+def test_the_list_of_packages_is_fetched_when_the_package_is_not_found(machine: Machine) -> None:
     listed = machine.checkout / "listed"
     asks = f'if [[ "$*" == *update ]]; then : > {listed}; else [[ -e {listed} ]] && : > {_PACKAGE}; fi'
     machine.add("apt-get", asks).add("dpkg-deb", _UNPACKS)
-    assert machine.run().returncode == 0
+    assert machine.run(_SCRIPT).returncode == 0
     assert listed.exists()
 
 
-def test_without_it_and_without_apt_it_says_what_to_do(machine: _Machine) -> None:
-    done = machine.run()
+def test_without_it_and_without_apt_it_says_what_to_do(machine: Machine) -> None:
+    done = machine.run(_SCRIPT)
     assert done.returncode == 1
     assert done.stdout == ""
     assert "missing: Prometheus, which the tests of deploy/ run" in done.stderr
@@ -88,9 +56,9 @@ def test_without_it_and_without_apt_it_says_what_to_do(machine: _Machine) -> Non
     assert "get it: Debian/Ubuntu: apt-get install prometheus;" in done.stderr
 
 
-def test_an_apt_that_fails_is_quoted_and_leaves_nothing_behind(machine: _Machine) -> None:
+def test_an_apt_that_fails_is_quoted_and_leaves_nothing_behind(machine: Machine) -> None:
     machine.add("apt-get", "echo 'E: no such package' >&2; exit 100").add("dpkg-deb")
-    done = machine.run()
+    done = machine.run(_SCRIPT)
     assert done.returncode == 1
     assert "E: no such package" in done.stderr
     assert list((machine.checkout / ".build").iterdir()) == []
