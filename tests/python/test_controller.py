@@ -1,52 +1,21 @@
-"""Install, uninstall and rollback of files: what is in them afterwards, whatever happened in between."""
+"""Install and uninstall of files: what is in them afterwards, and when they are left alone."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 from collections.abc import Callable
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aqe_plugin.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
-from aqe_plugin.disk import leftovers, lock
-from aqe_plugin.errors import ConflictError, JournalError, TargetError, WriteError
+from aqe_plugin.controller import carry_out, propose_install, propose_uninstall
+from aqe_plugin.errors import ConflictError, TargetError, WriteError
 from aqe_plugin.install_status import status_of
-from aqe_plugin.journal import Action, Actor, Phase, journal_of
+from conf_files import ACTOR, JAR, THEIRS, conf, install, rollback, uninstall
 
-JAR = "/jars/aqe-plugin-spark-4.1-0.1.0.jar"
-ACTOR = Actor("ann@host", "ring 1", lambda: datetime(2026, 11, 21, 12, tzinfo=timezone.utc))
-THEIRS = b"# theirs\r\nspark.plugins   com.acme.P, com.acme.Q\r\nspark.secret = pa$$ \xff\r\nspark.jars:/a.jar"
-
-
-@pytest.fixture
-def conf(tmp_path: Path) -> Path:
-    path = tmp_path / "spark-defaults.conf"
-    path.write_bytes(THEIRS)
-    return path
-
-
-def install(path: Path, mode: str | None = None, jar: str = JAR) -> Proposal:
-    return done(propose_install(path, jar, mode))
-
-
-def uninstall(path: Path, purge: bool = False) -> Proposal:
-    return done(propose_uninstall(path, purge))
-
-
-def rollback(path: Path, force: bool = False) -> Proposal:
-    return done(propose_rollback(path, force))
-
-
-def done(proposal: Proposal) -> Proposal:
-    carry_out(proposal, ACTOR)
-    return proposal
+__all__ = ["conf"]
 
 
 # what ends up in the file
@@ -228,220 +197,6 @@ def test_a_manifest_for_another_spark_than_the_jars_is_refused(tmp_path: Path) -
     )
     with pytest.raises(ConflictError, match=r"is for Spark 4\.0\.1, and the jar local:.* is for Spark 4\.1\. Give"):
         propose_install(path, f"local://{JAR}", None)
-
-
-# rollback
-
-
-def test_rollback_goes_back_one_change_at_a_time(conf: Path) -> None:
-    install(conf)
-    first = conf.read_bytes()
-    install(conf, "apply")
-    rollback(conf)
-    assert conf.read_bytes() == first
-    rollback(conf)
-    assert conf.read_bytes() == THEIRS
-    with pytest.raises(JournalError) as error:
-        propose_rollback(conf, force=False)
-    assert str(error.value) == (f"{conf}: nothing to roll back; aqe-plugin has no change of it in force.")
-
-
-def test_rollback_after_somebody_elses_change_names_the_keys_and_no_values(conf: Path) -> None:
-    install(conf)
-    changed = conf.read_bytes().replace(b"pa$$", b"hunter2")
-    conf.write_bytes(changed)
-    with pytest.raises(ConflictError) as error:
-        propose_rollback(conf, force=False)
-    assert str(error.value) == (
-        f"{conf}: changed since install no. 1 by somebody else: it differs in spark.secret. "
-        "Rolling back would undo that too: --force does it and keeps the present file as a backup."
-    )
-    rollback(conf, force=True)
-    assert conf.read_bytes() == THEIRS
-    record = journal_of(conf).records[-1]
-    assert journal_of(conf).kept(record.before) == changed
-    assert "hunter2" not in (journal_of(conf).folder / "journal.jsonl").read_text()
-
-
-def test_rollback_tells_a_change_of_layout_and_a_file_that_is_gone(conf: Path) -> None:
-    install(conf)
-    conf.write_bytes(conf.read_bytes() + b"\r\n# note")
-    with pytest.raises(ConflictError, match="it differs in comments or layout"):
-        propose_rollback(conf, force=False)
-    conf.unlink()
-    with pytest.raises(ConflictError, match="the file is gone"):
-        propose_rollback(conf, force=False)
-
-
-def test_a_damaged_backup_is_not_restored(conf: Path) -> None:
-    install(conf)
-    for backup in (journal_of(conf).folder / "backups").iterdir():
-        backup.write_bytes(b"half")
-    with pytest.raises(JournalError, match="the backup is missing or damaged"):
-        propose_rollback(conf, force=False)
-
-
-# the journal
-
-
-def test_the_journal_says_who_what_when_why_and_the_digests(conf: Path) -> None:
-    install(conf)
-    uninstall(conf)
-    first, second = journal_of(conf).records
-    assert (first.number, first.action, first.phase) == (1, Action.INSTALL, Phase.DONE)
-    assert (first.at, first.who, first.why, first.file) == (
-        "2026-11-21T12:00:00+00:00",
-        "ann@host",
-        "ring 1",
-        str(conf),
-    )
-    assert (first.before, first.after) == (second.after, second.before)
-    lines = (journal_of(conf).folder / "journal.jsonl").read_text().splitlines()
-    assert [json.loads(line)["phase"] for line in lines] == ["begun", "done", "begun", "done"]
-
-
-def test_backups_are_their_owners_alone_and_the_journal_is_everybodys(conf: Path) -> None:
-    install(conf)
-    folder = journal_of(conf).folder
-    modes = [path.stat().st_mode & 0o777 for path in (folder, folder / "journal.jsonl", folder / "backups")]
-    assert modes == [0o755, 0o644, 0o700]
-    assert all(backup.stat().st_mode & 0o777 == 0o600 for backup in (folder / "backups").iterdir())
-
-
-def test_a_line_that_was_cut_off_is_left_out_and_the_next_begins_anew(conf: Path) -> None:
-    install(conf)
-    path = journal_of(conf).folder / "journal.jsonl"
-    path.write_bytes(path.read_bytes() + b'{"schemaVersion": 1, "num')
-    assert journal_of(conf).damaged_lines == (3,)
-    assert any("damaged lines left out: 3" in remark for remark in status_of(conf).remarks)
-    uninstall(conf)
-    assert [record.phase for record in journal_of(conf).records] == [Phase.DONE, Phase.DONE]
-
-
-def test_a_journal_of_a_newer_version_is_not_guessed_at(conf: Path) -> None:
-    install(conf)
-    path = journal_of(conf).folder / "journal.jsonl"
-    path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
-    with pytest.raises(JournalError, match="the journal has schemaVersion 2, this aqe-plugin reads up to 1: upgrade"):
-        propose_uninstall(conf, purge=False)
-
-
-# interruptions
-
-
-STEPS = ("open", "write", "fsync", "replace", "rename", "unlink", "mkdir", "fchmod", "fchown", "close")
-
-
-def killed_at(step: int, work: Callable[[], object]) -> bool:
-    """Runs ``work`` in a process that is killed with -9 at its ``step``-th call that touches the disk.
-
-    A write that is killed has written half. Gives back whether the process came that far.
-    """
-    child = os.fork()
-    if child == 0:
-        count = 0
-
-        def guarded(name: str) -> Callable[..., Any]:
-            real: Callable[..., Any] = getattr(os, name)
-
-            def call(*words: Any, **named: Any) -> Any:
-                nonlocal count
-                count += 1
-                if count == step:
-                    if name == "write":
-                        real(words[0], bytes(words[1])[: len(words[1]) // 2])
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return real(*words, **named)
-
-            return call
-
-        try:
-            for name in STEPS:
-                setattr(os, name, guarded(name))
-            work()
-        finally:
-            os._exit(0)
-    _, ended = os.waitpid(child, 0)
-    return os.WIFSIGNALED(ended)
-
-
-@pytest.mark.parametrize("action", ["install", "uninstall", "rollback", "first install"])
-def test_a_kill_at_any_step_leaves_old_or_new_and_the_next_command_settles_it(tmp_path: Path, action: str) -> None:
-    states = set()
-    for step in range(1, 200):
-        path = tmp_path / str(step) / "spark-defaults.conf"
-        path.parent.mkdir()
-        if action != "first install":
-            path.write_bytes(THEIRS)
-        proposal = propose_install(path, JAR, None)
-        if action in ("uninstall", "rollback"):
-            done(proposal)
-            proposal = propose_uninstall(path, False) if action == "uninstall" else propose_rollback(path, False)
-        came_that_far = killed_at(step, lambda proposal=proposal: carry_out(proposal, ACTOR))  # type: ignore[misc]
-        found = path.read_bytes() if path.exists() else None
-        assert found in (proposal.before, proposal.after)
-        states.add(found)
-
-        # Looking at it works at once, and so does the next change, whichever state it was left in.
-        status_of(path)
-        install(path, "apply")
-        assert status_of(path).mode == "apply"
-        journal = journal_of(path)
-        assert journal.interrupted is None
-        assert leftovers(path.parent) == leftovers(journal.folder / "backups") == []
-        rollback(path)
-        assert (path.read_bytes() if path.exists() else None) == found
-        if not came_that_far:
-            break
-    assert step > 20
-    assert states == {proposal.before, proposal.after}
-
-
-def test_an_interrupted_install_is_reported_until_it_is_settled(conf: Path) -> None:
-    for step in range(1, 200):
-        killed_at(step, lambda: carry_out(propose_install(conf, JAR, None), ACTOR))
-        if journal_of(conf).interrupted is not None:
-            break
-    (remark,) = [one for one in status_of(conf).remarks if one.startswith("install no. 1")]
-    assert remark == (
-        "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted; the file holds the old state, "
-        "and the next change writes that down."
-    )
-    said = carry_out(propose_install(conf, JAR, None), ACTOR)
-    assert said[-1] == "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had changed nothing"
-    assert [record.phase for record in journal_of(conf).records] == [Phase.ABANDONED, Phase.DONE]
-
-
-def test_a_full_disk_leaves_the_file_and_says_so(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    proposal = propose_install(conf, JAR, None)
-
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", full)
-        with pytest.raises(WriteError, match=r"cannot be written \(No space left on device\), and holds what it held"):
-            carry_out(proposal, ACTOR)
-    assert conf.read_bytes() == THEIRS
-    carry_out(proposal, ACTOR)
-    assert status_of(conf).installed
-
-
-def test_two_controllers_do_not_change_one_file_at_once(conf: Path) -> None:
-    install(conf)
-    with (
-        lock(journal_of(conf).folder / "lock"),
-        pytest.raises(ConflictError, match="another aqe-plugin is changing the same file"),
-    ):
-        uninstall(conf)
-
-
-def test_a_file_that_changed_since_it_was_shown_is_not_overwritten(conf: Path) -> None:
-    proposal = propose_install(conf, JAR, None)
-    conf.write_bytes(b"spark.x 1\n")
-    with pytest.raises(ConflictError, match="changed while this was being prepared"):
-        carry_out(proposal, ACTOR)
-    assert conf.read_bytes() == b"spark.x 1\n"
 
 
 # files that cannot be used

@@ -1,15 +1,12 @@
-"""ConfigMaps and applications on an API server: installed into, taken back, and left alone when that is right."""
+"""ConfigMaps and applications on an API server: installed into, and taken back, beside others."""
 
 from __future__ import annotations
 
 import copy
 import json
-import socket
 import sys
 from collections.abc import Callable
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,51 +21,27 @@ from aqe_plugin.controller import (
     propose_tuning,
     propose_uninstall,
 )
-from aqe_plugin.errors import AqePluginError, ClusterError, ConfError, ConflictError, TargetError, WriteError
+from aqe_plugin.errors import AqePluginError, ConflictError
 from aqe_plugin.install_status import status_of
-from aqe_plugin.journal import Actor, Phase, journal_of
+from aqe_plugin.journal import Phase, journal_of
 from aqe_plugin.targets.address import parse_address
-from aqe_plugin.targets.live import LiveStore, open_store
-from aqe_plugin.targets.patience import Patience
+from aqe_plugin.targets.live import LiveStore
 from commands import Answer
+from live_objects import (
+    ACTOR,
+    APACHES,
+    APPLICATION,
+    CONFIGMAP,
+    JAR,
+    SCHEDULED,
+    THEIRS,
+    here,
+    opened,
+    patches,
+    without_version,
+)
 
-JAR = "local:///opt/spark/aqe-plugin-spark-4.1-0.1.0.jar"
-CONFIGMAP = "/api/v1/namespaces/spark/configmaps/conf"
-APPLICATION = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/spark/sparkapplications/nightly"
-SCHEDULED = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/spark/scheduledsparkapplications/nightly"
-APACHES = "/apis/spark.apache.org/v1/namespaces/spark/sparkapplications/nightly"
-THEIRS = "# theirs\r\nspark.plugins\tcom.acme.P\n\n spark.secret = pa$$é\n"
-ACTOR = Actor("ann@host", "ring 1", lambda: datetime(2026, 11, 21, 12, tzinfo=timezone.utc))
-QUICK = Patience(attempts=3, first_wait_seconds=0.01, longest_wait_seconds=0.05, request_seconds=30)
-
-
-@pytest.fixture
-def here(api: ApiServer, tmp_path: Path) -> dict[str, str]:
-    """An environment with a kubeconfig for the server, and the objects that the tests begin with."""
-    api.put(CONFIGMAP, data={"spark-defaults.conf": THEIRS, "log4j2.properties": "rootLogger.level = info\n"})
-    conf = {"spark.plugins": "com.acme.P", "spark.executor.instances": "2"}
-    for path, spec in (
-        (APPLICATION, {"type": "Scala", "sparkVersion": "4.1.0", "sparkConf": conf}),
-        (SCHEDULED, {"schedule": "@daily", "template": {"type": "Scala"}}),
-        (APACHES, {"runtimeVersions": {"sparkVersion": "4.1.1"}, "sparkConf": {}}),
-    ):
-        api.put(path, spec=spec, status={"applicationState": "RUNNING"})
-    return {"KUBECONFIG": str(api.kubeconfig(tmp_path)), "XDG_STATE_HOME": str(tmp_path / "state")}
-
-
-def opened(here: dict[str, str], text: str = "kubernetes:configmap/conf", patience: Patience = QUICK) -> LiveStore:
-    return open_store(text, here, lambda _: None, patience)
-
-
-def without_version(found: dict[str, Any]) -> dict[str, Any]:
-    told = copy.deepcopy(found)
-    del told["metadata"]["resourceVersion"]
-    return told
-
-
-def patches(api: ApiServer) -> list[bool]:
-    """Whether each patch that came was a rehearsal."""
-    return ["dryRun" in asked for verb, _, asked in api.requests if verb == "PATCH" and "fault" not in asked]
+__all__ = ["here"]
 
 
 # a whole life
@@ -205,163 +178,6 @@ def test_an_object_that_never_rests_is_given_up(api: ApiServer, here: dict[str, 
     api.before_patch = [lambda: api.put(APPLICATION, status={})] * 9
     with pytest.raises(ConflictError, match="somebody else changed it 5 times while this was being written"):
         carry_out(propose_install(store, JAR, None), ACTOR)
-
-
-# a server that is busy, slow, or gone
-
-
-def test_a_busy_server_is_asked_again_and_waited_for_as_it_asks(api: ApiServer, here: dict[str, str]) -> None:
-    api.faults = [(429, {"Retry-After": "0"}), (500, {})]
-    store = opened(here)
-    api.faults = [(503, {}), (504, {})]
-    assert store.read() == THEIRS.encode()
-    assert [asked.get("fault") for _, _, asked in api.requests] == [["429"], ["500"], None, ["503"], ["504"], None]
-
-
-def test_whoever_waits_is_told_why(api: ApiServer, here: dict[str, str]) -> None:
-    said: list[str] = []
-    api.faults = [(429, {"Retry-After": "0"})]
-    open_store("kubernetes:configmap/conf", here, said.append, QUICK)
-    assert said == [f"http://127.0.0.1:{api.port} is busy or broken (429), try 1 of 3; asked again in 0.0 s."]
-
-
-def test_a_server_that_stays_busy_is_told(api: ApiServer, here: dict[str, str]) -> None:
-    store = opened(here)
-    api.faults = [(429, {"Retry-After": "86400"})] * 3
-    with pytest.raises(ClusterError, match=r"is busy or broken, asked 3 times \(429: the server is having a bad day\)"):
-        store.read()
-
-
-def test_an_answer_that_is_lost_is_no_second_change(api: ApiServer, here: dict[str, str]) -> None:
-    store = opened(here)
-    api.loses_answers = 1
-    carry_out(propose_install(store, JAR, None), ACTOR)
-    assert status_of(store).installed
-    assert [record.phase for record in journal_of(store).records] == [Phase.DONE]
-
-
-def test_a_server_that_falls_silent_leaves_a_change_that_the_next_one_settles(
-    api: ApiServer, here: dict[str, str]
-) -> None:
-    store = opened(here)
-    api.loses_answers = 3
-    with pytest.raises(ClusterError, match="does not answer, asked 3 times"):
-        carry_out(propose_install(store, JAR, None), ACTOR)
-    (remark,) = [one for one in status_of(store).remarks if "was interrupted" in one]
-    assert "holds the new state" in remark
-    said = carry_out(propose_tuning(store, {"spark.aqePlugin.mode": "off"}, "a test"), ACTOR)
-    assert said == ["install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had been carried out"]
-
-
-def test_a_server_that_hangs_or_is_gone_is_told(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    gone = {**here, "KUBECONFIG": str(api.kubeconfig(tmp_path, port=port))}
-    with pytest.raises(ClusterError, match=rf"http://127\.0\.0\.1:{port} does not answer, asked 3 times \(.*refused"):
-        opened(gone)
-    api.hang_seconds = 5
-    slow = {**here, "KUBECONFIG": str(api.kubeconfig(tmp_path))}
-    with pytest.raises(ClusterError, match=r"does not answer, asked 2 times \(.*timed out"):
-        opened(slow, patience=Patience(2, 0.01, 0.01, request_seconds=0.1))
-
-
-# a server that says no
-
-
-def test_a_token_that_has_expired_is_told_at_once(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
-    here["KUBECONFIG"] = str(api.kubeconfig(tmp_path, token="old"))
-    with pytest.raises(ClusterError) as error:
-        opened(here)
-    assert str(error.value) == (
-        f"kubernetes:spark/configmap/conf: http://127.0.0.1:{api.port} does not know who asks (401): the kubeconfig's "
-        "token or certificate is missing, wrong or expired. Log in again; kubectl auth whoami tries the same."
-    )
-    assert len(api.requests) == 1
-
-
-def test_a_server_that_cannot_be_trusted_is_told_at_once(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
-    here["KUBECONFIG"] = str(api.kubeconfig(tmp_path, scheme="https"))
-    said: list[str] = []
-    with pytest.raises(ClusterError, match=r"https://127\.0\.0\.1:\d+ cannot be asked \(TLS\): .*SSL"):
-        open_store("kubernetes:configmap/conf", here, said.append, QUICK)
-    assert said == []
-
-
-def test_an_object_that_is_not_there_is_told(api: ApiServer, here: dict[str, str]) -> None:
-    with pytest.raises(TargetError) as error:
-        opened(here, "kubernetes:prod/configmap/conf")
-    assert str(error.value) == (
-        f'kubernetes:prod/configmap/conf: not found on http://127.0.0.1:{api.port} (404): configmaps "conf" not found.'
-    )
-
-
-@pytest.mark.parametrize(
-    ("code", "error", "message"),
-    [
-        (403, WriteError, r"forbids it \(403\).* The role needs the verbs get and patch for configmaps"),
-        (422, WriteError, r"does not take the change \(422\): .* It holds what it held"),
-    ],
-)
-def test_a_change_that_is_refused_is_refused_in_the_rehearsal_and_never_begun(
-    api: ApiServer, here: dict[str, str], code: int, error: type[Exception], message: str
-) -> None:
-    store = opened(here)
-    proposal = propose_install(store, JAR, None)
-    api.refuses_patches = code
-    with pytest.raises(error, match=message):
-        carry_out(proposal, ACTOR)
-    assert journal_of(store).records == ()
-    assert patches(api) == [True]
-
-
-def test_an_immutable_configmap_and_binary_data_are_left_alone(api: ApiServer, here: dict[str, str]) -> None:
-    api.objects[CONFIGMAP]["immutable"] = True
-    store = opened(here)
-    with pytest.raises(ConflictError, match=r"the ConfigMap is immutable\. Make one under a new name"):
-        carry_out(propose_install(store, JAR, None), ACTOR)
-    api.put(CONFIGMAP, binaryData={"spark-defaults.conf": "AAAA"})
-    with pytest.raises(TargetError, match="stands in binaryData"):
-        store.read()
-
-
-def test_an_application_that_the_jar_does_not_fit_is_left_alone(api: ApiServer, here: dict[str, str]) -> None:
-    spec = api.objects[APPLICATION]["spec"]
-    api.put(APPLICATION, spec={**spec, "sparkVersion": "4.0.1"})
-    with pytest.raises(ConflictError, match=r"is for Spark 4\.0\.1, and the jar local:.* is for Spark 4\.1"):
-        propose_install(opened(here, "kubernetes:sparkapplication/nightly"), JAR, None)
-    api.put(APPLICATION, spec={**spec, "deps": {"jars": ["a.jar"]}})
-    with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which overrule spark\.jars"):
-        propose_install(opened(here, "kubernetes:sparkapplication/nightly"), JAR, None)
-    api.put(APPLICATION, spec={**spec, "sparkConf": {"spark.a": 1}})
-    with pytest.raises(TargetError, match="sparkConf is no map of keys to strings"):
-        status_of(opened(here, "kubernetes:sparkapplication/nightly"))
-    api.put(APPLICATION, spec=None)
-    with pytest.raises(TargetError, match="the application has no spec"):
-        opened(here, "kubernetes:sparkapplication/nightly")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("kubernetes:conf", "expected kubernetes:[NAMESPACE/]KIND/NAME[?context=CONTEXT][&key=KEY]."),
-        ("kubernetes:a/b/c/d", "expected kubernetes:"),
-        ("kubernetes:configmap/conf?contxt=x", "expected kubernetes:"),
-        ("kubernetes:secret/conf", "secret holds no Spark conf: expected one of configmap, sparkapplication, "),
-    ],
-)
-def test_an_address_that_is_none_says_what_one_is(text: str, message: str) -> None:
-    with pytest.raises(ConfError) as error:
-        parse_address(text)
-    assert str(error.value).startswith(f"{text}: {message}")
-
-
-def test_without_a_kubeconfig_there_is_no_server(tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match=r"no API server: .* Give a kubeconfig by KUBECONFIG or in ~/\.kube/config"):
-        opened({"KUBECONFIG": str(tmp_path / "none")})
-    broken = tmp_path / "broken"
-    broken.write_text("current-context: x\n")
-    with pytest.raises(ClusterError, match="no API server"):
-        opened({"KUBECONFIG": str(broken)}, "kubernetes:configmap/conf?context=y")
 
 
 # the command line

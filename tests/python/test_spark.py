@@ -1,15 +1,11 @@
 """The plugin in real sessions: loaded by ``configure``, its events read back, its decision replayed.
 
-One session serves the whole module; only what is about starting a session starts another.
+One session serves the whole module.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -314,91 +310,3 @@ def test_the_exporter_reads_the_running_session(session: Session) -> None:
     assert value(families, FILTERS_NOT_APPLIED.name) == 0
     assert value(families, "aqe_plugin_errors_total") == 0
     assert value(families, "aqe_plugin_exporter_skipped_total") == 0
-
-
-# Starting a session
-
-
-def test_doctor_finds_everything_in_order() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "aqe_plugin", "doctor"], capture_output=True, text=True, timeout=400, check=False
-    )
-    rows = [row.split(maxsplit=2) for row in ran.stdout.splitlines()]
-    assert [row[:2] for row in rows] == [
-        ["ok", name] for name in ("Java", "PySpark", "jar", "session", "plugin", "mode", "events")
-    ], ran.stdout + ran.stderr
-    assert rows[4][2] == "io.aqeplugin.AqePlugin is loaded and its rules are in force"
-    assert rows[5][2] == "apply"
-    assert rows[6][2] == "1 readable, 1 decisions in them"
-    assert ran.returncode == 0
-
-
-WITHOUT_JAR = """
-import aqe_plugin
-from aqe_plugin.errors import SessionError
-from pyspark.sql import SparkSession
-from pyspark.sql.functions import udf
-def tried():
-    try:
-        aqe_plugin.configure(SparkSession.builder)
-    except SessionError as error:
-        print("SAID", error)
-tried()
-spark = SparkSession.builder.getOrCreate()
-tried()
-spark.stop()
-"""
-
-WITH_JAR = """
-import aqe_plugin
-from pyspark.sql import SparkSession
-from pyspark.sql.functions import udf
-spark = aqe_plugin.configure(SparkSession.builder, mode="observe").getOrCreate()
-conf = spark.sparkContext.getConf()
-print("SAID", conf.get("spark.plugins"), spark.conf.get("spark.aqePlugin.mode"))
-print("SAID", *sorted(jar.rpartition("/")[2] for jar in conf.get("spark.jars").split(",")))
-spark.stop()
-"""
-
-
-def submit(folder: Path, script: str, *options: str) -> list[str]:
-    """What ``script`` printed, run by ``spark-submit``."""
-    import pyspark
-
-    (folder / "job.py").write_text(script)
-    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]"]
-    ran = subprocess.run(
-        [*command, "--conf", "spark.ui.enabled=false", *options, str(folder / "job.py")],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
-    )
-    assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]
-    return [line.removeprefix("SAID ") for line in ran.stdout.splitlines() if line.startswith("SAID ")]
-
-
-def test_configure_in_a_jvm_without_the_jar_says_what_to_do(tmp_path: Path) -> None:
-    without_jar, running = submit(tmp_path, WITHOUT_JAR)
-    assert without_jar == (
-        "The JVM was started without the plugin's jar, which cannot be added to it now. In a notebook restart the "
-        "kernel; in a submitted application start it with spark-submit --jars $(aqe-plugin jar-path) "
-        "--conf spark.plugins=io.aqeplugin.AqePlugin (after the plugins you have)."
-    )
-    assert running == (
-        "The Spark session is running and plugins are read only when it starts: "
-        "call aqe_plugin.configure(builder) before getOrCreate(), in a new Python process."
-    )
-
-
-def test_configure_under_spark_submit_keeps_the_jars_that_were_submitted(tmp_path: Path) -> None:
-    own = tmp_path / "own.jar"
-    with zipfile.ZipFile(own, "w") as jar:
-        jar.writestr("own.txt", "own")
-    import pyspark
-
-    plugin = aqe_plugin.jar_for(pyspark.__version__)
-    plugins, jars = submit(tmp_path, WITH_JAR, "--jars", f"{own},{plugin}")
-    assert plugins == "io.aqeplugin.AqePlugin observe"
-    assert jars == f"{plugin.name} own.jar"

@@ -1,0 +1,68 @@
+"""Objects on the tests' API server, and a way to them."""
+
+from __future__ import annotations
+
+import copy
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api_server import ApiServer
+from aqe_plugin.journal import Actor
+from aqe_plugin.targets.live import LiveStore, open_store
+from aqe_plugin.targets.patience import Patience
+
+__all__ = [
+    "ACTOR",
+    "APACHES",
+    "APPLICATION",
+    "CONFIGMAP",
+    "JAR",
+    "QUICK",
+    "SCHEDULED",
+    "THEIRS",
+    "here",
+    "opened",
+    "patches",
+    "without_version",
+]
+
+JAR = "local:///opt/spark/aqe-plugin-spark-4.1-0.1.0.jar"
+CONFIGMAP = "/api/v1/namespaces/spark/configmaps/conf"
+APPLICATION = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/spark/sparkapplications/nightly"
+SCHEDULED = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/spark/scheduledsparkapplications/nightly"
+APACHES = "/apis/spark.apache.org/v1/namespaces/spark/sparkapplications/nightly"
+THEIRS = "# theirs\r\nspark.plugins\tcom.acme.P\n\n spark.secret = pa$$é\n"
+ACTOR = Actor("ann@host", "ring 1", lambda: datetime(2026, 11, 21, 12, tzinfo=timezone.utc))
+QUICK = Patience(attempts=3, first_wait_seconds=0.01, longest_wait_seconds=0.05, request_seconds=30)
+
+
+@pytest.fixture
+def here(api: ApiServer, tmp_path: Path) -> dict[str, str]:
+    """An environment with a kubeconfig for the server, and the objects that the tests begin with."""
+    api.put(CONFIGMAP, data={"spark-defaults.conf": THEIRS, "log4j2.properties": "rootLogger.level = info\n"})
+    conf = {"spark.plugins": "com.acme.P", "spark.executor.instances": "2"}
+    for path, spec in (
+        (APPLICATION, {"type": "Scala", "sparkVersion": "4.1.0", "sparkConf": conf}),
+        (SCHEDULED, {"schedule": "@daily", "template": {"type": "Scala"}}),
+        (APACHES, {"runtimeVersions": {"sparkVersion": "4.1.1"}, "sparkConf": {}}),
+    ):
+        api.put(path, spec=spec, status={"applicationState": "RUNNING"})
+    return {"KUBECONFIG": str(api.kubeconfig(tmp_path)), "XDG_STATE_HOME": str(tmp_path / "state")}
+
+
+def opened(here: dict[str, str], text: str = "kubernetes:configmap/conf", patience: Patience = QUICK) -> LiveStore:
+    return open_store(text, here, lambda _: None, patience)
+
+
+def without_version(found: dict[str, Any]) -> dict[str, Any]:
+    told = copy.deepcopy(found)
+    del told["metadata"]["resourceVersion"]
+    return told
+
+
+def patches(api: ApiServer) -> list[bool]:
+    """Whether each patch that came was a rehearsal."""
+    return ["dryRun" in asked for verb, _, asked in api.requests if verb == "PATCH" and "fault" not in asked]

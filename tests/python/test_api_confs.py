@@ -1,0 +1,233 @@
+"""What the Python interface sets in a session, and how it is taken back, over confs in memory."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aqe_plugin.api.force import Choice, force_in_scope, force_join
+from aqe_plugin.api.journal import JournaledConf
+from aqe_plugin.api.session_check import Checks, checked_confs
+from aqe_plugin.api.session_confs import put, set_for_a_while
+from aqe_plugin.api.threshold_names import ThresholdChanges, conf_values, threshold_keys
+from aqe_plugin.api.thresholds import SessionThresholds, Threshold
+from aqe_plugin.conf_keys import PREFIX, conf_keys
+from aqe_plugin.errors import ConfError, ConflictError, NotAvailableError
+from confs_in_memory import Confs
+
+PASS_RATE_KEY = f"{PREFIX}filter.maxPassRate"
+
+
+# Thresholds
+
+
+def test_every_threshold_of_the_conf_table_is_an_attribute_and_a_typed_argument_of_its_kind() -> None:
+    attributes = {name: one for name, one in vars(SessionThresholds).items() if isinstance(one, Threshold)}
+    arguments = get_type_hints(ThresholdChanges)
+    assert list(attributes) == list(arguments) == list(threshold_keys())
+    thresholds = SessionThresholds(Confs())
+    for name, key in threshold_keys().items():
+        whole = key.type in ("integer", "bytes")
+        assert attributes[name].key == key
+        assert arguments[name] == (int | str if whole else float | str), name
+        assert type(getattr(thresholds, name)) is (int if whole else float), name
+
+
+def test_a_threshold_nobody_set_has_its_default_and_bytes_are_read_as_a_conf_writes_them() -> None:
+    thresholds = SessionThresholds(Confs({f"{PREFIX}broadcast.maxMemoryBytes": "1g"}))
+    assert thresholds.filter_max_pass_rate == 0.7
+    assert thresholds.broadcast_max_memory_bytes == 1024**3
+    assert thresholds.as_dict()["cost_tie_ratio"] == 0.05
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.3, "0.3"), (1, "1"), (1.0, "1"), ("0.25", "0.25"), (1e-05, "1e-05"), (0, "0")]
+)
+def test_a_value_is_written_as_a_conf_writes_it(value: float | str, text: str) -> None:
+    confs = Confs()
+    SessionThresholds(confs).filter_max_pass_rate = value
+    assert confs.values == {PASS_RATE_KEY: text}
+
+
+@pytest.mark.parametrize("value", [-0.001, 1.001, float("nan"), float("inf"), "much", "", True, None])
+def test_a_value_just_outside_the_range_or_of_no_number_is_refused_by_name_and_nothing_is_set(value: Any) -> None:
+    confs = Confs()
+    with pytest.raises(ConfError, match=re.escape(f"{PASS_RATE_KEY} = {value!r} is not allowed: expected")):
+        SessionThresholds(confs)(broadcast_max_rows=5, filter_max_pass_rate=value)
+    assert confs.values == {}
+
+
+@pytest.mark.parametrize("name", list(threshold_keys()))
+def test_both_ends_of_every_range_are_allowed_and_what_lies_beyond_is_not(name: str) -> None:
+    least, most = threshold_keys()[name].limits
+    assert len(conf_values({name: least})) == len(conf_values({name: most})) == 1
+    with pytest.raises(ConfError):
+        conf_values({name: most + 1})
+    with pytest.raises(ConfError):
+        conf_values({name: least - 1})
+
+
+def test_a_misspelt_threshold_is_told_which_was_meant() -> None:
+    with pytest.raises(ConfError) as error:
+        SessionThresholds(Confs())(**cast("Any", {"filter_max_pas_rate": 0.3}))
+    assert str(error.value) == "'filter_max_pas_rate' is no threshold; meant was 'filter_max_pass_rate'?"
+    with pytest.raises(AttributeError):
+        cast("Any", SessionThresholds(Confs())).filter_max_pas_rate = 0.3
+
+
+def test_a_bad_value_that_somebody_else_set_is_told_with_what_it_does() -> None:
+    with pytest.raises(ConfError) as error:
+        _ = SessionThresholds(Confs({PASS_RATE_KEY: "7"})).filter_max_pass_rate
+    assert str(error.value) == (
+        f"{PASS_RATE_KEY} = '7' is not allowed: expected 0 to 1 ratio. "
+        "Until it is changed or unset, queries run as if the plugin were off."
+    )
+
+
+def test_reset_unsets_what_is_set_and_can_be_taken_back() -> None:
+    before = {PASS_RATE_KEY: "0.3", "spark.sql.shuffle.partitions": "4"}
+    confs = Confs(before)
+    with SessionThresholds(confs).reset():
+        assert confs.values == {"spark.sql.shuffle.partitions": "4"}
+    assert confs.values == before
+
+
+# Scopes
+
+CONFS = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.text(max_size=3))
+
+
+@given(CONFS, st.lists(CONFS, max_size=4))
+def test_nested_scopes_leave_the_confs_as_they_were(before: dict[str, str], nested: list[dict[str, str]]) -> None:
+    confs = Confs(before)
+
+    def enter(remaining: list[dict[str, str]]) -> None:
+        if remaining:
+            seen = dict(confs.values)
+            with set_for_a_while(confs, remaining[0], "test") as scope:
+                assert confs.values == {**seen, **remaining[0]}
+                enter(remaining[1:])
+                assert confs.values == {**seen, **remaining[0]}
+            scope.restore()
+            assert confs.values == seen
+
+    enter(nested)
+    assert confs.values == before
+
+
+def test_a_scope_is_in_force_at_once_and_taken_back_when_its_block_fails() -> None:
+    confs = Confs()
+    scope = SessionThresholds(confs)(filter_max_pass_rate=0.3)
+    assert confs.values == {PASS_RATE_KEY: "0.3"}
+    with pytest.raises(ZeroDivisionError), scope:
+        _ = 1 / 0
+    assert confs.values == {}
+
+
+def test_when_the_session_refuses_one_key_none_is_set() -> None:
+    confs = Confs({"a": "1"}, refused="b")
+    with pytest.raises(OSError, match="connection lost"):
+        set_for_a_while(confs, {"a": "2", "b": "3"}, "test")
+    assert confs.values == {"a": "1"}
+
+
+def test_a_scope_shows_what_it_changed() -> None:
+    with set_for_a_while(Confs({"a": "1"}), {"a": "2", "b": "3"}, "a trial") as scope:
+        lines = [line.split(maxsplit=3) for line in repr(scope).splitlines()]
+        assert lines[0] == ["in", "force"]
+        assert ["a", "1", "2", "a trial"] in lines
+        assert "<td" in scope._repr_html_()
+    assert repr(scope).startswith("taken back")
+
+
+# The journal
+
+
+@given(CONFS, st.lists(st.tuples(st.sampled_from(["a", "b"]), st.none() | st.text(max_size=3)), max_size=6))
+def test_a_rollback_leaves_the_confs_as_they_were_and_the_journal_tells_all(
+    before: dict[str, str], steps: list[tuple[str, str | None]]
+) -> None:
+    confs = Confs(before)
+    journaled = JournaledConf(confs)
+    for key, value in steps:
+        put(journaled, key, value)
+    assert [(one.key, one.new) for one in journaled.history().changes] == steps
+    assert {one.key for one in journaled.rollback(force=False).changes} <= {key for key, _ in steps}
+    assert confs.values == before
+    assert journaled.rollback(force=False).changes == ()
+
+
+def test_a_rollback_over_somebody_elses_change_is_refused_by_name_unless_forced() -> None:
+    confs = Confs({"a": "1", "b": "1"})
+    journaled = JournaledConf(confs)
+    journaled.set("a", "2")
+    journaled.set("b", "2")
+    confs.set("b", "3")
+    with pytest.raises(ConflictError, match=r"^b: changed since by somebody else .*rollback\(force=True\)"):
+        journaled.rollback(force=False)
+    assert confs.values == {"a": "2", "b": "3"}
+    journaled.rollback(force=True)
+    assert confs.values == {"a": "1", "b": "1"}
+
+
+def test_what_is_set_in_a_block_and_put_back_is_in_the_journal_twice() -> None:
+    journaled = JournaledConf(Confs())
+    with SessionThresholds(journaled)(filter_max_pass_rate=0.3):
+        pass
+    changes = [(one.old, one.new, one.why) for one in journaled.history().changes]
+    assert changes == [(None, "0.3", "set"), ("0.3", None, "unset")]
+    assert "0.3" in repr(journaled.history())
+
+
+# The check
+
+
+def test_every_key_of_ours_that_is_set_is_checked_and_no_other() -> None:
+    bad = checked_confs({PASS_RATE_KEY: "7", f"{PREFIX}filter.maxByte": "1m", f"{PREFIX}mode": "apply", "spark.a": "b"})
+    assert [(one.name.removeprefix(PREFIX), one.ok) for one in bad] == [
+        ("filter.maxByte", False),
+        ("filter.maxPassRate", False),
+        ("mode", True),
+    ]
+    assert "meant was spark.aqePlugin.filter.maxBytes?" in bad[0].found
+    assert bad[1].found == "7: not allowed: expected 0 to 1 ratio"
+    assert not Checks("", bad).ok
+    assert "wrong" in repr(Checks("", bad))
+
+
+# Forcing
+
+
+@pytest.mark.parametrize("choice", ["spark", "no_filter", "plain_sort_merge"])
+def test_a_choice_for_every_join_sets_only_values_that_the_conf_table_allows(choice: Choice) -> None:
+    confs = Confs()
+    with force_in_scope(confs, choice):
+        ours = {key: value for key, value in confs.values.items() if key.startswith(PREFIX)}
+        assert ours
+        assert set(ours) <= set(conf_keys())
+    assert confs.values == {}
+
+
+@pytest.mark.parametrize(
+    ("choice", "instead"), [("broadcast", "aqe.force('broadcast', side)"), ("filtered_sort_merge", "aqe.thresholds(")]
+)
+def test_what_cannot_be_forced_for_every_join_is_an_error_that_says_what_to_do(choice: Choice, instead: str) -> None:
+    confs = Confs()
+    with pytest.raises(NotAvailableError, match=re.escape(instead)):
+        force_in_scope(confs, choice)
+    assert confs.values == {}
+
+
+@pytest.mark.parametrize("choice", ["spark", "no_filter", "filtered_sort_merge"])
+def test_what_cannot_be_forced_for_one_join_is_an_error_that_says_what_to_do(choice: str) -> None:
+    with pytest.raises(NotAvailableError, match=r"cannot be forced for one join: .*aqe\.force\("):
+        force_join(cast("Any", None), choice)
+
+
+def test_a_choice_there_is_not_is_told_which_there_are() -> None:
+    with pytest.raises(ConfError, match="'shuffle_hash' is no choice: expected one of broadcast, "):
+        force_join(cast("Any", None), "shuffle_hash")

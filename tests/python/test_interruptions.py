@@ -1,0 +1,135 @@
+"""Changes of a file that were cut off, could not be written, or met another's."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aqe_plugin.controller import carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.disk import leftovers, lock
+from aqe_plugin.errors import ConflictError, WriteError
+from aqe_plugin.install_status import status_of
+from aqe_plugin.journal import Phase, journal_of
+from conf_files import ACTOR, JAR, THEIRS, conf, done, install, rollback, uninstall
+
+__all__ = ["conf"]
+
+
+STEPS = ("open", "write", "fsync", "replace", "rename", "unlink", "mkdir", "fchmod", "fchown", "close")
+
+
+def killed_at(step: int, work: Callable[[], object]) -> bool:
+    """Runs ``work`` in a process that is killed with -9 at its ``step``-th call that touches the disk.
+
+    A write that is killed has written half. Gives back whether the process came that far.
+    """
+    child = os.fork()
+    if child == 0:
+        count = 0
+
+        def guarded(name: str) -> Callable[..., Any]:
+            real: Callable[..., Any] = getattr(os, name)
+
+            def call(*words: Any, **named: Any) -> Any:
+                nonlocal count
+                count += 1
+                if count == step:
+                    if name == "write":
+                        real(words[0], bytes(words[1])[: len(words[1]) // 2])
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return real(*words, **named)
+
+            return call
+
+        try:
+            for name in STEPS:
+                setattr(os, name, guarded(name))
+            work()
+        finally:
+            os._exit(0)
+    _, ended = os.waitpid(child, 0)
+    return os.WIFSIGNALED(ended)
+
+
+@pytest.mark.parametrize("action", ["install", "uninstall", "rollback", "first install"])
+def test_a_kill_at_any_step_leaves_old_or_new_and_the_next_command_settles_it(tmp_path: Path, action: str) -> None:
+    states = set()
+    for step in range(1, 200):
+        path = tmp_path / str(step) / "spark-defaults.conf"
+        path.parent.mkdir()
+        if action != "first install":
+            path.write_bytes(THEIRS)
+        proposal = propose_install(path, JAR, None)
+        if action in ("uninstall", "rollback"):
+            done(proposal)
+            proposal = propose_uninstall(path, False) if action == "uninstall" else propose_rollback(path, False)
+        came_that_far = killed_at(step, lambda proposal=proposal: carry_out(proposal, ACTOR))  # type: ignore[misc]
+        found = path.read_bytes() if path.exists() else None
+        assert found in (proposal.before, proposal.after)
+        states.add(found)
+
+        # Looking at it works at once, and so does the next change, whichever state it was left in.
+        status_of(path)
+        install(path, "apply")
+        assert status_of(path).mode == "apply"
+        journal = journal_of(path)
+        assert journal.interrupted is None
+        assert leftovers(path.parent) == leftovers(journal.folder / "backups") == []
+        rollback(path)
+        assert (path.read_bytes() if path.exists() else None) == found
+        if not came_that_far:
+            break
+    assert step > 20
+    assert states == {proposal.before, proposal.after}
+
+
+def test_an_interrupted_install_is_reported_until_it_is_settled(conf: Path) -> None:
+    for step in range(1, 200):
+        killed_at(step, lambda: carry_out(propose_install(conf, JAR, None), ACTOR))
+        if journal_of(conf).interrupted is not None:
+            break
+    (remark,) = [one for one in status_of(conf).remarks if one.startswith("install no. 1")]
+    assert remark == (
+        "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted; the file holds the old state, "
+        "and the next change writes that down."
+    )
+    said = carry_out(propose_install(conf, JAR, None), ACTOR)
+    assert said[-1] == "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had changed nothing"
+    assert [record.phase for record in journal_of(conf).records] == [Phase.ABANDONED, Phase.DONE]
+
+
+def test_a_full_disk_leaves_the_file_and_says_so(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proposal = propose_install(conf, JAR, None)
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(WriteError, match=r"cannot be written \(No space left on device\), and holds what it held"):
+            carry_out(proposal, ACTOR)
+    assert conf.read_bytes() == THEIRS
+    carry_out(proposal, ACTOR)
+    assert status_of(conf).installed
+
+
+def test_two_controllers_do_not_change_one_file_at_once(conf: Path) -> None:
+    install(conf)
+    with (
+        lock(journal_of(conf).folder / "lock"),
+        pytest.raises(ConflictError, match="another aqe-plugin is changing the same file"),
+    ):
+        uninstall(conf)
+
+
+def test_a_file_that_changed_since_it_was_shown_is_not_overwritten(conf: Path) -> None:
+    proposal = propose_install(conf, JAR, None)
+    conf.write_bytes(b"spark.x 1\n")
+    with pytest.raises(ConflictError, match="changed while this was being prepared"):
+        carry_out(proposal, ACTOR)
+    assert conf.read_bytes() == b"spark.x 1\n"

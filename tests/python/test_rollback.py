@@ -1,0 +1,112 @@
+"""Rollback of files, and the journal that it goes by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.controller import propose_rollback, propose_uninstall
+from aqe_plugin.errors import ConflictError, JournalError
+from aqe_plugin.install_status import status_of
+from aqe_plugin.journal import Action, Phase, journal_of
+from conf_files import THEIRS, conf, install, rollback, uninstall
+
+__all__ = ["conf"]
+
+
+# rollback
+
+
+def test_rollback_goes_back_one_change_at_a_time(conf: Path) -> None:
+    install(conf)
+    first = conf.read_bytes()
+    install(conf, "apply")
+    rollback(conf)
+    assert conf.read_bytes() == first
+    rollback(conf)
+    assert conf.read_bytes() == THEIRS
+    with pytest.raises(JournalError) as error:
+        propose_rollback(conf, force=False)
+    assert str(error.value) == (f"{conf}: nothing to roll back; aqe-plugin has no change of it in force.")
+
+
+def test_rollback_after_somebody_elses_change_names_the_keys_and_no_values(conf: Path) -> None:
+    install(conf)
+    changed = conf.read_bytes().replace(b"pa$$", b"hunter2")
+    conf.write_bytes(changed)
+    with pytest.raises(ConflictError) as error:
+        propose_rollback(conf, force=False)
+    assert str(error.value) == (
+        f"{conf}: changed since install no. 1 by somebody else: it differs in spark.secret. "
+        "Rolling back would undo that too: --force does it and keeps the present file as a backup."
+    )
+    rollback(conf, force=True)
+    assert conf.read_bytes() == THEIRS
+    record = journal_of(conf).records[-1]
+    assert journal_of(conf).kept(record.before) == changed
+    assert "hunter2" not in (journal_of(conf).folder / "journal.jsonl").read_text()
+
+
+def test_rollback_tells_a_change_of_layout_and_a_file_that_is_gone(conf: Path) -> None:
+    install(conf)
+    conf.write_bytes(conf.read_bytes() + b"\r\n# note")
+    with pytest.raises(ConflictError, match="it differs in comments or layout"):
+        propose_rollback(conf, force=False)
+    conf.unlink()
+    with pytest.raises(ConflictError, match="the file is gone"):
+        propose_rollback(conf, force=False)
+
+
+def test_a_damaged_backup_is_not_restored(conf: Path) -> None:
+    install(conf)
+    for backup in (journal_of(conf).folder / "backups").iterdir():
+        backup.write_bytes(b"half")
+    with pytest.raises(JournalError, match="the backup is missing or damaged"):
+        propose_rollback(conf, force=False)
+
+
+# the journal
+
+
+def test_the_journal_says_who_what_when_why_and_the_digests(conf: Path) -> None:
+    install(conf)
+    uninstall(conf)
+    first, second = journal_of(conf).records
+    assert (first.number, first.action, first.phase) == (1, Action.INSTALL, Phase.DONE)
+    assert (first.at, first.who, first.why, first.file) == (
+        "2026-11-21T12:00:00+00:00",
+        "ann@host",
+        "ring 1",
+        str(conf),
+    )
+    assert (first.before, first.after) == (second.after, second.before)
+    lines = (journal_of(conf).folder / "journal.jsonl").read_text().splitlines()
+    assert [json.loads(line)["phase"] for line in lines] == ["begun", "done", "begun", "done"]
+
+
+def test_backups_are_their_owners_alone_and_the_journal_is_everybodys(conf: Path) -> None:
+    install(conf)
+    folder = journal_of(conf).folder
+    modes = [path.stat().st_mode & 0o777 for path in (folder, folder / "journal.jsonl", folder / "backups")]
+    assert modes == [0o755, 0o644, 0o700]
+    assert all(backup.stat().st_mode & 0o777 == 0o600 for backup in (folder / "backups").iterdir())
+
+
+def test_a_line_that_was_cut_off_is_left_out_and_the_next_begins_anew(conf: Path) -> None:
+    install(conf)
+    path = journal_of(conf).folder / "journal.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"schemaVersion": 1, "num')
+    assert journal_of(conf).damaged_lines == (3,)
+    assert any("damaged lines left out: 3" in remark for remark in status_of(conf).remarks)
+    uninstall(conf)
+    assert [record.phase for record in journal_of(conf).records] == [Phase.DONE, Phase.DONE]
+
+
+def test_a_journal_of_a_newer_version_is_not_guessed_at(conf: Path) -> None:
+    install(conf)
+    path = journal_of(conf).folder / "journal.jsonl"
+    path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
+    with pytest.raises(JournalError, match="the journal has schemaVersion 2, this aqe-plugin reads up to 1: upgrade"):
+        propose_uninstall(conf, purge=False)
