@@ -8,18 +8,31 @@ A *single* log is one file, ``<application>[.<codec>][.inprogress]``. A *rolling
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from aqe_plugin.errors import EventLogError, NoDataError
 
-__all__ = ["EventLog", "LogPart", "find_event_logs", "is_url"]
+__all__ = [
+    "EventLog",
+    "LogPart",
+    "find_event_logs",
+    "is_hadoop_uri",
+    "is_rolling",
+    "is_url",
+    "no_log_in",
+    "rolling_log",
+    "single_log",
+]
 
 _IN_PROGRESS = ".inprogress"
 _COMPACTED = ".compact"
 _ROLLING_FOLDER = "eventlog_v2_"
 _PART_NAME = re.compile(r"events_(\d+)_.*")
+# Two letters at least, as one is a drive's.
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*", re.DOTALL)
 _KNOWN_CODECS = ("zstd", "lz4", "snappy", "lzf")
 
 
@@ -61,6 +74,11 @@ def is_url(source: str) -> bool:
     return urlsplit(source).scheme in ("http", "https")
 
 
+def is_hadoop_uri(source: str) -> bool:
+    """Whether that names something in one of Hadoop's file systems: ``hdfs://...``, ``s3a://...``, ``file:/...``."""
+    return _URI.fullmatch(source) is not None and not is_url(source)
+
+
 def find_event_logs(path: Path) -> list[EventLog]:
     """The logs at ``path``: a single log, a rolling log's folder, one part of it, or a folder of logs (sorted by name).
 
@@ -72,40 +90,43 @@ def find_event_logs(path: Path) -> list[EventLog]:
     """
     try:
         if path.is_dir():
-            logs = [_rolling_log(path)] if path.name.startswith(_ROLLING_FOLDER) else _logs_in(path)
+            logs = [_rolling_log(path)] if is_rolling(path.name) else _logs_in(path)
         elif path.exists():
-            logs = [_single_log(path)]
+            logs = [single_log(path)]
         else:
             raise EventLogError(f"{path}: no such file or folder.")
     except OSError as error:
         raise EventLogError(f"{path}: cannot be read ({error.strerror}).") from error
     found = [log for log in logs if log.parts]
     if not found:
-        raise NoDataError(
-            f"{path}: no event log in this folder. Spark writes them to spark.eventLog.dir when spark.eventLog.enabled "
-            "is true."
-        )
+        raise no_log_in(path)
     return found
 
 
-def _logs_in(folder: Path) -> list[EventLog]:
-    children = sorted(child for child in folder.iterdir() if not child.name.startswith("."))
-    return [
-        _rolling_log(child) if child.is_dir() else _single_log(child)
-        for child in children
-        if child.is_file() or child.name.startswith(_ROLLING_FOLDER)
-    ]
+def no_log_in(place: Path | str) -> NoDataError:
+    """What is said of a folder without event logs."""
+    return NoDataError(
+        f"{place}: no event log in this folder. Spark writes them to spark.eventLog.dir when spark.eventLog.enabled "
+        "is true."
+    )
 
 
-def _single_log(path: Path) -> EventLog:
+def is_rolling(name: str) -> bool:
+    """Whether a folder of that name is a rolling log."""
+    return name.startswith(_ROLLING_FOLDER)
+
+
+def single_log(path: Path) -> EventLog:
+    """The log that the file ``path`` is."""
     part = _part(path)
     name = part.key.name.removesuffix(f".{part.codec}")
     return EventLog(name, (part,), path.name.endswith(_IN_PROGRESS))
 
 
-def _rolling_log(folder: Path) -> EventLog:
+def rolling_log(folder: Path, names: Iterable[str]) -> EventLog:
+    """The log that ``folder`` is, with files of these names in it; without parts when none of them is one."""
     # A compaction that is not finished stands for nothing yet.
-    names = [child.name for child in folder.iterdir() if not child.name.endswith(_COMPACTED + _IN_PROGRESS)]
+    names = [name for name in names if not name.endswith(_COMPACTED + _IN_PROGRESS)]
     parts = sorted((_part(folder / name) for name in names if _PART_NAME.fullmatch(name)), key=lambda part: part.number)
     last_compacted = max((part.number for part in parts if part.compacted), default=0)
     kept = [
@@ -113,6 +134,19 @@ def _rolling_log(folder: Path) -> EventLog:
     ]
     in_progress = any(name.startswith("appstatus_") and name.endswith(_IN_PROGRESS) for name in names)
     return EventLog(folder.name.removeprefix(_ROLLING_FOLDER), tuple(kept), in_progress)
+
+
+def _logs_in(folder: Path) -> list[EventLog]:
+    children = sorted(child for child in folder.iterdir() if not child.name.startswith("."))
+    return [
+        _rolling_log(child) if child.is_dir() else single_log(child)
+        for child in children
+        if child.is_file() or is_rolling(child.name)
+    ]
+
+
+def _rolling_log(folder: Path) -> EventLog:
+    return rolling_log(folder, (child.name for child in folder.iterdir()))
 
 
 def _part(path: Path) -> LogPart:
