@@ -91,8 +91,10 @@ def find_event_logs(path: Path) -> list[EventLog]:
     try:
         if path.is_dir():
             logs = [_rolling_log(path)] if is_rolling(path.name) else _logs_in(path)
-        elif path.exists():
+        elif path.is_file():
             logs = [single_log(path)]
+        elif path.exists():
+            raise EventLogError(f"{path}: a device, a pipe or a socket; an event log is a file or a folder.")
         else:
             raise EventLogError(f"{path}: no such file or folder.")
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -289,4 +290,7 @@ def _is_passing(error: BaseException) -> bool:
     retry=retry_if_exception(_is_passing), stop=stop_after_attempt(3), wait=wait_exponential(0.1, max=1), reraise=True
 )
 def _open(path: Path) -> BinaryIO:
+    # A pipe that nobody writes to would be waited for.
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a file")
     return path.open("rb")
