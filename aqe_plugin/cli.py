@@ -16,12 +16,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from aqe_plugin.apply_cli import add_apply_command
 from aqe_plugin.control_cli import ToldOption, add_commands
 from aqe_plugin.doctor import checks
 from aqe_plugin.errors import EXIT_CODES, AqePluginError, EventLogError, NoDataError, SetupError
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.pipeline_cli import add_pipeline_commands
 from aqe_plugin.queries import read_queries
+from aqe_plugin.recommend_cli import add_recommend_command
 from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
@@ -30,7 +32,6 @@ from aqe_plugin.session import import_pyspark
 from aqe_plugin.settings_cli import add_settings_commands, use_settings
 from aqe_plugin.sources import Skipped
 from aqe_plugin.stories import QueryStory
-from aqe_plugin.tuning_cli import add_tuning_commands
 from aqe_plugin.words import reason_meanings
 
 __all__ = ["app", "main"]
@@ -145,7 +146,8 @@ def doctor(
 
 add_run_command(app)
 add_commands(app)
-add_tuning_commands(app)
+add_recommend_command(app)
+add_apply_command(app)
 add_settings_commands(app)
 add_pipeline_commands(app)
 

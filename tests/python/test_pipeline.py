@@ -465,7 +465,7 @@ def command(spark: SparkSession, answer: Answer, monkeypatch: pytest.MonkeyPatch
     def session(name: str) -> Iterator[SparkSession]:
         yield spark
 
-    for module in ("pipeline_cli", "tuning_cli"):
+    for module in ("pipeline_cli", "tuning_evidence"):
         monkeypatch.setattr(f"aqe_plugin.{module}.job_session", session)
     return answer
 
@@ -479,7 +479,7 @@ def test_recommend_says_the_same_from_tables_and_from_logs(
 
         yield SparkReplay(spark)
 
-    monkeypatch.setattr("aqe_plugin.tuning_cli.local_replay", replay)
+    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", replay)
     from_tables = command("recommend", "--decisions", tables, "--format", "json")
     from_logs = command("recommend", str(logs), "--format", "json")
     assert from_tables[:2] == from_logs[:2]

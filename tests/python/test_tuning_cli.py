@@ -74,8 +74,8 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster(tmp_path, DEAR_BROADCASTS)
-    monkeypatch.setattr("aqe_plugin.tuning_cli.local_replay", made.replay)
-    monkeypatch.setattr("aqe_plugin.tuning_cli.actor", lambda why: Actor("ann@host", why, made.now))
+    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", made.replay)
+    monkeypatch.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, made.now))
     return made
 
 
@@ -134,7 +134,7 @@ def test_recommend_of_prices_that_are_right_says_that_nothing_is_to_change(
     tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = Cluster(tmp_path, (1.0,) * 6, seed=3)
-    monkeypatch.setattr("aqe_plugin.tuning_cli.local_replay", right.replay)
+    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", right.replay)
     code, out, err = answer("recommend", str(right.logs), "--format", "conf")
     assert (code, out) == (0, "")
     assert "Nothing to change: no group passes with at least 5 runs of a shape, steps of at most x2" in err
@@ -347,7 +347,7 @@ def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
         raise WriteError("no space")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.tuning_cli.carry_out", full)
+        patched.setattr("aqe_plugin.apply_cli.carry_out", full)
         assert answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
     assert cluster.canary.read_bytes() == before
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))

@@ -1,10 +1,10 @@
-"""The commands that learn from event logs: ``recommend``, and ``apply``, which carries that through rings."""
+"""The command that carries a recommendation, or a value that is asked for, through rings: ``apply``."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -15,87 +15,35 @@ from rich.text import Text
 
 from aqe_plugin.changes import Change
 from aqe_plugin.control_cli import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor, place_of
-from aqe_plugin.controller import Proposal, carry_out, propose_tuning
-from aqe_plugin.errors import ConfError, NoDataError
+from aqe_plugin.controller import Proposal, carry_out
+from aqe_plugin.errors import ConfError
 from aqe_plugin.journal import Actor, Phase
-from aqe_plugin.pipeline.history import history_in
-from aqe_plugin.pipeline.session import job_session
-from aqe_plugin.queries import read_queries
-from aqe_plugin.render.control import diff_of
-from aqe_plugin.render.formats import ChangeFormat, TableOrJson
-from aqe_plugin.render.terminal import print_lines, shown
-from aqe_plugin.render.tuning import (
-    conf_lines,
-    print_findings,
-    print_findings_json,
-    print_rollout_step,
-    print_rollout_step_json,
-)
-from aqe_plugin.sources import Skipped
-from aqe_plugin.stories import QueryStory
+from aqe_plugin.recommend_cli import RunsOption, StepOption, say_nothing_recommended
+from aqe_plugin.render.formats import TableOrJson
+from aqe_plugin.render.tuning import print_rollout_step, print_rollout_step_json
 from aqe_plugin.targets.locate import Where, read_target, store_of
 from aqe_plugin.targets.port import TargetConf
 from aqe_plugin.tuning.groups import current
-from aqe_plugin.tuning.history import History, history_of
+from aqe_plugin.tuning.history import History
 from aqe_plugin.tuning.recommend import recommend
-from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best, guard_of
-from aqe_plugin.tuning.replay import Replay
+from aqe_plugin.tuning.recommendation import Limits, best, guard_of
 from aqe_plugin.tuning.rings import Move, Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollouts import SCHEMA_VERSION, RolloutStep, locked, rollouts_of, write_step
-from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 from aqe_plugin.tuning_asked import asked_step, values_of
+from aqe_plugin.tuning_evidence import read_history, replay_of
 from aqe_plugin.tuning_plan import Trial, changes_of, compared, file_changes, recommended_again
 
-__all__ = ["add_tuning_commands"]
+__all__ = ["add_apply_command"]
 
 
 LogsArgument = Annotated[
     list[Path], typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False)
 ]
-SomeLogsArgument = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False),
-]
-DecisionsOption = Annotated[
-    str | None,
-    typer.Option("--decisions", help="Instead of logs: the tables of `aqe-plugin pipeline ingest`."),
-]
-FindingsOption = Annotated[
-    ChangeFormat,
-    typer.Option("--format", help="A table or JSON of every group; lines of a conf, or a diff, of the best."),
-]
-StepOption = Annotated[float, typer.Option(min=1.01, max=10, help="Largest factor by which a value may change.")]
-RunsOption = Annotated[int, typer.Option(min=5, max=1000, help="Runs that a query shape must have to be evidence.")]
 
 
-def add_tuning_commands(app: typer.Typer) -> None:
-    """Adds the commands to ``app``."""
-    for command in (recommend_command, apply):
-        app.command("recommend" if command is recommend_command else None)(command)
-
-
-def recommend_command(
-    logs: SomeLogsArgument = None,
-    decisions: DecisionsOption = None,
-    target: TargetOption = None,
-    spark_home: HomeOption = None,
-    output: FindingsOption = ChangeFormat.TABLE,
-    max_step: StepOption = 2.0,
-    min_runs: RunsOption = 5,
-) -> None:
-    """Recommend thresholds from what recurring queries took; changes nothing.
-
-    The present values are those of the file that --target or --spark-home name, without one the defaults. Decisions
-    are made again by the plugin itself in a Spark session on this machine, which takes about half a minute.
-    """
-    limits = Limits(max_step=max_step, min_runs=min_runs)
-    path = place_of(target, spark_home) if target is not None or spark_home is not None else None
-    if output is ChangeFormat.DIFF and path is None:
-        raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
-    conf = {} if path is None else read_target(path).conf.items()
-    with _evidence(logs, decisions) as (history, replay):
-        findings = recommend(history.runs, current(conf), limits, replay)
-    _show_findings(findings, limits, path, output)
+def add_apply_command(app: typer.Typer) -> None:
+    """Adds the command to ``app``."""
+    app.command()(apply)
 
 
 def apply(
@@ -139,10 +87,10 @@ def apply(
         if steps:
             _require_nothing_asked(steps[-1], asked)
             _require_same_canary(steps[-1], canary, canary_logs)
-        everywhere = _read(logs)
+        everywhere = read_history(logs)
         conf = read_target(path).conf
         if steps and not is_over(steps[-1].ring):
-            tried = _read(canary_logs) if canary_logs else History((), ())
+            tried = read_history(canary_logs) if canary_logs else History((), ())
             same = tuple(step for step in steps if step.number == steps[-1].number)
             _go_on(Trial(same, everywhere, tried), path, conf, limits, rings, yes, output, why)
         else:
@@ -164,11 +112,11 @@ def _begin(
     output: TableOrJson,
     why: str,
 ) -> None:
-    with _replay(history) as replay:
+    with replay_of(history) as replay:
         findings = recommend(history.runs, current(conf.items()), limits, replay)
     chosen = best(findings, guard_of(limits))
     if chosen is None:
-        _say_nothing_recommended(findings, limits)
+        say_nothing_recommended(findings, limits)
         return
     by = actor(why)
     step = RolloutStep(
@@ -270,7 +218,7 @@ def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Where, by: Ac
 def _move(trial: Trial, conf: TargetConf, limits: Limits, rings: RingLimits) -> Move:
     if trial.last.ring is not Ring.OBSERVE:
         return advance(trial.last.ring, compared(trial, limits, rings), rings)
-    with _replay(trial.everywhere) as replay:
+    with replay_of(trial.everywhere) as replay:
         return advance(trial.last.ring, recommended_again(trial, conf, replay, limits), rings)
 
 
@@ -278,98 +226,6 @@ def _canary_changes(last: RolloutStep, ring: Ring, proposals: list[Proposal]) ->
     if ring is Ring.CANARY and last.ring is not Ring.CANARY:
         return tuple(change for proposal in proposals for change in proposal.changes)
     return last.canary_changes
-
-
-def _read(logs: list[Path]) -> History:
-    """The history in ``logs``.
-
-    Raises:
-        EventLogError: one of them is not there.
-        NoDataError: there is no finished query with a decision in any of them.
-    """
-    skipped: list[Skipped] = []
-
-    def told() -> Iterator[QueryStory]:
-        for log in logs:
-            for query in read_queries(log):
-                if isinstance(query, Skipped):
-                    skipped.append(query)
-                else:
-                    yield query
-
-    history = history_of(told())
-    stderr = Console(stderr=True, soft_wrap=True)
-    if skipped:
-        stderr.print(Text(f"skipped {len(skipped)}, the first: {shown(str(skipped[0]))}", style="yellow"))
-    if not history.runs:
-        names = ", ".join(str(log) for log in logs)
-        raise NoDataError(f"{names}: no finished query with a decision of aqe-plugin in it.")
-    return history
-
-
-@contextmanager
-def _evidence(logs: list[Path] | None, tables: str | None) -> Iterator[tuple[History, Replay]]:
-    """The history, from logs or from tables, and what decides it again.
-
-    Raises:
-        ConfError: neither is given, or both are.
-        NoDataError: there is no finished query with a decision in any of them.
-    """
-    if (tables is None) == (not logs):
-        raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
-    if tables is None:
-        history = _read(logs or [])
-        with _replay(history) as replay:
-            yield history, replay
-        return
-    stderr = Console(stderr=True, soft_wrap=True)
-    stderr.print("Starting Spark to read the tables ...")
-    with job_session("aqe-plugin recommend") as spark:
-        history = history_in(spark, tables)
-        if not history.runs:
-            raise NoDataError(f"{tables}: no finished query with a decision of aqe-plugin in it.")
-        stderr.print(f"{_in_words(history)}. Deciding them again ...")
-        yield history, SparkReplay(spark)
-
-
-def _in_words(history: History) -> str:
-    return f"{len(history.runs)} runs of {len({run.cohort for run in history.runs})} query shapes"
-
-
-def _replay(history: History) -> AbstractContextManager[Replay]:
-    Console(stderr=True, soft_wrap=True).print(f"{_in_words(history)}. Starting Spark to decide them again ...")
-    start: Callable[[], AbstractContextManager[Replay]] = local_replay
-    return start()
-
-
-def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Where | None, output: ChangeFormat) -> None:
-    stdout = Console(soft_wrap=output is not ChangeFormat.TABLE)
-    guard = guard_of(limits)
-    chosen = best(findings, guard)
-    if output is ChangeFormat.TABLE:
-        print_findings(findings, guard, stdout)
-    elif output is ChangeFormat.JSON:
-        print_findings_json(findings, guard, chosen, stdout)
-    elif chosen is not None:
-        print_lines(_lines(chosen, path, output), stdout)
-    if chosen is None:
-        _say_nothing_recommended(findings, limits)
-
-
-def _lines(chosen: Recommendation, path: Where | None, output: ChangeFormat) -> list[str]:
-    lines = conf_lines(chosen)
-    if output is ChangeFormat.CONF or path is None:
-        return lines
-    return diff_of(propose_tuning(path, dict(line.split(" ", 1) for line in lines), chosen.why))
-
-
-def _say_nothing_recommended(findings: tuple[Finding, ...], limits: Limits) -> None:
-    stopped = sum(finding.recommendation is not None for finding in findings)
-    more = f" {stopped} would save time, and the guard stops them." if stopped else ""
-    Console(stderr=True, soft_wrap=True).print(
-        f"Nothing to change: no group passes with at least {limits.min_runs} runs of a shape, steps of at most "
-        f"x{limits.max_step:g}, and confidence {limits.min_confidence:g}.{more}"
-    )
 
 
 def _show_step(step: RolloutStep, before: Ring | None, done: bool, output: TableOrJson) -> None:

@@ -1,0 +1,86 @@
+"""What tuning learns from: a history, read from event logs or from tables, and what decides it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from aqe_plugin.errors import ConfError, NoDataError
+from aqe_plugin.pipeline.history import history_in
+from aqe_plugin.pipeline.session import job_session
+from aqe_plugin.queries import read_queries
+from aqe_plugin.render.terminal import shown
+from aqe_plugin.sources import Skipped
+from aqe_plugin.stories import QueryStory
+from aqe_plugin.tuning.history import History, history_of
+from aqe_plugin.tuning.replay import Replay
+from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
+
+__all__ = ["evidence", "read_history", "replay_of"]
+
+
+def read_history(logs: list[Path]) -> History:
+    """The history in ``logs``.
+
+    Raises:
+        EventLogError: one of them is not there.
+        NoDataError: there is no finished query with a decision in any of them.
+    """
+    skipped: list[Skipped] = []
+
+    def told() -> Iterator[QueryStory]:
+        for log in logs:
+            for query in read_queries(log):
+                if isinstance(query, Skipped):
+                    skipped.append(query)
+                else:
+                    yield query
+
+    history = history_of(told())
+    stderr = Console(stderr=True, soft_wrap=True)
+    if skipped:
+        stderr.print(Text(f"skipped {len(skipped)}, the first: {shown(str(skipped[0]))}", style="yellow"))
+    if not history.runs:
+        names = ", ".join(str(log) for log in logs)
+        raise NoDataError(f"{names}: no finished query with a decision of aqe-plugin in it.")
+    return history
+
+
+@contextmanager
+def evidence(logs: list[Path] | None, tables: str | None) -> Iterator[tuple[History, Replay]]:
+    """The history, from logs or from tables, and what decides it again.
+
+    Raises:
+        ConfError: neither is given, or both are.
+        NoDataError: there is no finished query with a decision in any of them.
+    """
+    if (tables is None) == (not logs):
+        raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
+    if tables is None:
+        history = read_history(logs or [])
+        with replay_of(history) as replay:
+            yield history, replay
+        return
+    stderr = Console(stderr=True, soft_wrap=True)
+    stderr.print("Starting Spark to read the tables ...")
+    with job_session("aqe-plugin recommend") as spark:
+        history = history_in(spark, tables)
+        if not history.runs:
+            raise NoDataError(f"{tables}: no finished query with a decision of aqe-plugin in it.")
+        stderr.print(f"{_in_words(history)}. Deciding them again ...")
+        yield history, SparkReplay(spark)
+
+
+def replay_of(history: History) -> AbstractContextManager[Replay]:
+    """What decides ``history`` again, in a Spark session of its own; starting that is told of on standard error."""
+    Console(stderr=True, soft_wrap=True).print(f"{_in_words(history)}. Starting Spark to decide them again ...")
+    start: Callable[[], AbstractContextManager[Replay]] = local_replay
+    return start()
+
+
+def _in_words(history: History) -> str:
+    return f"{len(history.runs)} runs of {len({run.cohort for run in history.runs})} query shapes"
