@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from aqe_plugin.errors import EventLogError, NoDataError
 
@@ -19,9 +18,7 @@ __all__ = [
     "EventLog",
     "LogPart",
     "find_event_logs",
-    "is_hadoop_uri",
     "is_rolling",
-    "is_url",
     "no_log_in",
     "rolling_log",
     "single_log",
@@ -31,8 +28,6 @@ _IN_PROGRESS = ".inprogress"
 _COMPACTED = ".compact"
 _ROLLING_FOLDER = "eventlog_v2_"
 _PART_NAME = re.compile(r"events_(\d+)_.*")
-# Two letters at least, as one is a drive's.
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*", re.DOTALL)
 _KNOWN_CODECS = ("zstd", "lz4", "snappy", "lzf")
 
 
@@ -67,16 +62,6 @@ class EventLog:
     name: str
     parts: tuple[LogPart, ...]
     in_progress: bool
-
-
-def is_url(source: str) -> bool:
-    """Whether that names a server, and no file or folder."""
-    return urlsplit(source).scheme in ("http", "https")
-
-
-def is_hadoop_uri(source: str) -> bool:
-    """Whether that names something in one of Hadoop's file systems: ``hdfs://...``, ``s3a://...``, ``file:/...``."""
-    return _URI.fullmatch(source) is not None and not is_url(source)
 
 
 def find_event_logs(path: Path) -> list[EventLog]:
