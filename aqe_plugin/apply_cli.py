@@ -18,6 +18,7 @@ from aqe_plugin.control_cli import HomeOption, TargetOption, ToldOption, WhyOpti
 from aqe_plugin.controller import Proposal, carry_out
 from aqe_plugin.errors import ConfError
 from aqe_plugin.journal import Actor, Phase
+from aqe_plugin.log_options import LOGS_ARE, HadoopConfOption
 from aqe_plugin.recommend_cli import RunsOption, StepOption, say_nothing_recommended
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.tuning import print_rollout_step, print_rollout_step_json
@@ -38,9 +39,7 @@ from aqe_plugin.tuning_plan import Trial, changes_of, compared, file_changes, re
 __all__ = ["add_apply_command"]
 
 
-LogsArgument = Annotated[
-    list[Path], typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False)
-]
+LogsArgument = Annotated[list[str], typer.Argument(help=f"Event logs: {LOGS_ARE}.", show_default=False, path_type=str)]
 
 
 def add_apply_command(app: typer.Typer) -> None:
@@ -57,7 +56,8 @@ def apply(
         typer.Option(help="The conf file that a part of the applications reads, e.g. that of one queue."),
     ] = None,
     canary_logs: Annotated[
-        list[Path] | None, typer.Option("--canary-log", help="Event logs of those applications; may be repeated.")
+        list[str] | None,
+        typer.Option("--canary-log", help="Event logs of those applications; may be repeated.", path_type=str),
     ] = None,
     margin: Annotated[
         float, typer.Option(min=0.01, max=0.5, help="Share of elapsed time that a change may cost unnoticed.")
@@ -71,6 +71,7 @@ def apply(
     yes: YesOption = False,
     output: ToldOption = TableOrJson.TABLE,
     why: WhyOption = "",
+    hadoop_conf: HadoopConfOption = None,
 ) -> None:
     """Take the next step with a recommendation: observe, then the canary, then all; back at once if it does harm.
 
@@ -90,10 +91,10 @@ def apply(
         if steps:
             _require_nothing_asked(steps[-1], asked)
             _require_same_canary(steps[-1], canary, canary_logs)
-        everywhere = read_history(logs)
+        everywhere = read_history(logs, hadoop_conf or [])
         conf = read_target(path).conf
         if steps and not is_over(steps[-1].ring):
-            tried = read_history(canary_logs) if canary_logs else History((), ())
+            tried = read_history(canary_logs, hadoop_conf or []) if canary_logs else History((), ())
             same = tuple(step for step in steps if step.number == steps[-1].number)
             _go_on(Trial(same, everywhere, tried), path, conf, limits, rings, yes, output, why)
         else:
@@ -274,7 +275,7 @@ def _require_nothing_asked(last: RolloutStep, asked: list[str] | None) -> None:
         )
 
 
-def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[Path] | None) -> None:
+def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[str] | None) -> None:
     if is_over(last.ring):
         return
     if canary is not None and _name(canary) != last.canary:

@@ -7,8 +7,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -16,11 +16,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from aqe_plugin.addresses import is_hadoop_uri
 from aqe_plugin.apply_cli import add_apply_command
 from aqe_plugin.control_cli import ToldOption, add_commands
 from aqe_plugin.doctor import checks
 from aqe_plugin.errors import EXIT_CODES, AqePluginError, EventLogError, NoDataError, SetupError
+from aqe_plugin.hadoop.conf import conf_of
 from aqe_plugin.jars import PACKAGE_VERSION, jar_for
+from aqe_plugin.log_options import LOGS_ARE, HadoopConfOption
 from aqe_plugin.pipeline_cli import add_pipeline_commands
 from aqe_plugin.queries import read_queries
 from aqe_plugin.recommend_cli import add_recommend_command
@@ -83,13 +86,14 @@ def jar_path(
 
 @app.command()
 def explain(
-    log: Annotated[Path, typer.Argument(help="An event log: a file, a rolling log's folder, or a folder of logs.")],
+    log: Annotated[str, typer.Argument(help=f"Event logs: {LOGS_ARE}.", path_type=str)],
     output: Annotated[TableOrJson, typer.Option("--format", help="A table, or one JSON object per query and line.")] = (
         TableOrJson.TABLE
     ),
     query: Annotated[
         int | None, typer.Option(help="Only the query with this number (Spark's SQL execution id).")
     ] = None,
+    hadoop_conf: HadoopConfOption = None,
 ) -> None:
     """Show each query's joins: what was chosen, why, and what it saved.
 
@@ -98,10 +102,10 @@ def explain(
     application runs.
     """
     skipped: list[Skipped] = []
-    told = _only(query, _queries(log, skipped))
+    told = _only(query, _queries(log, conf_of(hadoop_conf or []), skipped))
     stdout = Console()
     shown = print_json(told, stdout) if output is TableOrJson.JSON else print_table(told, stdout)
-    if shown == 0 and log.is_file() and skipped and skipped[0].line is None:
+    if shown == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
         raise EventLogError(f"{skipped[0]}.")
     _say_skipped(skipped)
     if shown == 0:
@@ -110,23 +114,36 @@ def explain(
 
 @app.command()
 def export(
-    folder: Annotated[Path, typer.Argument(help="The folder that spark.eventLog.dir names.")],
+    folder: Annotated[
+        str, typer.Argument(help="The folder that spark.eventLog.dir names, hdfs:// and s3a:// too.", path_type=str)
+    ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
     address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
     applications: Annotated[
         int,
         typer.Option(min=0, max=10_000, help="So many applications, the latest, get metrics of their own."),
     ] = 100,
+    hadoop_conf: HadoopConfOption = None,
 ) -> None:
     """Serve the decisions of a folder of event logs to Prometheus, until stopped.
 
     New lines and new logs are picked up at each scrape of /metrics. /healthz and /readyz are for probes.
     """
     # Nothing else needs its libraries, which take longer to import than the rest.
-    from aqe_plugin.exporter import serve, stderr_log
+    from aqe_plugin.exporter import EventLogCollector, Tally, serve, serve_source, stderr_log
 
     codes, log = frozenset(reason_meanings()), stderr_log()
-    with _left_by_signals(), serve(folder, port, address, codes, log, applications) as served:
+    with ExitStack() as held:
+        held.enter_context(_left_by_signals())
+        if is_hadoop_uri(folder):
+            from aqe_plugin.hadoop import HadoopFollower, opened_files
+
+            files = held.enter_context(opened_files(folder, conf_of(hadoop_conf or [])))
+            files.require()
+            collector = EventLogCollector(HadoopFollower(files), Tally(codes, applications), log)
+            served = held.enter_context(serve_source(collector, folder, port, address, log))
+        else:
+            served = held.enter_context(serve(Path(folder), port, address, codes, log, applications))
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         threading.Event().wait()
 
@@ -177,9 +194,9 @@ def _fail(message: str, exit_code: int, debug: bool) -> NoReturn:
     sys.exit(exit_code)
 
 
-def _queries(log: Path, skipped: list[Skipped]) -> Iterator[QueryStory]:
+def _queries(log: str, hadoop_conf: Mapping[str, str], skipped: list[Skipped]) -> Iterator[QueryStory]:
     """The queries of ``log``; what could not be used is put aside."""
-    for query in read_queries(log):
+    for query in read_queries(log, hadoop_conf):
         if isinstance(query, Skipped):
             skipped.append(query)
         else:
@@ -198,7 +215,7 @@ def _say_skipped(skipped: list[Skipped]) -> None:
         stderr.print(Text(f"skipped {len(skipped) - _SKIPPED_SHOWN} more", style="yellow"))
 
 
-def _nothing_to_show(log: Path, query: int | None) -> NoDataError:
+def _nothing_to_show(log: str, query: int | None) -> NoDataError:
     which = "no decision" if query is None else f"no decision of query {query}"
     return NoDataError(
         f"{log}: {which} of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it) "

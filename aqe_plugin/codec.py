@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 from aqe_plugin.errors import EventSchemaError
 
-__all__ = ["Json", "decode", "encode"]
+__all__ = ["Json", "camel_case", "decode", "encode"]
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def decode(shape: type[T], value: object, path: str = "") -> T:
 def encode(value: object) -> Json:
     """The JSON of a dataclass value; ``decode`` of it is the same value. ``None`` fields are left out."""
     if is_dataclass(value) and not isinstance(value, type):
-        members = ((_camel_case(field.name), getattr(value, field.name)) for field in fields(value))
+        members = ((camel_case(field.name), getattr(value, field.name)) for field in fields(value))
         return {name: encode(member) for name, member in members if member is not None}
     if isinstance(value, Enum):
         return cast("str", value.value)
@@ -68,7 +68,7 @@ def _decoder(shape: Any) -> _Decoder:
 
 def _dataclass(shape: type[Any]) -> _Decoder:
     hints = get_type_hints(shape)
-    members = [(field.name, _camel_case(field.name), _decoder(hints[field.name])) for field in fields(shape)]
+    members = [(field.name, camel_case(field.name), _decoder(hints[field.name])) for field in fields(shape)]
 
     def read(value: object, path: str) -> Any:
         if not isinstance(value, Mapping):
@@ -139,6 +139,7 @@ def _mismatch(path: str, expected: str, value: object) -> EventSchemaError:
     return EventSchemaError(f"{path}: expected {expected}, found {found[:80]}")
 
 
-def _camel_case(name: str) -> str:
+def camel_case(name: str) -> str:
+    """The JSON member of a field."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)

@@ -26,9 +26,13 @@ def read_or_none(path: Path) -> bytes | None:
     """The bytes of a file, ``None`` when there is none.
 
     Raises:
-        TargetError: it is a folder, or may not be read.
+        TargetError: it is a folder, a device or a pipe, or may not be read.
     """
     try:
+        # Asked before it is opened: a device has no end, and a pipe would be waited for.
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise TargetError(f"{path}: a device, a pipe or a socket. Give a file, e.g. spark-defaults.conf.")
         return path.read_bytes()
     except FileNotFoundError:
         return None

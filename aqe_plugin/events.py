@@ -13,6 +13,7 @@ from typing import Any
 from aqe_plugin.codec import decode
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.model import ExecutionEnded, ExecutionStarted, JoinDecided, QueryEnded
+from aqe_plugin.native_json import read_text
 
 __all__ = [
     "OLDEST_SCHEMA_VERSION",
@@ -45,8 +46,11 @@ _SHAPES: dict[str, type[Any]] = {
     "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ExecutionStarted,
     "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd": ExecutionEnded,
 }
+_SHAPES_BY_BYTES = {name.encode(): shape for name, shape in _SHAPES.items()}
 _APPLICATION_START = "SparkListenerApplicationStart"
 _OURS = "io.aqeplugin."
+
+_BEFORE_NAME = b'{"Event":"'
 
 # Spark writes the member "Event" first, so a look at the first bytes spares parsing the others, which are most lines
 # and nearly all bytes.
@@ -73,6 +77,20 @@ def parse_event(line: bytes) -> Event | None:
     Raises:
         EventSchemaError: the line is no JSON object, is of a newer or older schema, or lacks a member.
     """
+    return _read_fast(line) or _read_carefully(line)
+
+
+def _read_fast(line: bytes) -> Event | None:
+    """The event of a line that begins as Spark writes it, ``None`` when there is anything to be said about it."""
+    begin = len(_BEFORE_NAME)
+    shape = _SHAPES_BY_BYTES.get(line[begin : line.find(b'"', begin)]) if line.startswith(_BEFORE_NAME) else None
+    event: Event | None = None if shape is None else read_text(shape, line)
+    if isinstance(event, JoinDecided | QueryEnded):
+        return event if OLDEST_SCHEMA_VERSION <= event.schema_version <= SCHEMA_VERSION else None
+    return event
+
+
+def _read_carefully(line: bytes) -> Event | None:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:

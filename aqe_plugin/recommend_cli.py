@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ from rich.console import Console
 from aqe_plugin.control_cli import HomeOption, TargetOption, place_of
 from aqe_plugin.controller import propose_tuning
 from aqe_plugin.errors import ConfError
+from aqe_plugin.log_options import LOGS_ARE, HadoopConfOption
 from aqe_plugin.render.control import diff_of
 from aqe_plugin.render.formats import ChangeFormat
 from aqe_plugin.render.terminal import print_lines
@@ -25,8 +25,8 @@ __all__ = ["RunsOption", "StepOption", "add_recommend_command", "say_nothing_rec
 
 
 SomeLogsArgument = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False),
+    list[str] | None,
+    typer.Argument(help=f"Event logs: {LOGS_ARE}.", show_default=False, path_type=str),
 ]
 DecisionsOption = Annotated[
     str | None,
@@ -53,6 +53,7 @@ def recommend_command(
     output: FindingsOption = ChangeFormat.TABLE,
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
+    hadoop_conf: HadoopConfOption = None,
 ) -> None:
     """Recommend thresholds from what recurring queries took; changes nothing.
 
@@ -64,7 +65,7 @@ def recommend_command(
     if output is ChangeFormat.DIFF and path is None:
         raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
-    with evidence(logs, decisions) as (history, replay):
+    with evidence(logs, decisions, hadoop_conf or []) as (history, replay):
         findings = recommend(history.runs, current(conf), limits, replay)
     _show_findings(findings, limits, path, output)
 

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from aqe_plugin.addresses import is_url
 from aqe_plugin.control_cli import HomeOption, TargetOption, place_of
 from aqe_plugin.errors import ConfError, PysparkMissingError
-from aqe_plugin.sources.layout import is_url
+from aqe_plugin.log_options import HadoopConfOption
 from aqe_plugin.targets.locate import store_of
 
 __all__ = ["add_run_command"]
@@ -25,8 +26,10 @@ def run(
     source: Annotated[
         str,
         typer.Argument(
-            help="The folder that spark.eventLog.dir names, or a History Server: http://HOST:18080.",
+            help="The folder that spark.eventLog.dir names, hdfs:// and s3a:// too; or a History Server: "
+            "http://HOST:18080.",
             show_default=False,
+            path_type=str,
         ),
     ],
     checkpoint: Annotated[
@@ -48,7 +51,10 @@ def run(
     target: TargetOption = None,
     spark_home: HomeOption = None,
     canary: Annotated[Path | None, typer.Option(help="As for apply.")] = None,
-    canary_logs: Annotated[list[Path] | None, typer.Option("--canary-log", help="As for apply; repeatable.")] = None,
+    canary_logs: Annotated[
+        list[str] | None, typer.Option("--canary-log", help="As for apply; repeatable.", path_type=str)
+    ] = None,
+    hadoop_conf: HadoopConfOption = None,
 ) -> None:
     """Watch event logs for good: serve their metrics, keep the place in a checkpoint, and tune on a schedule.
 
@@ -60,7 +66,7 @@ def run(
     from aqe_plugin.service.daemon import serve_for_good
 
     tuning = None if tune_every is None else (words, tune_every * 3600)
-    serve_for_good(source, checkpoint, port, address, applications, every, tuning)
+    serve_for_good(source, checkpoint, port, address, applications, every, tuning, hadoop_conf or [])
 
 
 def _tuning_words(
@@ -70,7 +76,7 @@ def _tuning_words(
     target: Path | None,
     spark_home: Path | None,
     canary: Path | None,
-    canary_logs: list[Path],
+    canary_logs: list[str],
 ) -> tuple[str, ...]:
     """The command that tunes, as its words; none without a schedule.
 
@@ -98,4 +104,4 @@ def _tuning_words(
         words += ["--yes", "--why", "aqe-plugin run"]
     if canary is not None:
         words += ["--canary", str(canary)]
-    return (*words, *(word for log in canary_logs for word in ("--canary-log", str(log))))
+    return (*words, *(word for log in canary_logs for word in ("--canary-log", log)))

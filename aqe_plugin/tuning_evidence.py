@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.errors import ConfError, NoDataError
+from aqe_plugin.hadoop.conf import conf_of
 from aqe_plugin.pipeline.history import history_in
 from aqe_plugin.pipeline.session import job_session
 from aqe_plugin.queries import read_queries
@@ -23,18 +23,19 @@ from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 __all__ = ["evidence", "read_history", "replay_of"]
 
 
-def read_history(logs: list[Path]) -> History:
-    """The history in ``logs``.
+def read_history(logs: Sequence[str], hadoop_conf: Sequence[str] = ()) -> History:
+    """The history in ``logs``: paths, or addresses that Spark opens with the ``KEY=VALUE`` of ``hadoop_conf``.
 
     Raises:
         EventLogError: one of them is not there.
         NoDataError: there is no finished query with a decision in any of them.
     """
     skipped: list[Skipped] = []
+    conf = conf_of(hadoop_conf)
 
     def told() -> Iterator[QueryStory]:
         for log in logs:
-            for query in read_queries(log):
+            for query in read_queries(log, conf):
                 if isinstance(query, Skipped):
                     skipped.append(query)
                 else:
@@ -45,13 +46,14 @@ def read_history(logs: list[Path]) -> History:
     if skipped:
         stderr.print(Text(f"skipped {len(skipped)}, the first: {shown(str(skipped[0]))}", style="yellow"))
     if not history.runs:
-        names = ", ".join(str(log) for log in logs)
-        raise NoDataError(f"{names}: no finished query with a decision of aqe-plugin in it.")
+        raise NoDataError(f"{', '.join(logs)}: no finished query with a decision of aqe-plugin in it.")
     return history
 
 
 @contextmanager
-def evidence(logs: list[Path] | None, tables: str | None) -> Iterator[tuple[History, Replay]]:
+def evidence(
+    logs: Sequence[str] | None, tables: str | None, hadoop_conf: Sequence[str] = ()
+) -> Iterator[tuple[History, Replay]]:
     """The history, from logs or from tables, and what decides it again.
 
     Raises:
@@ -61,7 +63,7 @@ def evidence(logs: list[Path] | None, tables: str | None) -> Iterator[tuple[Hist
     if (tables is None) == (not logs):
         raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
     if tables is None:
-        history = read_history(logs or [])
+        history = read_history(logs or [], hadoop_conf)
         with replay_of(history) as replay:
             yield history, replay
         return

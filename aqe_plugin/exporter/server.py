@@ -23,7 +23,7 @@ from aqe_plugin.exporter.endpoint import endpoint
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.sources import FolderFollower
 
-__all__ = ["listening", "require_folder", "serve", "stderr_log"]
+__all__ = ["listening", "require_folder", "serve", "serve_source", "stderr_log"]
 
 # How often the server looks whether it is to stop.
 _SHUTDOWN_LOOK_SECONDS = 0.1
@@ -50,8 +50,22 @@ def serve(
     """
     require_folder(folder)
     collector = EventLogCollector(FolderFollower(folder), Tally(reason_codes, applications), log)
+    with serve_source(collector, str(folder), port, address, log) as served:
+        yield served
+
+
+@contextmanager
+def serve_source(
+    collector: EventLogCollector, folder: str, port: int, address: str, log: FilteringBoundLogger
+) -> Iterator[int]:
+    """The same of what ``collector`` reads, which is in ``folder``.
+
+    Raises:
+        PortInUseError: someone else listens on that port.
+        ConfError: the address or port is not one of this machine's, or may not be used.
+    """
     with listening(collector, port, address) as served:
-        log.info("reading the event logs", folder=str(folder))
+        log.info("reading the event logs", folder=folder)
         started = time.monotonic()
         collector.read_on()
         log.info("event logs read", files=collector.files, seconds=round(time.monotonic() - started, 1))

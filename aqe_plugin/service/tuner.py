@@ -7,11 +7,12 @@ daemon's memory limit is for.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,7 @@ class Tuner:
         words: the command's words after ``aqe-plugin``; its standard output is JSON lines.
         every_seconds: from start to start; the time of the last one is kept in the checkpoint.
         journal: JSON lines, only ever added to.
+        environment: what its environment has besides this process's.
     """
 
     def __init__(
@@ -75,12 +77,14 @@ class Tuner:
         checkpoint: Checkpoint,
         journal: Path,
         log: FilteringBoundLogger,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._words = words
         self._every_seconds = every_seconds
         self._checkpoint = checkpoint
         self._journal = journal
         self._log = log
+        self._environment = dict(environment or {})
         self._started: _Started | None = None
 
     def look(self) -> None:
@@ -117,7 +121,9 @@ class Tuner:
         with ExitStack() as opening:
             out, said = (opening.enter_context(tempfile.TemporaryFile(dir=self._journal.parent)) for _ in range(2))
             command = [sys.executable, "-m", "aqe_plugin", *self._words]
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=said)
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=said, env={**os.environ, **self._environment}
+            )
             self._started = _Started(process, out, said, opening.pop_all(), now_seconds)
         self._log.info("tuning", command=" ".join(self._words))
 

@@ -23,6 +23,7 @@ class Setting:
 
     Attributes:
         name: as on the command line, without ``--``.
+        is_path: it names a file or folder, though an address may stand in its place.
         parameter: what the command's function calls it.
         shape: its type, of one value; ``many`` says that it is a list of them.
         default: ``None`` also for an option that must be given or set.
@@ -38,6 +39,7 @@ class Setting:
     least: float | None
     most: float | None
     help: str
+    is_path: bool
 
     @property
     def allowed(self) -> str:
@@ -48,10 +50,6 @@ class Setting:
         elif self.least is not None:
             one += f" from {self.least:g}" + ("" if self.most is None else f" to {self.most:.9g}")
         return f'a list such as ["a", "b"], each {one}' if self.many else one
-
-    @property
-    def is_path(self) -> bool:
-        return issubclass(self.shape, Path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ def describe(app: typer.Typer) -> tuple[CommandSettings, ...]:
                 options.append(_setting(parameter, shape, many, told))
             elif isinstance(told, ArgumentInfo):
                 choices = tuple(str(one.value) for one in shape) if issubclass(shape, Enum) else ()
-                arguments.append(Argument(parameter.name, issubclass(shape, Path), choices))
+                arguments.append(Argument(parameter.name, _is_path(shape, told), choices))
         doc = inspect.getdoc(command.callback) or ""
         found.append(CommandSettings(name, doc.split("\n", 1)[0], tuple(options), tuple(arguments)))
     return tuple(found)
@@ -133,7 +131,13 @@ def _setting(parameter: inspect.Parameter, shape: type, many: bool, told: Option
         least=told.min,
         most=told.max,
         help=told.help or "",
+        is_path=_is_path(shape, told),
     )
+
+
+def _is_path(shape: type, told: OptionInfo | ArgumentInfo) -> bool:
+    # A text that may be an address, which a Path would shorten, is told apart by a path_type.
+    return issubclass(shape, Path) or told.path_type is not None
 
 
 def _shape_of(hint: Any) -> tuple[type, bool, object]:

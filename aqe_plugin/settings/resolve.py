@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, create
 from pydantic_settings import BaseSettings, EnvSettingsSource, InitSettingsSource, PydanticBaseSettingsSource
 from pydantic_settings.exceptions import SettingsError
 
+from aqe_plugin.addresses import is_hadoop_uri
 from aqe_plugin.errors import ConfError
 from aqe_plugin.settings.description import CommandSettings, Setting, shared_settings
 from aqe_plugin.settings.file import CONFIG_VARIABLE, SettingsFile, toml_value
@@ -241,6 +242,6 @@ def _beside(file: SettingsFile, value: Any) -> Any:
     """Paths in a file are meant from its folder, whatever folder the command is started in."""
     if isinstance(value, list):
         return [_beside(file, one) for one in value]
-    if not isinstance(value, Path) or str(value).startswith(_NO_FILE):
+    if str(value).startswith(_NO_FILE) or is_hadoop_uri(str(value)):
         return value
-    return file.path.absolute().parent / value.expanduser()
+    return type(value)(file.path.absolute().parent / Path(value).expanduser())

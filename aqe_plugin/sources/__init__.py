@@ -1,9 +1,10 @@
 """Where events come from: Spark's event logs, whole or still growing."""
 
+from aqe_plugin.sources.files import read_log
 from aqe_plugin.sources.follow import EventSource, FolderFollower
 from aqe_plugin.sources.layout import EventLog, find_event_logs
 from aqe_plugin.sources.marks import Mark, Marks
-from aqe_plugin.sources.reader import Record, Skipped, read_log
+from aqe_plugin.sources.reader import Record, Skipped
 
 __all__ = [
     "EventLog",

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from aqe_plugin.errors import NoDataError
 from aqe_plugin.events import is_accounted_line
+from aqe_plugin.sources.files import Files, LocalFiles
 from aqe_plugin.sources.layout import EventLog, LogPart, find_event_logs
 from aqe_plugin.sources.marks import Mark, Marks
 from aqe_plugin.sources.place import Place
@@ -49,11 +50,12 @@ class EventSource(Protocol):
 class PartsFollower:
     """Reads files on from their marks; the part of a source that does not care how files are found."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, marks: Marks, files: Files | None = None) -> None:
         self.marks = marks
+        self._files = files or LocalFiles()
         self._readers: OrderedDict[str, PartReader] = OrderedDict()
         self._stuck: dict[str, PartReader] = {}
-        self._seen: dict[str, tuple[int, int, int]] = {}
+        self._seen: dict[str, tuple[int, ...]] = {}
 
     def read(
         self, log: EventLog, name: str, keys: Mapping[Path, str], whole: bool = False
@@ -65,7 +67,7 @@ class PartsFollower:
         """
         for part in log.parts:
             key = keys[part.path]
-            seen = _signature(part.path)
+            seen = self._files.signature(part)
             settled = seen is not None and self._seen.get(key) == seen
             if not settled:
                 for chunk in self._part(part, name, key, seen):
@@ -73,7 +75,7 @@ class PartsFollower:
             if (settled or whole) and not log.in_progress and self._is_cut(key):
                 yield name, self._tell_cut(part, key)
 
-    def _part(self, part: LogPart, log: str, key: str, seen: tuple[int, int, int] | None) -> Iterator[Iterator[Record]]:
+    def _part(self, part: LogPart, log: str, key: str, seen: tuple[int, ...] | None) -> Iterator[Iterator[Record]]:
         mark = self.marks.get(key)
         place = mark.place if mark is not None else _first_place(part, log, self.marks)
         reader = self._readers.pop(key, None) or self._stuck.pop(key, None)
@@ -84,8 +86,12 @@ class PartsFollower:
             # Here and not behind the outer yield, which whoever stops after this part never comes back to.
             self.marks.put(key, Mark(log, part.number, part.compacted, reader.place))
 
-        for chunk in reader.chunks(part.path):
-            yield marked(chunk)
+        try:
+            for piece in self._files.pieces(part, reader):
+                for chunk in reader.chunks(part.path, piece):
+                    yield marked(chunk)
+        except OSError as error:
+            yield reader.refused(error)
         self.marks.put(key, Mark(log, part.number, part.compacted, reader.place))
         self._keep(key, reader, seen)
 
@@ -101,7 +107,7 @@ class PartsFollower:
             self._readers.pop(key, None)
             self.marks.put(key, replace(mark, place=replace(mark.place, told_bytes=mark.place.read_bytes)))
 
-    def _keep(self, key: str, reader: PartReader, seen: tuple[int, int, int] | None) -> None:
+    def _keep(self, key: str, reader: PartReader, seen: tuple[int, ...] | None) -> None:
         if reader.stuck:
             self._stuck[key] = reader
             return
@@ -152,12 +158,3 @@ class FolderFollower:
 
 def _first_place(part: LogPart, log: str, marks: Marks) -> Place:
     return Place(repeated=marks.counted(log, part.number)) if part.compacted else Place()
-
-
-def _signature(path: Path) -> tuple[int, int, int] | None:
-    """What changes when anything is written to a file; ``None`` when it is gone, which reading it says."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns, status.st_ino

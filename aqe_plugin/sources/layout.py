@@ -8,13 +8,21 @@ A *single* log is one file, ``<application>[.<codec>][.inprogress]``. A *rolling
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from aqe_plugin.errors import EventLogError, NoDataError
 
-__all__ = ["EventLog", "LogPart", "find_event_logs", "is_url"]
+__all__ = [
+    "EventLog",
+    "LogPart",
+    "find_event_logs",
+    "is_rolling",
+    "no_log_in",
+    "rolling_log",
+    "single_log",
+]
 
 _IN_PROGRESS = ".inprogress"
 _COMPACTED = ".compact"
@@ -56,11 +64,6 @@ class EventLog:
     in_progress: bool
 
 
-def is_url(source: str) -> bool:
-    """Whether that names a server, and no file or folder."""
-    return urlsplit(source).scheme in ("http", "https")
-
-
 def find_event_logs(path: Path) -> list[EventLog]:
     """The logs at ``path``: a single log, a rolling log's folder, one part of it, or a folder of logs (sorted by name).
 
@@ -72,40 +75,45 @@ def find_event_logs(path: Path) -> list[EventLog]:
     """
     try:
         if path.is_dir():
-            logs = [_rolling_log(path)] if path.name.startswith(_ROLLING_FOLDER) else _logs_in(path)
+            logs = [_rolling_log(path)] if is_rolling(path.name) else _logs_in(path)
+        elif path.is_file():
+            logs = [single_log(path)]
         elif path.exists():
-            logs = [_single_log(path)]
+            raise EventLogError(f"{path}: a device, a pipe or a socket; an event log is a file or a folder.")
         else:
             raise EventLogError(f"{path}: no such file or folder.")
     except OSError as error:
         raise EventLogError(f"{path}: cannot be read ({error.strerror}).") from error
     found = [log for log in logs if log.parts]
     if not found:
-        raise NoDataError(
-            f"{path}: no event log in this folder. Spark writes them to spark.eventLog.dir when spark.eventLog.enabled "
-            "is true."
-        )
+        raise no_log_in(path)
     return found
 
 
-def _logs_in(folder: Path) -> list[EventLog]:
-    children = sorted(child for child in folder.iterdir() if not child.name.startswith("."))
-    return [
-        _rolling_log(child) if child.is_dir() else _single_log(child)
-        for child in children
-        if child.is_file() or child.name.startswith(_ROLLING_FOLDER)
-    ]
+def no_log_in(place: Path | str) -> NoDataError:
+    """What is said of a folder without event logs."""
+    return NoDataError(
+        f"{place}: no event log in this folder. Spark writes them to spark.eventLog.dir when spark.eventLog.enabled "
+        "is true."
+    )
 
 
-def _single_log(path: Path) -> EventLog:
+def is_rolling(name: str) -> bool:
+    """Whether a folder of that name is a rolling log."""
+    return name.startswith(_ROLLING_FOLDER)
+
+
+def single_log(path: Path) -> EventLog:
+    """The log that the file ``path`` is."""
     part = _part(path)
     name = part.key.name.removesuffix(f".{part.codec}")
     return EventLog(name, (part,), path.name.endswith(_IN_PROGRESS))
 
 
-def _rolling_log(folder: Path) -> EventLog:
+def rolling_log(folder: Path, names: Iterable[str]) -> EventLog:
+    """The log that ``folder`` is, with files of these names in it; without parts when none of them is one."""
     # A compaction that is not finished stands for nothing yet.
-    names = [child.name for child in folder.iterdir() if not child.name.endswith(_COMPACTED + _IN_PROGRESS)]
+    names = [name for name in names if not name.endswith(_COMPACTED + _IN_PROGRESS)]
     parts = sorted((_part(folder / name) for name in names if _PART_NAME.fullmatch(name)), key=lambda part: part.number)
     last_compacted = max((part.number for part in parts if part.compacted), default=0)
     kept = [
@@ -113,6 +121,19 @@ def _rolling_log(folder: Path) -> EventLog:
     ]
     in_progress = any(name.startswith("appstatus_") and name.endswith(_IN_PROGRESS) for name in names)
     return EventLog(folder.name.removeprefix(_ROLLING_FOLDER), tuple(kept), in_progress)
+
+
+def _logs_in(folder: Path) -> list[EventLog]:
+    children = sorted(child for child in folder.iterdir() if not child.name.startswith("."))
+    return [
+        _rolling_log(child) if child.is_dir() else single_log(child)
+        for child in children
+        if child.is_file() or is_rolling(child.name)
+    ]
+
+
+def _rolling_log(folder: Path) -> EventLog:
+    return rolling_log(folder, (child.name for child in folder.iterdir()))
 
 
 def _part(path: Path) -> LogPart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,10 +15,10 @@ from tenacity import retry, retry_if_exception, stop_after_attempt, wait_exponen
 from aqe_plugin.errors import AqePluginError, EventSchemaError
 from aqe_plugin.events import Event, is_event_line, parse_event
 from aqe_plugin.sources.codecs import Piece, decompressor
-from aqe_plugin.sources.layout import EventLog, LogPart
+from aqe_plugin.sources.layout import LogPart
 from aqe_plugin.sources.place import HEAD_BYTES, Place, of_the_same_file, with_head
 
-__all__ = ["PartReader", "Record", "Skipped", "read_log"]
+__all__ = ["PartReader", "Record", "Skipped"]
 
 _CHUNK_BYTES = 256 * 1024
 _MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -42,14 +43,6 @@ class Skipped:
 
 
 Record = Event | Skipped
-
-
-def read_log(log: EventLog) -> Iterator[Record]:
-    """The events of one application in the order they were written; never raises for what is in the files."""
-    for part in log.parts:
-        reader = PartReader(part)
-        yield from reader.read_on()
-        yield from reader.finish(log.in_progress)
 
 
 class PartReader:
@@ -87,16 +80,27 @@ class PartReader:
         """Whether something outside the file keeps it from being read: rights, a file system, a package."""
         return bool(self._unreadable) or (self._closed and not self._place.closed)
 
+    def next_bytes(self, head: bytes) -> int | None:
+        """Where in a file that begins with ``head`` it will read on; ``None`` when it will not."""
+        if not of_the_same_file(self._place, head):
+            return 0
+        return None if self._closed else self._offset_bytes
+
     def read_on(self, path: Path | None = None) -> Iterator[Record]:
         """What was written since the last call; ``path`` is the file's present name when it was renamed."""
         for chunk in self.chunks(path):
             yield from chunk
 
-    def chunks(self, path: Path | None = None) -> Iterator[Iterator[Record]]:
-        """The same in parts of bounded size, each to be used up before the next is asked for."""
+    def chunks(self, path: Path | None = None, content: Path | None = None) -> Iterator[Iterator[Record]]:
+        """The same in parts of bounded size, each to be used up before the next is asked for.
+
+        Args:
+            path: the file's present name.
+            content: the file that its bytes are in, where that is another one.
+        """
         self._path = path or self._path
         try:
-            with _open(self._path) as file:
+            with _open(content or self._path) as file:
                 left_bytes = self._resume(file)
                 while not self._closed and (chunk := file.read(min(_CHUNK_BYTES, max(0, left_bytes)))):
                     left_bytes -= len(chunk)
@@ -104,10 +108,14 @@ class PartReader:
                     yield self._chunk(chunk)
             self._unreadable = ""
         except OSError as error:
-            # Said once, and tried again at the next call: a file that is being renamed is gone for a moment.
-            said, self._unreadable = self._unreadable, f"cannot be read ({error.strerror or error})"
-            if said != self._unreadable:
-                yield iter([Skipped(self._path, None, self._unreadable)])
+            yield self.refused(error)
+
+    def refused(self, error: OSError) -> Iterator[Record]:
+        """What is to be said of a file that could not be read this time."""
+        # Said once, and tried again at the next call: a file that is being renamed is gone for a moment.
+        said, self._unreadable = self._unreadable, f"cannot be read ({error.strerror or error})"
+        if said != self._unreadable:
+            yield Skipped(self._path, None, self._unreadable)
 
     def finish(self, in_progress: bool) -> Iterator[Record]:
         """What is left behind the last line's end; call once, when nothing more is expected."""
@@ -282,4 +290,7 @@ def _is_passing(error: BaseException) -> bool:
     retry=retry_if_exception(_is_passing), stop=stop_after_attempt(3), wait=wait_exponential(0.1, max=1), reraise=True
 )
 def _open(path: Path) -> BinaryIO:
+    # A pipe that nobody writes to would be waited for.
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a file")
     return path.open("rb")

@@ -249,6 +249,18 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     )
 
 
+def test_a_device_is_neither_read_without_end_nor_replaced() -> None:
+    with pytest.raises(TargetError, match="/dev/full: a device, a pipe or a socket"):
+        propose_install(Path("/dev/full"), JAR, None)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "spark-defaults.conf"
+    os.mkfifo(pipe)
+    with pytest.raises(TargetError, match="a device, a pipe or a socket"):
+        propose_install(pipe, JAR, None)
+
+
 def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     path = tmp_path / "no" / "spark-defaults.conf"
     with pytest.raises(WriteError, match=r"\.aqe-plugin: cannot be written \(No such file or directory\)"):

@@ -20,6 +20,7 @@ print(json.dumps({"seconds": time.perf_counter() - start, "modules": sorted(sys.
 
 HEAVY = {
     "kubernetes",
+    "msgspec",
     "prometheus_client",
     "py4j",
     "pydantic",

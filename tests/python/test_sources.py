@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tracemalloc
 from collections.abc import Iterator
@@ -113,6 +114,17 @@ def test_a_folder_without_logs_says_so(tmp_path: Path) -> None:
 def test_a_path_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(EventLogError, match="nowhere: no such file or folder"):
         find_event_logs(tmp_path / "nowhere")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "events_1_app-1"
+    os.mkfifo(pipe)
+    with pytest.raises(EventLogError, match="a device, a pipe or a socket"):
+        find_event_logs(pipe)
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    os.mkfifo(folder / pipe.name)
+    assert [str(item) for item in read(folder)] == [f"{folder / pipe.name}: cannot be read (not a file)"]
 
 
 # Damage: what is whole is read, what is not is said
@@ -293,6 +305,21 @@ def polled(follower: FolderFollower) -> list[Event | Skipped]:
 
 def everything(follower: FolderFollower) -> list[Event | Skipped]:
     return [record for _, records in follower.poll() for record in records]
+
+
+def test_memory_does_not_grow_with_what_a_few_bytes_of_zstd_become(tmp_path: Path) -> None:
+    packed = COMPRESS["zstd"](LOG_START + b'{"Event":"a line","of":"' + b"a" * 200 * 2**20 + b'"}\n')
+    assert len(packed) < 16 * 1024
+    path = tmp_path / "app-1.zstd"
+    path.write_bytes(packed)
+    del packed
+    tracemalloc.start()
+    try:
+        assert read(path) == []
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 160 * 2**20
 
 
 def test_a_growing_log_gives_each_event_once_and_survives_the_rename_at_its_end(tmp_path: Path) -> None:

@@ -1,0 +1,26 @@
+"""What a user adds to Hadoop's conf for one command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aqe_plugin.errors import ConfError
+
+__all__ = ["conf_of"]
+
+
+def conf_of(words: Sequence[str]) -> Mapping[str, str]:
+    """``KEY=VALUE`` words as key → value, the last of a key counts.
+
+    Raises:
+        ConfError: a word is written otherwise; it names no value, which may be a password.
+    """
+    conf = {}
+    for number, word in enumerate(words, start=1):
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip():
+            raise ConfError(
+                f"--hadoop-conf no. {number}: write KEY=VALUE, e.g. --hadoop-conf fs.s3a.endpoint=http://minio:9000."
+            )
+        conf[key.strip()] = value
+    return conf

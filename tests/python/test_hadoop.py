@@ -1,0 +1,246 @@
+"""Event logs that Spark's Hadoop client reads: ``file:`` addresses, in a real JVM; a real HDFS is in tests/hadoop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError
+from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
+from aqe_plugin.hadoop import HadoopFiles, HadoopFollower, conf_of, files, opened_files
+from aqe_plugin.hadoop.jvm import HadoopJvm
+from aqe_plugin.service.checkpoint import opened
+from aqe_plugin.sources import EventSource, Marks, reader
+from commands import Answer
+from daemons import daemon
+from samples import COMPRESS, LOG_START, OUTCOME, decided, ended, line, log_bytes, query_lines, write_log
+from watching import CODES, Killed, KilledAfter, Sums, read_plainly, sums
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[HadoopJvm]:
+    started = HadoopJvm({})
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of 9 kB, read in parts of 2 kB that are written down one by one: gigabytes in a log of kilobytes."""
+    monkeypatch.setattr(files, "_PIECE_BYTES", 9000)
+    monkeypatch.setattr(reader, "_CHUNK_BYTES", 2000)
+    monkeypatch.setattr(collector, "_PARTS_BETWEEN_WRITES", 1)
+
+
+def own_lines(number: int) -> list[bytes]:
+    """A query with a wait of its own, so that a lost one and a doubled one are both seen."""
+    outcome = replace(OUTCOME, wait_millis=number * 700, rows_in=2**number)
+    return [line(decided(number)), line(ended(number, (outcome,)))]
+
+
+def read_on(jvm: HadoopJvm, logs: Path, spool: Path, killed_after: int | None = None) -> Sums:
+    """What a process that goes on from the checkpoint beside ``spool`` has after one look."""
+    tally = Tally(CODES)
+    with opened(spool.with_name("checkpoint.db"), str(logs)) as kept:
+        kept.restore(tally)
+        source: EventSource = HadoopFollower(HadoopFiles(logs.as_uri(), jvm, spool), kept.marks())
+        source = source if killed_after is None else KilledAfter(source, killed_after)
+        try:
+            EventLogCollector(source, tally, stderr_log(), kept).read_on()
+        finally:
+            assert killed_after is not None or not list(spool.iterdir())
+    return sums(tally)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_killed_anywhere_while_logs_grow_it_counts_what_a_plain_read_counts(
+    jvm: HadoopJvm, logs: Path, spool: Path
+) -> None:
+    rolling = logs / "eventlog_v2_app-rolling"
+    rolling.mkdir()
+    (rolling / "appstatus_app-rolling.inprogress").touch()
+    for round_ in range(4):
+        queries = b"".join(one for number in range(4) for one in own_lines(round_ * 4 + number))
+        for codec, compress in COMPRESS.items():
+            with (logs / f"app-{codec or 'plain'}{'.' + codec if codec else ''}.inprogress").open("ab") as file:
+                file.write(compress((LOG_START if round_ == 0 else b"") + queries))
+        (rolling / f"events_{round_ + 1}_app-rolling").write_bytes(LOG_START + queries)
+        for killed_after in (3, 11):
+            with pytest.raises(Killed):
+                read_on(jvm, logs, spool, killed_after)
+    for path in logs.glob("*.inprogress"):
+        path.rename(path.with_name(path.name.removesuffix(".inprogress")))
+    found = read_on(jvm, logs, spool)
+    assert found["aqe_plugin_queries_total",] == 16 * (len(COMPRESS) + 1)
+    assert found == pytest.approx(read_plainly(logs))
+
+
+def test_only_what_is_new_is_copied(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
+    content = log_bytes(*(query_lines(number) for number in range(1000)))
+    (logs / "app-1.inprogress").write_bytes(content)
+    copied: list[tuple[int, int]] = []
+
+    class Watched(HadoopFiles):
+        def pieces(self, *words: object) -> Iterator[Path]:
+            for piece in super().pieces(*words):  # type: ignore[arg-type]
+                copied.append((piece.stat().st_size, piece.stat().st_blocks * 512))
+                yield piece
+
+    follower = HadoopFollower(Watched(logs.as_uri(), jvm, spool), Marks())
+
+    def look() -> list[tuple[int, int]]:
+        copied.clear()
+        for _, records in follower.poll():
+            list(records)
+        return list(copied)
+
+    assert [size for size, _ in look()] == [len(content)]
+    assert look() == []
+    with (logs / "app-1.inprogress").open("ab") as file:
+        file.write(b"".join(query_lines(2000)))
+    ((size, on_disk),) = look()
+    assert size == (logs / "app-1.inprogress").stat().st_size > 1_000_000
+    assert on_disk < 100_000
+
+
+def test_another_log_of_the_same_name_is_read_from_its_start(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
+    (logs / "app-1").write_bytes(log_bytes(*(query_lines(number) for number in range(9))))
+    assert read_on(jvm, logs, spool)["aqe_plugin_queries_total",] == 9
+    (logs / "app-1").write_bytes(LOG_START.replace(b"4.1", b"4.0") + b"".join(query_lines(1)))
+    assert read_on(jvm, logs, spool)["aqe_plugin_queries_total",] == 10
+
+
+def test_what_is_damaged_or_foreign_is_told_by_its_path(
+    jvm: HadoopJvm, logs: Path, spool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (logs / "notes.txt").write_text("hello\n" * 5000)
+    (logs / "app-1.zstd").write_bytes(COMPRESS["zstd"](log_bytes(query_lines(1))) + b"damage")
+    assert read_on(jvm, logs, spool)["aqe_plugin_exporter_skipped_total",] == 2
+    said = capsys.readouterr().err
+    assert f'what="{logs}/notes.txt: not a Spark event log"' in said
+    assert f"{logs}/app-1.zstd, line " in said
+
+
+def test_one_log_and_a_rolling_log_are_addresses_too(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
+    write_log(logs / "app-1")
+    rolling = logs / "eventlog_v2_app-2"
+    rolling.mkdir()
+    write_log(rolling / "events_1_app-2")
+    for path, name in ((logs / "app-1", "app-1"), (rolling, "app-2")):
+        (log,) = HadoopFiles(path.as_uri(), jvm, spool).find()
+        assert (log.name, log.in_progress) == (name, False)
+    assert [log.name for log in HadoopFiles(f"{logs.as_uri()}/", jvm, spool).find()] == ["app-1", "app-2"]
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("file:{}/nowhere", "file://{}/nowhere: no such file or folder."),
+        ("s3a://bucket/logs", "s3a://bucket/logs: Spark has no client for it (java.lang.ClassNotFoundException: "),
+        ("nosuch://host/logs", 'nosuch://host/logs: Spark has no client for it (No FileSystem for scheme "nosuch").'),
+        ("hdfs://127.0.0.1:1/logs", "hdfs://127.0.0.1:1/logs: cannot be read (Call From "),
+    ],
+)
+def test_an_address_that_cannot_be_read_is_said(
+    jvm: HadoopJvm, tmp_path: Path, spool: Path, address: str, message: str
+) -> None:
+    with pytest.raises(EventLogError) as error:
+        HadoopFiles(address.format(tmp_path), jvm, spool).find()
+    assert str(error.value).startswith(message.format(tmp_path))
+
+
+def test_a_folder_without_logs_is_no_error_for_who_follows_it(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
+    found = HadoopFiles(logs.as_uri(), jvm, spool)
+    found.require()
+    assert list(HadoopFollower(found).poll()) == []
+    with pytest.raises(NoDataError, match=r"logs: no event log in this folder\."):
+        found.find()
+
+
+def test_a_jvm_that_dies_is_started_again(logs: Path, spool: Path) -> None:
+    write_log(logs / "app-1")
+    mortal = HadoopJvm({})
+    follower = HadoopFollower(HadoopFiles(logs.as_uri(), mortal, spool))
+    try:
+        mortal.start()
+        os.kill(mortal._gateway.proc.pid, signal.SIGKILL)
+        mortal._gateway.proc.wait()
+        with pytest.raises(EventLogError, match="the JVM that reads it died; it is started again"):
+            list(follower.poll())
+        assert sum(len(list(records)) for _, records in follower.poll()) == 3
+    finally:
+        mortal.close()
+
+
+def test_what_a_killed_process_left_in_the_spool_is_cleared_away(logs: Path, spool: Path) -> None:
+    write_log(logs / "app-1")
+    (spool / "piece").write_bytes(b"left")
+    with opened_files(logs.as_uri(), {"fs.defaultFS": "file:///"}, spool) as found:
+        assert list(spool.iterdir()) == []
+        assert len(found.find()) == 1
+    assert not spool.exists()
+
+
+def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    missing = pytest.raises(PysparkMissingError, match=r"pip install 'aqe-plugin\[spark\]'")
+    with missing, opened_files("hdfs://nn/logs", {}, spool):
+        pass
+    assert not spool.exists()
+
+
+def test_a_conf_is_keys_with_values_and_no_value_is_ever_shown() -> None:
+    assert conf_of(["a=b=c", " k =", "a=2"]) == {"a": "2", "k": ""}
+    for word in ("secret", "=secret"):
+        with pytest.raises(ConfError) as error:
+            conf_of(["a=b", word])
+        assert str(error.value).startswith("--hadoop-conf no. 2: write KEY=VALUE")
+        assert "secret" not in str(error.value)
+
+
+def test_explain_shows_the_same_of_an_address_as_of_its_path(tmp_path: Path, answer: Answer) -> None:
+    log = write_log(tmp_path / "app-1")
+    by_path = answer("explain", str(log), "--format", "json")
+    assert by_path[0] == 0
+    assert answer("explain", log.as_uri(), "--format", "json", "--hadoop-conf", "io.file.buffer.size=8192") == by_path
+
+
+def test_the_daemon_keeps_its_place_in_a_file_system_of_hadoop(logs: Path, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint.db"
+    write_log(logs / "app-1.inprogress", query_lines(1))
+    with daemon(logs.as_uri(), checkpoint) as running:
+        running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 1)
+        with (logs / "app-1.inprogress").open("ab") as file:
+            file.write(b"".join(query_lines(2)))
+        running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 2)
+        running.process.kill()
+    write_log(logs / "app-2")
+    with daemon(f"{logs.as_uri()}/", checkpoint) as running:
+        running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 3)
+        running.process.terminate()
+        assert running.process.wait(60) == 0
+    assert not (tmp_path / "checkpoint.db.spool").exists()
