@@ -50,11 +50,16 @@ __all__ = ["add_tuning_commands"]
 
 
 LogsArgument = Annotated[
-    list[Path], typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False)
+    list[Path],
+    typer.Argument(
+        readable=False, help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False
+    ),
 ]
 SomeLogsArgument = Annotated[
     list[Path] | None,
-    typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False),
+    typer.Argument(
+        readable=False, help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False
+    ),
 ]
 DecisionsOption = Annotated[
     str | None,
@@ -104,10 +109,13 @@ def apply(
     spark_home: HomeOption = None,
     canary: Annotated[
         Path | None,
-        typer.Option(help="The conf file that a part of the applications reads, e.g. that of one queue."),
+        typer.Option(
+            readable=False, help="The conf file that a part of the applications reads, e.g. that of one queue."
+        ),
     ] = None,
     canary_logs: Annotated[
-        list[Path] | None, typer.Option("--canary-log", help="Event logs of those applications; may be repeated.")
+        list[Path] | None,
+        typer.Option("--canary-log", readable=False, help="Event logs of those applications; may be repeated."),
     ] = None,
     margin: Annotated[
         float, typer.Option(min=0.01, max=0.5, help="Share of elapsed time that a change may cost unnoticed.")
