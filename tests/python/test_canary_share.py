@@ -138,6 +138,9 @@ def test_a_good_change_goes_to_a_share_then_to_all_and_leaves_no_key_of_the_cana
     applications.days(16)
     doctor = answer("doctor", "--no-session", "--event-log", str(applications.logs))[1]
     assert "queries of a canary: " in " ".join(doctor.split())
+    explained = answer("explain", str(applications.logs))[1]
+    assert "[apply, canary]" in explained
+    assert "[apply, control]" in explained
     moved = step(applications, answer)
     assert (moved["ring"], moved["why"].startswith("it is not slower by 5%")) == ("all", True)
     after = applications.conf()

@@ -59,7 +59,8 @@ class DrawnSuite extends TrialSuite("application_1763712000000_0002") {
   }
 
   test("the side is read back from an event log, and one that an older plugin did not write is none") {
-    def armOf[A](kind: Class[A], arm: String): A = new ObjectMapper().readValue(s"""{"Event":"${kind.getName}","executionId":1$arm}""", kind)
+    def armOf[A](kind: Class[A], arm: String): A =
+      new ObjectMapper().readValue(s"""{"Event":"${kind.getName}","executionId":1$arm}""", kind)
     assert(armOf(classOf[JoinDecided], ""","arm":"control"""").arm.contains("control"))
     assert(armOf(classOf[QueryEnded], ""","arm":"canary"""").arm.contains("canary"))
     assert(armOf(classOf[QueryEnded], ""","arm":null""").arm.isEmpty)
