@@ -2,8 +2,8 @@
 
 A draw decides for an application and with it for all of its queries, which share its data, its executors and its hour.
 Were each query a pair of its own, one large application would be counted as often as it runs queries: simulated with
-applications that differ by 30 % and run a shape 20 times, an equal canary is then called slower in 46 of 100 trials,
-and in 3 when each application counts once.
+applications that differ by 30 % and run a shape 20 times, an equal canary is then called slower in 69 of 150 trials,
+and in 3 of them when each application counts once.
 """
 
 from __future__ import annotations
