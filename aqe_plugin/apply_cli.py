@@ -57,6 +57,10 @@ def apply(
             readable=False, help="The conf file that a part of the applications reads, e.g. that of one queue."
         ),
     ] = None,
+    canary_share: Annotated[
+        float | None,
+        typer.Option(min=0.001, max=0.999, help="Instead: the share of all applications that try it, e.g. 0.1."),
+    ] = None,
     canary_logs: Annotated[
         list[str] | None,
         typer.Option("--canary-log", help="Event logs of those applications; may be repeated.", path_type=str),
@@ -78,13 +82,14 @@ def apply(
     """Take the next step with a recommendation: observe, then the canary, then all; back at once if it does harm.
 
     Run it again and again, e.g. daily: each time it reads the logs, says what they show and, with --yes, moves the
-    rollout on by one ring or leaves it where it is. Without --canary the step after observe is all. What --set asks for
-    goes to the canary at once, and from there the same way.
+    rollout on by one ring or leaves it where it is. Without --canary or --canary-share the step after observe is all.
+    What --set asks for goes to the canary at once, and from there the same way.
     """
     path = place_of(target, spark_home)
-    _require_no_session_beside(canary, path)
+    _require_no_session_beside(canary, canary_share, path)
     limits, rings = Limits(max_step=max_step, min_runs=min_runs), RingLimits(margin=margin)
     _require_canary(path, canary)
+    _require_one_canary(canary, canary_share, canary_logs)
     with locked(path) if yes else nullcontext():
         steps = rollouts_of(path)
         if steps and steps[-1].phase is Phase.BEGUN:
@@ -93,6 +98,7 @@ def apply(
         if steps:
             _require_nothing_asked(steps[-1], asked)
             _require_same_canary(steps[-1], canary, canary_logs)
+            _require_same_share(steps[-1], canary_share, canary_logs)
         everywhere = read_history(logs, hadoop_conf or [])
         conf = read_target(path).conf
         if steps and not is_over(steps[-1].ring):
@@ -102,9 +108,9 @@ def apply(
         else:
             number = steps[-1].number + 1 if steps else 1
             if asked:
-                _begin_asked(values_of(asked), path, conf, canary, number, yes, output, why)
+                _begin_asked(values_of(asked), path, conf, canary, canary_share, number, yes, output, why)
             else:
-                _begin(everywhere, path, conf, canary, number, limits, yes, output, why)
+                _begin(everywhere, path, conf, canary, canary_share, number, limits, yes, output, why)
 
 
 def _begin(
@@ -112,6 +118,7 @@ def _begin(
     path: Where,
     conf: TargetConf,
     canary: Path | None,
+    canary_share: float | None,
     number: int,
     limits: Limits,
     yes: bool,
@@ -140,6 +147,7 @@ def _begin(
         canary_changes=(),
         evidence=chosen.evidence,
         confidence=chosen.confidence,
+        canary_share=canary_share,
     )
     if yes:
         write_step(path, step)
@@ -151,19 +159,20 @@ def _begin_asked(
     path: Where,
     conf: TargetConf,
     canary: Path | None,
+    canary_share: float | None,
     number: int,
     yes: bool,
     output: TableOrJson,
     why: str,
 ) -> None:
     by = actor(why)
-    begun = asked_step(values, path, conf, None if canary is None else _name(canary), number, by)
+    begun = asked_step(values, path, conf, None if canary is None else _name(canary), canary_share, number, by)
     if not begun.changes:
         Console(stderr=True, soft_wrap=True).print(
             f"Nothing to change: {store_of(path).name} has these values.", markup=False
         )
         return
-    ring = Ring.ALL if canary is None else Ring.CANARY
+    ring = Ring.CANARY if begun.has_canary else Ring.ALL
     proposals = file_changes(begun, ring, path, os.environ)
     step = replace(begun, ring=ring, canary_changes=_canary_changes(begun, ring, proposals))
     if yes:
@@ -255,12 +264,25 @@ def _require_canary(path: Where, canary: Path | None) -> None:
         )
 
 
-def _require_no_session_beside(canary: Path | None, path: Where) -> None:
+def _require_no_session_beside(canary: Path | None, share: float | None, path: Where) -> None:
     """A session is one application's, so neither is it a part of those that read ``path`` nor the other way round."""
     if canary is not None and (isinstance(path, SessionStore) or str(canary).startswith(SCHEME)):
         raise ConfError(
             f"--canary {without_secrets(str(canary))}: a running session has no canary and is none. Leave the option "
             "out, or give two conf files."
+        )
+    if share is not None and isinstance(path, SessionStore):
+        raise ConfError(
+            f"--canary-share {share:g}: a running session is one application's, of which there is no share."
+        )
+
+
+def _require_one_canary(canary: Path | None, share: float | None, logs: list[str] | None) -> None:
+    if share is None:
+        return
+    for option in (name for name, value in (("--canary", canary), ("--canary-log", logs)) if value):
+        raise ConfError(
+            f"--canary-share {share:g} and {option}: the share is of the applications that read the target."
         )
 
 
@@ -283,10 +305,25 @@ def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[str]
     if canary is not None and _name(canary) != last.canary:
         has = "has no canary" if last.canary is None else f"has the canary {last.canary}"
         raise ConfError(f"--canary {canary}: rollout no. {last.number} is under way and {has}. Leave the option out.")
-    if last.ring is Ring.CANARY and not logs:
+    if last.ring is Ring.CANARY and last.canary is not None and not logs:
         raise ConfError(
             f"Rollout no. {last.number} is in its canary {last.canary}: give --canary-log with the event logs of the "
             "applications that read it."
+        )
+
+
+def _require_same_share(last: RolloutStep, share: float | None, logs: list[str] | None) -> None:
+    if is_over(last.ring):
+        return
+    if share is not None and share != last.canary_share:
+        has = "has no share" if last.canary_share is None else f"has the share {last.canary_share:g}"
+        raise ConfError(
+            f"--canary-share {share:g}: rollout no. {last.number} is under way and {has}. Leave the option out."
+        )
+    if last.canary_share is not None and logs:
+        raise ConfError(
+            f"--canary-log {logs[0]}: rollout no. {last.number} is tried by a share of the applications that read the "
+            "target; give their event logs as LOGS."
         )
 
 

@@ -5,15 +5,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-__all__ = ["PREFIX", "ConfKey", "conf_keys", "number_of", "problem_of"]
+__all__ = [
+    "CANARY",
+    "CANARY_REPLACES",
+    "CANARY_SET",
+    "CANARY_SHARE",
+    "PREFIX",
+    "ConfKey",
+    "conf_keys",
+    "number_of",
+    "problem_of",
+]
 
 PREFIX = "spark.aqePlugin."
+# A canary: what share of the applications tries which values, in the place of which.
+CANARY = f"{PREFIX}canary."
+CANARY_SHARE = f"{CANARY}share"
+CANARY_SET = f"{CANARY}set."
+CANARY_REPLACES = f"{CANARY}replaces."
 _BYTES = re.compile(r"(\d+)\s*([kmgt]?)b?")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?[dDfF]?")
 _WHOLE = re.compile(r"[+-]?\d+")
@@ -26,6 +41,7 @@ class ConfKey:
 
     Attributes:
         default: as a conf would write it.
+        per_session: whether each session may have its own value, so that it may be tried by a share of applications.
     """
 
     key: str
@@ -33,6 +49,7 @@ class ConfKey:
     unit: str
     allowed: str
     default: str
+    per_session: bool
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -54,7 +71,14 @@ def conf_keys() -> Mapping[str, ConfKey]:
     table = json.loads((Path(__file__).parent / "conf_table.json").read_text(encoding="utf-8"))
     return MappingProxyType(
         {
-            entry["key"]: ConfKey(entry["key"], entry["type"], entry["unit"], entry["allowed"], entry["defaultText"])
+            entry["key"]: ConfKey(
+                entry["key"],
+                entry["type"],
+                entry["unit"],
+                entry["allowed"],
+                entry["defaultText"],
+                entry["perSession"],
+            )
             for entry in table["keys"]
         }
     )
@@ -62,16 +86,17 @@ def conf_keys() -> Mapping[str, ConfKey]:
 
 def number_of(key: str, value: str) -> float | None:
     """``value`` in the unit of ``key``; ``None`` when it is not allowed, or the key is unknown or no number."""
-    known = conf_keys().get(key)
+    known = _described(key)
     return None if known is None or problem_of(key, value) else _number(known.type, value)
 
 
 def problem_of(key: str, value: str) -> str:
     """What the plugin will have against ``key`` = ``value``, empty when nothing; for keys below :data:`PREFIX`."""
-    known = conf_keys().get(key)
+    known = _described(key)
     if known is None:
-        close = get_close_matches(key, conf_keys(), n=1)
-        return f"unknown key, the plugin ignores it{f'; meant was {close[0]}?' if close else ''}"
+        consequence = "and nothing is tried" if key.startswith(CANARY) else "the plugin ignores it"
+        close = get_close_matches(key, _candidates(key), n=1)
+        return f"unknown key, {consequence}{f'; meant was {close[0]}?' if close else ''}"
     if known.allowed.startswith("one of "):
         fits = value.lower() in known.allowed.removeprefix("one of ").split(", ")
     else:
@@ -80,6 +105,26 @@ def problem_of(key: str, value: str) -> str:
         least, most = _number(known.type, low), _number(known.type, high)
         fits = number is not None and least is not None and most is not None and least <= number <= most
     return "" if fits else f"not allowed: expected {known.allowed}{f' {known.unit}' if known.unit else ''}"
+
+
+def _described(key: str) -> ConfKey | None:
+    """``key``, which may be one for a value that is tried: what is allowed is what the key itself allows."""
+    family = _family(key)
+    if family is None:
+        return conf_keys().get(key)
+    known = conf_keys().get(PREFIX + key.removeprefix(family))
+    return replace(known, key=key) if known is not None and known.per_session else None
+
+
+def _candidates(key: str) -> list[str]:
+    family = _family(key)
+    if family is None:
+        return list(conf_keys())
+    return [family + known.key.removeprefix(PREFIX) for known in conf_keys().values() if known.per_session]
+
+
+def _family(key: str) -> str | None:
+    return next((family for family in (CANARY_SET, CANARY_REPLACES) if key.startswith(family)), None)
 
 
 def _number(kind: str, text: str) -> float | None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -16,7 +17,7 @@ from aqe_plugin.errors import AqePluginError, EventLogError, SessionError
 from aqe_plugin.events import Event
 from aqe_plugin.jars import jar_for, spark_line
 from aqe_plugin.java import find_java
-from aqe_plugin.model import JoinDecided
+from aqe_plugin.model import JoinDecided, QueryEnded, TrialArm
 from aqe_plugin.session import MODE_KEY, PLUGIN_CLASS, import_pyspark
 from aqe_plugin.session_probe import Probe, events_folder, read_answer
 from aqe_plugin.sources import Skipped, find_event_logs, read_log
@@ -168,12 +169,14 @@ def plugin_check(probe: Probe, driver_log: str) -> Check:
 
 def _event_log(path: Path) -> str:
     logs = find_event_logs(path)
-    readable, decisions, skipped = 0, 0, list[Skipped]()
+    readable, decisions, skipped, arms = 0, 0, list[Skipped](), Counter[TrialArm]()
     for log in logs:
         records: Iterator[Event | Skipped] = read_log(log)
         unread = 0
         for record in records:
             decisions += isinstance(record, JoinDecided)
+            if isinstance(record, QueryEnded) and record.arm is not None:
+                arms[record.arm] += 1
             if isinstance(record, Skipped):
                 skipped.append(record)
                 unread += record.line is None
@@ -181,4 +184,6 @@ def _event_log(path: Path) -> str:
     if readable == 0:
         raise EventLogError(f"{skipped[0]}.")
     left_out = f"; {len(skipped)} skipped, first: {skipped[0]}" if skipped else ""
-    return f"{readable} readable, {decisions} decisions in them{left_out}"
+    sides = ", ".join(f"{arms[arm]} {arm.value}" for arm in TrialArm)
+    tried = f"; queries of a canary: {sides}" if arms else ""
+    return f"{readable} readable, {decisions} decisions in them{tried}{left_out}"

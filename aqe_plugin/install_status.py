@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqe_plugin.conf_keys import PREFIX, problem_of
+from aqe_plugin.canary import Canary, canary_in
+from aqe_plugin.conf_keys import CANARY, PREFIX, problem_of
 from aqe_plugin.disk import digest
 from aqe_plugin.install_plan import entries_of, our_jars
 from aqe_plugin.jars import jar_name
@@ -44,6 +45,7 @@ class InstallStatus:
         mode: as it is set, ``None`` when it is not and the plugin's default holds.
         problems: sentences on what keeps it from working.
         remarks: sentences on what is seldom meant.
+        canary: what a share of the applications tries, ``None`` when nothing is tried.
     """
 
     file: str
@@ -55,6 +57,7 @@ class InstallStatus:
     settings: tuple[SettingStatus, ...]
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
+    canary: Canary | None = None
 
 
 def status_of(where: Where) -> InstallStatus:
@@ -83,7 +86,10 @@ def status_of(where: Where) -> InstallStatus:
         mode=target.conf.get(MODE_KEY),
         settings=settings,
         problems=_problems(listed, jars) + ((missing,) if missing else ()),
-        remarks=target.conf.remarks() + _left_from_before(target, journal_of(target.store)),
+        remarks=target.conf.remarks()
+        + _unused_canary(settings, target)
+        + _left_from_before(target, journal_of(target.store)),
+        canary=canary_in(target.conf.items()),
     )
 
 
@@ -113,6 +119,15 @@ def _problems(listed: int, jars: tuple[JarStatus, ...]) -> tuple[str, ...]:
         if jar.exists is False and listed
     ]
     return tuple(found)
+
+
+def _unused_canary(settings: tuple[SettingStatus, ...], target: Target) -> tuple[str, ...]:
+    keys = [setting for setting in settings if setting.key.startswith(CANARY)]
+    if not keys or canary_in(target.conf.items()) is not None:
+        return ()
+    wrong = next((key.key for key in keys if key.problem), None)
+    why = f"{wrong} is not allowed" if wrong else "a share above 0, a value to try, or what a value replaces is missing"
+    return (f"there are keys of a canary, and no application tries anything: {why}.",)
 
 
 def _left_from_before(target: Target, journal: Journal) -> tuple[str, ...]:

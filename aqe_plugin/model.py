@@ -70,6 +70,14 @@ class PluginMode(str, Enum):
     APPLY = "apply"
 
 
+class TrialArm(str, Enum):
+    """Which side of a trial a query was on: with every value that is tried, with none, or with some of its user's."""
+
+    CANARY = "canary"
+    CONTROL = "control"
+    OWN = "own"
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why something was, or was not, done.
@@ -301,6 +309,7 @@ class JoinDecided:
     mode: PluginMode
     decision: JoinDecision
     filters: tuple[FilterPlanned, ...]
+    arm: TrialArm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +322,7 @@ class QueryEnded:
         planned: filters in the plan that ran.
         applied: those that their scan found when it ran; fewer than planned is a fault.
         errors: errors in the plugin that left Spark's own plan in force.
+        arm: the side of a trial that it was on, ``None`` when nothing was tried.
     """
 
     schema_version: int
@@ -324,6 +334,7 @@ class QueryEnded:
     applied: int
     errors: int
     outcomes: tuple[FilterOutcome, ...]
+    arm: TrialArm | None = None
 
 
 @dataclass(frozen=True, slots=True)

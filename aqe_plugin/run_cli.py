@@ -51,6 +51,7 @@ def run(
     target: TargetOption = None,
     spark_home: HomeOption = None,
     canary: Annotated[Path | None, typer.Option(readable=False, help="As for apply.")] = None,
+    canary_share: Annotated[float | None, typer.Option(min=0.001, max=0.999, help="As for apply.")] = None,
     canary_logs: Annotated[
         list[str] | None, typer.Option("--canary-log", help="As for apply; repeatable.", path_type=str)
     ] = None,
@@ -61,7 +62,7 @@ def run(
     A kill at any point loses nothing and counts nothing twice. SIGTERM and SIGINT stop it with exit code 0 when the
     checkpoint was written, else with 8. /metrics, /healthz and /readyz answer at once, also while logs are read.
     """
-    words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_logs or [])
+    words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_share, canary_logs or [])
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.service.daemon import serve_for_good
 
@@ -76,6 +77,7 @@ def _tuning_words(
     target: Path | None,
     spark_home: Path | None,
     canary: Path | None,
+    canary_share: float | None,
     canary_logs: list[str],
 ) -> tuple[str, ...]:
     """The command that tunes, as its words; none without a schedule.
@@ -85,14 +87,15 @@ def _tuning_words(
         TargetError: there is no such file.
         PysparkMissingError: tuning needs PySpark.
     """
-    given = {"--apply": apply, "--target": target, "--spark-home": spark_home, "--canary": canary}
+    canaries = {"--canary": canary, "--canary-share": canary_share, "--canary-log": canary_logs}
+    given = {"--apply": apply, "--target": target, "--spark-home": spark_home, **canaries}
     if tune_every is None:
-        for option in (name for name, value in {**given, "--canary-log": canary_logs}.items() if value):
+        for option in (name for name, value in given.items() if value):
             raise ConfError(f"{option} is for tuning: give --tune-every HOURS as well.")
         return ()
     if is_url(source):
         raise ConfError("--tune-every reads a folder of event logs; a History Server is only watched.")
-    for option in (name for name, value in {"--canary": canary, "--canary-log": canary_logs}.items() if value):
+    for option in (name for name, value in canaries.items() if value):
         if not apply:
             raise ConfError(f"{option} is for --apply.")
     if find_spec("pyspark") is None:
@@ -104,4 +107,6 @@ def _tuning_words(
         words += ["--yes", "--why", "aqe-plugin run"]
     if canary is not None:
         words += ["--canary", str(canary)]
+    if canary_share is not None:
+        words += ["--canary-share", f"{canary_share:g}"]
     return (*words, *(word for log in canary_logs for word in ("--canary-log", log)))

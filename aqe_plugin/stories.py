@@ -16,6 +16,7 @@ from aqe_plugin.model import (
     JoinDecision,
     PluginMode,
     QueryEnded,
+    TrialArm,
 )
 
 __all__ = ["JoinStory", "QueryStory", "first_line", "stories"]
@@ -55,6 +56,11 @@ class QueryStory:
     joins: tuple[JoinStory, ...]
     ended: QueryEnded | None
     error: str | None
+
+    @property
+    def arm(self) -> TrialArm | None:
+        """The side of a trial that it was on; ``None`` when nothing was tried, and while it runs."""
+        return None if self.ended is None else self.ended.arm
 
 
 @dataclass

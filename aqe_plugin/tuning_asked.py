@@ -38,7 +38,13 @@ def values_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def asked_step(
-    values: Mapping[str, str], where: Where, conf: TargetConf, canary: str | None, number: int, by: Actor
+    values: Mapping[str, str],
+    where: Where,
+    conf: TargetConf,
+    canary: str | None,
+    canary_share: float | None,
+    number: int,
+    by: Actor,
 ) -> RolloutStep:
     """The first step of such a rollout, in the ring ``observe``: nothing is changed yet.
 
@@ -67,4 +73,5 @@ def asked_step(
         canary_changes=(),
         evidence=_NO_EVIDENCE,
         confidence=0.0,
+        canary_share=canary_share,
     )

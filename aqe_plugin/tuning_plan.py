@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqe_plugin.canary import keys_of
 from aqe_plugin.changes import Change
-from aqe_plugin.conf_keys import PREFIX, number_of
+from aqe_plugin.conf_keys import CANARY, PREFIX, number_of
 from aqe_plugin.controller import Proposal, propose_tuning
-from aqe_plugin.targets.locate import Where, find_target
+from aqe_plugin.errors import ConflictError
+from aqe_plugin.model import TrialArm
+from aqe_plugin.targets.locate import Where, find_target, read_target
 from aqe_plugin.targets.port import TargetConf
+from aqe_plugin.tuning.applications import application_pairs
 from aqe_plugin.tuning.groups import current, written
-from aqe_plugin.tuning.history import History, errors_of, since
+from aqe_plugin.tuning.history import History, errors_of, on, since
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits, Recommendation, best, guard_of
 from aqe_plugin.tuning.replay import Replay
@@ -31,7 +35,7 @@ class Trial:
     Attributes:
         steps: its steps so far, oldest first; at least one.
         everywhere: the history of the applications that read the file itself.
-        canary: that of the applications that read the canary's file.
+        canary: that of the applications that read the canary's file; empty when the canary is a share of all.
     """
 
     steps: tuple[RolloutStep, ...]
@@ -55,24 +59,31 @@ def changes_of(recommendation: Recommendation, conf: TargetConf) -> tuple[Change
 def recommended_again(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> Observation:
     """What is known in the ring ``observe``: whether the same is recommended now that there are newer runs."""
     nothing = Comparison(Outcome.UNDECIDED, 0, 0, 0, 1.0)
-    return Observation(_confirmed(trial, conf, replay, limits), nothing, 0, trial.last.canary is not None)
+    return Observation(_confirmed(trial, conf, replay, limits), nothing, 0, trial.last.has_canary)
 
 
 def compared(trial: Trial, limits: Limits, rings: RingLimits) -> Observation:
     """What is known in a ring with the change in force: how runs with it did beside runs without it.
 
+    Where a share of the applications has it, its events say so, and both sides are of the same time and the same conf.
     When all applications have it, nobody runs without it any more: the newest runs from before it stand in.
     """
-    has_canary = trial.last.canary is not None
+    has_canary = trial.last.has_canary
     began = _entered(trial, trial.last.ring)
-    if trial.last.ring is Ring.CANARY:
+    if trial.last.ring is Ring.CANARY and trial.last.canary_share is not None:
+        newer = since(trial.everywhere, began)
+        changed, unchanged = on(newer, TrialArm.CANARY), on(newer, TrialArm.CONTROL)
+        pairs = application_pairs(changed.runs, unchanged.runs, rings.max_pairs)
+    elif trial.last.ring is Ring.CANARY:
         changed, unchanged = since(trial.canary, began), _after(trial.everywhere, began)
-        control = list(unchanged.runs)
+        pairs = pairs_of(changed.runs, unchanged.runs)
     else:
         first = _entered(trial, Ring.CANARY) if has_canary else began
         changed, unchanged = since(trial.everywhere, began), _before(trial.everywhere, first)
-        control = newest(unchanged.runs, limits.max_runs)
-    comparison = compare(pairs_of(changed.runs, control)[: rings.max_pairs], rings.margin, rings.alpha)
+        if trial.last.canary_share is not None:
+            changed = on(changed, None)  # others started before the keys of the canary were gone
+        pairs = pairs_of(changed.runs, newest(unchanged.runs, limits.max_runs))
+    comparison = compare(pairs[: rings.max_pairs], rings.margin, rings.alpha)
     return Observation(None, comparison, errors_of(changed, unchanged), has_canary)
 
 
@@ -81,24 +92,46 @@ def file_changes(step: RolloutStep, ring: Ring, file: Where, environment: Mappin
 
     Raises:
         TargetError: a file cannot be read.
-        ConflictError: it is written in a way that is not changed safely.
+        ConflictError: it is written in a way that is not changed safely, or has a canary that is not ours.
         ConfError: a value is not allowed.
     """
     wanted = {change.key: change.new for change in step.changes}
     canary = None if step.canary is None else find_target(Path(step.canary), None, environment)
     if ring is Ring.CANARY and canary is not None:
         return [propose_tuning(canary, wanted, f"rollout no. {step.number}, canary: {_why(step)}")]
+    if ring is Ring.CANARY and step.canary_share is not None:
+        tried = keys_of(step.changes, step.canary_share)
+        _require_no_other_canary(file, tried)
+        return [propose_tuning(file, tried, f"rollout no. {step.number}, {step.canary_share:.3g}: {_why(step)}")]
     if ring is Ring.ALL and step.ring is not Ring.ALL:
-        return [propose_tuning(file, wanted, f"rollout no. {step.number}, all: {_why(step)}")]
+        over = _share_is_over(step)
+        return [propose_tuning(file, {**over, **wanted}, f"rollout no. {step.number}, all: {_why(step)}")]
     if ring is not Ring.ROLLED_BACK:
         return []
     back = f"rollout no. {step.number} goes back"
     undone = []
     if step.ring is Ring.ALL:
         undone.append(propose_tuning(file, {change.key: change.old for change in step.changes}, back))
+    if step.ring is Ring.CANARY and step.canary_share is not None:
+        undone.append(propose_tuning(file, _share_is_over(step), back))
     if canary is not None and step.canary_changes:
         undone.append(propose_tuning(canary, {change.key: change.old for change in step.canary_changes}, back))
     return undone
+
+
+def _share_is_over(step: RolloutStep) -> dict[str, str | None]:
+    """What takes the keys of the canary out of the file again."""
+    return {} if step.canary_share is None else dict.fromkeys(keys_of(step.changes, step.canary_share))
+
+
+def _require_no_other_canary(file: Where, ours: Mapping[str, str]) -> None:
+    target = read_target(file)
+    for key, value in target.conf.items().items():
+        if key.startswith(CANARY) and ours.get(key) != value:
+            raise ConflictError(
+                f"{target.store.name}: {key} = {value} is of another canary, and both cannot be told apart. "
+                "Take it out and try again."
+            )
 
 
 def _confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> bool | None:

@@ -18,7 +18,7 @@ from aqe_plugin.errors import ConfError
 
 __all__ = ["ThresholdChanges", "conf_values", "threshold_keys", "value_of"]
 
-_NO_THRESHOLDS = ("mode", "decisions.", "test.")
+_NO_THRESHOLDS = ("mode", "decisions.", "canary.", "test.")
 _HUMP = re.compile(r"(?=[A-Z])")
 
 

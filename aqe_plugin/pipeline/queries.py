@@ -18,7 +18,7 @@ __all__ = ["date_of", "decisions_of", "outcomes_of", "queries_of"]
 _DAY_MILLIS = 86_400_000
 # 9999-12-31, the last day that every reader of dates knows.
 _LAST_DAY = 2_932_896
-_ACCOUNT = ("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors")
+_ACCOUNT = ("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors", "arm")
 _SPARKS = ("description", "startedMillis", "endedMillis", "errorMessage")
 
 

@@ -57,11 +57,11 @@ _OUTCOME = (
 
 JOIN_DECIDED = (
     "schemaVersion bigint, executionId bigint, timeMillis bigint, mode string, "
-    f"decision {_DECISION}, filters {_FILTERS}"
+    f"decision {_DECISION}, filters {_FILTERS}, arm string"
 )
 QUERY_ENDED = (
     "schemaVersion bigint, executionId bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
-    f"planned bigint, applied bigint, errors bigint, outcomes array<struct<{_OUTCOME.format(':')}>>"
+    f"planned bigint, applied bigint, errors bigint, outcomes array<struct<{_OUTCOME.format(':')}>>, arm string"
 )
 # Of Spark's own events only what is asked for.
 SQL_STARTED = "executionId bigint, description string, time bigint"
@@ -79,7 +79,8 @@ OUTCOMES = f"log string, executionId bigint, timeMillis bigint, number int, {_OU
 QUERIES = (
     "log string, executionId bigint, description string, startedMillis bigint, endedMillis bigint, "
     "errorMessage string, schemaVersion bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
-    "planned bigint, applied bigint, errors bigint, joins bigint, mode string, cohort string, shape string, date date"
+    "planned bigint, applied bigint, errors bigint, arm string, joins bigint, mode string, cohort string, "
+    "shape string, date date"
 )
 REJECTED = f"log string, {_POSITION}, kind string, why string, line string"
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from aqe_plugin.canary import Canary
 from aqe_plugin.changes import Change
 from aqe_plugin.codec import encode
 from aqe_plugin.controller import Proposal
@@ -120,6 +121,7 @@ def print_status(status: InstallStatus, console: Console) -> None:
         ("plugin", state),
         *(("jar", _jar_in_words(jar)) for jar in status.jars),
         ("mode", Text(shown(status.mode) if status.mode is not None else "not set (the plugin's default holds)")),
+        *([] if status.canary is None else [("canary", Text(shown(_canary_in_words(status.canary))))]),
     ]
     for name, value in rows:
         console.print(Text(f"{name:<8}").append(value))
@@ -183,6 +185,11 @@ def _jar_in_words(jar: JarStatus) -> Text:
     known = {True: "exists", False: "does not exist", None: "not on this machine to look at"}[jar.exists]
     words = f"{shown(jar.location)} (version {jar.version}, for Spark {jar.line}, {known})"
     return Text(words, style="red" if jar.exists is False else "")
+
+
+def _canary_in_words(canary: Canary) -> str:
+    tried = ", ".join(f"{change.key} = {change.new} instead of {change.old or '(not set)'}" for change in canary.tried)
+    return f"{canary.share:.3g} of the applications try {tried}"
 
 
 def _joined(jars: tuple[JarStatus, ...]) -> str:

@@ -89,11 +89,12 @@ def print_json(queries: Iterable[QueryStory], console: Console) -> int:
 
 
 def query_heading(query: QueryStory) -> Text:
-    """Number, duration, description, mode and application, and the query's error."""
+    """Number, duration, description, mode, side of a trial and application, and the query's error."""
     took = "still running" if query.duration_millis is None else quantity(query.duration_millis, "millis")
     heading = Text.assemble(("query ", "bold"), (str(query.execution_id), "bold"), f"  {took}  ")
     heading.append(visible(query.description), style="bold")
-    heading.append(f"  [{query.mode.value}]  {visible(query.application_name or query.application)}", style="dim")
+    side = "" if query.arm is None else f", {query.arm.value}"
+    heading.append(f"  [{query.mode.value}{side}]  {visible(query.application_name or query.application)}", style="dim")
     if query.error is not None:
         heading.append(f"\nfailed: {visible(query.error)}", style="red")
     return heading

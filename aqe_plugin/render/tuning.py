@@ -77,6 +77,8 @@ def print_rollout_step(step: RolloutStep, before: Ring | None, console: Console)
     way = step.ring.value if before in (None, step.ring) else f"{before.value if before else ''} -> {step.ring.value}"
     console.print(Text(f"rollout no. {step.number} ({step.group}): {way}", style="bold"))
     console.print(Text(f"  {shown(step.why)}"))
+    if step.canary_share is not None:
+        console.print(Text(f"  canary: {step.canary_share:.3g} of the applications"))
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("key", "old", "new", "why"):
         table.add_column(name, overflow="fold")
@@ -104,7 +106,7 @@ def print_rollouts(steps: Sequence[RolloutStep], console: Console) -> None:
             at,
             Text(shown(step.who)),
             step.group,
-            Text(step.ring.value, style=_RING_STYLES.get(step.ring, "")),
+            Text(_ring(step), style=_RING_STYLES.get(step.ring, "")),
             Text(shown(why)),
             Text("\n".join(map(_change, step.changes))),
         )
@@ -123,6 +125,12 @@ def _evidence(made: Recommendation) -> str:
         f"{evidence.queries} runs, {evidence.cohorts} shapes, {evidence.changed} decided otherwise; "
         f"{evidence.seconds:.3g} s ({evidence.low:.3g} to {evidence.high:.3g}), confidence {made.confidence:.3f}"
     )
+
+
+def _ring(step: RolloutStep) -> str:
+    if step.ring is Ring.CANARY and step.canary_share is not None:
+        return f"{step.ring.value} ({step.canary_share:.3g})"
+    return step.ring.value
 
 
 def _change(change: Change) -> str:

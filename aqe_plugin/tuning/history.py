@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from aqe_plugin.model import TrialArm
 from aqe_plugin.stories import QueryStory
 from aqe_plugin.tuning.cohorts import fingerprint
 from aqe_plugin.tuning.runs import Run, run_of
 
-__all__ = ["Failure", "History", "errors_of", "history_of", "since"]
+__all__ = ["Failure", "History", "errors_of", "history_of", "on", "since"]
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A query that ended with an error."""
+    """A query that ended with an error; ``arm`` is the side of a trial that it was on."""
 
     cohort: str
     application: str
     at_millis: int
+    arm: TrialArm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,16 @@ def history_of(stories: Iterable[QueryStory]) -> History:
         if run is not None:
             runs.append(run)
         elif story.error is not None and story.ended is not None:
-            failures.append(Failure(fingerprint(story), story.application, story.ended.time_millis))
+            failures.append(Failure(fingerprint(story), story.application, story.ended.time_millis, story.arm))
     return History(tuple(runs), tuple(failures))
+
+
+def on(history: History, arm: TrialArm | None) -> History:
+    """What ran on that side of a trial, or where nothing was tried."""
+    return History(
+        tuple(run for run in history.runs if run.arm is arm),
+        tuple(failure for failure in history.failures if failure.arm is arm),
+    )
 
 
 def since(history: History, at_millis: int) -> History:

@@ -40,9 +40,11 @@ class RolloutStep:
         asked_why: what the person who carried it out gave as the reason.
         changes: of the file that all applications read, made when the ring ``all`` is reached.
         canary: the file that a part of the applications reads, ``None`` when there is none.
-        canary_changes: those made to that file, once they are.
+        canary_changes: those made for the canary, once they are: to its file, or to that of all for a share.
         evidence: what the recommendation rested on.
         confidence: probability that the change saves time, as it was when it was recommended.
+        canary_share: the share of the applications that try it first, by keys of the one file that all of them read;
+            ``None`` when ``canary`` does, or nobody.
     """
 
     schema_version: int
@@ -59,6 +61,12 @@ class RolloutStep:
     canary_changes: tuple[Change, ...]
     evidence: Evidence
     confidence: float
+    canary_share: float | None = None
+
+    @property
+    def has_canary(self) -> bool:
+        """Whether there is a part of the applications to try it on first."""
+        return self.canary is not None or self.canary_share is not None
 
 
 def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from aqe_plugin.model import FilterOutcome, JoinFacts, PluginMode
+from aqe_plugin.model import FilterOutcome, JoinFacts, PluginMode, TrialArm
 from aqe_plugin.stories import JoinStory, QueryStory
 from aqe_plugin.tuning.cohorts import fingerprint
 from aqe_plugin.tuning.replay import JoinOption, carried_out
@@ -48,6 +48,7 @@ class Run:
     Attributes:
         at_millis: when it ended, milliseconds since 1970.
         errors: errors in the plugin, which left Spark's own plan in force.
+        arm: the side of a trial that it was on, ``None`` when nothing was tried.
     """
 
     cohort: str
@@ -56,6 +57,7 @@ class Run:
     duration_millis: int
     errors: int
     joins: tuple[JoinRun, ...]
+    arm: TrialArm | None = None
 
     @property
     def options(self) -> tuple[JoinOption | None, ...]:
@@ -76,6 +78,7 @@ def run_of(story: QueryStory) -> Run | None:
         duration_millis=story.duration_millis,
         errors=story.ended.errors,
         joins=tuple(joins),
+        arm=story.arm,
     )
 
 

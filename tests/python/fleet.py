@@ -192,9 +192,13 @@ def _events(run: Run, number: int, errors: int) -> list[bytes]:
     rows = join.facts.probe.scan_rows
     passed = round(rows * join.pass_rates[1]) if join.pass_rates else rows
     outcomes = (replace(OUTCOME, join_id=join.facts.join_id, rows_in=rows, rows_out=passed),) if join.pass_rates else ()
-    made = replace(decided(number, decision), filters=())
+    made = replace(decided(number, decision), filters=(), arm=run.arm)
     gone = replace(
-        ended(number, outcomes), time_millis=run.at_millis, duration_millis=run.duration_millis, errors=errors
+        ended(number, outcomes),
+        time_millis=run.at_millis,
+        duration_millis=run.duration_millis,
+        errors=errors,
+        arm=run.arm,
     )
     return [line(made), line(gone)]
 

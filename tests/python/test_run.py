@@ -134,6 +134,7 @@ def test_what_is_wrong_with_the_options_is_said(tmp_path: Path, answer: Answer) 
     for words, told in (
         (("--apply",), "--apply is for tuning: give --tune-every HOURS as well."),
         (("--tune-every", "1", "--canary", "x"), "--canary is for --apply."),
+        (("--tune-every", "1", "--canary-share", "0.1"), "--canary-share is for --apply."),
         (("--tune-every", "1", "--apply"), "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: "),
     ):
         code, _, err = answer("run", str(tmp_path), *checkpoint, *words)

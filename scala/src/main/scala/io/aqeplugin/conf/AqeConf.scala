@@ -2,13 +2,13 @@ package io.aqeplugin.conf
 
 /** Every conf key of the plugin: the one place where a key, its default and its range are written.
   *
-  * All but `decisions.*` are session confs, read once a query, when it is planned first; `docs/configuration.md` and the table that the Python half reads are
+  * [[PerSession]] are session confs, read once a query, when it is planned first; `docs/configuration.md` and the table that the Python half reads are
   * generated from [[All]] by [[ConfDocs]].
   */
 object AqeConf {
   val Prefix = "spark.aqePlugin."
 
-  // They bound what the whole application keeps, so no session may move them.
+  // They are about the whole application, so no session may move them.
   private val AtStart = "Read once, when the application starts."
 
   val ModeKey: ConfEntry[Mode] = ConfEntry(
@@ -221,6 +221,17 @@ object AqeConf {
       "Decisions of one query that `aqe_decisions()` shows, the first ones; further ones are only counted. " + AtStart
     )
 
+  // What a share of the applications tries.
+
+  val CanaryShare: ConfEntry[Double] = number(
+    "canary.share",
+    "ratio",
+    0.0,
+    0.0,
+    1.0,
+    "Share of the applications that try the values of `spark.aqePlugin.canary.set.*`, see below; 0 tries nothing. " + AtStart
+  )
+
   val TestOpenGates: ConfEntry[Boolean] = ConfEntry(
     Prefix + "test.openGates",
     "Internal, for tests: every filter that is legal is built and every legal wait is made, whether or not it pays. Size caps stay.",
@@ -269,16 +280,20 @@ object AqeConf {
     CostTieRatio,
     DecisionsKeptQueries,
     DecisionsKeptPerQuery,
+    CanaryShare,
     TestOpenGates
   )
 
-  /** Reads every key, and reports the first bad value in the order of [[All]].
+  /** The keys that each session has a value of its own for; the others are read when the application starts. */
+  val PerSession: Seq[ConfEntry[_]] = All.filterNot(Set[ConfEntry[_]](DecisionsKeptQueries, DecisionsKeptPerQuery, CanaryShare))
+
+  /** Reads every key but those of a canary, whose faults are no query's, and reports the first bad value in the order of [[All]].
     *
     * @param get
     *   the text a session has for a key, if it has one
     */
   def read(get: String => Option[String]): Either[ConfError, Settings] = {
-    val parsed = All.map { entry =>
+    val parsed = All.filterNot(_ == CanaryShare).map { entry =>
       get(entry.key).fold[Either[ConfError, Any]](Right(entry.default))(entry.parse).map(entry.key -> _)
     }
     parsed.collectFirst { case Left(error) => error }.toLeft(Settings(parsed.collect { case Right(pair) => pair }.toMap))

@@ -137,5 +137,5 @@ object Thresholds {
 
   /** The keys that thresholds are made of: all but those that a decision does not look at. */
   val Entries: Seq[ConfEntry[_]] =
-    AqeConf.All.filterNot(Set[ConfEntry[_]](AqeConf.ModeKey, AqeConf.DecisionsKeptQueries, AqeConf.DecisionsKeptPerQuery))
+    AqeConf.PerSession.filterNot(_ == AqeConf.ModeKey)
 }

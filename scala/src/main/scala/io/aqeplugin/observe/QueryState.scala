@@ -9,7 +9,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.datasources.FileIndex
 
-import io.aqeplugin.conf.Mode
+import io.aqeplugin.conf.{Mode, TrialArm}
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.RuntimeFilterExec
 
@@ -47,6 +47,9 @@ final class QueryState(val executionId: Long) {
 
   /** The mode the query is planned in. */
   def mode: Mode = conf.fold[Mode](Mode.Apply)(_.mode)
+
+  /** The side of a trial that the query is on; none when nothing is tried. */
+  def arm: Option[TrialArm] = conf.flatMap(_.arm)
 
   def origin: QueryOrigin = conf.fold(QueryOrigin.Unknown)(_.origin)
 

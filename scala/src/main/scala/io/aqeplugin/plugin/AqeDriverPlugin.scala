@@ -9,7 +9,7 @@ import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
-import io.aqeplugin.conf.SessionConf
+import io.aqeplugin.conf.{Canary, SessionConf}
 import io.aqeplugin.rules.PlanCost
 import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener, RecentDecisions, Survivable}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
@@ -42,8 +42,25 @@ final class AqeDriverPlugin extends DriverPlugin {
     log.info(s"aqe-plugin for Spark ${CompiledLine.SPARK} is installed")
   }
 
-  override def registerMetrics(appId: String, pluginContext: PluginContext): Unit =
+  override def registerMetrics(appId: String, pluginContext: PluginContext): Unit = {
     guarded("registration of metrics", "Spark's metrics system lacks the plugin's")(DecisionMetrics.register(pluginContext.metricRegistry))
+    guarded("drawing of the canary", "the application tries nothing")(context.foreach(draw(_, appId)))
+  }
+
+  /** Gives the application what it is to try: here, because its id is not known earlier and sessions begin later. */
+  private def draw(sparkContext: SparkContext, appId: String): Unit = {
+    val conf = sparkContext.getConf
+    Canary.read(conf.getAll.toMap.filter { case (key, _) => key.startsWith(Canary.Prefix) }) match {
+      case Left(problem)       => Faults.noCanary(problem)
+      case Right(None)         =>
+      case Right(Some(canary)) =>
+        val assigned = if (canary.draws(appId)) canary.assigned(conf.getOption(_)) else Nil
+        assigned.foreach { case (key, value) => SparkBridge.setConf(sparkContext, key, value) }
+        log.info(
+          s"aqe-plugin: $appId is ${if (canary.draws(appId)) "drawn for" else "not in"} the canary; it is given ${assigned.map(_._1)}"
+        )
+    }
+  }
 
   /** The listener bus still runs now and does not after this: what queries have left to tell must be on it. */
   override def shutdown(): Unit = context.foreach { sparkContext =>

@@ -6,7 +6,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.internal.SQLConf
 
-import io.aqeplugin.conf.{Mode, Settings}
+import io.aqeplugin.conf.{Mode, SessionConf, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
 import io.aqeplugin.observe.{PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates}
 
@@ -45,7 +45,8 @@ object RuleContext {
       collectable(Thresholds.from(settings)),
       clusterOf(sparkContext),
       pruning,
-      QueryOrigin.of(session, sparkContext)
+      QueryOrigin.of(session, sparkContext),
+      SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap)
     )
     of(sparkContext, state, state.confOnce(conf))
   }

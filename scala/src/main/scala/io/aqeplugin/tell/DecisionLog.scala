@@ -24,7 +24,15 @@ object DecisionLog {
     val filters = places.foldLeft(nodes.arrayNode())((array, place) => array.add(placed(place)))
     SparkBridge.post(
       sparkContext,
-      JoinDecided(Events.SchemaVersion, state.executionId, timeMillis, mode.name, DecisionJson.write(decision), filters)
+      JoinDecided(
+        Events.SchemaVersion,
+        state.executionId,
+        timeMillis,
+        mode.name,
+        DecisionJson.write(decision),
+        filters,
+        state.arm.map(_.name)
+      )
     )
   }
 
@@ -62,7 +70,8 @@ object DecisionLog {
         outcomes.size,
         applied,
         state.errors.sum() + FilterOutcome.faultsOf(state),
-        array
+        array,
+        state.arm.map(_.name)
       )
     )
     DecisionMetrics.ended(failed, ruleMillis, outcomes)

@@ -11,6 +11,8 @@ import com.fasterxml.jackson.databind.deser.std.StdDeserializer
 private[tell] sealed abstract class EventReader[A](kind: Class[A]) extends StdDeserializer[A](kind) {
   protected def of(fields: JsonNode): A
 
+  final protected def text(fields: JsonNode, name: String): Option[String] = Option(fields.path(name).textValue)
+
   final override def deserialize(parser: JsonParser, context: DeserializationContext): A = of(context.readTree(parser))
 }
 
@@ -21,7 +23,8 @@ private[tell] final class JoinDecidedReader extends EventReader[JoinDecided](cla
     fields.path("timeMillis").asLong(0),
     fields.path("mode").asText(""),
     fields.path("decision"),
-    fields.path("filters")
+    fields.path("filters"),
+    text(fields, "arm")
   )
 }
 
@@ -35,6 +38,7 @@ private[tell] final class QueryEndedReader extends EventReader[QueryEnded](class
     fields.path("planned").asInt(0),
     fields.path("applied").asInt(0),
     fields.path("errors").asLong(0),
-    fields.path("outcomes")
+    fields.path("outcomes"),
+    text(fields, "arm")
   )
 }

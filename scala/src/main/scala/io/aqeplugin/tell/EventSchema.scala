@@ -2,7 +2,7 @@ package io.aqeplugin.tell
 
 import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
 
-import io.aqeplugin.conf.{GeneratedFile, Mode}
+import io.aqeplugin.conf.{GeneratedFile, Mode, TrialArm}
 import io.aqeplugin.decide._
 
 /** One field of a JSON object.
@@ -176,6 +176,15 @@ object EventSchema {
     )
   )
 
+  private val Arm = FieldSchema(
+    "arm",
+    "text",
+    "",
+    "the side of a trial that the query is on; null when nothing is tried",
+    required = false,
+    values = TrialArm.All.map(_.name)
+  )
+
   private val Decided = ObjectSchema(
     "JoinDecided",
     "event `io.aqeplugin.tell.JoinDecided`: one join of one query was decided; once, however often Spark plans anew",
@@ -185,7 +194,8 @@ object EventSchema {
       FieldSchema("timeMillis", "integer", "millis", "when, since the epoch"),
       FieldSchema("mode", "text", "", "how far the plugin went", values = Mode.All.map(_.name)),
       FieldSchema("decision", "JoinDecision", "", "the decision"),
-      FieldSchema("filters", "FilterPlanned[]", "", "where its filter was put, or not put")
+      FieldSchema("filters", "FilterPlanned[]", "", "where its filter was put, or not put"),
+      Arm
     )
   )
 
@@ -214,7 +224,8 @@ object EventSchema {
       FieldSchema("planned", "integer", "filters", "filters in the plan that ran"),
       FieldSchema("applied", "integer", "filters", "those that their scan found when it ran; fewer than planned is a fault"),
       FieldSchema("errors", "integer", "errors", "faults of the plugin that left Spark's own plan in force"),
-      FieldSchema("outcomes", "FilterOutcome[]", "", "what each filter on each scan did")
+      FieldSchema("outcomes", "FilterOutcome[]", "", "what each filter on each scan did"),
+      Arm
     )
   )
 

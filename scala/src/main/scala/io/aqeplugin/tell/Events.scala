@@ -17,10 +17,19 @@ object Events {
   *   the decision as [[DecisionJson]] writes it
   * @param filters
   *   where its filter was put or not put: filterId, joinId, table, scanColumns, applied, reason
+  * @param arm
+  *   the side of a trial that the query is on, see `TrialArm`; none when nothing is tried
   */
 @JsonDeserialize(`using` = classOf[JoinDecidedReader])
-final case class JoinDecided(schemaVersion: Int, executionId: Long, timeMillis: Long, mode: String, decision: JsonNode, filters: JsonNode)
-    extends SparkListenerEvent
+final case class JoinDecided(
+    schemaVersion: Int,
+    executionId: Long,
+    timeMillis: Long,
+    mode: String,
+    decision: JsonNode,
+    filters: JsonNode,
+    arm: Option[String] = None
+) extends SparkListenerEvent
 
 /** An execution in which a join was decided has ended.
   *
@@ -35,6 +44,8 @@ final case class JoinDecided(schemaVersion: Int, executionId: Long, timeMillis: 
   * @param outcomes
   *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, batchesSkipped, filterBytes, buildMillis,
   *   waitMillis, keys
+  * @param arm
+  *   as in [[JoinDecided]]
   */
 @JsonDeserialize(`using` = classOf[QueryEndedReader])
 final case class QueryEnded(
@@ -46,5 +57,6 @@ final case class QueryEnded(
     planned: Int,
     applied: Int,
     errors: Long,
-    outcomes: JsonNode
+    outcomes: JsonNode,
+    arm: Option[String] = None
 ) extends SparkListenerEvent

@@ -37,6 +37,10 @@ object Faults {
   def unknownKey(key: String): Unit =
     if (warned.add(key)) log.warn(s"aqe-plugin: $key is no key of the plugin and is ignored. docs/configuration.md lists those there are.")
 
+  /** A canary that the application's conf describes in a way that cannot be used. No fault: nothing is tried, and queries run as without it. */
+  def noCanary(problem: String): Unit =
+    if (warned.add(problem)) log.warn(s"aqe-plugin: $problem Until then the application tries nothing.")
+
   /** Faults since the driver started. */
   def count: Long = total.get()
 }

@@ -1,0 +1,104 @@
+package io.aqeplugin.conf
+
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+
+/** Values that a share of the applications tries, while the others go on without them.
+  *
+  * @param share
+  *   of the applications, more than 0 and at most 1
+  * @param values
+  *   at least one, each of another key
+  */
+final case class Canary(share: Double, values: Seq[CanaryValue]) {
+
+  /** Whether an application is drawn. One that is stays so with every larger share. */
+  def draws(applicationId: String): Boolean = Canary.position(applicationId) < share
+
+  /** What an application that is drawn gets, by key. A value of its own stays.
+    *
+    * @param conf
+    *   the text that the application's conf has for a key, if it has one
+    */
+  def assigned(conf: String => Option[String]): Seq[(String, String)] =
+    values.filter(value => value.isThat(conf, value.replaces)).map(value => value.entry.key -> value.text)
+
+  /** The side that a query is on.
+    *
+    * @param conf
+    *   the text that its session has for a key, if it has one
+    */
+  def arm(applicationId: String, conf: String => Option[String]): TrialArm = {
+    val drawn = draws(applicationId)
+    if (!values.forall(value => value.isThat(conf, if (drawn) Some(value.text) else value.replaces))) TrialArm.Own
+    else if (drawn) TrialArm.Canary
+    else TrialArm.Control
+  }
+}
+
+/** One value that is tried.
+  *
+  * @param replaces
+  *   the text that the conf of all applications has for the key, none when it does not set it: a text of another value is an application's own
+  */
+final case class CanaryValue(entry: ConfEntry[_], text: String, replaces: Option[String]) {
+  private[conf] def isThat(conf: String => Option[String], expected: Option[String]): Boolean =
+    conf(entry.key).map(entry.parse) == expected.map(entry.parse)
+}
+
+object Canary {
+
+  /** Every key of a canary begins with it. */
+  val Prefix: String = AqeConf.Prefix + "canary."
+
+  val SetPrefix: String = Prefix + "set."
+  val ReplacesPrefix: String = Prefix + "replaces."
+
+  /** Where an application is drawn, from 0 on and below 1: the first 53 bits of the SHA-256 of its id in UTF-8, as a fraction. The Python half computes
+    * the same, and `tests/vectors/canary/` holds both to it.
+    */
+  def position(applicationId: String): Double = {
+    val digest = MessageDigest.getInstance("SHA-256").digest(applicationId.getBytes(UTF_8))
+    (ByteBuffer.wrap(digest).getLong >>> (java.lang.Long.SIZE - DoubleBits)).toDouble / (1L << DoubleBits)
+  }
+
+  private val DoubleBits = 53
+
+  /** The canary that a conf describes; none when its share is 0 or it tries nothing.
+    *
+    * @param conf
+    *   whatever it holds below [[Prefix]], by whole key
+    * @return
+    *   or a sentence that names the first key, in alphabetical order, that cannot be used: nothing is tried by halves
+    */
+  def read(conf: Map[String, String]): Either[String, Option[Canary]] = {
+    val keys = conf.keys.toSeq.sorted
+    val problems = keys.iterator.flatMap(key => problem(key, conf))
+    problems.nextOption() match {
+      case Some(problem) => Left(problem)
+      case None          =>
+        val share = conf.get(AqeConf.CanaryShare.key).flatMap(AqeConf.CanaryShare.parse(_).toOption).getOrElse(0.0)
+        val values = keys.filter(_.startsWith(SetPrefix)).flatMap { key =>
+          val name = key.stripPrefix(SetPrefix)
+          triable(name).map(entry => CanaryValue(entry, conf(key), conf.get(ReplacesPrefix + name)))
+        }
+        Right(Some(Canary(share, values)).filter(canary => canary.share > 0 && canary.values.nonEmpty))
+    }
+  }
+
+  private def problem(key: String, conf: Map[String, String]): Option[String] =
+    if (key == AqeConf.CanaryShare.key) AqeConf.CanaryShare.parse(conf(key)).left.toOption.map(_.message)
+    else if (key.startsWith(SetPrefix)) badValue(key, key.stripPrefix(SetPrefix), conf)
+    else if (key.startsWith(ReplacesPrefix)) {
+      val name = key.stripPrefix(ReplacesPrefix)
+      badValue(key, name, conf).orElse(Option.when(!conf.contains(SetPrefix + name))(s"$key has no ${SetPrefix + name} beside it."))
+    } else Some(s"$key is no key of the plugin.")
+
+  private def badValue(key: String, name: String, conf: Map[String, String]): Option[String] = triable(name) match {
+    case None        => Some(s"$key: ${AqeConf.Prefix}$name is no key that a session may set.")
+    case Some(entry) => entry.parse(conf(key)).left.toOption.map(error => ConfError(key, error.value, error.allowed).message)
+  }
+
+  private def triable(name: String): Option[ConfEntry[_]] = AqeConf.PerSession.find(_.shortKey == name)
+}

@@ -1,0 +1,202 @@
+"""Who is drawn for a canary, which keys ask for one, and how its applications are paired."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aqe_plugin.canary import Canary, canary_in, draws, keys_of, position
+from aqe_plugin.changes import Change
+from aqe_plugin.conf_keys import CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, conf_keys, problem_of
+from aqe_plugin.model import TrialArm
+from aqe_plugin.tuning.applications import application_pairs
+from aqe_plugin.tuning.history import Failure, History, on
+from aqe_plugin.tuning.runs import Run
+from aqe_plugin.tuning.sequential import Outcome, compare
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "canary" / "positions.json").read_text(encoding="utf-8"))
+IDS = [f"application_1763712000000_{number:04d}" for number in range(10_000)]
+PASS_RATE = "filter.maxPassRate"
+SHARES = st.floats(0, 1)
+
+
+# Who is drawn
+
+
+@pytest.mark.parametrize("vector", VECTORS["vectors"], ids=lambda vector: str(vector["name"]))
+def test_an_application_is_drawn_where_the_vectors_say(vector: dict[str, Any]) -> None:
+    assert position(vector["application"]) == vector["position"]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9])
+def test_the_share_of_applications_that_start_one_after_another_is_met_within_five_deviations(share: float) -> None:
+    drawn = sum(draws(one, share) for one in IDS)
+    assert abs(drawn - share * len(IDS)) <= 5 * math.sqrt(share * (1 - share) * len(IDS))
+
+
+def test_neighbours_are_drawn_independently() -> None:
+    both = sum(draws(a, 0.5) and draws(b, 0.5) for a, b in pairwise(IDS))
+    assert abs(both - 0.25 * len(IDS)) <= 5 * math.sqrt(0.25 * 0.75 * len(IDS))
+
+
+@given(st.text(), SHARES, SHARES)
+def test_whoever_is_drawn_stays_drawn_with_a_larger_share(application: str, one: float, other: float) -> None:
+    assert draws(application, max(one, other)) or not draws(application, min(one, other))
+    assert draws(application, 1.0)
+    assert not draws(application, 0.0)
+
+
+# Keys
+
+
+def test_the_keys_of_a_canary_are_read_back_as_what_they_try() -> None:
+    changes = (
+        Change(f"{PREFIX}{PASS_RATE}", "0.7", "0.5", "why"),
+        Change(f"{PREFIX}wait.maxIdle", None, "10", "why"),
+    )
+    keys = keys_of(changes, 0.1)
+    assert keys == {
+        CANARY_SHARE: "0.1",
+        f"{CANARY_SET}{PASS_RATE}": "0.5",
+        f"{CANARY_REPLACES}{PASS_RATE}": "0.7",
+        f"{CANARY_SET}wait.maxIdle": "10",
+    }
+    assert not any(problem_of(key, value) for key, value in keys.items())
+    found = canary_in({"spark.master": "yarn", **keys})
+    assert found is not None
+    assert found.share == 0.1
+    assert [(one.key, one.old, one.new) for one in found.tried] == [(one.key, one.old, one.new) for one in changes]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        (CANARY_SHARE, "1.5", "not allowed: expected 0 to 1 ratio"),
+        (f"{CANARY_SET}{PASS_RATE}", "2", "not allowed: expected 0 to 1 ratio"),
+        (f"{CANARY_REPLACES}{PASS_RATE}", "x", "not allowed: expected 0 to 1 ratio"),
+        (f"{CANARY_SET}mode", "on", "not allowed: expected one of off, observe, apply"),
+        (
+            f"{CANARY_SET}{PASS_RATE}s",
+            "0.5",
+            f"unknown key, and nothing is tried; meant was {CANARY_SET}{PASS_RATE}?",
+        ),
+        (f"{CANARY_SET}canary.share", "1", None),
+        (f"{CANARY_SET}decisions.keptQueries", "1", None),
+        (f"{PREFIX}canary.shares", "1", f"unknown key, and nothing is tried; meant was {CANARY_SHARE}?"),
+    ],
+)
+def test_a_key_that_the_plugin_would_not_take_is_told(key: str, value: str, problem: str | None) -> None:
+    found = problem_of(key, value)
+    assert found.startswith("unknown key, and nothing is tried") if problem is None else found == problem
+    assert canary_in({CANARY_SHARE: "0.1", f"{CANARY_SET}wait.maxIdle": "1", key: value}) is None
+
+
+def test_every_key_that_a_session_may_set_may_be_tried_and_no_other() -> None:
+    for key, known in conf_keys().items():
+        keys = {CANARY_SHARE: "1", f"{CANARY_SET}{key.removeprefix(PREFIX)}": known.default}
+        assert (canary_in(keys) is not None) == known.per_session, key
+    assert sum(not known.per_session for known in conf_keys().values()) == 3
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {f"{CANARY_SET}{PASS_RATE}": "0.5"},
+        {CANARY_SHARE: "0", f"{CANARY_SET}{PASS_RATE}": "0.5"},
+        {CANARY_SHARE: "0.5"},
+        {CANARY_SHARE: "0.5", f"{CANARY_SET}wait.maxIdle": "5", f"{CANARY_REPLACES}{PASS_RATE}": "0.5"},
+    ],
+)
+def test_without_a_share_or_a_value_nothing_is_tried(keys: dict[str, str]) -> None:
+    assert canary_in(keys) is None
+
+
+def test_a_canary_is_what_a_conf_says_it_is() -> None:
+    keys = {CANARY_SHARE: "0.25", f"{CANARY_SET}{PASS_RATE}": "0.5"}
+    assert canary_in(keys) == Canary(0.25, (Change(f"{PREFIX}{PASS_RATE}", None, "0.5", "tried by 0.25"),))
+
+
+# Pairs
+
+
+def run(application: str, at: int, millis: int, cohort: str = "c", arm: TrialArm | None = None) -> Run:
+    return Run(cohort, application, at, millis, 0, (), arm)
+
+
+def test_each_side_is_told_by_its_events() -> None:
+    history = History(
+        tuple(run("a", 1, 10, arm=arm) for arm in (*TrialArm, None)), (Failure("c", "b", 2, TrialArm.CANARY),)
+    )
+    assert on(history, TrialArm.CANARY) == History((history.runs[0],), history.failures)
+    assert on(history, TrialArm.CONTROL) == History((history.runs[1],), ())
+    assert on(history, None) == History((history.runs[3],), ())
+
+
+def test_an_application_counts_once_however_often_it_runs_a_shape() -> None:
+    canary = [run("a", at, 200 + at) for at in range(1, 50)]
+    control = [run("x", at, 100 + at) for at in range(50)]
+    (pair,) = application_pairs(canary, control, 200)
+    assert pair == pytest.approx((201, 100))
+
+
+def test_the_control_is_the_one_with_most_of_the_shapes_and_then_the_nearest() -> None:
+    canary = [run("a", 100, 400, "p"), run("a", 101, 900, "q"), run("a", 102, 5, "only here")]
+    control = [
+        *(run("near, one shape", 100, 1, "p"), run("far", 9, 100, "p"), run("far", 10, 100, "q")),
+        *(run("nearer", 90, 200, "p"), run("nearer", 95, 100, "q"), run("nothing alike", 100, 1, "z")),
+    ]
+    (pair,) = application_pairs(canary, control, 200)
+    assert pair == pytest.approx((math.sqrt(400 * 900), math.sqrt(200 * 100)))
+    assert application_pairs(canary, control[-1:], 200) == []
+    assert application_pairs(canary, control, 0) == []
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("pq"), st.integers(1, 9), st.booleans()), max_size=30),
+    st.randoms(use_true_random=False),
+)
+def test_pairs_depend_on_no_order_and_no_application_is_in_two(
+    drawn: list[tuple[str, str, int, bool]], dice: random.Random
+) -> None:
+    runs = [
+        (run(("canary " if tried else "") + name, at, 10 + at, shape), tried)
+        for at, (name, shape, _, tried) in enumerate(drawn)
+    ]
+    shuffled = dice.sample(runs, len(runs))
+
+    def pairs(of: list[tuple[Run, bool]]) -> list[tuple[float, float]]:
+        return application_pairs([one for one, tried in of if tried], [one for one, tried in of if not tried], 200)
+
+    assert pairs(runs) == pairs(shuffled)
+    sides = [{one.application for one, tried in runs if tried is side} for side in (True, False)]
+    assert len(pairs(runs)) <= min(len(side) for side in sides)
+
+
+def outcome_of(seed: int, slowdown: float) -> Outcome:
+    """Of 600 applications that differ by 30 % and run each of 4 shapes 3 times, a fifth tries something."""
+    dice = random.Random(seed)
+    sides: dict[bool, list[Run]] = {True: [], False: []}
+    for number in range(600):
+        application = f"application_{seed}_{number:04d}"
+        tries, size = draws(application, 0.2), math.exp(dice.gauss(0, 0.3))
+        for place in range(12):
+            millis = 1e5 * size * math.exp(dice.gauss(0, 0.1)) * (slowdown if tries else 1)
+            sides[tries].append(run(application, number * 100 + place, round(millis), f"c{place % 4}"))
+    return compare(application_pairs(sides[True], sides[False], 200), 0.05, 0.05).outcome
+
+
+def test_applications_that_differ_make_no_false_alarm_and_hide_no_slow_canary() -> None:
+    equal = [outcome_of(seed, 1.0) for seed in range(20)]
+    assert equal.count(Outcome.WORSE) <= 2  # 5 % of 20 is 1
+    slower = [outcome_of(seed, 1.5) for seed in range(10)]
+    assert slower.count(Outcome.WORSE) >= 9
+    assert slower.count(Outcome.NOT_WORSE) == 0

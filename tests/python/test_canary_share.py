@@ -1,0 +1,301 @@
+"""``apply --canary-share`` over a simulated fleet: applications of one conf, a share of which tries what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aqe_plugin.canary import canary_in, draws
+from aqe_plugin.conf_keys import CANARY, CANARY_SET, CANARY_SHARE, PREFIX
+from aqe_plugin.errors import WriteError
+from aqe_plugin.journal import Actor
+from aqe_plugin.model import TrialArm
+from aqe_plugin.targets.locate import read_target
+from aqe_plugin.tuning.groups import current
+from commands import Answer
+from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
+
+SHARE = 0.3
+APPLICATIONS_A_DAY = 4
+BUILD_NANOS = f"{PREFIX}cost.hashBuildNanosPerRow"
+
+
+class Applications:
+    """A fleet whose applications each run every shape once, a conf that all of them read, and a clock."""
+
+    def __init__(self, folder: Path) -> None:
+        self.fleet: Fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=12)
+        self.target, self.logs = folder / "spark-defaults.conf", folder / "events"
+        self.target.write_text(f"# ours\nspark.master yarn\n{BUILD_NANOS} 81\nspark.aqePlugin.mode apply\n# end\n")
+        self.logs.mkdir()
+        self.started = 0
+        self.days(8, observed=True)
+        self.days(8)
+
+    def days(
+        self,
+        count: int,
+        slowdown: float = 1.0,
+        errors: dict[TrialArm, int] | None = None,
+        own: float = 0.0,
+        observed: bool = False,
+    ) -> None:
+        """Applications of so many days, as the conf says; ``slowdown`` of those with the values that are tried.
+
+        Args:
+            errors: of the plugin, in each application of a side.
+            own: share of the applications whose users set a value themselves; those take ten times as long.
+        """
+        conf = read_target(self.target).conf.items()
+        tried, errors = canary_in(conf), errors or {}
+        plain = None if observed else current(conf)
+        changed = current({**conf, **{one.key: one.new or "" for one in tried.tried}}) if tried else plain
+        for _ in range(count):
+            day = self.fleet.day
+            for number in range(APPLICATIONS_A_DAY):
+                self.started += 1
+                application = f"application_1763712000000_{self.started:04d}"
+                arm = None
+                if tried is not None:
+                    arm = TrialArm.CANARY if draws(application, tried.share) else TrialArm.CONTROL
+                if tried is not None and own * APPLICATIONS_A_DAY > number:
+                    arm = TrialArm.OWN
+                self.fleet.day = day
+                runs = self.fleet.week(changed if arm is TrialArm.CANARY else plain, runs=1)
+                times = {TrialArm.CANARY: slowdown, TrialArm.OWN: 10.0}.get(arm or TrialArm.CONTROL, 1.0)
+                made = [replace(run, arm=arm, duration_millis=round(run.duration_millis * times)) for run in runs]
+                log = log_of(made, application, errors.get(arm, 0) if arm else 0)
+                (self.logs / application).write_bytes(log)
+
+    def now(self) -> datetime:
+        # Between the last day that was and the next.
+        return datetime.fromtimestamp((self.fleet.day * DAY_MILLIS - DAY_MILLIS // 2) / 1000, timezone.utc)
+
+    @contextmanager
+    def replay(self) -> Iterator[Any]:
+        yield self.fleet.replay
+
+    def conf(self) -> dict[str, str]:
+        return dict(read_target(self.target).conf.items())
+
+
+@pytest.fixture
+def applications(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Applications:
+    made = Applications(tmp_path)
+    monkeypatch.setattr("aqe_plugin.tuning_cli.local_replay", made.replay)
+    monkeypatch.setattr("aqe_plugin.tuning_cli.actor", lambda why: Actor("ann@host", why, made.now))
+    return made
+
+
+def words(applications: Applications, *more: str) -> tuple[str, ...]:
+    return ("apply", str(applications.logs), "--target", str(applications.target), "--format", "json", *more)
+
+
+def step(applications: Applications, answer: Answer, *more: str) -> dict[str, Any]:
+    code, out, err = answer(*words(applications, "--yes", *more))
+    assert code == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def in_canary(applications: Applications, answer: Answer) -> dict[str, Any]:
+    """A recommendation that runs since have confirmed."""
+    assert step(applications, answer, "--canary-share", str(SHARE))["ring"] == "observe"
+    applications.days(5)
+    found = step(applications, answer)
+    assert found["ring"] == "canary"
+    return found
+
+
+def test_a_good_change_goes_to_a_share_then_to_all_and_leaves_no_key_of_the_canary(
+    applications: Applications, answer: Answer
+) -> None:
+    before = applications.target.read_text()
+    begun = in_canary(applications, answer)
+    conf = applications.conf()
+    assert conf[CANARY_SHARE] == "0.3"
+    assert conf[f"{CANARY}replaces.cost.hashBuildNanosPerRow"] == conf[BUILD_NANOS] == "81"
+    assert float(conf[f"{CANARY_SET}cost.hashBuildNanosPerRow"]) > 81
+    assert {change["key"] for change in begun["canaryChanges"]} == {key for key in conf if key.startswith(CANARY)}
+    kept = [line for line in applications.target.read_text().splitlines() if CANARY not in line]
+    assert kept == before.splitlines()
+
+    target = ("--target", str(applications.target))
+    _, shown, _ = answer("status", *target)
+    assert "canary  0.3 of the applications try" in shown
+    assert f"{BUILD_NANOS} = {conf[f'{CANARY_SET}cost.hashBuildNanosPerRow']} instead of 81" in shown
+    status = json.loads(answer("status", *target, "--format", "json")[1])
+    assert (status["canary"]["share"], len(status["canary"]["tried"])) == (0.3, 4)
+    assert "queries of a canary" not in answer("doctor", "--no-session", "--event-log", str(applications.logs))[1]
+
+    applications.days(16)
+    doctor = answer("doctor", "--no-session", "--event-log", str(applications.logs))[1]
+    assert "queries of a canary: " in " ".join(doctor.split())
+    explained = answer("explain", str(applications.logs))[1]
+    assert "[apply, canary]" in explained
+    assert "[apply, control]" in explained
+    moved = step(applications, answer)
+    assert (moved["ring"], moved["why"].startswith("it is not slower by 5%")) == ("all", True)
+    after = applications.conf()
+    assert not any(key.startswith(CANARY) for key in after)
+    assert after[BUILD_NANOS] == conf[f"{CANARY_SET}cost.hashBuildNanosPerRow"]
+    assert applications.fleet.excess(current(after)) < applications.fleet.excess(DEFAULTS)
+
+    applications.days(10)
+    assert step(applications, answer)["ring"] == "settled"
+    _, table, _ = answer("history", *target)
+    for word in ("observe", "canary (0.3)", "all", "settled"):
+        assert word in " ".join(table.split())
+    records = [json.loads(line) for line in answer("history", *target, "--format", "json")[1].splitlines()]
+    assert [one["canaryShare"] for one in records if "ring" in one] == [SHARE] * 4
+    assert answer("rollback", *target, "--to", "0", "--yes")[0] == 0
+    assert applications.target.read_text() == before
+
+
+def test_a_share_that_is_slower_goes_back_byte_for_byte(applications: Applications, answer: Answer) -> None:
+    before = applications.target.read_bytes()
+    in_canary(applications, answer)
+    assert applications.target.read_bytes() != before
+    applications.days(8, slowdown=1.5)
+    found = step(applications, answer)
+    assert (found["ring"], found["why"].startswith("it is slower: slower in ")) == ("rolled_back", True), found["why"]
+    assert applications.target.read_bytes() == before
+
+
+def test_one_error_in_the_share_takes_it_back_byte_for_byte(applications: Applications, answer: Answer) -> None:
+    before = applications.target.read_bytes()
+    in_canary(applications, answer)
+    first = applications.started + 1
+    applications.days(3, slowdown=0.5, errors={TrialArm.CANARY: 1})
+    drawn = sum(draws(f"application_1763712000000_{one:04d}", SHARE) for one in range(first, applications.started + 1))
+    assert drawn > 0
+    found = step(applications, answer)
+    assert (found["ring"], found["why"]) == (
+        "rolled_back",
+        f"{drawn} errors with the change in force, none is accepted",
+    )
+    assert applications.target.read_bytes() == before
+
+
+def test_errors_without_the_change_and_values_of_users_own_do_not_count(
+    applications: Applications, answer: Answer
+) -> None:
+    in_canary(applications, answer)
+    applications.days(2, errors={TrialArm.CONTROL: 3, TrialArm.OWN: 3}, own=0.4)
+    found = step(applications, answer)
+    assert (found["ring"], found["why"].startswith("undecided so far: slower in ")) == ("canary", True), found["why"]
+
+
+def test_what_ran_before_the_keys_were_there_does_not_count(applications: Applications, answer: Answer) -> None:
+    in_canary(applications, answer)
+    assert step(applications, answer)["why"] == "undecided so far: slower in 0 of 0 pairs, median ratio 1.000"
+
+
+def test_a_change_that_harms_when_all_have_it_goes_back_byte_for_byte(
+    applications: Applications, answer: Answer
+) -> None:
+    before = applications.target.read_bytes()
+    in_canary(applications, answer)
+    applications.days(16)
+    assert step(applications, answer)["ring"] == "all"
+    day = applications.fleet.day
+    applications.fleet.day = day
+    runs = applications.fleet.week(current(applications.conf()))
+    slow = [replace(run, duration_millis=3 * run.duration_millis) for run in runs]
+    (applications.logs / "slow").write_bytes(log_of(slow, "slow"))
+    assert step(applications, answer)["ring"] == "rolled_back"
+    assert applications.target.read_bytes() == before
+
+
+def test_a_value_that_is_asked_for_is_tried_by_the_share_at_once(applications: Applications, answer: Answer) -> None:
+    before = applications.target.read_text()
+    asked = f"{PREFIX}filter.buildTimeout=10"
+    begun = step(applications, answer, "--canary-share", "0.25", "--set", asked)
+    assert (begun["group"], begun["before"], begun["ring"]) == ("asked", "observe", "canary")
+    keys = f"{CANARY_SHARE} 0.25\n{CANARY_SET}filter.buildTimeout 10\n"
+    assert applications.target.read_text() == before + keys
+    # A larger share by hand: whoever is drawn stays drawn, and the way back is the same.
+    applications.target.write_text(applications.target.read_text().replace("share 0.25", "share 0.5"))
+    applications.days(6, slowdown=1.5)
+    assert step(applications, answer)["ring"] == "rolled_back"
+    assert applications.target.read_text() == before
+
+
+def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
+    applications: Applications, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = applications.target.read_bytes()
+    step(applications, answer, "--canary-share", str(SHARE))
+    applications.days(5)
+
+    def full(*_: object) -> None:
+        raise WriteError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("aqe_plugin.tuning_cli.carry_out", full)
+        assert answer(*words(applications, "--yes"))[0] == 8
+    assert applications.target.read_bytes() == before
+    assert step(applications, answer)["ring"] == "canary"
+    # The same when the file had been written and only the record of it was cut off.
+    (rollouts,) = applications.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
+    rollouts.write_text("".join(rollouts.read_text().splitlines(keepends=True)[:-1]))
+    assert step(applications, answer)["ring"] == "canary"
+    applications.days(5, slowdown=1.5)
+    assert step(applications, answer)["ring"] == "rolled_back"
+    assert applications.target.read_bytes() == before
+
+
+def test_without_yes_nothing_is_written(applications: Applications, answer: Answer) -> None:
+    before = applications.target.read_bytes()
+    asked = ("--set", f"{PREFIX}filter.buildTimeout=10")
+    code, out, err = answer(
+        "apply", str(applications.logs), "--target", str(applications.target), "--canary-share", "0.25", *asked
+    )
+    assert (code, "canary: 0.25 of the applications" in out, "Nothing was written" in err) == (0, True, True), err
+    assert applications.target.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "why"),
+    [
+        (("--canary-share", "0.1", "--canary", "a.conf"), 5, "--canary-share 0.1 and --canary: the share is of the"),
+        (("--canary-share", "0.1", "--canary-log", "logs"), 5, "--canary-share 0.1 and --canary-log: the share is"),
+        (("--canary-share", "1"), 2, "--canary-share"),
+        (("--canary-share", "0"), 2, "--canary-share"),
+    ],
+)
+def test_a_share_is_the_only_canary_and_lies_between_none_and_all(
+    applications: Applications, answer: Answer, more: tuple[str, ...], code: int, why: str
+) -> None:
+    found, _, err = answer(*words(applications, *more))
+    assert (found, why in " ".join(err.split())) == (code, True), err
+
+
+def test_a_canary_of_somebody_else_is_left_alone(applications: Applications, answer: Answer) -> None:
+    key = f"{CANARY_SET}filter.maxPerScan"
+    applications.target.write_text(applications.target.read_text() + f"{key} 3\n")
+    before = applications.target.read_bytes()
+    asked = ("--canary-share", "0.25", "--set", f"{PREFIX}filter.buildTimeout=10", "--yes")
+    code, _, err = answer(*words(applications, *asked))
+    assert (code, f"{key} = 3 is of another canary, and both cannot be told apart." in err) == (7, True), err
+    assert applications.target.read_bytes() == before
+    status = answer("status", "--target", str(applications.target))[1]
+    assert "there are keys of a canary, and no application tries anything" in " ".join(status.split())
+
+
+def test_the_share_of_a_rollout_that_is_under_way_stays(applications: Applications, answer: Answer) -> None:
+    step(applications, answer, "--canary-share", str(SHARE))
+    code, _, err = answer(*words(applications, "--canary-share", "0.5"))
+    assert (code, err) == (
+        5,
+        "--canary-share 0.5: rollout no. 1 is under way and has the share 0.3. Leave the option out.\n",
+    )
+    code, _, err = answer(*words(applications, "--canary-log", "logs"))
+    assert (code, "is tried by a share of the applications that read the target" in err) == (5, True), err

@@ -1,0 +1,116 @@
+"""A canary in real applications: ``spark-submit`` through the conf that ``apply`` wrote, judged by their event logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.canary import draws
+from aqe_plugin.conf_keys import CANARY, PREFIX
+from aqe_plugin.model import TrialArm
+from aqe_plugin.queries import read_queries
+from aqe_plugin.session import import_pyspark
+from aqe_plugin.stories import QueryStory
+from aqe_plugin.tuning.applications import application_pairs
+from aqe_plugin.tuning.history import history_of, on
+from commands import Answer
+from samples import query_lines, write_log
+
+SHARE = 0.5
+DRAWN, NOT_DRAWN = "application_1763712000000_0002", "spark-9f4c1c2de9c1497cbc35e3b7bd2d84e5"
+MIN_PROBE_ROWS = f"{PREFIX}filter.minProbeRows"
+QUERY = "SELECT sum(v / (w - {0})) FROM fact JOIN dimension ON k = id WHERE w = 7"
+APPLICATION = f"""\
+import sys
+
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.appName("nightly").getOrCreate()
+spark.sql("SELECT id % 100 AS k, id AS v FROM range(5000)").write.parquet(sys.argv[1] + "/fact")
+spark.sql("SELECT id, id % 10 AS w FROM range(100)").write.parquet(sys.argv[1] + "/dimension")
+for table in ("fact", "dimension"):
+    spark.read.parquet(sys.argv[1] + "/" + table).createOrReplaceTempView(table)
+for number in sys.argv[2:]:
+    try:
+        spark.sql({QUERY!r}.format(number)).collect()
+    except Exception as error:
+        assert "DIVIDE_BY_ZERO" in str(error), error
+spark.stop()
+"""
+
+
+def submit(folder: Path, target: Path, application: str, *numbers: int) -> None:
+    """Runs the query with each of ``numbers``, of which 7 divides by 0, in an application of that id."""
+    script, data = folder / "nightly.py", folder / application
+    script.write_text(APPLICATION)
+    home = Path(str(import_pyspark().__file__)).parent
+    confs = {
+        "spark.test.appId": application,
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": (data / "warehouse").as_uri(),
+        "spark.ui.enabled": "false",
+    }
+    words = [word for key, value in confs.items() for word in ("--conf", f"{key}={value}")]
+    command = [str(home / "bin" / "spark-submit"), "--master", "local[1]", "--properties-file", str(target), *words]
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    ran = subprocess.run(
+        [*command, str(script), str(data), *map(str, numbers)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.spark
+def test_real_applications_of_both_sides_are_told_apart_and_a_failing_canary_goes_back(
+    tmp_path: Path, answer: Answer
+) -> None:
+    target, events = tmp_path / "spark-defaults.conf", tmp_path / "events"
+    events.mkdir()
+    write_log(events / "before", query_lines())
+    target.write_text("# ours\nspark.sql.ansi.enabled true\n")
+    assert answer("install", "--target", str(target), "--mode", "apply", "--yes")[0] == 0
+    before = target.read_bytes()
+    words = ("apply", str(events), "--target", str(target), "--format", "json", "--yes")
+    asked = ("--canary-share", str(SHARE), "--set", f"{MIN_PROBE_ROWS}=0")
+    code, out, err = answer(*words, *asked)
+    assert (code, json.loads(out)["ring"]) == (0, "canary"), err
+    assert CANARY in target.read_text()
+
+    assert draws(DRAWN, SHARE)
+    assert not draws(NOT_DRAWN, SHARE)
+    submit(tmp_path, target, DRAWN, 1, 7)
+    submit(tmp_path, target, NOT_DRAWN, 1, 2)
+
+    told = [story for story in read_queries(events) if isinstance(story, QueryStory) and story.application != "app-1"]
+    assert {(story.application, story.arm) for story in told} == {
+        (DRAWN, TrialArm.CANARY),
+        (NOT_DRAWN, TrialArm.CONTROL),
+    }
+    gates = {
+        story.application: {join.decision.filter_reason.conf_key for join in story.joins if story.error is None}
+        for story in told
+    }
+    assert MIN_PROBE_ROWS in gates[NOT_DRAWN]
+    assert MIN_PROBE_ROWS not in gates[DRAWN]
+    history = history_of(told)
+    sides = [on(history, arm) for arm in (TrialArm.CANARY, TrialArm.CONTROL)]
+    assert [(len(side.runs), len(side.failures)) for side in sides] == [(1, 1), (2, 0)]
+    assert len(application_pairs(sides[0].runs, sides[1].runs, 200)) == 1
+
+    code, out, err = answer(*words)
+    found = json.loads(out)
+    assert (code, found["ring"]) == (0, "rolled_back"), err
+    assert found["why"] == "1 errors with the change in force, none is accepted"
+    assert target.read_bytes() == before
