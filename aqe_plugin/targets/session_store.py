@@ -157,7 +157,7 @@ class SessionStore:
 def open_session(
     text: str, environment: Mapping[str, str], say: Callable[[str], None], patience: Patience | None = None
 ) -> SessionStore:
-    """The session that ``text`` names, which must be there: none is ever begun.
+    """The session that ``text`` names; of one that has ended the journal alone can be read, and none is ever begun.
 
     Args:
         say: is told, in a sentence, when the server is waited for.
@@ -165,13 +165,9 @@ def open_session(
     Raises:
         ConfError: it names none.
         ClientMissingError: Spark's client for it is not installed.
-        TargetError: the server has no such session.
-        ClusterError: the server cannot be asked.
     """
     address = parse_session_address(text, environment)
     # Spark's client takes longer to import than all others together.
     from aqe_plugin.targets.connect_server import connect
 
-    api = connect(address, patience or Patience(), say)
-    api.require_session()
-    return SessionStore(api, state_home(environment))
+    return SessionStore(connect(address, patience or Patience(), say), state_home(environment))

@@ -196,7 +196,7 @@ def test_a_key_that_was_read_at_the_start_may_stand_there(store: SessionStore, c
 
 def test_a_session_that_is_not_there_is_never_begun(server: ConnectServer, tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"no such session of user 'ann'.*spark\.session_id") as told:
-        opened(server, tmp_path)
+        opened(server, tmp_path).read()
     assert ID in str(told.value)
     assert server.sessions == {}
 
@@ -227,7 +227,7 @@ def test_a_refusal_is_told_at_once(
 ) -> None:
     server.faults = [(code, "because\nat org.apache.spark.Deep(down)")]
     with pytest.raises(ClusterError, match=said) as told:
-        opened(server, tmp_path)
+        opened(server, tmp_path).read()
     assert server.calls == ["ReleaseExecute"]
     assert "org.apache" not in str(told.value)
 
@@ -236,7 +236,7 @@ def test_a_server_that_is_busy_is_asked_again(server: ConnectServer, confs: dict
     server.faults = [(grpc.StatusCode.UNAVAILABLE, "busy")] * 2
     said: list[str] = []
     here = {"XDG_STATE_HOME": str(tmp_path)}
-    open_session(f"sc://127.0.0.1:{server.port}/{NAMED}", here, said.append, QUICK)
+    open_session(f"sc://127.0.0.1:{server.port}/{NAMED}", here, said.append, QUICK).read()
     assert [line.split("; ")[0] for line in said] == [
         f"127.0.0.1:{server.port} does not answer, try {number} of 3" for number in (1, 2)
     ]
@@ -247,7 +247,7 @@ def test_a_server_that_is_down_is_told_of_with_what_to_do(tmp_path: Path) -> Non
         closed.bind(("127.0.0.1", 0))
         text = f"sc://127.0.0.1:{closed.getsockname()[1]}/{NAMED}"
         with pytest.raises(ClusterError, match=r"does not answer, asked 3 times.*Is it up"):
-            open_session(text, {}, lambda _: None, QUICK)
+            open_session(text, {}, lambda _: None, QUICK).read()
 
 
 def test_a_server_that_falls_silent_in_a_change_leaves_it_to_the_next_command(
@@ -314,6 +314,21 @@ def test_the_token_is_never_printed_and_never_written(
     state = [path for path in Path(os.environ["XDG_STATE_HOME"]).rglob("*") if path.is_file()]
     assert state
     assert not any(b"s3cret" in path.read_bytes() or "s3cret" in str(path) for path in state)
+
+
+def test_the_journal_of_a_session_outlives_it(answer: Answer, server: ConnectServer, target: str) -> None:
+    assert answer("install", "--target", target, "--yes", "--why", "try it")[0] == 0
+    server.sessions.clear()
+    server.silent_for = {"ReleaseExecute"}
+    assert "try it" in answer("history", "--target", target)[1]
+
+
+def test_a_server_that_runs_no_query_is_told_in_a_line(answer: Answer, target: str) -> None:
+    code, out, err = answer("verify", "--target", target)
+    assert code == 4
+    assert out.split() == ["ok", "plugin", "loaded", "in", "the", "session's", "application"]
+    assert "did not carry out a query" in err
+    assert "Traceback" not in err
 
 
 def test_a_session_has_what_its_server_loaded(answer: Answer, target: str) -> None:
