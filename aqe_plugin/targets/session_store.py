@@ -31,7 +31,8 @@ _READ_AT_START = f"{PREFIX}decisions."
 _PLUGINS = "spark.plugins"
 _PLUGIN_CLASS = "io.aqeplugin.AqePlugin"
 _METRICS = "SELECT * FROM aqe_metrics()"
-_UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
+# A dot too: a user may be called by two of them, which name the folder above.
+_UNSAFE = re.compile(r"[^A-Za-z0-9-]+")
 
 
 @dataclass(frozen=True, slots=True)

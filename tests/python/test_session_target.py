@@ -364,6 +364,12 @@ def test_the_target_in_a_settings_file_is_no_path_beside_it(
     assert confs[MODE] == "observe"
 
 
+def test_journals_stay_in_their_folder_whatever_a_user_is_called(tmp_path: Path) -> None:
+    text = f"sc://host:1/;session_id={ID};user_id=..%2F.."
+    folder = open_session(text, {"XDG_STATE_HOME": str(tmp_path)}, lambda _: None).journal_folder
+    assert folder.resolve() == folder == tmp_path / "aqe-plugin" / "connect" / "host_1" / "_" / ID
+
+
 def test_a_change_that_was_written_down_names_the_session(store: SessionStore, tmp_path: Path) -> None:
     done(propose_install(store, None, None))
     (record,) = journal_of(find_target(Path(store.name), None, {"XDG_STATE_HOME": str(tmp_path)})).records
