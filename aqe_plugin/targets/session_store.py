@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["SessionConf", "SessionStore", "open_session"]
 
 # The driver reads them once, when it starts; docs/configuration.md says it of each.
-_READ_AT_START = f"{PREFIX}decisions."
+_READ_AT_START = (f"{PREFIX}canary.", f"{PREFIX}decisions.")
 _PLUGINS = "spark.plugins"
 _PLUGIN_CLASS = "io.aqeplugin.AqePlugin"
 _METRICS = "SELECT * FROM aqe_metrics()"

@@ -181,7 +181,9 @@ def test_a_server_without_the_plugin_is_refused_with_what_to_do(
     assert not store.journal_folder.exists()
 
 
-@pytest.mark.parametrize("key", ["spark.plugins", "spark.jars", f"{PREFIX}decisions.keptQueries"])
+@pytest.mark.parametrize(
+    "key", ["spark.plugins", "spark.jars", f"{PREFIX}decisions.keptQueries", f"{PREFIX}canary.share"]
+)
 def test_a_key_that_is_read_when_an_application_starts_is_refused(store: SessionStore, key: str) -> None:
     with pytest.raises(ConfError, match=rf"{key} is read when an application starts.*conf of the server, and start"):
         store.parse(b"").with_value(key, "5")
