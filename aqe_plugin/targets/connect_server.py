@@ -24,6 +24,7 @@ try:
     from pyspark.errors import PySparkException
     from pyspark.sql.connect import proto
     from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.proto import base_pb2_grpc
 except ImportError as missing:
     raise ClientMissingError(
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["ConnectApi", "connect", "joined"]
 
 T = TypeVar("T")
+# Of a query; with DefaultPolicy's waits of 50 ms, four times as long each time, they are over after 17 s.
+_RETRIES = 5
 _UNRESOLVED = "UNRESOLVABLE_TABLE_VALUED_FUNCTION"
 
 
@@ -185,6 +188,8 @@ def joined(api: ConnectApi) -> Iterator[SparkSession]:
     api.require_session()
     session: Any = ConnectSession(connection=api.address.connection)
     session.release_session_on_close = False
+    # By itself it would try again for more than ten minutes, untold.
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
     try:
         yield session
     except (PySparkException, grpc.RpcError) as error:

@@ -49,8 +49,8 @@ def find_target(
 
     Raises:
         ConfError: nothing says which.
-        TargetError: ``spark_home`` is no folder, or there is no such object or session on the server.
-        ClusterError: the server cannot be asked.
+        TargetError: ``spark_home`` is no folder, or there is no such object on the API server.
+        ClusterError: the API server cannot be asked.
     """
     if file is not None and str(file).startswith(LIVE):
         # Its library takes longer to import than all others together.

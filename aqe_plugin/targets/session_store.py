@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["SessionConf", "SessionStore", "open_session"]
 
 # The driver reads them once, when it starts; docs/configuration.md says it of each.
-_READ_AT_START = f"{PREFIX}decisions."
+_READ_AT_START = (f"{PREFIX}canary.", f"{PREFIX}decisions.")
 _PLUGINS = "spark.plugins"
 _PLUGIN_CLASS = "io.aqeplugin.AqePlugin"
 _METRICS = "SELECT * FROM aqe_metrics()"
-_UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
+# A dot too: a user may be called by two of them, which name the folder above.
+_UNSAFE = re.compile(r"[^A-Za-z0-9-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ class SessionStore:
 def open_session(
     text: str, environment: Mapping[str, str], say: Callable[[str], None], patience: Patience | None = None
 ) -> SessionStore:
-    """The session that ``text`` names, which must be there: none is ever begun.
+    """The session that ``text`` names; of one that has ended the journal alone can be read, and none is ever begun.
 
     Args:
         say: is told, in a sentence, when the server is waited for.
@@ -165,13 +166,9 @@ def open_session(
     Raises:
         ConfError: it names none.
         ClientMissingError: Spark's client for it is not installed.
-        TargetError: the server has no such session.
-        ClusterError: the server cannot be asked.
     """
     address = parse_session_address(text, environment)
     # Spark's client takes longer to import than all others together.
     from aqe_plugin.targets.connect_server import connect
 
-    api = connect(address, patience or Patience(), say)
-    api.require_session()
-    return SessionStore(api, state_home(environment))
+    return SessionStore(connect(address, patience or Patience(), say), state_home(environment))

@@ -1,4 +1,4 @@
-"""What doctor concludes from what a session showed; the session itself is in ``test_spark``."""
+"""What doctor concludes from what a session showed; the session itself is in ``test_session_start``."""
 
 from __future__ import annotations
 

@@ -181,7 +181,9 @@ def test_a_server_without_the_plugin_is_refused_with_what_to_do(
     assert not store.journal_folder.exists()
 
 
-@pytest.mark.parametrize("key", ["spark.plugins", "spark.jars", f"{PREFIX}decisions.keptQueries"])
+@pytest.mark.parametrize(
+    "key", ["spark.plugins", "spark.jars", f"{PREFIX}decisions.keptQueries", f"{PREFIX}canary.share"]
+)
 def test_a_key_that_is_read_when_an_application_starts_is_refused(store: SessionStore, key: str) -> None:
     with pytest.raises(ConfError, match=rf"{key} is read when an application starts.*conf of the server, and start"):
         store.parse(b"").with_value(key, "5")
@@ -196,7 +198,7 @@ def test_a_key_that_was_read_at_the_start_may_stand_there(store: SessionStore, c
 
 def test_a_session_that_is_not_there_is_never_begun(server: ConnectServer, tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"no such session of user 'ann'.*spark\.session_id") as told:
-        opened(server, tmp_path)
+        opened(server, tmp_path).read()
     assert ID in str(told.value)
     assert server.sessions == {}
 
@@ -227,7 +229,7 @@ def test_a_refusal_is_told_at_once(
 ) -> None:
     server.faults = [(code, "because\nat org.apache.spark.Deep(down)")]
     with pytest.raises(ClusterError, match=said) as told:
-        opened(server, tmp_path)
+        opened(server, tmp_path).read()
     assert server.calls == ["ReleaseExecute"]
     assert "org.apache" not in str(told.value)
 
@@ -236,7 +238,7 @@ def test_a_server_that_is_busy_is_asked_again(server: ConnectServer, confs: dict
     server.faults = [(grpc.StatusCode.UNAVAILABLE, "busy")] * 2
     said: list[str] = []
     here = {"XDG_STATE_HOME": str(tmp_path)}
-    open_session(f"sc://127.0.0.1:{server.port}/{NAMED}", here, said.append, QUICK)
+    open_session(f"sc://127.0.0.1:{server.port}/{NAMED}", here, said.append, QUICK).read()
     assert [line.split("; ")[0] for line in said] == [
         f"127.0.0.1:{server.port} does not answer, try {number} of 3" for number in (1, 2)
     ]
@@ -247,7 +249,7 @@ def test_a_server_that_is_down_is_told_of_with_what_to_do(tmp_path: Path) -> Non
         closed.bind(("127.0.0.1", 0))
         text = f"sc://127.0.0.1:{closed.getsockname()[1]}/{NAMED}"
         with pytest.raises(ClusterError, match=r"does not answer, asked 3 times.*Is it up"):
-            open_session(text, {}, lambda _: None, QUICK)
+            open_session(text, {}, lambda _: None, QUICK).read()
 
 
 def test_a_server_that_falls_silent_in_a_change_leaves_it_to_the_next_command(
@@ -316,6 +318,21 @@ def test_the_token_is_never_printed_and_never_written(
     assert not any(b"s3cret" in path.read_bytes() or "s3cret" in str(path) for path in state)
 
 
+def test_the_journal_of_a_session_outlives_it(answer: Answer, server: ConnectServer, target: str) -> None:
+    assert answer("install", "--target", target, "--yes", "--why", "try it")[0] == 0
+    server.sessions.clear()
+    server.silent_for = {"ReleaseExecute"}
+    assert "try it" in answer("history", "--target", target)[1]
+
+
+def test_a_server_that_runs_no_query_is_told_in_a_line(answer: Answer, target: str) -> None:
+    code, out, err = answer("verify", "--target", target)
+    assert code == 4
+    assert out.split() == ["ok", "plugin", "loaded", "in", "the", "session's", "application"]
+    assert "did not carry out a query" in err
+    assert "Traceback" not in err
+
+
 def test_a_session_has_what_its_server_loaded(answer: Answer, target: str) -> None:
     for command, option, value in (
         ("install", "--jar", "/jars/aqe-plugin-spark-4.1-0.1.0.jar"),
@@ -347,6 +364,12 @@ def test_the_target_in_a_settings_file_is_no_path_beside_it(
     file.write_text(f'target = "{target}"\n')
     assert answer("--config", str(file), "install", "--yes")[0] == 0
     assert confs[MODE] == "observe"
+
+
+def test_journals_stay_in_their_folder_whatever_a_user_is_called(tmp_path: Path) -> None:
+    text = f"sc://host:1/;session_id={ID};user_id=..%2F.."
+    folder = open_session(text, {"XDG_STATE_HOME": str(tmp_path)}, lambda _: None).journal_folder
+    assert folder.resolve() == folder == tmp_path / "aqe-plugin" / "connect" / "host_1" / "_" / ID
 
 
 def test_a_change_that_was_written_down_names_the_session(store: SessionStore, tmp_path: Path) -> None:
