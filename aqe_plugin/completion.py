@@ -24,7 +24,7 @@ def completion_script(commands: Sequence[CommandSettings], shell: str) -> str:
     below = parser.add_subparsers(dest="command")
     for command in commands:
         inner = _with_help(below.add_parser(command.name, help=_plain(command.help), add_help=False))
-        for setting in command.settings:
+        for setting in (one for one in command.settings if not one.secret):
             _add_option(inner, setting)
         for argument in command.arguments:
             added = inner.add_argument(argument.name, nargs="*", choices=argument.choices or None)
