@@ -86,6 +86,10 @@ test-spark: prerequisites ## Spark's own test suites with the plugin on: make te
 test-spark-quick: prerequisites
 	$(PYTHON) -m tests.spark.run --quick
 
+.PHONY: test-long-line
+test-long-line: venv ## a line of two gigabytes in an event log, read by the daemon in bounded memory
+	AQE_PLUGIN_LINE_BYTES=2147483648 $(BIN)/python -m pytest -q tests/python/test_bad_input.py -k endless_line
+
 .PHONY: jar
 jar: $(JARS) ## the plugin's jar for every Spark line, into aqe_plugin/jars/
 

@@ -33,7 +33,7 @@ def completion_script(commands: Sequence[CommandSettings], shell: str) -> str:
                 groups[name] = made.add_subparsers(dest="job")
         place = groups[group[0]] if group else below
         inner = _with_help(place.add_parser(word, help=_plain(command.help), add_help=False))
-        for setting in command.settings:
+        for setting in (one for one in command.settings if not one.secret):
             _add_option(inner, setting)
         for argument in command.arguments:
             added = inner.add_argument(argument.name, nargs="*", choices=argument.choices or None)

@@ -12,6 +12,8 @@ from aqe_plugin.addresses import is_url
 from aqe_plugin.control_cli import HomeOption, TargetOption, place_of
 from aqe_plugin.errors import ConfError, PysparkMissingError
 from aqe_plugin.log_options import HadoopConfOption
+from aqe_plugin.sources.access import RUNNING_EVERY_SECONDS
+from aqe_plugin.sources.access import access as access_of
 from aqe_plugin.targets.locate import store_of
 
 __all__ = ["add_run_command"]
@@ -23,6 +25,7 @@ def add_run_command(app: typer.Typer) -> None:
 
 
 def run(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -56,18 +59,53 @@ def run(
         list[str] | None, typer.Option("--canary-log", help="As for apply; repeatable.", path_type=str)
     ] = None,
     hadoop_conf: HadoopConfOption = None,
+    history_user: Annotated[
+        str | None, typer.Option(help="User for a History Server that asks for a password.")
+    ] = None,
+    history_password: Annotated[
+        str | None, typer.Option(hidden=True, help="That user's password; from the environment or the settings file.")
+    ] = None,
+    history_token: Annotated[
+        str | None, typer.Option(hidden=True, help="A bearer token instead; from the environment or the settings file.")
+    ] = None,
+    history_running_every: Annotated[
+        float,
+        typer.Option(
+            min=0, max=86400, help="Least seconds between two fetches of a running application's log from there."
+        ),
+    ] = RUNNING_EVERY_SECONDS,
 ) -> None:
     """Watch event logs for good: serve their metrics, keep the place in a checkpoint, and tune on a schedule.
 
     A kill at any point loses nothing and counts nothing twice. SIGTERM and SIGINT stop it with exit code 0 when the
     checkpoint was written, else with 8. /metrics, /healthz and /readyz answer at once, also while logs are read.
     """
+    _require_no_secret(context)
+    access = None
+    if is_url(source):
+        access = access_of(source, history_user, history_password, history_token, history_running_every)
     words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_share, canary_logs or [])
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.service.daemon import serve_for_good
 
     tuning = None if tune_every is None else (words, tune_every * 3600)
-    serve_for_good(source, checkpoint, port, address, applications, every, tuning, hadoop_conf or [])
+    serve_for_good(source, checkpoint, port, address, applications, every, tuning, hadoop_conf or [], access)
+
+
+def _require_no_secret(context: typer.Context) -> None:
+    """Makes sure that what is secret was not given where every list of processes shows it.
+
+    Raises:
+        ConfError: it was.
+    """
+    for name in ("history_password", "history_token"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.replace("_", "-")
+            raise ConfError(
+                f"--{option} is not taken from the command line, which others on this machine can read. Set "
+                f"AQE_PLUGIN__RUN__{name.upper()}, or {option} below [run] in the settings file."
+            )
 
 
 def _tuning_words(

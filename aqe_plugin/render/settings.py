@@ -34,7 +34,7 @@ def print_settings(commands: Sequence[CommandSettings], settings: _Settings, con
         table.add_column(name, overflow="fold")
     for command, setting in _each(commands):
         found = settings.get((command.name, setting.name))
-        value = setting.default if found is None else found.value
+        value = setting.default if found is None else setting.shown(found.value)
         cells = (
             f"{command.name}.{setting.name}",
             "(not set)" if value is None else _told(value),
@@ -51,7 +51,7 @@ def print_settings_json(commands: Sequence[CommandSettings], settings: _Settings
         found = settings.get((command.name, setting.name))
         told = {
             "setting": f"{command.name}.{setting.name}",
-            "value": _json(setting.default if found is None else found.value),
+            "value": _json(setting.default if found is None else setting.shown(found.value)),
             "from": _DEFAULT if found is None else found.origin.value,
             "where": None if found is None else found.place,
             "default": _json(setting.default),
@@ -61,14 +61,16 @@ def print_settings_json(commands: Sequence[CommandSettings], settings: _Settings
 
 
 def settings_as_toml(commands: Sequence[CommandSettings], settings: _Settings) -> str:
-    """A settings file that sets what is set now; what is not set stands in it as a comment, with its default."""
+    """A settings file that sets what is set now, passwords left out; what is not set stands in it as a comment."""
     blocks = []
     for command in commands:
         lines = [f"[{command.name}]"] if command.settings else []
         for setting in command.settings:
             found = settings.get((command.name, setting.name))
             lines.append(f"# {setting.help}" if setting.help else f"# {setting.allowed}")
-            if found is not None:
+            if found is not None and setting.shown(found.value) != found.value:
+                lines.append(f"# {setting.name} = (set, and not shown; {found.place})")
+            elif found is not None:
                 lines.append(f"{setting.name} = {toml_value(_json(found.value))}")
             elif setting.default is None:
                 lines.append(f"# {setting.name} = (not set; {setting.allowed})")

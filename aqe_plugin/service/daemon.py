@@ -19,6 +19,7 @@ from aqe_plugin.service.checkpoint import Checkpoint, opened
 from aqe_plugin.service.loop import watch
 from aqe_plugin.service.tuner import Tuner
 from aqe_plugin.sources import EventSource, FolderFollower
+from aqe_plugin.sources.access import Access
 from aqe_plugin.sources.history_server import HistoryServerFollower
 from aqe_plugin.words import reason_meanings
 
@@ -34,6 +35,7 @@ def serve_for_good(
     every_seconds: float,
     tuning: tuple[tuple[str, ...], float] | None,
     hadoop_conf: Sequence[str] = (),
+    access: Access | None = None,
 ) -> None:
     """Watches ``source`` until SIGTERM or SIGINT.
 
@@ -43,6 +45,7 @@ def serve_for_good(
         every_seconds: between two looks at the logs.
         tuning: the command that tunes, as its words, and the seconds between two of its runs; ``None`` for never.
         hadoop_conf: ``KEY=VALUE`` for Hadoop's file systems.
+        access: what a History Server is asked with.
 
     Raises:
         EventLogError: ``source`` is no folder.
@@ -62,7 +65,7 @@ def serve_for_good(
         kept = held.enter_context(opened(checkpoint, _name_of(source)))
         tally = Tally(frozenset(reason_meanings()), applications)
         kept.restore(tally)
-        follower = held.enter_context(_follower(source, checkpoint, kept, stop, conf))
+        follower = held.enter_context(_follower(source, checkpoint, kept, stop, conf, access))
         collector = EventLogCollector(follower, tally, log, kept, stop.is_set)
         served = held.enter_context(listening(collector, port, address))
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
@@ -80,10 +83,15 @@ def _name_of(source: str) -> str:
 
 @contextmanager
 def _follower(
-    source: str, checkpoint: Path, kept: Checkpoint, stop: threading.Event, conf: Mapping[str, str]
+    source: str,
+    checkpoint: Path,
+    kept: Checkpoint,
+    stop: threading.Event,
+    conf: Mapping[str, str],
+    access: Access | None,
 ) -> Iterator[EventSource]:
     if is_url(source):
-        yield HistoryServerFollower(source, checkpoint.absolute().parent, stop, kept.marks())
+        yield HistoryServerFollower(source, checkpoint.absolute().parent, stop, kept.marks(), access=access)
     elif is_hadoop_uri(source):
         # Beside the checkpoint, whose lock keeps it to one process.
         spool = checkpoint.absolute().with_name(f"{checkpoint.name}.spool")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,11 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
-__all__ = ["Argument", "CommandSettings", "Setting", "describe", "shared_settings"]
+__all__ = ["NOT_SHOWN", "Argument", "CommandSettings", "Setting", "describe", "shared_settings"]
+
+NOT_SHOWN = "(not shown)"
+# Those of Spark's own spark.redaction.regex, and what S3 and Azure call theirs.
+_SECRET_KEY = re.compile(r"secret|password|token|access[.]?key|account[.]key|credential", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,7 @@ class Setting:
 
     Attributes:
         name: as on the command line, without ``--``.
+        secret: its value is never shown, and never taken from the command line.
         is_path: it names a file or folder, though an address may stand in its place.
         parameter: what the command's function calls it.
         shape: its type, of one value; ``many`` says that it is a list of them.
@@ -40,11 +46,25 @@ class Setting:
     most: float | None
     help: str
     is_path: bool
+    secret: bool = False
+
+    @property
+    def may_hide(self) -> bool:
+        """Whether a value of it may hold a password."""
+        return self.secret or (self.many and self.shape is str and not self.is_path)
+
+    def shown(self, value: Any) -> Any:
+        """``value`` as anybody may see it."""
+        if self.secret and value is not None:
+            return NOT_SHOWN
+        if isinstance(value, list):
+            return [_without_secret(one) if isinstance(one, str) else one for one in value]
+        return value
 
     @property
     def allowed(self) -> str:
         """What may be given, in words."""
-        one = _in_words(self.shape)
+        one = "a path" if self.is_path else _in_words(self.shape)
         if issubclass(self.shape, Enum):
             one = f"one of {', '.join(str(member.value) for member in self.shape)}"
         elif self.least is not None:
@@ -147,7 +167,14 @@ def _setting(parameter: inspect.Parameter, shape: type, many: bool, told: Option
         most=told.max,
         help=told.help or "",
         is_path=_is_path(shape, told),
+        # Help that shows an option invites to give it.
+        secret=bool(told.hidden),
     )
+
+
+def _without_secret(word: str) -> str:
+    key, equals, _ = word.partition("=")
+    return f"{key}={NOT_SHOWN}" if equals and _SECRET_KEY.search(key) else word
 
 
 def _is_path(shape: type, told: OptionInfo | ArgumentInfo) -> bool:

@@ -18,7 +18,7 @@ from pydantic_settings.exceptions import SettingsError
 
 from aqe_plugin.addresses import is_hadoop_uri
 from aqe_plugin.errors import ConfError
-from aqe_plugin.settings.description import CommandSettings, Setting, shared_settings
+from aqe_plugin.settings.description import NOT_SHOWN, CommandSettings, Setting, shared_settings
 from aqe_plugin.settings.file import CONFIG_VARIABLE, SettingsFile, toml_value
 
 __all__ = ["PREFIX", "Origin", "Resolved", "resolve", "variable_name"]
@@ -94,8 +94,11 @@ def _from_environment(commands: Sequence[CommandSettings], environment: Mapping[
             short = [one.removeprefix(PREFIX) for one in known]
             raise ConfError(f"{name}: no such setting; {_meant(name.removeprefix(PREFIX), short, PREFIX)}")
 
+    known_settings = _every(commands)
+
     def found_at(key: _Key) -> str:
-        return f"{variable_name(*key)}={given[variable_name(*key)]}"
+        name = variable_name(*key)
+        return f"{name}={NOT_SHOWN if known_settings[key].may_hide else given[name]}"
 
     class Source(EnvSettingsSource):
         def _load_env_vars(self) -> Mapping[str, str | None]:
@@ -103,7 +106,7 @@ def _from_environment(commands: Sequence[CommandSettings], environment: Mapping[
             return {name.lower(): value for name, value in given.items() if value}
 
     source = Source(_model(commands), case_sensitive=False, env_prefix=PREFIX, env_nested_delimiter="__")
-    values = _checked(_every(commands), source, found_at)
+    values = _checked(known_settings, source, found_at)
     return _Layer(Origin.ENVIRONMENT, {key: (value, variable_name(*key)) for key, value in values.items()})
 
 
@@ -114,7 +117,8 @@ def _from_file(commands: Sequence[CommandSettings], file: SettingsFile) -> _Laye
     def found_at(key: _Key) -> str:
         table, name = key
         inner = file.values[table][name] if table else file.values[name]
-        return f"{file.place(*_path(key))}: {'.'.join(_path(key))} = {toml_value(inner)}"
+        found = NOT_SHOWN if known[key].may_hide else toml_value(inner)
+        return f"{file.place(*_path(key))}: {'.'.join(_path(key))} = {found}"
 
     values = _checked(known, InitSettingsSource(_model(commands), given), found_at)
     return _Layer(

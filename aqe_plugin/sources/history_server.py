@@ -11,6 +11,7 @@ import json
 import shutil
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -31,6 +32,7 @@ from tenacity import (
 )
 
 from aqe_plugin.errors import EventLogError, NoDataError
+from aqe_plugin.sources.access import Access
 from aqe_plugin.sources.follow import PartsFollower
 from aqe_plugin.sources.layout import find_event_logs
 from aqe_plugin.sources.marks import Marks
@@ -44,6 +46,10 @@ _ATTEMPTS = 3
 # A server that fails for so many logs in a row is not asked for the others until the next poll.
 _FAILURES_IN_A_ROW = 3
 _BUSY_STATUS = 429
+_HINTS = {
+    http.client.UNAUTHORIZED: " Set history-user and history-password, or history-token, for aqe-plugin run.",
+    http.client.FORBIDDEN: " The user that is set may not see it (spark.history.ui.acls).",
+}
 _SERVER_STATUS = 500
 
 T = TypeVar("T")
@@ -56,6 +62,7 @@ class _Attempt:
     application: str
     attempt: str
     version: str
+    completed: bool
 
     @property
     def name(self) -> str:
@@ -75,16 +82,26 @@ class HistoryServerFollower:
         url: the server's address, e.g. ``http://history:18080``.
         spool: an existing folder with space for the largest log, packed and unpacked.
         stop: ends waiting and fetching.
+        access: what goes with each request; left out, nothing.
         timeout_seconds: of each single answer and each piece of one.
     """
 
     def __init__(
-        self, url: str, spool: Path, stop: threading.Event, marks: Marks | None = None, timeout_seconds: float = 30
+        self,
+        url: str,
+        spool: Path,
+        stop: threading.Event,
+        marks: Marks | None = None,
+        timeout_seconds: float = 30,
+        access: Access | None = None,
     ) -> None:
         self._url = url.rstrip("/")
         self._spool = spool
         self._stop = stop
         self._timeout_seconds = timeout_seconds
+        self._access = access or Access()
+        # Logs of applications that run, and when each was last asked for.
+        self._fetched: dict[str, float] = {}
         self._follower = PartsFollower(marks or Marks())
 
     @property
@@ -103,7 +120,7 @@ class HistoryServerFollower:
         for attempt in attempts:
             if self._stop.is_set() or in_a_row == _FAILURES_IN_A_ROW:
                 break
-            if self._is_read(attempt):
+            if self._is_read(attempt) or self._is_too_soon(attempt):
                 continue
             try:
                 yield from self._attempt(attempt)
@@ -113,12 +130,22 @@ class HistoryServerFollower:
                 in_a_row += 1
         if failures:
             raise EventLogError(f"{len(failures)} logs could not be fetched, the first: {failures[0]}")
+        running = {attempt.name for attempt in attempts if not attempt.completed}
+        self._fetched = {name: at for name, at in self._fetched.items() if name in running}
         if attempts and not self._stop.is_set():
             self._follower.forget({key for attempt in attempts for key in self.marks.of(attempt.name)})
 
     def _is_read(self, attempt: _Attempt) -> bool:
         marks = self.marks.of(attempt.name).values()
         return bool(marks) and all(mark.version == attempt.version for mark in marks if mark.missing_since is None)
+
+    def _is_too_soon(self, attempt: _Attempt) -> bool:
+        """Whether it runs, which makes its log new at every look, and was fetched a moment ago."""
+        if attempt.completed:
+            self._fetched.pop(attempt.name, None)
+            return False
+        last = self._fetched.get(attempt.name)
+        return last is not None and time.monotonic() - last < self._access.running_every_seconds
 
     def _attempt(self, attempt: _Attempt) -> Iterator[tuple[str, Iterator[Record]]]:
         with self._folder() as folder:
@@ -131,6 +158,8 @@ class HistoryServerFollower:
             for log in logs:
                 keys = {part.path: f"{attempt.name}/{part.key.relative_to(folder)}" for part in log.parts}
                 yield from self._follower.read(log, attempt.name, keys, whole=True)
+        if not attempt.completed:
+            self._fetched[attempt.name] = time.monotonic()
         for key, mark in self.marks.of(attempt.name).items():
             self.marks.put(key, replace(mark, version=attempt.version))
 
@@ -139,7 +168,9 @@ class HistoryServerFollower:
             listed = json.loads(answer.read(_MAX_LIST_BYTES))
         try:
             return [
-                _Attempt(str(application["id"]), str(attempt.get("attemptId") or ""), _version(attempt))
+                _Attempt(
+                    str(application["id"]), str(attempt.get("attemptId") or ""), _version(attempt), _completed(attempt)
+                )
                 for application in listed
                 for attempt in application["attempts"]
             ]
@@ -175,6 +206,9 @@ class HistoryServerFollower:
 
     def _get(self, path: str) -> Any:
         request = urllib.request.Request(f"{self._url}/api/v1/{path}", headers={"Accept": "*/*"})  # noqa: S310 - checked
+        if self._access.authorization:
+            # Not for whomever an answer sends on to.
+            request.add_unredirected_header("Authorization", self._access.authorization)
         return urllib.request.urlopen(request, timeout=self._timeout_seconds)  # noqa: S310 - by the command line
 
     def _retried(self, ask: Callable[[], T]) -> T:
@@ -193,7 +227,10 @@ class HistoryServerFollower:
         try:
             return retrying(ask)
         except urllib.error.HTTPError as error:
-            raise EventLogError(f"{error.url}: the History Server answers {error.code} {error.reason}.") from error
+            hint = _HINTS.get(error.code, "")
+            raise EventLogError(
+                f"{error.url}: the History Server answers {error.code} {error.reason}.{hint}"
+            ) from error
         except (OSError, http.client.HTTPException, zipfile.BadZipFile, ValueError) as error:
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
             raise EventLogError(f"{self._url}: the History Server cannot be read ({reason}).") from error
@@ -210,6 +247,10 @@ class HistoryServerFollower:
 
 def _version(attempt: dict[str, Any]) -> str:
     return f"{attempt.get('lastUpdatedEpoch')} {attempt.get('endTimeEpoch')} {attempt.get('completed')}"
+
+
+def _completed(attempt: dict[str, Any]) -> bool:
+    return attempt.get("completed") is not False
 
 
 def _is_of_a_log(name: str) -> bool:

@@ -61,7 +61,8 @@ class Hdfs:
         try:
             yield
         finally:
-            self._cluster.restartNameNode(0, True)
+            self._cluster.restartNameNodes()
+            self._cluster.waitActive()
 
     def close(self) -> None:
         self._cluster.shutdown()

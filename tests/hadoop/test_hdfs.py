@@ -111,7 +111,8 @@ def test_a_log_that_may_not_be_read_is_told_and_the_others_are_read(
 def test_the_daemon_waits_for_a_name_node_that_is_away_and_loses_nothing(cluster: Hdfs, tmp_path: Path) -> None:
     stream = cluster.create("/away/app-1.inprogress")
     stream.write(LOG_START + own_lines(1))
-    with daemon(f"{cluster.uri}/away", tmp_path / "checkpoint.db") as running:
+    impatient = ("--hadoop-conf", "ipc.client.connect.max.retries=0")
+    with daemon(f"{cluster.uri}/away", tmp_path / "checkpoint.db", *impatient) as running:
         running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 1)
         stream.close()
         with cluster.away():

@@ -53,12 +53,17 @@ class Daemon:
 
 
 @contextmanager
-def daemon(source: Path | str, checkpoint: Path, *words: str) -> Iterator[Daemon]:
+def daemon(
+    source: Path | str, checkpoint: Path, *words: str, preexec_fn: Callable[[], None] | None = None
+) -> Iterator[Daemon]:
     """Runs it over ``source`` with a look every tenth of a second; killed at the end, if it still runs."""
     said = checkpoint.with_name("said.txt")
     command = [sys.executable, "-m", "aqe_plugin", "run", str(source), "--checkpoint", str(checkpoint)]
     command += ["--port", "0", "--every", "0.1", *words]
-    with said.open("w") as file, subprocess.Popen(command, stderr=file, text=True) as process:
+    with (
+        said.open("w") as file,
+        subprocess.Popen(command, stderr=file, text=True, preexec_fn=preexec_fn) as process,
+    ):
         try:
             yield Daemon(process, said)
         finally:

@@ -275,7 +275,7 @@ def test_without_debug_there_is_no_traceback_and_with_it_there_is(answer: Answer
 
 
 def test_a_fault_of_our_own_is_one_line_too(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: Path) -> None:
+    def broken(*_: object) -> None:
         raise ZeroDivisionError("by\nzero")
 
     monkeypatch.setattr(cli, "read_queries", broken)

@@ -57,7 +57,7 @@ def test_bash_offers_every_command(script: Path) -> None:
 def test_bash_offers_every_option_of_a_command_and_no_other(command: object, script: Path) -> None:
     (told,) = (one for one in COMMANDS if one is command)
     switched_off = {f"--no-{one.name}" for one in told.settings if one.shape is bool and one.default is True}
-    expected = {f"--{one.name}" for one in told.settings} | switched_off | {"--help"}
+    expected = {f"--{one.name}" for one in told.settings if not one.secret} | switched_off | {"--help"}
     assert offered(script, *told.words, "--") == expected
 
 
@@ -88,7 +88,7 @@ def test_the_script_of_each_shell_names_every_command_and_option(shell: str, ans
     _, out, _ = answer("completion", shell)
     for command in COMMANDS:
         assert all(word in out for word in command.words)
-        assert all(setting.name in out for setting in command.settings)
+        assert all((setting.name in out) is not setting.secret for setting in command.settings)
 
 
 def test_an_unknown_shell_is_refused_with_those_that_are_known(answer: Answer) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -181,27 +179,18 @@ def test_a_folder_without_logs_is_no_error_for_who_follows_it(jvm: HadoopJvm, lo
         found.find()
 
 
-def test_a_jvm_that_dies_is_started_again(logs: Path, spool: Path) -> None:
+def test_a_jvm_that_dies_is_started_again_and_what_a_process_left_is_cleared_away(logs: Path, spool: Path) -> None:
     write_log(logs / "app-1")
-    mortal = HadoopJvm({})
-    follower = HadoopFollower(HadoopFiles(logs.as_uri(), mortal, spool))
-    try:
-        mortal.start()
-        os.kill(mortal._gateway.proc.pid, signal.SIGKILL)
-        mortal._gateway.proc.wait()
+    (spool / "piece").write_bytes(b"left by one that was killed")
+    with opened_files(logs.as_uri(), {"fs.defaultFS": "file:///"}, spool) as found:
+        assert list(spool.iterdir()) == []
+        follower = HadoopFollower(found)
+        process = found._jvm._gateway.proc
+        process.kill()
+        process.wait()
         with pytest.raises(EventLogError, match="the JVM that reads it died; it is started again"):
             list(follower.poll())
         assert sum(len(list(records)) for _, records in follower.poll()) == 3
-    finally:
-        mortal.close()
-
-
-def test_what_a_killed_process_left_in_the_spool_is_cleared_away(logs: Path, spool: Path) -> None:
-    write_log(logs / "app-1")
-    (spool / "piece").write_bytes(b"left")
-    with opened_files(logs.as_uri(), {"fs.defaultFS": "file:///"}, spool) as found:
-        assert list(spool.iterdir()) == []
-        assert len(found.find()) == 1
     assert not spool.exists()
 
 

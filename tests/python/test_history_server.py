@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 from tenacity import wait_none
 
-from aqe_plugin.errors import EventLogError
+from aqe_plugin.errors import ConfError, EventLogError
 from aqe_plugin.exporter import EventLogCollector, Tally, stderr_log
 from aqe_plugin.service.checkpoint import opened
 from aqe_plugin.sources import history_server
+from aqe_plugin.sources.access import Access, access
 from aqe_plugin.sources.history_server import HistoryServerFollower
+from commands import Answer
 from daemons import daemon
 from samples import LOG_START, log_bytes, query_lines, zstd_stream
 from watching import CODES, Sums, sums
@@ -33,12 +35,16 @@ class HistoryServer:
         self.faults: list[int | bytes] = []
         self.asked: list[str] = []
         self.stands_for: bytes | None = None
+        self.asks_for = ""
+        self.running: set[str] = set()
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 fake.asked.append(self.path)
                 fault = fake.faults.pop(0) if fake.faults else 200
+                if fake.asks_for and self.headers.get("Authorization") != fake.asks_for:
+                    fault = 401
                 body = fake.body(self.path.removeprefix("/api/v1/"))
                 if isinstance(fault, bytes):
                     # Cut off within the answer.
@@ -88,7 +94,8 @@ class HistoryServer:
         listed: dict[str, list[dict[str, object]]] = {}
         for name in self.logs:
             application, _, attempt = name.partition("/")
-            told = {"lastUpdatedEpoch": 1_700_000_000_000 + self.updated[name], "completed": True, "endTimeEpoch": 7}
+            told = {"lastUpdatedEpoch": 1_700_000_000_000 + self.updated[name], "endTimeEpoch": 7}
+            told["completed"] = name not in self.running
             listed.setdefault(application, []).append({**told, **({"attemptId": attempt} if attempt else {})})
         return [{"id": application, "name": "nightly", "attempts": told} for application, told in listed.items()]
 
@@ -104,12 +111,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HistoryServer]:
         started.close()
 
 
-def read(server: HistoryServer, home: Path) -> Sums:
+def read(server: HistoryServer, home: Path, access: Access | None = None) -> Sums:
     """What a process that goes on from the checkpoint in ``home`` has after one look."""
     tally = Tally(CODES)
     with opened(home / "checkpoint.db", server.url) as kept:
         kept.restore(tally)
-        follower = HistoryServerFollower(server.url, home, threading.Event(), kept.marks(), timeout_seconds=5)
+        follower = HistoryServerFollower(server.url, home, threading.Event(), kept.marks(), 5, access)
         EventLogCollector(follower, tally, stderr_log(), kept).read_on()
     assert [path.name for path in home.iterdir() if "checkpoint" not in path.name] == []
     return sums(tally)
@@ -197,6 +204,120 @@ def test_when_it_is_to_stop_nobody_is_waited_for(server: HistoryServer, tmp_path
     with pytest.raises(EventLogError):
         next(HistoryServerFollower(server.url, tmp_path, stop).poll())
     assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "header"),
+    [(("ada", "pass:w\u00f6rd", None), "Basic YWRhOnBhc3M6d8O2cmQ="), ((None, None, "t0ken"), "Bearer t0ken")],
+)
+def test_a_server_that_asks_for_a_password_is_given_it(
+    server: HistoryServer,
+    tmp_path: Path,
+    words: tuple[str | None, str | None, str | None],
+    header: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server.put("app-1", app_1=log_bytes(query_lines(1)))
+    server.asks_for = header
+    assert read(server, tmp_path)["aqe_plugin_exporter_read_errors_total",] == 1
+    said = capsys.readouterr().err
+    assert "answers 401 Unauthorized. Set history-user and history-password, or history-token, for " in said
+    assert read(server, tmp_path, access(server.url, *words, 60))["aqe_plugin_queries_total",] == 1
+
+
+def test_a_password_goes_to_no_other_server(server: HistoryServer, tmp_path: Path) -> None:
+    seen: list[str | None] = []
+
+    class SendsOn(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("Authorization"))
+            self.send_response(302)
+            self.send_header("Location", f"{server.url}/api/v1/applications")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+            pass
+
+    server.asks_for = "Bearer t0ken"
+    with ThreadingHTTPServer(("127.0.0.1", 0), SendsOn) as sends_on:
+        thread = threading.Thread(target=sends_on.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{sends_on.server_port}"
+            follower = HistoryServerFollower(url, tmp_path, threading.Event(), None, 5, Access("Bearer t0ken"))
+            with pytest.raises(EventLogError, match="answers 401"):
+                next(follower.poll())
+        finally:
+            sends_on.shutdown()
+            thread.join()
+    assert seen == ["Bearer t0ken"]
+
+
+@pytest.mark.parametrize(
+    ("url", "words", "message"),
+    [
+        ("http://a:secret@h", (None, None, None), "The History Server's address holds a user: take it out, and set "),
+        ("http://h", ("ada", None, None), "history-password is not set: a user and a password go together."),
+        ("http://h", (None, "secret", None), "history-user is not set: a user and a password go together."),
+        ("http://h", ("ada", "secret", "secret"), "history-token is set, and so is a user or a password: "),
+        ("http://h", (None, None, "secret\r\nX: y"), "history-token is not allowed: expected printable ASCII"),
+        ("http://h", ("a:b", "secret", None), "--history-user a:b: a user with a colon cannot be sent."),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_without_being_shown(
+    url: str, words: tuple[str | None, str | None, str | None], message: str
+) -> None:
+    with pytest.raises(ConfError) as error:
+        access(url, *words, 60)
+    assert str(error.value).startswith(message)
+    assert "secret" not in str(error.value)
+    assert "secret" not in repr(access("http://h", "ada", "secret", None, 60))
+
+
+def test_a_password_is_taken_from_the_environment_or_a_file_and_never_shown(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for option in ("--history-password", "--history-token"):
+        code, _, err = answer("run", "http://h", "--checkpoint", str(tmp_path / "c.db"), option, "hunter2")
+        assert code == 5
+        assert err.startswith(f"{option} is not taken from the command line, which others on this machine can read. ")
+        assert "hunter2" not in err
+    settings = tmp_path / "config.toml"
+    settings.write_text('[run]\nhistory-password = "hunter2"\nhadoop-conf = ["fs.s3a.secret.key=hunter2", "a=b"]\n')
+    monkeypatch.setenv("AQE_PLUGIN__RUN__HISTORY_TOKEN", "hunter2")
+    for form in ("table", "json", "conf"):
+        code, out, err = answer("--config", str(settings), "config", "show", "run", "--format", form)
+        assert (code, err) == (0, "")
+        assert "hunter2" not in out
+        assert "history-password" in out
+    for wrong in ('hadoop-conf = ["fs.s3a.secret.key=hunter2", 5]', 'history-password = ["hunter2"]'):
+        settings.write_text(f"[run]\n{wrong}\n")
+        code, out, err = answer("--config", str(settings), "config", "show")
+        assert (code, out) == (5, "")
+        assert err.startswith(f"{settings}, line 2: run.{wrong.split(' ')[0]} = (not shown) is not allowed: ")
+
+
+def test_the_log_of_an_application_that_runs_is_fetched_when_it_changed_and_not_at_every_look(
+    server: HistoryServer, tmp_path: Path
+) -> None:
+    server.running.add("app-1")
+    server.put("app-1", app_1=log_bytes(query_lines(1)))
+
+    def looks(every_seconds: float) -> list[str]:
+        """The logs that four looks fetch, between the second and third of which the log changes."""
+        seldom = Access("", running_every_seconds=every_seconds)
+        follower = HistoryServerFollower(server.url, tmp_path, threading.Event(), access=seldom)
+        for number in range(4):
+            for _, records in follower.poll():
+                list(records)
+            if number == 1:
+                server.put("app-1", app_1=log_bytes(query_lines(1), query_lines(2)))
+        return fetched(server)
+
+    assert looks(0) == ["app-1/logs"] * 2
+    assert looks(3600) == ["app-1/logs"]
+    server.running.clear()
+    assert looks(3600) == ["app-1/logs"] * 2
 
 
 def test_the_daemon_watches_a_history_server(server: HistoryServer, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_the_options_that_can_be_set_are_those_that_the_parser_knows(command: Co
     _, out, _ = answer(*command.words, "--help")
     # One row an option, with a star before those that must be given.
     parsed = set(re.findall(r"^│ \*? *--([a-z-]+)", out, re.MULTILINE)) - {"help"}
-    assert parsed == {setting.name for setting in command.settings}
+    assert parsed == {setting.name for setting in command.settings if not setting.secret}
 
 
 @pytest.mark.parametrize(("command", "name"), EACH)
@@ -143,10 +143,10 @@ def test_the_environment_wins_over_the_file_and_a_commands_own_setting_over_that
 
 
 def test_paths_in_a_file_are_meant_from_its_folder() -> None:
-    text = 'target = "conf/a.conf"\n[apply]\ncanary-log = ["logs", "/abs"]\n'
+    text = 'target = "conf/a.conf"\n[apply]\ncanary-log = ["logs", "/abs", "hdfs://nn/logs"]\n'
     told = found({}, text)
     assert told["install", "target"][0] == Path("/etc/conf/a.conf")
-    assert told["apply", "canary-log"][0] == [Path("/etc/logs"), Path("/abs")]
+    assert told["apply", "canary-log"][0] == ["/etc/logs", "/abs", "hdfs://nn/logs"]
     assert found({"AQE_PLUGIN__TARGET": "a.conf"})["install", "target"][0] == Path("a.conf")
 
 
@@ -279,6 +279,7 @@ def test_config_show_says_where_each_value_comes_from(
         ("export.port", 9000, "file", f"{file}, line 2"),
         ("export.address", "::1", "environment", "AQE_PLUGIN__EXPORT__ADDRESS"),
         ("export.applications", 100, "default", None),
+        ("export.hadoop-conf", None, "default", None),
     ]
     assert told[0]["allowed"] == "a whole number from 0 to 65535"
     code, out, _ = answer("config", "show")
