@@ -35,6 +35,8 @@ final case class JoinDecided(schemaVersion: Int, executionId: Long, timeMillis: 
   * @param outcomes
   *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, batchesSkipped, filterBytes, buildMillis,
   *   waitMillis, keys
+  * @param joinCosts
+  *   per join what it cost, as far as it was measured; null in logs of versions that did not measure it
   */
 @JsonDeserialize(`using` = classOf[QueryEndedReader])
 final case class QueryEnded(
@@ -46,5 +48,6 @@ final case class QueryEnded(
     planned: Int,
     applied: Int,
     errors: Long,
-    outcomes: JsonNode
+    outcomes: JsonNode,
+    joinCosts: JsonNode
 ) extends SparkListenerEvent
