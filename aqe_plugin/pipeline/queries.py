@@ -18,7 +18,17 @@ __all__ = ["date_of", "decisions_of", "outcomes_of", "queries_of"]
 _DAY_MILLIS = 86_400_000
 # 9999-12-31, the last day that every reader of dates knows.
 _LAST_DAY = 2_932_896
-_ACCOUNT = ("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors", "arm")
+_ACCOUNT = (
+    "schemaVersion",
+    "timeMillis",
+    "durationMillis",
+    "ruleMillis",
+    "planned",
+    "applied",
+    "errors",
+    "joinCosts",
+    "arm",
+)
 _SPARKS = ("description", "startedMillis", "endedMillis", "errorMessage")
 
 
@@ -72,12 +82,13 @@ def queries_of(decisions: DataFrame, ended: DataFrame, lines: DataFrame, earlier
     return rows.select(
         *key,
         *_SPARKS,
-        *_ACCOUNT,
+        *_ACCOUNT[:-1],
         F.coalesce("joins", F.lit(0)).alias("joins"),
         F.coalesce("mode", F.lit("apply")).alias("mode"),
         fingerprint(F.coalesce("shape", F.lit(""))).alias("cohort"),
         F.coalesce("shape", F.lit("")).alias("shape"),
         date_of(at).alias("date"),
+        "joinCosts",
     )
 
 

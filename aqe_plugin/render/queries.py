@@ -19,6 +19,7 @@ from aqe_plugin.model import Strategy
 from aqe_plugin.render.terminal import visible
 from aqe_plugin.stories import JoinStory, QueryStory
 from aqe_plugin.words import (
+    cost_in_words,
     filter_in_words,
     join_in_words,
     options_not_taken,
@@ -109,6 +110,8 @@ def _choice_cell(join: JoinStory) -> Text:
     chosen = strategy_in_words(decision.choice, decision.build_filter)
     cell = Text(chosen, style=_STYLES[decision.choice])
     cell.append(f"\n{visible(reason_in_words(decision.reason))}", style="not bold not dim default")
+    if cost := cost_in_words(decision, join.cost):
+        cell.append(f"\n{visible(cost)}", style="not bold not dim default")
     for option in options_not_taken(decision):
         cell.append(f"\nnot {visible(option)}", style="dim not bold")
     return cell
@@ -151,6 +154,7 @@ def _join_json(join: JoinStory) -> Json:
         "choice": strategy_in_words(join.decision.choice, join.decision.build_filter),
         "reason": reason_in_words(join.decision.reason),
         "filterReason": reason_in_words(join.decision.filter_reason),
+        "cost": cost_in_words(join.decision, join.cost),
         "notTaken": [*options_not_taken(join.decision)],
         "outcomes": [outcome_in_words(outcome) for outcome in join.outcomes],
     }

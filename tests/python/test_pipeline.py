@@ -24,9 +24,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 import aqe_plugin
-from aqe_plugin.codec import decode
+from aqe_plugin.codec import decode, encode
 from aqe_plugin.model import JoinFacts, JoinKind
-from aqe_plugin.pipeline.aggregate import aggregate
+from aqe_plugin.pipeline.aggregate import aggregate, cost_days
 from aqe_plugin.pipeline.compact import compact
 from aqe_plugin.pipeline.hindsight import joined_outcomes, measured_joins
 from aqe_plugin.pipeline.history import history_in
@@ -50,9 +50,11 @@ from opened_page import opened
 from samples import (
     APPLICATION_START,
     COMPRESS,
+    COST,
     DECISION,
     FACTS,
     LOG_START,
+    NOT_MEASURED,
     decided,
     ended,
     line,
@@ -425,6 +427,30 @@ def test_sums_are_those_of_the_queries(spark: SparkSession, logs: Path, aggregat
     assert any(day.regretMillis > 0 for day in days)
 
 
+def test_measured_costs_are_held_against_prices_by_what_they_stand_on(
+    spark: SparkSession, logs: Path, aggregated: str
+) -> None:
+    house = Warehouse(spark, aggregated)
+    days = house.read("cost_days", house.commits("aggregate")[-1:]).drop("run").collect()
+    costs = [join.cost for story in read(logs) for join in story.joins if join.cost is not None]
+    assert {(day.strategy, day.filtered, day.basis) for day in days} == {("filtered_sort_merge", True, "own")}
+    assert sum(day.joins for day in days) == len(costs) > 0
+    assert sum(day.measuredMillis for day in days) == sum(cost.cost_millis or 0 for cost in costs)
+    assert sum(day.predictedMillis for day in days) == sum(cost.predicted_millis or 0 for cost in costs)
+    assert {day.medianRatio for day in days} == {1.25}
+
+
+def test_a_cost_that_was_shared_bounded_or_not_measured_is_told_apart(spark: SparkSession) -> None:
+    told = [COST, replace(COST, shared=True), replace(COST, shared=True, other_work=True), NOT_MEASURED, NOT_MEASURED]
+    text = json.dumps({"joinCosts": [encode(cost) for cost in told]})
+    queries = spark.createDataFrame([("2026-11-21", text), ("2026-11-21", "{}")], "date string, line string")
+    parsed = queries.select(F.col("date").cast("date").alias("date"), F.from_json("line", QUERY_ENDED).alias("event"))
+    days = cost_days(parsed.select("date", "event.joinCosts")).collect()
+    found = {(day.strategy, day.basis): (day.joins, day.measuredMillis, day.medianRatio) for day in days}
+    assert found.pop((None, "query_failed")) == (2, 0.0, None)
+    assert found == {("filtered_sort_merge", basis): (1, 1015.0, 1.25) for basis in ("own", "shared", "at_most")}
+
+
 def test_a_cohort_is_compared_with_itself_when_it_ran_both_ways_often_enough(spark: SparkSession) -> None:
     rows = [("a", "apply", 6, 100.0), ("a", "observe", 5, 300.0), ("b", "apply", 4, 1.0), ("b", "observe", 9, 9.0)]
     frame = spark.createDataFrame(rows, "cohort string, mode string, queries int, medianMillis double")
@@ -449,6 +475,7 @@ def test_the_page_is_whole_by_itself_and_hostile_text_stays_text(
         "Recommended changes",
         "the line is not whole JSON",
         "Joins with most regret",
+        "stages of its own",
     ):
         assert told in page.text
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

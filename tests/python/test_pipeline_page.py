@@ -56,6 +56,18 @@ def summary(text: str = "a", number: Any = 1.0) -> Summary:
         lost=[cohort],
         joins=[join],
         pass_rates=[{"predictedPass": number, "measuredPass": number, "absoluteError": number, "joins": 4}],
+        costs=[
+            {
+                "strategy": text,
+                "filtered": True,
+                "basis": basis,
+                "joins": 2,
+                "predictedMillis": number,
+                "measuredMillis": number,
+                "ratio": number,
+            }
+            for basis in ("at_most", text)
+        ],
         rejected=[{"why": text, "lines": 2, "logs": 1}],
     )
 
@@ -81,7 +93,12 @@ def test_the_page_can_always_be_written_as_utf_8(text: str) -> None:
 
 def test_a_page_without_anything_to_show_says_so() -> None:
     text = opened(page(empty(), [], "/tables")).text
-    for told in ("No query ran in mode apply.", "No join has any regret.", "No filter has measured a pass rate."):
+    for told in (
+        "No query ran in mode apply.",
+        "No join has any regret.",
+        "No filter has measured a pass rate.",
+        "No join's cost was measured.",
+    ):
         assert told in text
 
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from aqe_plugin.events import parse_event
-from aqe_plugin.model import Reason, Strategy, WeighedOption
+from aqe_plugin.model import JoinCost, Reason, Strategy, WeighedOption
 from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.stories import JoinStory, QueryStory, stories
 from aqe_plugin.words import (
+    cost_in_words,
     filter_in_words,
     join_in_words,
     options_not_taken,
@@ -24,7 +25,50 @@ from aqe_plugin.words import (
     reason_in_words,
     reason_meanings,
 )
-from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, TOO_LARGE, decided, ended, line, over, started
+from samples import (
+    COST,
+    DECISION,
+    FACTS,
+    NOT_MEASURED,
+    OUTCOME,
+    PASSED_ALL,
+    PLANNED,
+    TOO_LARGE,
+    decided,
+    ended,
+    line,
+    over,
+    started,
+)
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        (None, ""),
+        (NOT_MEASURED, "not measured: query failed"),
+        (COST, "predicted 812 ms, measured 1.0 s (1.25 times the predicted)"),
+        (
+            replace(COST, shared=True, other_work=True),
+            "predicted 812 ms, measured at most 1.0 s (1.25 times the predicted; stages shared with other joins)",
+        ),
+        (
+            replace(COST, strategy=Strategy.BROADCAST, with_filter=False, predicted_millis=0.0, cost_millis=40.0),
+            "ran as broadcast, predicted 0 ms, measured 40 ms",
+        ),
+    ],
+)
+def test_a_cost_is_said_beside_its_price_and_with_what_it_stands_on(cost: JoinCost | None, words: str) -> None:
+    assert cost_in_words(DECISION, cost) == words
+
+
+def test_the_table_and_the_json_of_a_join_say_what_it_cost() -> None:
+    assert "predicted 812 ms, measured 1.0 s (1.25 times the predicted)" in table(story())
+    out = io.StringIO()
+    print_json([story()], Console(file=out))
+    (join,) = json.loads(out.getvalue())["joins"]
+    assert join["cost"]["costMillis"] == 1015.0
+    assert join["inWords"]["cost"] == cost_in_words(DECISION, COST)
 
 
 def story(description: str = "q93", has_ended: bool = True) -> QueryStory:

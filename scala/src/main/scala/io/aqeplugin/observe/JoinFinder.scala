@@ -35,7 +35,10 @@ final case class FoundJoin(node: BaseJoinExec, kind: JoinKind, broadcastSide: Op
 object JoinFinder {
 
   /** All equi-joins of `plan`, from the top down. Finished stages are leaves and not entered. */
-  def find(plan: SparkPlan): Seq[FoundJoin] = plan.collect {
+  def find(plan: SparkPlan): Seq[FoundJoin] = plan.collect(Function.unlift(of))
+
+  /** `node`, if it is one. */
+  def of(node: SparkPlan): Option[FoundJoin] = node match {
     case join: SortMergeJoinExec     => found(join, None, Strategy.PlainSortMerge)
     case join: ShuffledHashJoinExec  => found(join, None, Strategy.PlainSortMerge)
     case join: BroadcastHashJoinExec =>
@@ -44,7 +47,8 @@ object JoinFinder {
         case BuildRight => Side.Right
       }
       found(join, Some(side), Strategy.Broadcast)
-  }.flatten
+    case _ => None
+  }
 
   private def found(join: BaseJoinExec, broadcastSide: Option[Side], strategy: Strategy): Option[FoundJoin] =
     if (join.leftKeys.isEmpty) None

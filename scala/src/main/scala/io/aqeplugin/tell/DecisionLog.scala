@@ -6,7 +6,7 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{JoinDecision, Reason}
+import io.aqeplugin.decide.{JoinCost, JoinDecision, Reason}
 import io.aqeplugin.observe.{PlacedFilter, QueryState}
 
 /** Writes decisions down: a log line, an event, a counter, a row of `aqe_decisions()`, all from the one [[JoinDecision]]. */
@@ -45,17 +45,21 @@ object DecisionLog {
     node
   }
 
-  /** Writes down what became of the filters of a query that has ended. */
+  /** Writes down what became of the filters of a query that has ended, and what its joins cost. */
   def recordEnd(
       sparkContext: SparkContext,
       state: QueryState,
       durationMillis: Long,
       failed: Boolean,
-      outcomes: Seq[FilterOutcome]
+      outcomes: Seq[FilterOutcome],
+      costs: Seq[JoinCost]
   ): Unit = {
     val timeMillis = System.currentTimeMillis()
     val ruleMillis = state.ruleNanos.sum() / 1000000L
-    RecentDecisions.current.end(state.executionId, KeptEnd(timeMillis, durationMillis, ruleMillis, failed, state.errors.sum(), outcomes))
+    RecentDecisions.current.end(
+      state.executionId,
+      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, state.errors.sum(), outcomes, costs)
+    )
     val array = nodes.arrayNode()
     outcomes.foreach(o => array.add(outcome(o)))
     val applied = outcomes.count(_.found)
@@ -71,6 +75,7 @@ object DecisionLog {
         applied,
         state.errors.sum() + FilterOutcome.faultsOf(state),
         array,
+        costs.foldLeft(nodes.arrayNode())((all, cost) => all.add(JoinCostJson.write(cost))),
         state.arm.map(_.name)
       )
     )

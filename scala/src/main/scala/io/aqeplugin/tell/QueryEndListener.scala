@@ -1,14 +1,39 @@
 package io.aqeplugin.tell
 
+import java.util.{LinkedHashMap, Map => JavaMap}
+
+import scala.util.control.NonFatal
+
 import org.apache.spark.SparkContext
-import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.scheduler._
 import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
-import io.aqeplugin.observe.{QueryState, QueryStates}
+import io.aqeplugin.decide.JoinCost
+import io.aqeplugin.observe.{QueryState, QueryStates, StageRun}
 
-/** Closes the state of a query when it ends: the joins nothing was decided for, the outcomes, and the memory it held. */
+/** Closes the state of a query when it ends: the joins nothing was decided for, the outcomes, what the joins cost, and the memory it held. Until then it
+  * notes what the query's stages took, once a stage.
+  */
 final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
+
+  // Stages that run, for queries that are remembered. Touched by the listener queue's thread alone.
+  private val running = new LinkedHashMap[Int, QueryState]() {
+    override def removeEldestEntry(eldest: JavaMap.Entry[Int, QueryState]): Boolean = size > QueryEndListener.MaxRunningStages
+  }
+
+  override def onStageSubmitted(event: SparkListenerStageSubmitted): Unit = for {
+    properties <- Option(event.properties)
+    id <- Option(properties.getProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption)
+    state <- QueryStates.get(id)
+  } { val _ = running.put(event.stageInfo.stageId, state) }
+
+  override def onStageCompleted(event: SparkListenerStageCompleted): Unit =
+    Option(running.remove(event.stageInfo.stageId)).foreach { state =>
+      try state.stages.add(QueryEndListener.runOf(event.stageInfo))
+      catch { case NonFatal(error) => QueryEndListener.unmeasured(state, error) }
+    }
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case end: SparkListenerSQLExecutionEnd => QueryStates.remove(end.executionId).foreach(close(_, end))
@@ -20,15 +45,41 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
     try
       if (state.end()) {
         (state.unrecorded ++ state.undecided).foreach(DecisionLog.record(sparkContext, state, state.mode, _))
+        val failed = end.errorMessage.exists(_.nonEmpty)
+        val outcomes = FilterOutcome.of(state)
         DecisionLog.recordEnd(
           sparkContext,
           state,
           SparkBridge.durationMillis(end),
-          end.errorMessage.exists(_.nonEmpty),
-          FilterOutcome.of(state)
+          failed,
+          outcomes,
+          costs(state, end, failed, outcomes)
         )
       }
     catch {
       case Survivable(error) => Faults.note("end of query", "its outcome is not recorded", error)
     }
+
+  private def costs(state: QueryState, end: SparkListenerSQLExecutionEnd, failed: Boolean, outcomes: Seq[FilterOutcome]): Seq[JoinCost] =
+    try MeasuredCosts.of(state, SparkBridge.queryOf(end).filterNot(_ => failed).map(_.executedPlan), failed, outcomes)
+    catch {
+      case Survivable(error) =>
+        QueryEndListener.unmeasured(state, error)
+        Nil
+    }
+}
+
+object QueryEndListener {
+  private val MaxRunningStages = 10000
+
+  private def runOf(stage: StageInfo): StageRun = {
+    val shuffle = SparkBridge.shuffleOf(stage)
+    val metrics = if (shuffle.isDefined) Set.empty[Long] else stage.accumulables.keySet.toSet
+    StageRun(shuffle, stage.taskMetrics.executorRunTime, metrics)
+  }
+
+  private def unmeasured(state: QueryState, error: Throwable): Unit = {
+    state.errors.increment()
+    Faults.note("measurement of joins", "what they cost is not recorded", error)
+  }
 }

@@ -7,12 +7,18 @@ import scala.util.Using
 
 import org.apache.spark.util.kvstore.{KVStore, KVStoreView}
 
-import io.aqeplugin.decide.JoinDecision
+import io.aqeplugin.decide.{JoinCost, JoinDecision, MeasuredCost, Unmeasured}
 import io.aqeplugin.observe.PlacedFilter
 import io.aqeplugin.tell.FilterOutcome
 
-/** One join of a query, with what its filters did; none yet while the query runs. */
-final case class JoinStory(number: Int, decision: JoinDecision, filters: Seq[PlacedFilter], outcomes: Seq[FilterOutcome])
+/** One join of a query, with what its filters did and what it cost; none yet while the query runs. */
+final case class JoinStory(
+    number: Int,
+    decision: JoinDecision,
+    filters: Seq[PlacedFilter],
+    outcomes: Seq[FilterOutcome],
+    cost: Option[Either[Unmeasured, MeasuredCost]]
+)
 
 /** All that is kept of one query. */
 final case class QueryStory(query: QueryRecord, joins: Seq[JoinStory])
@@ -39,7 +45,10 @@ final class TabStore(store: KVStore) {
     outcomes <- read(classOf[OutcomesRecord], Long.box(executionId)).fold[Either[String, Seq[FilterOutcome]]](Right(Nil))(record =>
       ReadEvents.outcomes(record.outcomes)
     )
-    joins <- firstError(joinRecords(executionId).map(story(_, outcomes)))
+    costs <- read(classOf[CostsRecord], Long.box(executionId)).fold[Either[String, Seq[JoinCost]]](Right(Nil))(record =>
+      ReadEvents.costs(record.costs)
+    )
+    joins <- firstError(joinRecords(executionId).map(story(_, outcomes, costs)))
   } yield QueryStory(query, joins)
 
   /** Takes out the queries with the smallest ids. */
@@ -48,6 +57,7 @@ final class TabStore(store: KVStore) {
     ids.foreach { id =>
       joinRecords(id).foreach(join => store.delete(classOf[JoinRecord], join.key))
       read(classOf[OutcomesRecord], Long.box(id)).foreach(_ => store.delete(classOf[OutcomesRecord], Long.box(id)))
+      read(classOf[CostsRecord], Long.box(id)).foreach(_ => store.delete(classOf[CostsRecord], Long.box(id)))
       store.delete(classOf[QueryRecord], Long.box(id))
     }
   }
@@ -57,10 +67,13 @@ final class TabStore(store: KVStore) {
     all(store.view(classOf[JoinRecord]).index(JoinRecord.ByExecution).first(id).last(id)).sortBy(_.number)
   }
 
-  private def story(record: JoinRecord, outcomes: Seq[FilterOutcome]): Either[String, JoinStory] = for {
+  private def story(record: JoinRecord, outcomes: Seq[FilterOutcome], costs: Seq[JoinCost]): Either[String, JoinStory] = for {
     decision <- ReadEvents.joinDecision(record.decision)
     filters <- ReadEvents.placed(record.filters)
-  } yield JoinStory(record.number, decision, filters, outcomes.filter(_.joinId == decision.facts.joinId))
+  } yield {
+    val id = decision.facts.joinId
+    JoinStory(record.number, decision, filters, outcomes.filter(_.joinId == id), costs.find(_.joinId == id).map(_.measured))
+  }
 
   private def firstError[A](parts: Seq[Either[String, A]]): Either[String, Seq[A]] =
     parts.collectFirst { case Left(error) => error }.toLeft(parts.collect { case Right(part) => part })

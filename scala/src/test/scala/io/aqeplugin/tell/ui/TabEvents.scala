@@ -36,7 +36,13 @@ object TabEvents {
     s"""{"filterId":"f1","joinId":"${Decision.facts.joinId}","table":${quoted(table)},"scanColumns":["ss_item_sk"],"kind":"$kind",
        |"reason":$reason,"rowsIn":$rowsIn,"rowsOut":$rowsOut,"batchesSkipped":3,"filterBytes":2048,"buildMillis":17,"waitMillis":40,"keys":5}""".stripMargin
 
-  def ended(executionId: Long, outcomes: Seq[String] = Seq(outcome()), errors: Long = 0, schemaVersion: Int = 1): QueryEnded =
+  def ended(
+      executionId: Long,
+      outcomes: Seq[String] = Seq(outcome()),
+      errors: Long = 0,
+      schemaVersion: Int = 1,
+      costs: String = "null"
+  ): QueryEnded =
     QueryEnded(
       schemaVersion,
       executionId,
@@ -46,8 +52,17 @@ object TabEvents {
       outcomes.size,
       outcomes.size,
       errors,
-      array(outcomes.mkString("[", ",", "]"))
+      array(outcomes.mkString("[", ",", "]")),
+      array(costs)
     )
+
+  def cost(strategy: String, withFilter: Boolean, shared: Boolean = false, otherWork: Boolean = false): String =
+    s"""{"joinId":"${Decision.facts.joinId}","strategy":"$strategy","withFilter":$withFilter,"predictedMillis":1200.0,"costMillis":1500.0,
+       |"taskMillis":2900.0,"driverMillis":50.0,"shared":$shared,"otherWork":$otherWork,"unmeasured":null}""".stripMargin
+
+  def unmeasured(why: String): String =
+    s"""{"joinId":"${Decision.facts.joinId}","strategy":null,"withFilter":null,"predictedMillis":null,"costMillis":null,"taskMillis":null,
+       |"driverMillis":null,"shared":false,"otherWork":false,"unmeasured":"$why"}""".stripMargin
 
   private def quoted(text: String): String = mapper.writeValueAsString(text)
 }
