@@ -86,6 +86,12 @@ test-spark: prerequisites ## Spark's own test suites with the plugin on: make te
 test-spark-quick: prerequisites
 	$(PYTHON) -m tests.spark.run --quick
 
+.PHONY: test-s3a
+test-s3a: venv ## event logs behind s3a://, with Hadoop's client from Maven Central and a server that speaks S3
+	mvn --batch-mode --quiet -f project/s3a.pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.build/s3a/jars
+	[[ -x .build/s3a/venv/bin/moto_server ]] || { $(PYTHON) -m venv .build/s3a/venv && .build/s3a/venv/bin/pip install --quiet 'moto[s3,server]==5.2.5'; }
+	$(BIN)/python -m pytest -q tests/hadoop/s3a.py
+
 .PHONY: test-long-line
 test-long-line: venv ## a line of two gigabytes in an event log, read by the daemon in bounded memory
 	AQE_PLUGIN_LINE_BYTES=2147483648 $(BIN)/python -m pytest -q tests/python/test_bad_input.py -k endless_line
