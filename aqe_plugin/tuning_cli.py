@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -46,13 +47,13 @@ from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 from aqe_plugin.tuning_asked import asked_step, values_of
 from aqe_plugin.tuning_plan import Trial, changes_of, compared, file_changes, recommended_again
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 __all__ = ["add_tuning_commands"]
 
 
 LogsArgument = Annotated[
-    list[Path], typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False)
-]
-SomeLogsArgument = Annotated[
     list[Path] | None,
     typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs.", show_default=False),
 ]
@@ -68,6 +69,18 @@ StepOption = Annotated[float, typer.Option(min=1.01, max=10, help="Largest facto
 RunsOption = Annotated[int, typer.Option(min=5, max=1000, help="Runs that a query shape must have to be evidence.")]
 
 
+_Replay = Callable[[], AbstractContextManager[Replay]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What queries took everywhere, what those of the canary took, and what decides the former again."""
+
+    everywhere: History
+    tried: Callable[[], History]
+    replay: _Replay
+
+
 def add_tuning_commands(app: typer.Typer) -> None:
     """Adds the commands to ``app``."""
     for command in (recommend_command, apply):
@@ -75,7 +88,7 @@ def add_tuning_commands(app: typer.Typer) -> None:
 
 
 def recommend_command(
-    logs: SomeLogsArgument = None,
+    logs: LogsArgument = None,
     decisions: DecisionsOption = None,
     target: TargetOption = None,
     spark_home: HomeOption = None,
@@ -93,13 +106,14 @@ def recommend_command(
     if output is ChangeFormat.DIFF and path is None:
         raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
-    with _evidence(logs, decisions) as (history, replay):
-        findings = recommend(history.runs, current(conf), limits, replay)
+    with _evidence(logs, decisions) as evidence, evidence.replay() as replay:
+        findings = recommend(evidence.everywhere.runs, current(conf), limits, replay)
     _show_findings(findings, limits, path, output)
 
 
 def apply(
-    logs: LogsArgument,
+    logs: LogsArgument = None,
+    decisions: DecisionsOption = None,
     target: TargetOption = None,
     spark_home: HomeOption = None,
     canary: Annotated[
@@ -108,6 +122,9 @@ def apply(
     ] = None,
     canary_logs: Annotated[
         list[Path] | None, typer.Option("--canary-log", help="Event logs of those applications; may be repeated.")
+    ] = None,
+    canary_decisions: Annotated[
+        str | None, typer.Option(help="With --decisions: the tables that were made of the canary's logs.")
     ] = None,
     margin: Annotated[
         float, typer.Option(min=0.01, max=0.5, help="Share of elapsed time that a change may cost unnoticed.")
@@ -124,9 +141,9 @@ def apply(
 ) -> None:
     """Take the next step with a recommendation: observe, then the canary, then all; back at once if it does harm.
 
-    Run it again and again, e.g. daily: each time it reads the logs, says what they show and, with --yes, moves the
-    rollout on by one ring or leaves it where it is. Without --canary the step after observe is all. What --set asks for
-    goes to the canary at once, and from there the same way.
+    Run it again and again, e.g. daily: each time it reads the logs, or the tables that `pipeline ingest` made of them,
+    says what they show and, with --yes, moves the rollout on by one ring or leaves it where it is. Without --canary the
+    step after observe is all. What --set asks for goes to the canary at once, and from there the same way.
     """
     path = place_of(target, spark_home)
     limits, rings = Limits(max_step=max_step, min_runs=min_runs), RingLimits(margin=margin)
@@ -138,23 +155,23 @@ def apply(
             return
         if steps:
             _require_nothing_asked(steps[-1], asked)
-            _require_same_canary(steps[-1], canary, canary_logs)
-        everywhere = _read(logs)
-        conf = read_target(path).conf
-        if steps and not is_over(steps[-1].ring):
-            tried = _read(canary_logs) if canary_logs else History((), ())
-            same = tuple(step for step in steps if step.number == steps[-1].number)
-            _go_on(Trial(same, everywhere, tried), path, conf, limits, rings, yes, output, why)
-        else:
-            number = steps[-1].number + 1 if steps else 1
-            if asked:
-                _begin_asked(values_of(asked), path, conf, canary, number, yes, output, why)
+            _require_same_canary(steps[-1], canary, bool(canary_logs or canary_decisions))
+        with _evidence(logs, decisions, canary_logs, canary_decisions) as evidence:
+            conf = read_target(path).conf
+            if steps and not is_over(steps[-1].ring):
+                same = tuple(step for step in steps if step.number == steps[-1].number)
+                trial = Trial(same, evidence.everywhere, evidence.tried())
+                _go_on(trial, evidence.replay, path, conf, limits, rings, yes, output, why)
             else:
-                _begin(everywhere, path, conf, canary, number, limits, yes, output, why)
+                number = steps[-1].number + 1 if steps else 1
+                if asked:
+                    _begin_asked(values_of(asked), path, conf, canary, number, yes, output, why)
+                else:
+                    _begin(evidence, path, conf, canary, number, limits, yes, output, why)
 
 
 def _begin(
-    history: History,
+    evidence: _Evidence,
     path: Where,
     conf: TargetConf,
     canary: Path | None,
@@ -164,8 +181,8 @@ def _begin(
     output: TableOrJson,
     why: str,
 ) -> None:
-    with _replay(history) as replay:
-        findings = recommend(history.runs, current(conf.items()), limits, replay)
+    with evidence.replay() as replay:
+        findings = recommend(evidence.everywhere.runs, current(conf.items()), limits, replay)
     chosen = best(findings, guard_of(limits))
     if chosen is None:
         _say_nothing_recommended(findings, limits)
@@ -221,6 +238,7 @@ def _begin_asked(
 
 def _go_on(
     trial: Trial,
+    replay: _Replay,
     path: Where,
     conf: TargetConf,
     limits: Limits,
@@ -229,7 +247,7 @@ def _go_on(
     output: TableOrJson,
     why: str,
 ) -> None:
-    move = _move(trial, conf, limits, rings)
+    move = _move(trial, replay, conf, limits, rings)
     proposals = file_changes(trial.last, move.ring, path, os.environ)
     by = actor(why)
     step = replace(
@@ -267,10 +285,10 @@ def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Where, by: Ac
     write_step(path, replace(step, phase=Phase.DONE))
 
 
-def _move(trial: Trial, conf: TargetConf, limits: Limits, rings: RingLimits) -> Move:
+def _move(trial: Trial, start: _Replay, conf: TargetConf, limits: Limits, rings: RingLimits) -> Move:
     if trial.last.ring is not Ring.OBSERVE:
         return advance(trial.last.ring, compared(trial, limits, rings), rings)
-    with _replay(trial.everywhere) as replay:
+    with start() as replay:
         return advance(trial.last.ring, recommended_again(trial, conf, replay, limits), rings)
 
 
@@ -308,28 +326,48 @@ def _read(logs: list[Path]) -> History:
 
 
 @contextmanager
-def _evidence(logs: list[Path] | None, tables: str | None) -> Iterator[tuple[History, Replay]]:
+def _evidence(
+    logs: list[Path] | None,
+    tables: str | None,
+    canary_logs: list[Path] | None = None,
+    canary_tables: str | None = None,
+) -> Iterator[_Evidence]:
     """The history, from logs or from tables, and what decides it again.
 
     Raises:
-        ConfError: neither is given, or both are.
+        ConfError: neither is given, or both are; likewise of the canary.
         NoDataError: there is no finished query with a decision in any of them.
     """
     if (tables is None) == (not logs):
         raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
+    if canary_tables is not None and (tables is None or canary_logs):
+        raise ConfError("--canary-decisions goes with --decisions, and in place of --canary-log.")
+
+    def logged() -> History:
+        return _read(canary_logs) if canary_logs else History((), ())
+
     if tables is None:
         history = _read(logs or [])
-        with _replay(history) as replay:
-            yield history, replay
+        yield _Evidence(history, logged, lambda: _replay(history))
         return
     stderr = Console(stderr=True, soft_wrap=True)
     stderr.print("Starting Spark to read the tables ...")
-    with job_session("aqe-plugin recommend") as spark:
-        history = history_in(spark, tables)
-        if not history.runs:
-            raise NoDataError(f"{tables}: no finished query with a decision of aqe-plugin in it.")
-        stderr.print(f"{_in_words(history)}. Deciding them again ...")
-        yield history, SparkReplay(spark)
+    with job_session("aqe-plugin tuning") as spark:
+        history = _read_tables(spark, tables)
+
+        def again() -> AbstractContextManager[Replay]:
+            stderr.print(f"{_in_words(history)}. Deciding them again ...")
+            return nullcontext(SparkReplay(spark))
+
+        tried = logged if canary_tables is None else partial(_read_tables, spark, canary_tables)
+        yield _Evidence(history, tried, again)
+
+
+def _read_tables(spark: SparkSession, tables: str) -> History:
+    history = history_in(spark, tables)
+    if not history.runs:
+        raise NoDataError(f"{tables}: no finished query with a decision of aqe-plugin in it.")
+    return history
 
 
 def _in_words(history: History) -> str:
@@ -406,16 +444,16 @@ def _require_nothing_asked(last: RolloutStep, asked: list[str] | None) -> None:
         )
 
 
-def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[Path] | None) -> None:
+def _require_same_canary(last: RolloutStep, canary: Path | None, has_evidence: bool) -> None:
     if is_over(last.ring):
         return
     if canary is not None and _name(canary) != last.canary:
         has = "has no canary" if last.canary is None else f"has the canary {last.canary}"
         raise ConfError(f"--canary {canary}: rollout no. {last.number} is under way and {has}. Leave the option out.")
-    if last.ring is Ring.CANARY and not logs:
+    if last.ring is Ring.CANARY and not has_evidence:
         raise ConfError(
             f"Rollout no. {last.number} is in its canary {last.canary}: give --canary-log with the event logs of the "
-            "applications that read it."
+            "applications that read it, or --canary-decisions with the tables made of them."
         )
 
 
