@@ -18,8 +18,8 @@ from aqe_plugin.control_cli import HomeOption, TargetOption, ToldOption, WhyOpti
 from aqe_plugin.controller import Proposal, carry_out
 from aqe_plugin.errors import ConfError
 from aqe_plugin.journal import Actor, Phase
-from aqe_plugin.log_options import LOGS_ARE, HadoopConfOption
-from aqe_plugin.recommend_cli import RunsOption, StepOption, say_nothing_recommended
+from aqe_plugin.log_options import HadoopConfOption
+from aqe_plugin.recommend_cli import DecisionsOption, LogsArgument, RunsOption, StepOption, say_nothing_recommended
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.tuning import print_rollout_step, print_rollout_step_json
 from aqe_plugin.targets.locate import Where, read_target, store_of
@@ -27,19 +27,15 @@ from aqe_plugin.targets.port import TargetConf
 from aqe_plugin.targets.session_address import SCHEME, without_secrets
 from aqe_plugin.targets.session_store import SessionStore
 from aqe_plugin.tuning.groups import current
-from aqe_plugin.tuning.history import History
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits, best, guard_of
 from aqe_plugin.tuning.rings import Move, Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollouts import SCHEMA_VERSION, RolloutStep, locked, rollouts_of, write_step
 from aqe_plugin.tuning_asked import asked_step, values_of
-from aqe_plugin.tuning_evidence import read_history, replay_of
+from aqe_plugin.tuning_evidence import Evidence, evidence
 from aqe_plugin.tuning_plan import Trial, changes_of, compared, file_changes, recommended_again
 
 __all__ = ["add_apply_command"]
-
-
-LogsArgument = Annotated[list[str], typer.Argument(help=f"Event logs: {LOGS_ARE}.", show_default=False, path_type=str)]
 
 
 def add_apply_command(app: typer.Typer) -> None:
@@ -48,7 +44,8 @@ def add_apply_command(app: typer.Typer) -> None:
 
 
 def apply(
-    logs: LogsArgument,
+    logs: LogsArgument = None,
+    decisions: DecisionsOption = None,
     target: TargetOption = None,
     spark_home: HomeOption = None,
     canary: Annotated[
@@ -64,6 +61,9 @@ def apply(
     canary_logs: Annotated[
         list[str] | None,
         typer.Option("--canary-log", help="Event logs of those applications; may be repeated.", path_type=str),
+    ] = None,
+    canary_decisions: Annotated[
+        str | None, typer.Option(help="With --decisions: the tables that were made of the canary's logs.")
     ] = None,
     margin: Annotated[
         float, typer.Option(min=0.01, max=0.5, help="Share of elapsed time that a change may cost unnoticed.")
@@ -81,15 +81,16 @@ def apply(
 ) -> None:
     """Take the next step with a recommendation: observe, then the canary, then all; back at once if it does harm.
 
-    Run it again and again, e.g. daily: each time it reads the logs, says what they show and, with --yes, moves the
-    rollout on by one ring or leaves it where it is. Without --canary or --canary-share the step after observe is all.
-    What --set asks for goes to the canary at once, and from there the same way.
+    Run it again and again, e.g. daily: each time it reads the logs, or the tables that `pipeline ingest` made of them,
+    says what they show and, with --yes, moves the rollout on by one ring or leaves it where it is. Without --canary or
+    --canary-share the step after observe is all. What --set asks for goes to the canary at once, and from there the
+    same way.
     """
     path = place_of(target, spark_home)
     _require_no_session_beside(canary, canary_share, path)
     limits, rings = Limits(max_step=max_step, min_runs=min_runs), RingLimits(margin=margin)
     _require_canary(path, canary)
-    _require_one_canary(canary, canary_share, canary_logs)
+    _require_one_canary(canary, canary_share, canary_logs, canary_decisions)
     with locked(path) if yes else nullcontext():
         steps = rollouts_of(path)
         if steps and steps[-1].phase is Phase.BEGUN:
@@ -97,24 +98,24 @@ def apply(
             return
         if steps:
             _require_nothing_asked(steps[-1], asked)
-            _require_same_canary(steps[-1], canary, canary_logs)
-            _require_same_share(steps[-1], canary_share, canary_logs)
-        everywhere = read_history(logs, hadoop_conf or [])
-        conf = read_target(path).conf
-        if steps and not is_over(steps[-1].ring):
-            tried = read_history(canary_logs, hadoop_conf or []) if canary_logs else History((), ())
-            same = tuple(step for step in steps if step.number == steps[-1].number)
-            _go_on(Trial(same, everywhere, tried), path, conf, limits, rings, yes, output, why)
-        else:
-            number = steps[-1].number + 1 if steps else 1
-            if asked:
-                _begin_asked(values_of(asked), path, conf, canary, canary_share, number, yes, output, why)
+            _require_same_canary(steps[-1], canary, bool(canary_logs or canary_decisions))
+            _require_same_share(steps[-1], canary_share, canary_logs, canary_decisions)
+        with evidence(logs, decisions, hadoop_conf or [], canary_logs, canary_decisions) as known:
+            conf = read_target(path).conf
+            if steps and not is_over(steps[-1].ring):
+                same = tuple(step for step in steps if step.number == steps[-1].number)
+                trial = Trial(same, known.everywhere, known.tried())
+                _go_on(trial, known, path, conf, limits, rings, yes, output, why)
             else:
-                _begin(everywhere, path, conf, canary, canary_share, number, limits, yes, output, why)
+                number = steps[-1].number + 1 if steps else 1
+                if asked:
+                    _begin_asked(values_of(asked), path, conf, canary, canary_share, number, yes, output, why)
+                else:
+                    _begin(known, path, conf, canary, canary_share, number, limits, yes, output, why)
 
 
 def _begin(
-    history: History,
+    known: Evidence,
     path: Where,
     conf: TargetConf,
     canary: Path | None,
@@ -125,8 +126,8 @@ def _begin(
     output: TableOrJson,
     why: str,
 ) -> None:
-    with replay_of(history) as replay:
-        findings = recommend(history.runs, current(conf.items()), limits, replay)
+    with known.replay() as replay:
+        findings = recommend(known.everywhere.runs, current(conf.items()), limits, replay)
     chosen = best(findings, guard_of(limits))
     if chosen is None:
         say_nothing_recommended(findings, limits)
@@ -184,6 +185,7 @@ def _begin_asked(
 
 def _go_on(
     trial: Trial,
+    known: Evidence,
     path: Where,
     conf: TargetConf,
     limits: Limits,
@@ -192,7 +194,7 @@ def _go_on(
     output: TableOrJson,
     why: str,
 ) -> None:
-    move = _move(trial, conf, limits, rings)
+    move = _move(trial, known, conf, limits, rings)
     proposals = file_changes(trial.last, move.ring, path, os.environ)
     by = actor(why)
     step = replace(
@@ -230,10 +232,10 @@ def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Where, by: Ac
     write_step(path, replace(step, phase=Phase.DONE))
 
 
-def _move(trial: Trial, conf: TargetConf, limits: Limits, rings: RingLimits) -> Move:
+def _move(trial: Trial, known: Evidence, conf: TargetConf, limits: Limits, rings: RingLimits) -> Move:
     if trial.last.ring is not Ring.OBSERVE:
         return advance(trial.last.ring, compared(trial, limits, rings), rings)
-    with replay_of(trial.everywhere) as replay:
+    with known.replay() as replay:
         return advance(trial.last.ring, recommended_again(trial, conf, replay, limits), rings)
 
 
@@ -277,10 +279,11 @@ def _require_no_session_beside(canary: Path | None, share: float | None, path: W
         )
 
 
-def _require_one_canary(canary: Path | None, share: float | None, logs: list[str] | None) -> None:
+def _require_one_canary(canary: Path | None, share: float | None, logs: list[str] | None, tables: str | None) -> None:
     if share is None:
         return
-    for option in (name for name, value in (("--canary", canary), ("--canary-log", logs)) if value):
+    others = {"--canary": canary, "--canary-log": logs, "--canary-decisions": tables}
+    for option in (name for name, value in others.items() if value):
         raise ConfError(
             f"--canary-share {share:g} and {option}: the share is of the applications that read the target."
         )
@@ -299,20 +302,20 @@ def _require_nothing_asked(last: RolloutStep, asked: list[str] | None) -> None:
         )
 
 
-def _require_same_canary(last: RolloutStep, canary: Path | None, logs: list[str] | None) -> None:
+def _require_same_canary(last: RolloutStep, canary: Path | None, has_evidence: bool) -> None:
     if is_over(last.ring):
         return
     if canary is not None and _name(canary) != last.canary:
         has = "has no canary" if last.canary is None else f"has the canary {last.canary}"
         raise ConfError(f"--canary {canary}: rollout no. {last.number} is under way and {has}. Leave the option out.")
-    if last.ring is Ring.CANARY and last.canary is not None and not logs:
+    if last.ring is Ring.CANARY and last.canary is not None and not has_evidence:
         raise ConfError(
             f"Rollout no. {last.number} is in its canary {last.canary}: give --canary-log with the event logs of the "
-            "applications that read it."
+            "applications that read it, or --canary-decisions with the tables made of them."
         )
 
 
-def _require_same_share(last: RolloutStep, share: float | None, logs: list[str] | None) -> None:
+def _require_same_share(last: RolloutStep, share: float | None, logs: list[str] | None, tables: str | None) -> None:
     if is_over(last.ring):
         return
     if share is not None and share != last.canary_share:
@@ -320,11 +323,15 @@ def _require_same_share(last: RolloutStep, share: float | None, logs: list[str] 
         raise ConfError(
             f"--canary-share {share:g}: rollout no. {last.number} is under way and {has}. Leave the option out."
         )
-    if last.canary_share is not None and logs:
-        raise ConfError(
-            f"--canary-log {logs[0]}: rollout no. {last.number} is tried by a share of the applications that read the "
-            "target; give their event logs as LOGS."
-        )
+    if last.canary_share is None:
+        return
+    given = {"--canary-log": logs[0] if logs else None, "--canary-decisions": tables}
+    for option, value in given.items():
+        if value is not None:
+            raise ConfError(
+                f"{option} {value}: rollout no. {last.number} is tried by a share of the applications that read the "
+                "target; what they did is told by LOGS or --decisions."
+            )
 
 
 def _millis(by: Actor) -> int:

@@ -57,7 +57,7 @@ def ingest(logs: LogsArgument, tables: TablesOption) -> None:
     """
     from aqe_plugin.pipeline.ingest import ingest as job
 
-    with _session("ingest", tables) as spark:
+    with _session("ingest", tables, few_rows=True) as spark:
         done = job(spark, logs, tables)
     stderr = Console(stderr=True, soft_wrap=True)
     if done.run is None:
@@ -131,11 +131,11 @@ def script_path() -> None:
 
 
 @contextmanager
-def _session(job: str, tables: str) -> Iterator[SparkSession]:
+def _session(job: str, tables: str, *, few_rows: bool = False) -> Iterator[SparkSession]:
     from aqe_plugin.pipeline.faults import told_plainly
 
     Console(stderr=True, soft_wrap=True).print("Starting Spark ...")
-    with job_session(f"aqe-plugin pipeline {job}") as spark, told_plainly(tables):
+    with job_session(f"aqe-plugin pipeline {job}", few_rows=few_rows) as spark, told_plainly(tables):
         yield spark
 
 

@@ -21,10 +21,17 @@ from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best, guard_of
 from aqe_plugin.tuning_evidence import evidence
 
-__all__ = ["RunsOption", "StepOption", "add_recommend_command", "say_nothing_recommended"]
+__all__ = [
+    "DecisionsOption",
+    "LogsArgument",
+    "RunsOption",
+    "StepOption",
+    "add_recommend_command",
+    "say_nothing_recommended",
+]
 
 
-SomeLogsArgument = Annotated[
+LogsArgument = Annotated[
     list[str] | None,
     typer.Argument(help=f"Event logs: {LOGS_ARE}.", show_default=False, path_type=str),
 ]
@@ -46,7 +53,7 @@ def add_recommend_command(app: typer.Typer) -> None:
 
 
 def recommend_command(
-    logs: SomeLogsArgument = None,
+    logs: LogsArgument = None,
     decisions: DecisionsOption = None,
     target: TargetOption = None,
     spark_home: HomeOption = None,
@@ -65,8 +72,8 @@ def recommend_command(
     if output is ChangeFormat.DIFF and path is None:
         raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
-    with evidence(logs, decisions, hadoop_conf or []) as (history, replay):
-        findings = recommend(history.runs, current(conf), limits, replay)
+    with evidence(logs, decisions, hadoop_conf or []) as known, known.replay() as replay:
+        findings = recommend(known.everywhere.runs, current(conf), limits, replay)
     _show_findings(findings, limits, path, output)
 
 

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["JARS_KEY", "MODE_KEY", "PLUGINS_KEY", "PLUGIN_CLASS", "Mode", "configure", "import_pyspark"]
+__all__ = [
+    "JARS_KEY",
+    "MODE_KEY",
+    "PLUGINS_KEY",
+    "PLUGIN_CLASS",
+    "Mode",
+    "configure",
+    "import_pyspark",
+    "spark_defaults",
+]
 
 Mode = Literal["off", "observe", "apply"]
 
@@ -92,7 +101,7 @@ class _SparkConf:
 
         self.jvm_is_up = SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
         self._options = options
-        self._launched = _jvm_conf() if self.jvm_is_up else _spark_defaults()
+        self._launched = _jvm_conf() if self.jvm_is_up else spark_defaults()
 
     def get(self, key: str) -> str:
         return str(self._options.get(key) or self._launched.get(key, ""))
@@ -112,7 +121,7 @@ def _jvm_conf() -> dict[str, str]:
     return dict(conf.getAll())
 
 
-def _spark_defaults() -> dict[str, str]:
+def spark_defaults() -> dict[str, str]:
     """What ``spark-submit`` will read."""
     from pyspark import find_spark_home
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
-from aqe_plugin.errors import EventLogError
 from aqe_plugin.events import SCHEMA_VERSION
 from aqe_plugin.pipeline.lines import event_lines, kind_of
-from aqe_plugin.pipeline.listing import attempts_in, files_below, parts_of
+from aqe_plugin.pipeline.listing import Attempt, attempts_in, files_below
+from aqe_plugin.pipeline.local_rows import local_rows
 from aqe_plugin.pipeline.parse import UNKNOWN_VERSION, applications, parsed, rejected, whole
 from aqe_plugin.pipeline.queries import decisions_of, outcomes_of, queries_of
 from aqe_plugin.pipeline.schemas import TABLES
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Ingested", "changed_attempts", "ingest"]
 
-_LINES = "log string, position struct<part: int, block: bigint, row: bigint>, kind string, line string"
-_TRIES = 3
+_FILES = "array<struct<path: string, bytes: bigint, modifiedMillis: bigint>>"
+_ATTEMPT = f"log string, inProgress boolean, files {_FILES}"
+# Of staged events: so few that spreading them over tasks costs more than it gains.
+_SMALL_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +55,10 @@ def ingest(spark: SparkSession, logs: Sequence[str], tables: str) -> Ingested:
     Done again it does nothing; killed anywhere it has done nothing, and the next one does it all.
 
     Raises:
-        EventLogError: a folder is not there, or files vanish faster than they can be read.
+        EventLogError: a folder is not there.
         TablesError: the tables are of a newer aqe-plugin.
     """
-    house = Warehouse(spark, tables)
-    for _ in range(_TRIES):
-        try:
-            return _ingest(house, list(logs))
-        except AnalysisException as error:
-            # Between listing and reading, an application ended and its log was renamed.
-            if error.getCondition() != "PATH_NOT_FOUND":
-                raise
-    raise EventLogError(f"{', '.join(logs)}: files vanish while they are read. Try again.")
+    return _ingest(Warehouse(spark, tables), list(logs))
 
 
 def changed_attempts(found: DataFrame, known: DataFrame, retried: DataFrame) -> DataFrame:
@@ -71,7 +66,7 @@ def changed_attempts(found: DataFrame, known: DataFrame, retried: DataFrame) -> 
     and those in ``retried``, whose files may be gone.
 
     Args:
-        found: as ``listing.attempts_in`` gives them.
+        found: ``log, inProgress, files`` of the attempts that are there.
         known: what the tables hold of each attempt.
         retried: ``log`` of attempts with lines that this version may be able to read.
     """
@@ -87,7 +82,6 @@ def changed_attempts(found: DataFrame, known: DataFrame, retried: DataFrame) -> 
 
 
 def _ingest(house: Warehouse, logs: list[str]) -> Ingested:
-    spark = house.spark
     commits = house.commits("ingest", "compact")
     every = house.read("attempts", commits)
     known = every.join(last_runs(every), ["log", "run"], "left_semi")
@@ -98,76 +92,87 @@ def _ingest(house: Warehouse, logs: list[str]) -> Ingested:
     older = known.where(F.col("readsSchemaVersion") != SCHEMA_VERSION).select("log")
     retried = older.join(kept_aside, "log", "left_semi")
 
-    parts = parts_of(files_below(spark, logs)).localCheckpoint()
-    changed = changed_attempts(attempts_in(parts), known, retried).localCheckpoint()
-    to_read = parts.where("read AND bytes > 0").join(changed.select("log"), "log", "left_semi")
+    found = attempts_in(files_below(house.spark, logs))
+    there = local_rows(house.spark, map(_as_json, found.values()), _ATTEMPT)
     # Names of files, which Spark's driver has to hold for every table it reads.
-    files = [(row.path, row.bytes) for row in to_read.select("path", "bytes").collect()]
-    attempts = changed.count()
-    if attempts == 0:
+    rows = changed_attempts(there, known, retried).select("log", F.to_json(F.struct("*")).alias("json")).collect()
+    if not rows:
         return Ingested(None, 0, 0, 0, 0, 0, 0)
+    changed = local_rows(house.spark, (row.json for row in rows), _ATTEMPT)
+    to_read = [found[row.log] for row in rows if row.log in found]
 
     run = house.new_run()
-    staged = house.path("_staging", run)
     again = kept_aside.join(changed.select("log"), "log", "left_semi").select(
         "log", "position", kind_of(F.col("line")).alias("kind"), "line"
     )
-    lines = again
-    if files:
-        lines = event_lines(spark, parts, [path for path, _ in files]).unionByName(again)
-    lines.write.parquet(f"{staged}/lines")
-    rows = _write_tables(house, run, spark.read.schema(_LINES).parquet(f"{staged}/lines"), changed, known, stored)
-    house.commit(Commit(run, "ingest", rows))
+    lines = event_lines(house.spark, to_read).unionByName(again)
+    # On disk, for several tables are made of them: a log that goes on growing gives the same lines to all.
+    parsed(lines).write.parquet(house.path("_staging", run))
+    counts = _write_tables(house, run, changed, known, stored)
+    house.commit(Commit(run, "ingest", counts))
     house.delete("_staging", run)
+    files = [part.file for attempt in to_read for part in attempt.parts if part.read and part.file.bytes > 0]
     return Ingested(
         run,
-        attempts,
+        len(rows),
         len(files),
-        sum(size for _, size in files),
-        rows["decisions"],
-        rows["queries"],
-        rows["rejected"],
+        sum(file.bytes for file in files),
+        counts["decisions"],
+        counts["queries"],
+        counts["rejected"],
     )
 
 
+def _as_json(attempt: Attempt) -> str:
+    files = [
+        {"path": part.file.path, "bytes": part.file.bytes, "modifiedMillis": part.file.modified_millis}
+        for part in attempt.parts
+    ]
+    return json.dumps({"log": attempt.log, "inProgress": attempt.in_progress, "files": files})
+
+
 def _write_tables(
-    house: Warehouse,
-    run: str,
-    lines: DataFrame,
-    changed: DataFrame,
-    known: DataFrame,
-    stored: dict[str, DataFrame],
+    house: Warehouse, run: str, changed: DataFrame, known: DataFrame, stored: dict[str, DataFrame]
 ) -> dict[str, int]:
     rows: dict[str, int] = {}
+    small = house.bytes("_staging", run) <= _SMALL_BYTES
 
-    def write(table: str, frame: DataFrame) -> DataFrame:
-        rows[table] = house.write(frame, table, run, by_date=TABLES[table][1])
-        return house.read(table, [Commit(run, "ingest", rows)]).drop("run")
+    def packed(frame: DataFrame) -> DataFrame:
+        # In one partition nothing is shuffled.
+        return frame.coalesce(1) if small else frame
 
-    attempts = write("attempts", _attempts(lines, changed, known))
+    def write(table: str, frame: DataFrame) -> None:
+        rows[table] = house.write(frame, table, run, by_date=TABLES[table][1], spread=not small)
+
+    events = packed(house.spark.read.parquet(house.path("_staging", run)))
+    attempts = _attempts(events, packed(changed), known)
     # Parts that Spark compacted or removed since were read before; what they held stays.
     same = known.join(attempts.select("log", F.col("startedMillis").alias("_started")), "log").where(
         F.col("startedMillis").eqNullSafe(F.col("_started"))
     )
     earlier = {table: frame.join(same.select("log"), "log", "left_semi") for table, frame in stored.items()}
-    decided, ended = (_parsed_once(house, run, lines, kind) for kind in ("decided", "ended"))
-    decisions = write("decisions", decisions_of(whole(decided), earlier["decisions"]))
-    write("outcomes", outcomes_of(whole(ended), earlier["outcomes"]))
-    write("queries", queries_of(decisions, whole(ended), lines, earlier["queries"]))
-    write("rejected", rejected(lines, [decided, ended], attempts))
+    ended = whole(events, "ended")
+
+    def write_joins() -> None:
+        write("decisions", decisions_of(whole(events, "decided"), earlier["decisions"]))
+        decisions = house.read("decisions", [Commit(run, "ingest", rows)]).drop("run")
+        write("queries", queries_of(packed(decisions), ended, events, earlier["queries"]))
+
+    def write_rest() -> None:
+        write("attempts", attempts)
+        write("outcomes", outcomes_of(ended, earlier["outcomes"]))
+        write("rejected", rejected(events, packed(changed)))
+
+    # Of small jobs Spark's driver is the slower part, and one thread of it leaves cores idle.
+    with ThreadPoolExecutor(max_workers=2) as threads:
+        for done in [threads.submit(write_joins), threads.submit(write_rest)]:
+            done.result()
     return rows
 
 
-def _parsed_once(house: Warehouse, run: str, lines: DataFrame, kind: str) -> DataFrame:
-    """The events of ``kind``, on disk: several tables are made of them, and JSON is what takes the time."""
-    staged = house.path("_staging", run, kind)
-    parsed(lines, kind).write.parquet(staged)
-    return house.spark.read.parquet(staged)
-
-
-def _attempts(lines: DataFrame, changed: DataFrame, known: DataFrame) -> DataFrame:
+def _attempts(events: DataFrame, changed: DataFrame, known: DataFrame) -> DataFrame:
     """The rows of ``attempts``; an application's start that was removed with its part is known from before."""
-    told = applications(lines)
+    told = applications(events)
     before = known.select(
         "log",
         F.struct("applicationId", "applicationName", "startedMillis").alias("_before"),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from aqe_plugin.pipeline.listing import unescaped
-from aqe_plugin.pipeline.schemas import SQL_ENDED, SQL_STARTED
-
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, SparkSession
+
+    from aqe_plugin.pipeline.listing import Attempt
 
 __all__ = ["KINDS", "MAX_LINE_BYTES", "event_lines", "kind_of"]
 
-# Longer than any event of the plugin; Hadoop's reader passes over a longer line and goes on behind it.
+# Longer than any event of the plugin; a longer line is passed over, and the log is read on behind it.
 MAX_LINE_BYTES = 256 * 1024 * 1024
 
 # What follows `{"Event":"`, which Spark writes first.
@@ -26,11 +28,13 @@ KINDS = {
     "application": "SparkListenerApplicationStart",
     "damaged": "io.aqeplugin.logs.Damaged",
 }
-_CODECS = ",".join(
-    f"io.aqeplugin.logs.{codec}Log{state}"
-    for codec in ("Zstd", "Lz4", "Snappy", "Lzf")
-    for state in ("", "InProgress", "Compacted")
-)
+# Spark's own SQL events hold whole plans.
+_MEMBERS = {"started": ("executionId", "description", "time"), "over": ("executionId", "time", "errorMessage")}
+
+# As Spark packs files into tasks; four tasks a core, so that a large one at the end keeps no core waiting.
+_TASKS_PER_CORE = 4
+_MIN_TASK_BYTES = 4 * 1024 * 1024
+_MAX_TASK_BYTES = 128 * 1024 * 1024
 
 
 def kind_of(line: Column) -> Column:
@@ -39,34 +43,21 @@ def kind_of(line: Column) -> Column:
     return F.coalesce(*kinds)
 
 
-def event_lines(spark: SparkSession, parts: DataFrame, paths: list[str]) -> DataFrame:
-    """``log, position, kind, line`` of the lines of ``paths`` that are of a kind, where a log has them.
+def event_lines(spark: SparkSession, attempts: Iterable[Attempt]) -> DataFrame:
+    """``log, position, kind, line`` of the lines of ``attempts`` that are of a kind.
 
     Of Spark's own events, which hold whole plans, only the members that are asked for are in ``line``.
-
-    Args:
-        parts: as ``listing.parts_of`` gives them, for the log and the part of each path.
-        paths: of those to read, at least one.
     """
-    text = (
-        spark.read.option("io.compression.codecs", _CODECS)
-        .option("mapreduce.input.linerecordreader.line.maxlength", str(MAX_LINE_BYTES))
-        .option("ignoreMissingFiles", "true")
-        .option("lineSep", "\n")
-        .text([unescaped(spark, path) for path in paths])
-    )
-    found = text.select(
-        F.regexp_replace("_metadata.file_path", "^file:/+", "file:/").alias("path"),
-        F.col("_metadata.file_block_start").alias("block"),
-        kind_of(F.col("value")).alias("kind"),
-        "value",
-    ).where("kind IS NOT NULL")
-    narrowed = (
-        F.when(F.col("kind") == "started", F.to_json(F.from_json("value", SQL_STARTED)))
-        .when(F.col("kind") == "over", F.to_json(F.from_json("value", SQL_ENDED)))
-        .otherwise(F.col("value"))
-    )
-    kept = found.select("path", "block", "kind", narrowed.alias("line"), F.monotonically_increasing_id().alias("row"))
-    position = F.struct("part", "block", "row").alias("position")
-    of_log = F.broadcast(parts.select("path", "log", "part"))
-    return kept.join(of_log, "path").select("log", position, "kind", "line")
+    read = [(attempt.log, part) for attempt in attempts for part in attempt.parts if part.read and part.file.bytes > 0]
+    all_bytes = sum(part.file.bytes for _, part in read)
+    share_bytes = all_bytes // (_TASKS_PER_CORE * max(1, spark.sparkContext.defaultParallelism))
+    asked = {
+        "kinds": [{"name": kind, "event": event, "members": _MEMBERS.get(kind, ())} for kind, event in KINDS.items()],
+        "files": [
+            {"log": log, "part": part.number, "path": part.file.path, "bytes": part.file.bytes} for log, part in read
+        ],
+        "maxLineBytes": MAX_LINE_BYTES,
+        "taskBytes": min(_MAX_TASK_BYTES, max(_MIN_TASK_BYTES, share_bytes)),
+    }
+    jvm: Any = spark._jvm
+    return DataFrame(jvm.io.aqeplugin.logs.EventLogLines.read(spark._jsparkSession, json.dumps(asked)), spark)

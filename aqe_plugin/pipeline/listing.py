@@ -1,102 +1,118 @@
-"""Which files belong to which application attempt, from names alone: :mod:`aqe_plugin.sources.layout` as a table."""
+"""Which files belong to which application attempt, from names alone: :mod:`aqe_plugin.sources.layout` for any path."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F
+from py4j.protocol import Py4JJavaError
 
 from aqe_plugin.errors import EventLogError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-__all__ = ["attempts_in", "files_below", "parts_of", "unescaped"]
+__all__ = ["Attempt", "ListedFile", "Part", "attempts_in", "files_below"]
 
 _ROLLING = "eventlog_v2_"
-_SINGLE_NAME = r"^(.*?)(?:\.(?:zstd|lz4|snappy|lzf))?(?:\.inprogress)?$"
+_SINGLE_NAME = re.compile(r"(.*?)(?:\.(?:zstd|lz4|snappy|lzf))?(?:\.inprogress)?", re.DOTALL)
+_PART_NAME = re.compile(r"events_([0-9]{1,9})_")
+_COMPACTED = ".compact"
+_IN_PROGRESS = ".inprogress"
 
 
-def files_below(spark: SparkSession, folders: list[str]) -> DataFrame:
-    """``path, bytes, modifiedMillis, root`` of every file below ``folders``; nothing is opened.
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file below ``root``, which is what was asked for: a folder, or the file itself."""
+
+    root: str
+    path: str
+    bytes: int
+    modified_millis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of an attempt; ``read`` is false for the empty one that says how a rolling log is."""
+
+    number: int
+    read: bool
+    in_progress: bool
+    compacted: bool
+    file: ListedFile
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An application attempt, and its files as they are now, by which a change is told."""
+
+    log: str
+    parts: tuple[Part, ...]
+
+    @property
+    def in_progress(self) -> bool:
+        return any(part.in_progress for part in self.parts)
+
+
+def files_below(spark: SparkSession, folders: Iterable[str]) -> list[ListedFile]:
+    """Every file that may belong to a log in ``folders``, once; nothing is opened.
 
     Raises:
         EventLogError: one of the folders is not there.
     """
-    found = [_files_below(spark, folder) for folder in folders]
-    whole = found[0]
-    for one in found[1:]:
-        whole = whole.unionByName(one)
-    return whole.dropDuplicates(["path"])
+    found = (one for folder in folders for one in _files_below(spark, folder))
+    return list({one.path: one for one in found}.values())
 
 
-def parts_of(files: DataFrame) -> DataFrame:
-    """Of :func:`files_below` those that belong to an event log: adds ``log, part, inProgress, read``.
+def attempts_in(files: Iterable[ListedFile]) -> dict[str, Attempt]:
+    """The attempts by the names of their logs.
 
     A log is a file directly in the folder that was given, or a folder ``eventlog_v2_*`` there, or is itself what was
-    given. Parts that Spark has compacted since are not among them; ``read`` is false for the empty file that says how a
-    rolling log is.
+    given. Parts that Spark has compacted since are not among its files.
     """
-    path = F.regexp_replace("path", "^.*/(?=[^/]+/[^/]+$)", "")
-    names = F.split(path, "/")
-    named = files.withColumns({"_folder": F.element_at(names, 1), "_name": F.element_at(names, 2)})
-    named = named.withColumn("_rolling", F.col("_folder").startswith(_ROLLING))
-    within = F.expr("substring(path, length(root) + 2)")
-    depth = F.when(F.col("path") == F.col("root"), 0).otherwise(F.size(F.split(within, "/")))
+    parts: dict[str, list[Part]] = defaultdict(list)
+    for file in files:
+        found = _part(file)
+        if found is not None:
+            log, part = found
+            parts[log].append(part)
+    return {log: Attempt(log, _standing(found)) for log, found in parts.items()}
+
+
+def _part(file: ListedFile) -> tuple[str, Part] | None:
+    folder, name = file.path.rsplit("/", 2)[-2:]
+    rolling = folder.startswith(_ROLLING)
+    within = file.path[len(file.root) :].count("/")
     # A rolling log's folder that was given itself has its parts at depth 1, and one of its parts at depth 0.
-    direct = F.when(F.col("_rolling"), depth <= 2).otherwise(depth <= 1)
-    number = F.regexp_extract("_name", r"^events_(\d{1,9})_", 1)
-    part = F.when(F.col("_rolling"), number.try_cast("int")).otherwise(F.lit(0))
-    status = F.col("_rolling") & F.col("_name").startswith("appstatus_")
-    compacting = F.col("_name").endswith(".compact.inprogress")
-    log = F.when(F.col("_rolling"), F.expr(f"substring(_folder, {len(_ROLLING) + 1})")).otherwise(
-        F.regexp_extract("_name", _SINGLE_NAME, 1)
-    )
-    kept = named.where(direct & ~compacting & (part.isNotNull() | status)).select(
-        "path",
-        "bytes",
-        "modifiedMillis",
-        log.alias("log"),
-        F.coalesce(part, F.lit(0)).alias("part"),
-        F.col("_name").endswith(".inprogress").alias("inProgress"),
-        F.col("_name").endswith(".compact").alias("compacted"),
-        (~status).alias("read"),
-    )
-    last = kept.where("compacted").groupBy("log").agg(F.max("part").alias("lastCompacted"))
-    stands = F.col("lastCompacted").isNull() | ~F.col("read") | (F.col("part") > F.col("lastCompacted"))
-    replaced = F.col("compacted") & (F.col("part") == F.col("lastCompacted"))
-    return kept.join(F.broadcast(last), "log", "left").where(stands | replaced).drop("compacted", "lastCompacted")
+    if within > (2 if rolling else 1) or name.endswith(_COMPACTED + _IN_PROGRESS):
+        return None
+    in_progress = name.endswith(_IN_PROGRESS)
+    if not rolling:
+        single = _SINGLE_NAME.fullmatch(name)
+        return (single[1] if single else name), Part(0, True, in_progress, name.endswith(_COMPACTED), file)
+    number = _PART_NAME.match(name)
+    if number is None and not name.startswith("appstatus_"):
+        return None
+    part = Part(int(number[1]) if number else 0, number is not None, in_progress, name.endswith(_COMPACTED), file)
+    return folder.removeprefix(_ROLLING), part
 
 
-def attempts_in(parts: DataFrame) -> DataFrame:
-    """``log, inProgress, files`` of each attempt: its files as they are now, by which a change is told."""
-    file = F.struct("path", "bytes", "modifiedMillis")
-    return parts.groupBy("log").agg(
-        F.max("inProgress").alias("inProgress"), F.array_sort(F.collect_set(file)).alias("files")
-    )
+def _standing(parts: list[Part]) -> tuple[Part, ...]:
+    last = max((part.number for part in parts if part.compacted), default=-1)
+    kept = [part for part in parts if not part.read or part.number > last or (part.compacted and part.number == last)]
+    return tuple(sorted(kept, key=lambda part: (part.file.path, part.file.bytes, part.file.modified_millis)))
 
 
-def unescaped(spark: SparkSession, uri: str) -> str:
-    """The path behind ``_metadata.file_path``, as a reader takes it: no character of it is a pattern."""
+def _files_below(spark: SparkSession, folder: str) -> list[ListedFile]:
     jvm: Any = spark._jvm
-    path = str(jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri)).toString())
-    return "".join(f"\\{character}" if character in "{}[]*?\\" else character for character in path)
-
-
-def _files_below(spark: SparkSession, folder: str) -> DataFrame:
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(folder)
-    whole = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).makeQualified(path)
-    root = str(whole.toUri().toString()).rstrip("/")
     try:
-        listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(unescaped(spark, root))
-    except AnalysisException as error:
+        listed = json.loads(jvm.io.aqeplugin.logs.EventLogFiles.below(spark._jsparkSession, folder))
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getName() != "java.io.FileNotFoundException":
+            raise
         raise EventLogError(f"{folder}: no such file or folder.") from error
-    one_slash = F.regexp_replace("_metadata.file_path", "^file:/+", "file:/")
-    return listed.select(
-        one_slash.alias("path"),
-        F.col("_metadata.file_size").alias("bytes"),
-        F.unix_millis("_metadata.file_modification_time").alias("modifiedMillis"),
-        F.regexp_replace(F.lit(root), "^file:/+", "file:/").alias("root"),
-    )
+    return [ListedFile(one["root"], one["path"], one["bytes"], one["modifiedMillis"]) for one in listed]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
@@ -18,66 +18,55 @@ __all__ = ["UNKNOWN_VERSION", "applications", "over", "parsed", "rejected", "sta
 
 # The kind of a rejected line that a newer aqe-plugin may be able to read.
 UNKNOWN_VERSION = "unknown version"
+_NOT_WHOLE = "not whole"
 
 _OURS = {"decided": (JoinDecided, JOIN_DECIDED), "ended": (QueryEnded, QUERY_ENDED)}
 _DAMAGED = "the file is cut off or damaged from here on"
 
 
-def parsed(lines: DataFrame, kind: str) -> DataFrame:
-    """The lines of ``kind``, one of the plugin's own, as ``event``.
+def parsed(lines: DataFrame) -> DataFrame:
+    """``log, position, kind`` of each line, with the plugin's events as ``decided`` and ``ended``.
 
-    One that is not whole has ``rejectedKind``, ``why`` and ``line``, which are null for all others.
+    One of them that is not whole has ``rejectedKind``, ``why`` and ``line``; an event of Spark has ``line`` alone.
     """
-    shape, schema = _OURS[kind]
-    with_corrupt = f"{schema}, _corrupt string"
-    event = F.from_json("line", with_corrupt, {"columnNameOfCorruptRecord": "_corrupt"})
-    version = F.col("event.schemaVersion")
-    unknown = ~version.between(OLDEST_SCHEMA_VERSION, SCHEMA_VERSION)
-    lacking = F.coalesce(
-        *(
-            F.when(~F.coalesce(F.expr(rule.condition), F.lit(False)), F.lit(rule.member))
-            for rule in rules_of(shape, "event")
-        )
+    told = lines.select("*", F.lit(None).cast("struct<kind: string, why: string>").alias("fault"))
+    for kind, (shape, schema) in _OURS.items():
+        event = F.from_json("line", f"{schema}, _corrupt string", {"columnNameOfCorruptRecord": "_corrupt"})
+        ours = F.col("kind") == kind
+        # A generator is a barrier for the optimizer, which would parse the line once for every member looked at.
+        once = told.select("*", F.explode(F.array(F.when(ours, event))).alias(kind))
+        told = once.withColumn("fault", F.when(ours, _fault(shape, kind)).otherwise(F.col("fault")))
+    usable = F.col("kind").isin(*_OURS) & F.col("fault").isNull()
+    return told.select(
+        "log",
+        "position",
+        "kind",
+        *_OURS,
+        "fault.why",
+        F.col("fault.kind").alias("rejectedKind"),
+        F.when(~usable, F.col("line")).alias("line"),
     )
-    bad = F.col("event._corrupt").isNotNull() | lacking.isNotNull()
-    not_json = F.col("event").isNull() | F.json_object_keys("line").isNull()
-    # A newer version may well be unlike this shape; that it is newer is what matters.
-    told_version = F.get_json_object("line", "$.schemaVersion")
-    other = ~F.coalesce(told_version.try_cast("bigint").between(OLDEST_SCHEMA_VERSION, SCHEMA_VERSION), F.lit(True))
-    why = (
-        F.when(~unknown & ~bad, None)
-        .when(not_json, "the line is not whole JSON")
-        .when(other, _version_in_words(shape.__name__, told_version))
-        .otherwise(F.concat(F.coalesce(lacking, F.lit(shape.__name__)), F.lit(": absent, or of another type")))
-    )
-    rejected_kind = F.when(F.col("why").isNull(), None).when(other & ~not_json, UNKNOWN_VERSION).otherwise("not whole")
-    # A generator is a barrier for the optimizer, which would parse the line once for every member that is looked at.
-    once = lines.where(F.col("kind") == kind).select("*", F.explode(F.array(event)).alias("event"))
-    told = once.withColumn("why", why).withColumn("rejectedKind", rejected_kind)
-    return told.withColumn("line", F.when(F.col("why").isNotNull(), F.col("line")))
 
 
-def whole(frame: DataFrame) -> DataFrame:
-    """Of :func:`parsed` the events that can be used: ``log, position`` and the event's members."""
-    return frame.where("why IS NULL").select("log", "position", "event.*").drop("_corrupt")
+def whole(events: DataFrame, kind: str) -> DataFrame:
+    """Of :func:`parsed` the events of ``kind`` that can be used: ``log, position`` and the event's members."""
+    usable = events.where((F.col("kind") == kind) & F.col("why").isNull())
+    return usable.select("log", "position", f"{kind}.*").drop("_corrupt")
 
 
-def rejected(lines: DataFrame, frames: list[DataFrame], attempts: DataFrame) -> DataFrame:
+def rejected(events: DataFrame, attempts: DataFrame) -> DataFrame:
     """What is kept aside: lines of ours that cannot be used, and the place where a log that is over is damaged.
 
     The last line of a log to which an application still writes may be there by half; it is whole the next time.
     """
-    damaged = lines.where("kind = 'damaged'").select(
+    damaged = F.col("kind") == "damaged"
+    found = events.where(damaged | F.col("why").isNotNull()).select(
         "log",
         "position",
-        F.lit("damaged").alias("kind"),
-        F.lit(_DAMAGED).alias("why"),
-        F.lit(None).cast("string").alias("line"),
+        F.when(damaged, "damaged").otherwise(F.col("rejectedKind")).alias("kind"),
+        F.when(damaged, _DAMAGED).otherwise(F.col("why")).alias("why"),
+        F.when(~damaged, F.col("line")).alias("line"),
     )
-    found = damaged
-    for frame in frames:
-        lacking = frame.where("why IS NOT NULL")
-        found = found.unionByName(lacking.select("log", "position", F.col("rejectedKind").alias("kind"), "why", "line"))
     running = attempts.where("inProgress").select("log")
     # One that was kept aside before is read again with its log, if that is still there.
     waiting = found.where(F.col("kind") == UNKNOWN_VERSION).dropDuplicates(["log", "line"])
@@ -115,6 +104,34 @@ def applications(lines: DataFrame) -> DataFrame:
 
 def _of_spark(lines: DataFrame, kind: str, event: Column) -> DataFrame:
     return lines.where(F.col("kind") == kind).withColumn("event", event).where("event.executionId IS NOT NULL")
+
+
+def _fault(shape: type[Any], column: str) -> Column:
+    """``kind`` and ``why`` of an event in ``column`` that cannot be used; null when it can be."""
+    version = F.col(f"{column}.schemaVersion")
+    unknown = ~version.between(OLDEST_SCHEMA_VERSION, SCHEMA_VERSION)
+    lacking = F.coalesce(
+        *(
+            F.when(~F.coalesce(F.expr(rule.condition), F.lit(False)), F.lit(rule.member))
+            for rule in rules_of(shape, column)
+        )
+    )
+    bad = F.col(f"{column}._corrupt").isNotNull() | lacking.isNotNull()
+    not_json = F.col(column).isNull() | F.json_object_keys("line").isNull()
+    # A newer version may well be unlike this shape; that it is newer is what matters.
+    told_version = F.get_json_object("line", "$.schemaVersion")
+    other = ~F.coalesce(told_version.try_cast("bigint").between(OLDEST_SCHEMA_VERSION, SCHEMA_VERSION), F.lit(True))
+    members = F.concat(F.coalesce(lacking, F.lit(shape.__name__)), F.lit(": absent, or of another type"))
+    return (
+        F.when(~unknown & ~bad, None)
+        .when(not_json, _kept_aside(_NOT_WHOLE, F.lit("the line is not whole JSON")))
+        .when(other, _kept_aside(UNKNOWN_VERSION, _version_in_words(shape.__name__, told_version)))
+        .otherwise(_kept_aside(_NOT_WHOLE, members))
+    )
+
+
+def _kept_aside(kind: str, why: Column) -> Column:
+    return F.struct(F.lit(kind).alias("kind"), why.alias("why"))
 
 
 def _version_in_words(name: str, version: Column) -> Column:

@@ -57,13 +57,13 @@ def outcomes_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
     return rows.unionByName(earlier.join(rows, ["log", "executionId", "number"], "left_anti"))
 
 
-def queries_of(decisions: DataFrame, ended: DataFrame, lines: DataFrame, earlier: DataFrame) -> DataFrame:
+def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlier: DataFrame) -> DataFrame:
     """Rows of ``queries``: one for each query with a decision or with an account of the plugin.
 
     Args:
         decisions: rows of ``decisions``, those of earlier reads among them.
         ended: the plugin's accounts.
-        lines: where Spark's own events are.
+        events: where Spark's own are.
         earlier: rows of ``queries`` of the same attempts.
     """
     key = ["log", "executionId"]
@@ -75,8 +75,8 @@ def queries_of(decisions: DataFrame, ended: DataFrame, lines: DataFrame, earlier
     )
     accounts = _first(ended, *key).select(*key, *_ACCOUNT)
     accounts = _newer(accounts, earlier.where("timeMillis IS NOT NULL").select(*key, *_ACCOUNT), key)
-    begun = _newer(started(lines), earlier.where("startedMillis IS NOT NULL").select(*key, *_SPARKS[:2]), key)
-    done = _newer(over(lines), earlier.where("endedMillis IS NOT NULL").select(*key, *_SPARKS[2:]), key)
+    begun = _newer(started(events), earlier.where("startedMillis IS NOT NULL").select(*key, *_SPARKS[:2]), key)
+    done = _newer(over(events), earlier.where("endedMillis IS NOT NULL").select(*key, *_SPARKS[2:]), key)
     rows = of_joins.join(accounts, key, "full").join(begun, key, "left").join(done, key, "left")
     at = F.coalesce("timeMillis", "_decidedMillis")
     return rows.select(

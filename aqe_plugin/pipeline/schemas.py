@@ -73,8 +73,8 @@ QUERY_ENDED = (
 SQL_STARTED = "executionId bigint, description string, time bigint"
 SQL_ENDED = "executionId bigint, time bigint, errorMessage string"
 
-# Where an event stood in the log of its attempt; orders them as they were written.
-_POSITION = "position struct<part: int, block: bigint, row: bigint>"
+# Where an event stood in the log of its attempt, by bytes before compression; orders them as they were written.
+_POSITION = "position struct<part: int, offset: bigint>"
 
 ATTEMPTS = (
     "log string, applicationId string, applicationName string, startedMillis bigint, inProgress boolean, "

@@ -8,22 +8,31 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from aqe_plugin.errors import SessionError
-from aqe_plugin.session import configure, import_pyspark
+from aqe_plugin.session import configure, import_pyspark, spark_defaults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["job_session"]
 
+# A job of some seconds ends before compiled plans and Java's second compiler have paid for themselves.
+_FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
 @contextmanager
-def job_session(name: str) -> Iterator[SparkSession]:
+def job_session(name: str, *, few_rows: bool = False) -> Iterator[SparkSession]:
     """A session with the plugin's classes, its mode off; stopped afterwards.
 
     Under ``spark-submit`` every setting is that of the submission. Without it the session runs on all cores of this
     machine, and what ``spark-defaults.conf`` says holds too.
+
+    Args:
+        few_rows: what the job's tables are made of is so little that compiling would take longer than it saves.
 
     Raises:
         PysparkMissingError: PySpark is not installed.
@@ -42,7 +51,10 @@ def job_session(name: str) -> Iterator[SparkSession]:
             "spark.log.level": "ERROR",
             "spark.eventLog.enabled": "false",
         }
-        builder = builder.config(map=dict(quiet))
+        set_already = spark_defaults()
+        chosen = _FEW_ROWS if few_rows else {}
+        left = {key: value for key, value in chosen.items() if key not in set_already}
+        builder = builder.config(map={**quiet, **left})
     try:
         spark = configure(builder, mode="off").getOrCreate()
     except (OSError, RuntimeError) as error:

@@ -4,7 +4,7 @@
 
     <root>/_commits/<run>.json              a run counts from the moment this file is there
     <root>/<table>/run=<run>/[date=<day>/]  what it wrote
-    <root>/_staging/<run>/                  lines of ours, between reading a log and parsing them
+    <root>/_staging/<run>/                  events of a log, of which the tables are made
 
 A run writes all its tables to folders of its own and then one small file, by renaming it into place. A run that was
 killed has no such file: nobody reads what it left, and a later :meth:`Warehouse.sweep` removes it. What a run holds of
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from aqe_plugin.errors import NoDataError, TablesError
+from aqe_plugin.pipeline.local_rows import local_rows
 from aqe_plugin.pipeline.schemas import AGGREGATES, TABLES
 
 if TYPE_CHECKING:
@@ -91,15 +92,18 @@ class Warehouse:
         if not self._files.rename(beside, path_of(self.path("_commits", f"{commit.run}.json"))):
             raise TablesError(f"{self.root}: run {commit.run} could not be committed. Run it again.")
 
-    def write(self, frame: DataFrame, table: str, run: str, *, by_date: bool) -> int:
-        """Writes one table of a run in files of a good size; returns its rows."""
+    def write(self, frame: DataFrame, table: str, run: str, *, by_date: bool, spread: bool = True) -> int:
+        """Writes one table of a run: in files of a good size or, unless ``spread``, by one task; returns its rows."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
         counted = Observation()
-        spread = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
-        spread = spread.hint("rebalance", "date") if by_date else spread.hint("rebalance")
-        writer = spread.write.mode("overwrite")
+        packed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
+        if spread:
+            packed = packed.hint("rebalance", "date") if by_date else packed.hint("rebalance")
+        else:
+            packed = packed.coalesce(1)
+        writer = packed.write.mode("overwrite")
         (writer.partitionBy("date") if by_date else writer).parquet(self.path(table, f"run={run}"))
         return int(counted.get["rows"])
 
@@ -110,7 +114,7 @@ class Warehouse:
         runs = [commit.run for commit in commits if commit.rows.get(table) or not by_date]
         whole = f"{schema}, run string"
         if not runs:
-            return self.spark.createDataFrame([], whole)
+            return local_rows(self.spark, [], whole)
         folders = [self.path(table, f"run={run}") for run in runs]
         return self.spark.read.schema(whole).option("basePath", self.path(table)).parquet(*folders)
 
@@ -125,6 +129,10 @@ class Warehouse:
             raise NoDataError(f"{self.root}: no tables of aqe-plugin there. `aqe-plugin pipeline ingest` makes them.")
         rows = self.read(table, commits)
         return rows.join(last_runs(self.read("attempts", commits)), ["log", "run"], "left_semi")
+
+    def bytes(self, *names: str) -> int:
+        """Size of all files in a folder."""
+        return int(self._files.getContentSummary(self._jvm.org.apache.hadoop.fs.Path(self.path(*names))).getLength())
 
     def delete(self, *names: str) -> None:
         self._files.delete(self._jvm.org.apache.hadoop.fs.Path(self.path(*names)), True)

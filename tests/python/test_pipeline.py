@@ -9,11 +9,13 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +27,17 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 import aqe_plugin
 from aqe_plugin.codec import decode, encode
+from aqe_plugin.errors import EventSchemaError
+from aqe_plugin.events import Event, parse_event
+from aqe_plugin.journal import Actor
 from aqe_plugin.model import JoinFacts, JoinKind
 from aqe_plugin.pipeline.aggregate import aggregate, cost_days
 from aqe_plugin.pipeline.compact import compact
 from aqe_plugin.pipeline.hindsight import joined_outcomes, measured_joins
 from aqe_plugin.pipeline.history import history_in
 from aqe_plugin.pipeline.ingest import ingest
+from aqe_plugin.pipeline.lines import KINDS, event_lines
+from aqe_plugin.pipeline.listing import attempts_in, files_below
 from aqe_plugin.pipeline.report import report
 from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED
 from aqe_plugin.pipeline.shapes import fingerprint, join_shape, shape
@@ -38,7 +45,7 @@ from aqe_plugin.pipeline.stories import stories_of
 from aqe_plugin.pipeline.summary import cohorts_both_ways
 from aqe_plugin.pipeline.warehouse import Warehouse
 from aqe_plugin.queries import read_queries
-from aqe_plugin.sources import Skipped
+from aqe_plugin.sources import Skipped, find_event_logs, read_log
 from aqe_plugin.stories import JoinStory, QueryStory
 from aqe_plugin.tuning.cohorts import fingerprint as python_fingerprint
 from aqe_plugin.tuning.groups import current
@@ -230,6 +237,51 @@ def test_a_shape_has_the_same_fingerprint_in_spark_and_in_python(spark: SparkSes
         assert found[at] == python_fingerprint(story), made
 
 
+# Lines
+
+
+def random_log(dice: random.Random, application: str) -> bytes:
+    """Lines that are wanted among others of every length, ended in any way."""
+    lines = [LOG_START, APPLICATION_START.replace(b"app-1", application.encode())]
+    for number in range(dice.randint(0, 12)):
+        lines += dice.sample([*query_lines(number, dice.choice(["q93", "Grüße\n", "x" * 5000])), b"\n", b"{}\n"], 4)
+        noise = dice.choice(
+            [b"SparkListenerTaskEnd", b"io.aqeplugin.tell.JoinDecide", b"io.aqeplugin.tell.QueryEnded2"]
+        )
+        lines.append(b'{"Event":"' + noise + b'","x":"' + b"y" * dice.choice([0, 7, 300, 70_000, 900_000]) + b'"}\n')
+    ending = dice.choice([b"\n", b"\r\n"])
+    text = b"".join(line.replace(b"\n", ending) for line in lines)
+    return text if dice.random() < 0.5 else text.removesuffix(ending)
+
+
+def test_the_lines_are_those_that_the_plain_reader_finds(spark: SparkSession, tmp_path: Path) -> None:
+    dice = random.Random(5)
+    for number in range(100):
+        codec, application = dice.choice(list(COMPRESS)), f"app-{number}"
+        content = COMPRESS[codec](random_log(dice, application))
+        if dice.random() < 0.3:
+            content = content[: dice.randint(0, len(content))]
+        (tmp_path / f"{application}{codec and '.'}{codec}").write_bytes(content)
+    # Larger than a task reads.
+    (tmp_path / "app-large").write_bytes(random_log(dice, "app-large") + b"".join(query_lines(3)) * 1000)
+
+    attempts = attempts_in(files_below(spark, [str(tmp_path)]))
+    rows = event_lines(spark, attempts.values()).orderBy("log", "position").collect()
+    found: dict[str, list[Event]] = {log: [] for log in attempts}
+    for row in rows:
+        value = {"Event": KINDS[row.kind], **json.loads(row.line)} if row.kind in ("started", "over") else row.line
+        with suppress(EventSchemaError):
+            event = parse_event(value.encode() if isinstance(value, str) else json.dumps(value).encode())
+            if event is not None:
+                found[row.log].append(event)
+    compared = 0
+    for log in find_event_logs(tmp_path):
+        expected = [one for one in read_log(log) if not isinstance(one, Skipped)]
+        assert found[log.name] == expected, log.name
+        compared += len(expected)
+    assert compared > 5_000
+
+
 # What is in the tables
 
 
@@ -354,8 +406,8 @@ def test_killed_jobs_have_done_nothing_and_two_at_a_time_double_nothing(
     write_log(folder / "app-1", query_lines(1))
     write = Warehouse.write
 
-    def killed_write(house: Warehouse, frame: Any, table: str, run: str, *, by_date: bool) -> int:
-        rows = write(house, frame, table, run, by_date=by_date)
+    def killed_write(house: Warehouse, frame: Any, table: str, run: str, **how: bool) -> int:
+        rows = write(house, frame, table, run, **how)
         if table == "decisions":
             raise KilledError
         return rows
@@ -381,6 +433,57 @@ def test_killed_jobs_have_done_nothing_and_two_at_a_time_double_nothing(
     ingest(spark, [str(folder)], str(root))
     hidden.rename(first)
     assert len(Warehouse(spark, str(root)).commits("ingest")) == 2
+    assert stored(spark, str(root)) == read(folder)
+
+
+KILLED_BEHIND_DECISIONS = """
+import sys, time
+from aqe_plugin.cli import main
+from aqe_plugin.pipeline.warehouse import Warehouse
+
+write = Warehouse.write
+
+def stopped_write(house, frame, table, run, **how):
+    rows = write(house, frame, table, run, **how)
+    if table == "decisions":
+        print("written", flush=True)
+        time.sleep(3600)
+    return rows
+
+Warehouse.write = stopped_write
+main(["pipeline", "ingest", *sys.argv[1:]])
+"""
+
+
+def test_a_process_that_is_killed_loses_and_doubles_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    folder, root = tmp_path / "logs", tmp_path / "tables"
+    folder.mkdir()
+    write_log(folder / "app-1", query_lines(1))
+    ingest(spark, [str(folder)], str(root))
+    write_log(folder / "app-1", [*query_lines(1), *query_lines(2)])
+    (folder / "app-2").write_bytes(named("app-2", query_lines(1)))
+    before = stored(spark, str(root))
+
+    words = [sys.executable, "-c", KILLED_BEHIND_DECISIONS, str(folder), "--tables", str(root)]
+    # A group of its own, so that the kill takes Spark's process with it.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    killed = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == b"written\n"
+    finally:
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait()
+    assert killed.returncode == -signal.SIGKILL
+    assert len(list((root / "decisions").iterdir())) == 2
+    assert len(list((root / "_staging").iterdir())) == 1
+    assert stored(spark, str(root)) == before
+
+    assert ingest(spark, [str(folder)], str(root)).attempts == 2
+    assert stored(spark, str(root)) == read(folder)
+    assert ingest(spark, [str(folder)], str(root)).run is None
+    compact(spark, str(root), 0)
+    assert [len(list(root.glob(left))) for left in ("decisions/*", "_staging/*", "_commits/0*.json")] == [1, 0, 1]
     assert stored(spark, str(root)) == read(folder)
 
 
@@ -489,7 +592,7 @@ def command(spark: SparkSession, answer: Answer, monkeypatch: pytest.MonkeyPatch
     """The command line over the module's session, for there is one in a process."""
 
     @contextmanager
-    def session(name: str) -> Iterator[SparkSession]:
+    def session(name: str, **how: bool) -> Iterator[SparkSession]:
         yield spark
 
     for module in ("pipeline_cli", "tuning_evidence"):
@@ -512,6 +615,44 @@ def test_recommend_says_the_same_from_tables_and_from_logs(
     assert from_tables[:2] == from_logs[:2]
     assert from_tables[0] == 0
     assert len(from_tables[1].splitlines()) == 8
+
+
+def test_apply_takes_the_same_steps_from_tables_and_from_logs(
+    command: Answer, spark: SparkSession, logs: Path, tables: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def replay() -> Iterator[Any]:
+        from aqe_plugin.tuning.spark_replay import SparkReplay
+
+        yield SparkReplay(spark)
+
+    monkeypatch.setattr("aqe_plugin.tuning_cli.local_replay", replay)
+    clock = datetime(2023, 11, 14, tzinfo=timezone.utc)
+    monkeypatch.setattr("aqe_plugin.tuning_cli.actor", lambda why: Actor("ann@host", why, lambda: clock))
+    steps: dict[str, list[str]] = {}
+    written: dict[str, list[str]] = {}
+    for source, canary in (((str(logs),), "--canary-log"), (("--decisions", tables), "--canary-decisions")):
+        folder = tmp_path / canary
+        folder.mkdir()
+        files = [folder / name for name in ("spark-defaults.conf", "queue-a.conf")]
+        for file in files:
+            file.write_text("spark.master yarn\n")
+        words = ["apply", *source, "--target", str(files[0]), "--format", "json", "--yes", "--canary", str(files[1])]
+        # With the whole fleet's runs as those of the canary.
+        words += [canary, source[-1]]
+        asked = ("--set", "spark.aqePlugin.filter.maxPassRate=0.4")
+        answers = [command(*words), command(*words, *asked), command(*words)]
+        assert [code for code, _, _ in answers] == [0, 0, 0], answers
+        recommended, *went = [out.replace(str(folder), "FOLDER") for _, out, _ in answers]
+        steps[canary] = [recommended, answers[0][2].splitlines()[-1], *went]
+        written[canary] = [file.read_text() for file in files]
+    assert steps["--canary-decisions"] == steps["--canary-log"]
+    assert written["--canary-decisions"] == written["--canary-log"]
+    assert "Nothing to change: no group passes" in steps["--canary-log"][1]
+    assert [json.loads(out)["ring"] for out in steps["--canary-log"][2:]] == ["canary", "all"]
+    code, _, err = command("apply", str(logs), "--canary-decisions", tables, "--target", str(files[0]))
+    assert (code, err) == (5, "--canary-decisions goes with --decisions, and in place of --canary-log.\n")
+    assert command("apply", "--target", str(files[0]))[0] == 5
 
 
 def test_spark_submit_runs_a_job_with_nothing_but_the_script_and_the_jar(spark: SparkSession, tmp_path: Path) -> None:

@@ -384,7 +384,7 @@ def test_a_canary_is_given_once_and_its_logs_when_it_runs(cluster: Cluster, answ
         5,
         (
             f"Rollout no. 1 is in its canary {cluster.canary}: give --canary-log with the event logs of the "
-            "applications that read it.\n"
+            "applications that read it, or --canary-decisions with the tables made of them.\n"
         ),
     )
 

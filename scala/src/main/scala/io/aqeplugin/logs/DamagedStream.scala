@@ -6,8 +6,6 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.{Failure, Success, Try}
 import scala.util.control.NonFatal
 
-import org.apache.hadoop.io.compress.CompressionInputStream
-
 /** A decompressed file that ends where its data is cut off or damaged, with one more line that says so.
   *
   * What the file system fails with is another matter and goes through: the bytes are there, and a task that is tried again may get them.
@@ -17,7 +15,7 @@ import org.apache.hadoop.io.compress.CompressionInputStream
   * @param decompress
   *   reads at once, and may fail at once
   */
-final private[logs] class DamagedStream(file: InputStream, decompress: InputStream => InputStream) extends CompressionInputStream(file) {
+final private[logs] class DamagedStream(file: InputStream, decompress: InputStream => InputStream) extends InputStream {
 
   private val source = new WatchedStream(file)
   private var current: InputStream = Try(decompress(source)) match {
@@ -40,11 +38,9 @@ final private[logs] class DamagedStream(file: InputStream, decompress: InputStre
     if (read(one, 0, 1) < 0) -1 else one(0) & 0xff
   }
 
-  override def resetState(): Unit = throw new UnsupportedOperationException("an event log is read once, from its start")
-
   override def close(): Unit = {
     current.close()
-    super.close()
+    file.close()
   }
 
   private def afterDamage(): InputStream = {

@@ -5,9 +5,6 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.io.Source
 
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
-import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory}
 import org.apache.spark.SparkConf
 import org.apache.spark.io.{
   CompressionCodec => SparkCodec,
@@ -20,7 +17,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-class EventLogCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val conf = new SparkConf(false)
   private val writers: Map[String, SparkCodec] = Map(
@@ -28,20 +25,6 @@ class EventLogCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     "lz4" -> new LZ4CompressionCodec(conf),
     "snappy" -> new SnappyCompressionCodec(conf),
     "lzf" -> new LZFCompressionCodec(conf)
-  )
-  private val classes: Seq[Class[_ <: EventLogCodec]] = Seq(
-    classOf[ZstdLog],
-    classOf[ZstdLogInProgress],
-    classOf[ZstdLogCompacted],
-    classOf[Lz4Log],
-    classOf[Lz4LogInProgress],
-    classOf[Lz4LogCompacted],
-    classOf[SnappyLog],
-    classOf[SnappyLogInProgress],
-    classOf[SnappyLogCompacted],
-    classOf[LzfLog],
-    classOf[LzfLogInProgress],
-    classOf[LzfLogCompacted]
   )
   private val lines = (1 to 5000).map(number => s"""{"Event":"line $number","noise":"${number.hashCode.toHexString * 7}"}""")
 
@@ -53,14 +36,8 @@ class EventLogCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     bytes.toByteArray
   }
 
-  private def codecOf(fileName: String): CompressionCodec = {
-    val hadoop = new Configuration(false)
-    hadoop.set("io.compression.codecs", classes.map(_.getName).mkString(","))
-    Option(new CompressionCodecFactory(hadoop).getCodec(new Path(s"/events/$fileName"))).getOrElse(fail(s"no codec for $fileName"))
-  }
-
   private def read(fileName: String, file: InputStream): Seq[String] =
-    Source.fromInputStream(codecOf(fileName).createInputStream(file), "ISO-8859-1").getLines().toSeq
+    Source.fromInputStream(LogCompression.opened(fileName, file), "ISO-8859-1").getLines().toSeq
 
   test("what Spark wrote is read back, under every name that Spark gives a log") {
     for (codec <- writers.keys; ending <- Seq("", ".inprogress", ".compact"))
@@ -76,6 +53,23 @@ class EventLogCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         val whole = found.takeWhile(_ != DamagedStream.Line)
         assert(found.size - whole.size <= 1)
         assert(whole.dropRight(1) == lines.take(math.max(0, whole.size - 1)))
+      }
+    }
+  }
+
+  test("nothing of what comes before a cut is lost by asking for much at a time") {
+    def all(codec: String, bytes: Array[Byte], atOnce: Int): String = {
+      val stream = LogCompression.opened(s"app-1.$codec", new ByteArrayInputStream(bytes))
+      val buffer = new Array[Byte](atOnce)
+      Iterator.continually(stream.read(buffer)).takeWhile(_ >= 0).foldLeft(new StringBuilder) { (text, count) =>
+        text.append(new String(buffer, 0, count, UTF_8))
+      }
+    }.toString
+    writers.keys.foreach { codec =>
+      val bytes = packed(codec)
+      forAll(Gen.choose(1, bytes.length - 40), minSuccessful(20)) { cut =>
+        val little = all(codec, bytes.take(cut), 100).stripSuffix(s"\n${DamagedStream.Line}\n")
+        assert(all(codec, bytes.take(cut), 256 * 1024).startsWith(little), codec)
       }
     }
   }
@@ -106,10 +100,15 @@ class EventLogCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         }
       }
       val error = intercept[IOException] {
-        val stream = codecOf(s"app-1.$codec").createInputStream(failing)
+        val stream = LogCompression.opened(s"app-1.$codec", failing)
         while (stream.read() >= 0) ()
       }
       assert(error.getMessage == "the network is down")
     }
+  }
+
+  test("a file by any other name is not compressed, and is read as it is") {
+    for (name <- Seq("app-1", "zstd", "app-1.zstd.old", "events_1_app-1", "app-1.inprogress"))
+      assert(!LogCompression.isCompressed(name) && read(name, new ByteArrayInputStream("a\nb".getBytes(UTF_8))) == Seq("a", "b"), name)
   }
 }

@@ -1,0 +1,83 @@
+package io.aqeplugin.logs
+
+import java.io.{FileNotFoundException, InputStream}
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.{DataFrame, Row, SparkSession}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.SerializableConfiguration
+import org.slf4j.LoggerFactory
+
+/** The few lines of event logs that somebody asks for, as a table: `log, position, kind, line`. Read on executors, from any file system that Hadoop knows.
+  *
+  * Spark's text reader would make a row of every line, and nearly all bytes of an event log are in lines that nobody asks for.
+  */
+object EventLogLines {
+
+  private val Columns = StructType.fromDDL("log string, position struct<part: int, offset: bigint>, kind string, line string")
+  private val log = LoggerFactory.getLogger(getClass)
+
+  /** The lines in the order in which `asked` has the kinds: a line is of the first kind that it begins like.
+    *
+    * A file that is gone has no lines; one that is cut off or damaged ends with [[DamagedStream.Line]]; a line of a kind that is too long is told in the log.
+    *
+    * @param asked
+    *   as JSON: `kinds` (`name`, `event`, and `members`, the only ones to be kept, empty for all), `files` (`log`, `part`, `path`, `bytes`), `maxLineBytes`, and
+    *   `taskBytes`, about which a task is to read
+    */
+  def read(spark: SparkSession, asked: String): DataFrame = {
+    val json = new ObjectMapper().readTree(asked)
+    val kinds = json.get("kinds").asScala.map(kindOf).toSeq
+    val maxLineBytes = json.get("maxLineBytes").intValue
+    val tasks = LogSplit.tasks(json.get("files").asScala.map(fileOf).toSeq, json.get("taskBytes").longValue)
+    val conf = spark.sparkContext.broadcast(new SerializableConfiguration(HadoopConf.of(spark)))
+    val rows = spark.sparkContext.parallelize(tasks, math.max(1, tasks.size)).flatMap { splits =>
+      splits.iterator.flatMap(split => linesOf(split, kinds, maxLineBytes, conf.value.value))
+    }
+    spark.createDataFrame(rows, Columns)
+  }
+
+  private[logs] def linesOf(split: LogSplit, kinds: Seq[LineKind], maxLineBytes: Int, conf: Configuration): Iterator[Row] = {
+    val path = new Path(split.path)
+    opened(path, split, conf).fold(Iterator.empty[Row]) { in =>
+      // A line that begins where the split does is known by the newline before it.
+      val from = math.max(0L, split.start - 1)
+      val scanner = new LineScanner(in, kinds, maxLineBytes, from, split.until, inLine = split.start > 0, tooLong(path, maxLineBytes, _))
+      for {
+        line <- closedAtEnd(scanner, in)
+        text <- if (line.kind.members.isEmpty) Some(line.text) else KeptMembers.of(line.bytes, line.kind.members)
+      } yield Row(split.log, Row(split.part, line.offset), line.kind.name, text)
+    }
+  }
+
+  private def opened(path: Path, split: LogSplit, conf: Configuration): Option[InputStream] =
+    try {
+      val file = path.getFileSystem(conf).open(path)
+      Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => file.close()))
+      if (split.start > 0) file.seek(split.start - 1)
+      Some(LogCompression.opened(path.getName, file))
+    } catch {
+      // Renamed since it was listed, as when its application ended: the next run finds it by its new name.
+      case _: FileNotFoundException => None
+    }
+
+  private def closedAtEnd(lines: Iterator[WantedLine], in: InputStream): Iterator[WantedLine] =
+    lines ++ {
+      in.close()
+      Iterator.empty
+    }
+
+  private def tooLong(path: Path, maxLineBytes: Int, offset: Long): Unit =
+    log.warn(s"$path: the line at byte $offset is longer than $maxLineBytes bytes, and is passed over")
+
+  private def kindOf(json: JsonNode): LineKind =
+    LineKind(json.get("name").textValue, json.get("event").textValue, json.get("members").asScala.map(_.textValue).toSet)
+
+  private def fileOf(json: JsonNode): LogFile =
+    LogFile(json.get("log").textValue, json.get("part").intValue, json.get("path").textValue, json.get("bytes").longValue)
+}
