@@ -11,7 +11,8 @@ class KeptMembersSuite extends AnyFunSuite {
   private def kept(line: String): Option[String] = KeptMembers.of(line.getBytes(UTF_8), members)
 
   test("of an event the members that are asked for are kept as they are, and those of its members are not taken for them") {
-    val line = """{"Event":"E","executionId":7,"plan":{"time":1,"children":[{"description":"no"}]},"description":"é \"q\" \n","time":null}"""
+    val line =
+      """{"Event":"E","executionId":7,"plan":{"time":1,"children":[{"description":"no"}]},"description":"é \"q\" \n","time":null}"""
     assert(kept(line).contains("""{"executionId":7,"description":"é \"q\" \n","time":null}"""))
     assert(kept("""{"Event":"E"}""").contains("{}"))
     assert(kept("""{"time":{"a":[1]}}""" + "\r").contains("""{"time":{"a":[1]}}"""))

@@ -25,7 +25,8 @@ class LineScannerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val tooLong = mutable.Buffer.empty[Long]
     val from = math.max(0, start - 1)
     val in = new Trickle(bytes.drop(from), Iterator.continually(counts).flatten)
-    val lines = new LineScanner(in, kinds, maxLineBytes, from.toLong, until, start > 0, offset => tooLong += offset, readBytes = counts.max + 40)
+    val lines =
+      new LineScanner(in, kinds, maxLineBytes, from.toLong, until, start > 0, offset => tooLong += offset, readBytes = counts.max + 40)
     (lines.map(line => (line.kind.name, line.offset, line.text)).toList, tooLong.toList)
   }
 
@@ -40,7 +41,15 @@ class LineScannerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   private val line: Gen[String] = for {
-    start <- Gen.oneOf("""{"Event":"io.aqeplugin.A"""", """{"Event":"SparkStart"""", """{"Event":"SparkStarted"""", """{"Event":"io.aqe""", "", "[", "\u010a\u0a0a")
+    start <- Gen.oneOf(
+      """{"Event":"io.aqeplugin.A"""",
+      """{"Event":"SparkStart"""",
+      """{"Event":"SparkStarted"""",
+      """{"Event":"io.aqe""",
+      "",
+      "[",
+      "\u010a\u0a0a"
+    )
     rest <- Gen.oneOf(Gen.const(""), Gen.const("\r"), Gen.alphaNumStr, Gen.choose(0, 700).map("é" * _))
   } yield start + rest
 
