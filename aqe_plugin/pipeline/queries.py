@@ -18,17 +18,9 @@ __all__ = ["date_of", "decisions_of", "outcomes_of", "queries_of"]
 _DAY_MILLIS = 86_400_000
 # 9999-12-31, the last day that every reader of dates knows.
 _LAST_DAY = 2_932_896
-_ACCOUNT = (
-    "schemaVersion",
-    "timeMillis",
-    "durationMillis",
-    "ruleMillis",
-    "planned",
-    "applied",
-    "errors",
-    "joinCosts",
-    "arm",
-)
+_ACCOUNT = ("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors")
+# Columns that came later stand behind the others.
+_ADDED = ("joinCosts", "arm")
 _SPARKS = ("description", "startedMillis", "endedMillis", "errorMessage")
 
 
@@ -73,8 +65,8 @@ def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlie
         shape(F.collect_list(join_shape(F.col("decision.facts.kind"), F.col("decision.facts.keys")))).alias("shape"),
         F.max("timeMillis").alias("_decidedMillis"),
     )
-    accounts = _first(ended, *key).select(*key, *_ACCOUNT)
-    accounts = _newer(accounts, earlier.where("timeMillis IS NOT NULL").select(*key, *_ACCOUNT), key)
+    accounts = _first(ended, *key).select(*key, *_ACCOUNT, *_ADDED)
+    accounts = _newer(accounts, earlier.where("timeMillis IS NOT NULL").select(*key, *_ACCOUNT, *_ADDED), key)
     begun = _newer(started(events), earlier.where("startedMillis IS NOT NULL").select(*key, *_SPARKS[:2]), key)
     done = _newer(over(events), earlier.where("endedMillis IS NOT NULL").select(*key, *_SPARKS[2:]), key)
     rows = of_joins.join(accounts, key, "full").join(begun, key, "left").join(done, key, "left")
@@ -82,13 +74,13 @@ def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlie
     return rows.select(
         *key,
         *_SPARKS,
-        *_ACCOUNT[:-1],
+        *_ACCOUNT,
         F.coalesce("joins", F.lit(0)).alias("joins"),
         F.coalesce("mode", F.lit("apply")).alias("mode"),
         fingerprint(F.coalesce("shape", F.lit(""))).alias("cohort"),
         F.coalesce("shape", F.lit("")).alias("shape"),
         date_of(at).alias("date"),
-        "joinCosts",
+        *_ADDED,
     )
 
 

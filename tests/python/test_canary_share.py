@@ -89,8 +89,8 @@ class Applications:
 @pytest.fixture
 def applications(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Applications:
     made = Applications(tmp_path)
-    monkeypatch.setattr("aqe_plugin.tuning_cli.local_replay", made.replay)
-    monkeypatch.setattr("aqe_plugin.tuning_cli.actor", lambda why: Actor("ann@host", why, made.now))
+    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", made.replay)
+    monkeypatch.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, made.now))
     return made
 
 
@@ -239,7 +239,7 @@ def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
         raise WriteError("no space")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.tuning_cli.carry_out", full)
+        patched.setattr("aqe_plugin.apply_cli.carry_out", full)
         assert answer(*words(applications, "--yes"))[0] == 8
     assert applications.target.read_bytes() == before
     assert step(applications, answer)["ring"] == "canary"

@@ -626,9 +626,9 @@ def test_apply_takes_the_same_steps_from_tables_and_from_logs(
 
         yield SparkReplay(spark)
 
-    monkeypatch.setattr("aqe_plugin.tuning_cli.local_replay", replay)
+    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", replay)
     clock = datetime(2023, 11, 14, tzinfo=timezone.utc)
-    monkeypatch.setattr("aqe_plugin.tuning_cli.actor", lambda why: Actor("ann@host", why, lambda: clock))
+    monkeypatch.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, lambda: clock))
     steps: dict[str, list[str]] = {}
     written: dict[str, list[str]] = {}
     for source, canary in (((str(logs),), "--canary-log"), (("--decisions", tables), "--canary-decisions")):
