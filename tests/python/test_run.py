@@ -7,12 +7,15 @@ import resource
 import signal
 import socket
 from pathlib import Path
+from time import monotonic, sleep
+from types import SimpleNamespace
 
 import pytest
 
 from aqe_plugin.codec import Json
-from aqe_plugin.exporter import metrics
+from aqe_plugin.exporter import metrics, stderr_log
 from aqe_plugin.service import tuner
+from aqe_plugin.service.checkpoint import opened
 from commands import Answer
 from daemons import Daemon, daemon
 from samples import COMPRESS, log_bytes, query_lines, write_log
@@ -150,6 +153,29 @@ def test_what_tuning_came_to_is_said_in_a_word() -> None:
     assert tuner._outcome(findings[:1], "") == {"group": "none"}
     assert tuner._outcome([{"group": "filter", "ring": "canary"}], "") == {"group": "filter", "ring": "canary"}
     assert tuner._outcome([], "noise\nno such file\n") == {"said": "no such file"}
+
+
+def test_a_clock_that_was_set_back_stops_no_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, hour = tmp_path / "tuning.jsonl", 3600.0
+    clock = [1_700_000_000.0]
+    monkeypatch.setattr(tuner, "time", SimpleNamespace(time=lambda: clock[0]))
+
+    def runs_after(seconds: float) -> int:
+        clock[0] += seconds
+        end = monotonic() + 60
+        made.look()
+        while made._started is not None and monotonic() < end:
+            made.look()
+            sleep(0.05)
+        return len(journal.read_text().splitlines())
+
+    with opened(tmp_path / "checkpoint.db", "logs") as kept:
+        made = tuner.Tuner(("--version",), hour, kept, journal, stderr_log())
+        assert runs_after(0) == 1
+        assert runs_after(hour / 2) == 1
+        assert runs_after(-100 * hour) == 2
+        assert runs_after(hour / 2) == 2
+        assert runs_after(hour / 2) == 3
 
 
 def test_it_tunes_on_its_schedule_and_journals_what_was_said(tmp_path: Path) -> None:
