@@ -119,6 +119,7 @@ tour: venv jar ## a new user's tour, from an empty conf folder and back to it, d
 bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made from one: make bench-daemon LOG=.build/demo/events GB=10 APPS=10000
 	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS)
 	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS) --zstd
+	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes 0.5 --applications 50 --own-events
 
 .PHONY: bench-logs
 bench-logs: venv jar ## event logs into tables, beside a plain reader: make bench-logs LOGS=path/to/eventlog_v2_... GB=10

@@ -25,6 +25,7 @@ _OF_ONE_FILE = {
     "org.apache.hadoop.hdfs.BlockMissingException": "some of its blocks are on no server",
     "org.apache.hadoop.security.AccessControlException": "no right to read it",
 }
+_FAULT = "Exception"
 _GONE = {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}
 _NO_CLIENT = ("ClassNotFoundException", "UnsupportedFileSystemException", "No FileSystem for scheme")
 
@@ -120,10 +121,11 @@ class HadoopJvm:
                 self._conf.set(key, value)
         except (PySparkRuntimeError, OSError) as error:
             said.seek(0)
-            lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()]
-            raise SessionError(
-                f"The JVM for Hadoop's file systems does not start ({lines[-1] if lines else error})."
-            ) from error
+            lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()] or [
+                str(error)
+            ]
+            why = next((line for line in lines if _FAULT in line), lines[-1])
+            raise SessionError(f"The JVM for Hadoop's file systems does not start ({why}).") from error
         self._ran = True
 
     def close(self) -> None:
@@ -132,9 +134,9 @@ class HadoopJvm:
             return
         gateway, self._gateway, self._conf = self._gateway, None, None
         process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-        # It may be dead already.
+        # It may be dead already; one that this process did not start is the driver's that it runs in.
         with suppress(Exception):
-            gateway.shutdown()
+            gateway.shutdown() if process is not None else gateway.close()
         if process is not None:
             # The JVM ends with its standard input.
             assert process.stdin is not None

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.codec import Json
-from aqe_plugin.exporter import metrics
+from aqe_plugin.exporter import metrics, stderr_log
 from aqe_plugin.service import tuner
+from aqe_plugin.service.checkpoint import opened
 from commands import Answer
 from daemons import Daemon, daemon
 from samples import COMPRESS, log_bytes, query_lines, write_log
@@ -149,6 +150,23 @@ def test_what_tuning_came_to_is_said_in_a_word() -> None:
     assert tuner._outcome(findings[:1], "") == {"group": "none"}
     assert tuner._outcome([{"group": "filter", "ring": "canary"}], "") == {"group": "filter", "ring": "canary"}
     assert tuner._outcome([], "noise\nno such file\n") == {"said": "no such file"}
+
+
+def test_what_hadoop_is_told_goes_to_the_command_that_tunes_and_not_into_the_journal(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    told = {"AQE_PLUGIN__HADOOP_CONF": '["fs.s3a.endpoint=http://minio:9000"]'}
+    words = ("config", "show", "recommend", "--format", "json")
+    with opened(tmp_path / "checkpoint.db", "logs") as kept:
+        tuning = tuner.Tuner(words, 3600, kept, journal, stderr_log(), told)
+        tuning.look()
+        assert tuning._started is not None
+        tuning._started.process.wait()
+        tuning.look()
+        tuning.close()
+    run = json.loads(journal.read_text())
+    (found,) = (one for one in run["answers"] if one["setting"] == "recommend.hadoop-conf")
+    assert found["value"] == ["fs.s3a.endpoint=http://minio:9000"]
+    assert "minio" not in json.dumps({**run, "answers": []})
 
 
 def test_it_tunes_on_its_schedule_and_journals_what_was_said(tmp_path: Path) -> None:
