@@ -121,10 +121,8 @@ class HadoopJvm:
                 self._conf.set(key, value)
         except (PySparkRuntimeError, OSError) as error:
             said.seek(0)
-            lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()] or [
-                str(error)
-            ]
-            why = next((line for line in lines if _FAULT in line), lines[-1])
+            lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()]
+            why = next((line for line in lines if _FAULT in line), lines[-1] if lines else str(error))
             raise SessionError(f"The JVM for Hadoop's file systems does not start ({why}).") from error
         self._ran = True
 
