@@ -86,11 +86,15 @@ test-spark: prerequisites ## Spark's own test suites with the plugin on: make te
 test-spark-quick: prerequisites
 	$(PYTHON) -m tests.spark.run --quick
 
+.PHONY: test-hdfs
+test-hdfs: venv ## event logs in a real HDFS of one machine, whose servers come from Maven Central
+	AQE_PLUGIN_REQUIRE_PROGRAMS=minicluster $(BIN)/python -m pytest -q tests/hadoop/on_hdfs.py
+
 .PHONY: test-s3a
 test-s3a: venv ## event logs behind s3a://, with Hadoop's client from Maven Central and a server that speaks S3
 	mvn --batch-mode --quiet -f project/s3a.pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.build/s3a/jars
 	[[ -x .build/s3a/venv/bin/moto_server ]] || { $(PYTHON) -m venv .build/s3a/venv && .build/s3a/venv/bin/pip install --quiet 'moto[s3,server]==5.2.5'; }
-	$(BIN)/python -m pytest -q tests/hadoop/s3a.py
+	$(BIN)/python -m pytest -q tests/hadoop/on_s3a.py
 
 .PHONY: test-long-line
 test-long-line: venv ## a line of two gigabytes in an event log, read by the daemon in bounded memory

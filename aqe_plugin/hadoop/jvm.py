@@ -26,7 +26,7 @@ _OF_ONE_FILE = {
     "org.apache.hadoop.hdfs.BlockMissingException": "some of its blocks are on no server",
     "org.apache.hadoop.security.AccessControlException": "no right to read it",
 }
-_FAULT = re.compile(r"Exception|Error|Unrecognized|Unsupported")
+_FAULT = re.compile(r"Exception|Error")
 _GONE = {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}
 _NO_CLIENT = ("ClassNotFoundException", "UnsupportedFileSystemException", "No FileSystem for scheme")
 
@@ -123,7 +123,8 @@ class HadoopJvm:
         except (PySparkRuntimeError, OSError) as error:
             said.seek(0)
             lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()]
-            why = next((line for line in lines if _FAULT.search(line)), lines[-1] if lines else str(error))
+            first = next((number for number, line in enumerate(lines) if _FAULT.search(line)), -1)
+            why = "; ".join(lines[first:][:2]) or str(error)
             raise SessionError(f"The JVM for Hadoop's file systems does not start ({why}).") from error
         self._ran = True
 
