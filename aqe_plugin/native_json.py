@@ -21,8 +21,10 @@ _LONG = 2**63
 
 
 def read_text(shape: type[T], text: bytes) -> T | None:
-    """``text`` as a ``shape``; ``None`` when it is none, or holds what is odd: half of a character, or a number beyond a
-    Long or a double."""
+    """``text`` as a ``shape``; ``None`` when it is none, or something in it is odd.
+
+    Odd are half of a character, and a number beyond a Long or a double.
+    """
     value: T | None = _reader(cast("Any", shape))(text)
     return value
 

@@ -1,4 +1,4 @@
-"""Event logs that Spark's Hadoop client reads: ``file:`` addresses, in a real JVM; a real HDFS is in tests/hadoop, for `make`."""
+"""Event logs that Spark's Hadoop client reads: ``file:`` addresses, in a real JVM; tests/hadoop has a real HDFS."""
 
 from __future__ import annotations
 
