@@ -51,7 +51,9 @@ def apply(
     spark_home: HomeOption = None,
     canary: Annotated[
         Path | None,
-        typer.Option(help="The conf file that a part of the applications reads, e.g. that of one queue."),
+        typer.Option(
+            readable=False, help="The conf file that a part of the applications reads, e.g. that of one queue."
+        ),
     ] = None,
     canary_logs: Annotated[
         list[str] | None,

@@ -9,6 +9,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -151,7 +152,7 @@ def export(
 @app.command()
 def doctor(
     event_log: Annotated[
-        Path | None, typer.Option(help="Also check that this event log or folder is readable.")
+        Path | None, typer.Option(readable=False, help="Also check that this event log or folder is readable.")
     ] = None,
     session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
     output: ToldOption = TableOrJson.TABLE,
@@ -172,6 +173,7 @@ add_pipeline_commands(app)
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; errors become one red line on stderr and an exit code (see ``aqe_plugin.errors``)."""
     words = sys.argv[1:] if arguments is None else arguments
+    _write_whatever_comes()
     debug = "--debug" in words
     try:
         # typer itself answers a command line that it does not understand, and leaves by SystemExit.
@@ -185,6 +187,13 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback unasked
         _fail(f"{type(error).__name__}: {error} (a fault of aqe-plugin; --debug shows where)", 1, debug)
+
+
+def _write_whatever_comes() -> None:
+    """A terminal of a few characters gets the others as escapes: a log may hold any, and so may a table's lines."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(message: str, exit_code: int, debug: bool) -> NoReturn:

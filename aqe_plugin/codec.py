@@ -26,6 +26,8 @@ _Decoder = Callable[[object, str], Any]
 _ABSENT = object()
 # JSON has no such numbers; Jackson writes them as these strings.
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+# What is beyond a Long of Scala is damage, and Spark's own reader of the same lines takes it for nothing.
+_LONG = 2**63
 
 
 def decode(shape: type[T], value: object, path: str = "") -> T:
@@ -103,7 +105,7 @@ def _enum(shape: type[Enum]) -> _Decoder:
 
 
 def _integer(value: object, path: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and -_LONG <= value < _LONG:
         return value
     raise _mismatch(path, "a whole number", value)
 

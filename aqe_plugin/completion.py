@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from enum import Enum
+from typing import Any
 
 import shtab
 
@@ -13,6 +14,7 @@ from aqe_plugin.settings.description import CommandSettings, Setting
 __all__ = ["completion_script"]
 
 _PROGRAM = "aqe-plugin"
+_GROUP_HELP = "More commands."
 
 
 def completion_script(commands: Sequence[CommandSettings], shell: str) -> str:
@@ -22,8 +24,15 @@ def completion_script(commands: Sequence[CommandSettings], shell: str) -> str:
     parser.add_argument("--version", action="store_true", help="Print the version and stop.")
     _with_files(parser.add_argument("--config", help="The settings file to read."))
     below = parser.add_subparsers(dest="command")
+    groups: dict[str, Any] = {}
     for command in commands:
-        inner = _with_help(below.add_parser(command.name, help=_plain(command.help), add_help=False))
+        *group, word = command.words
+        for name in group:
+            if name not in groups:
+                made = _with_help(below.add_parser(name, help=_GROUP_HELP, add_help=False))
+                groups[name] = made.add_subparsers(dest="job")
+        place = groups[group[0]] if group else below
+        inner = _with_help(place.add_parser(word, help=_plain(command.help), add_help=False))
         for setting in (one for one in command.settings if not one.secret):
             _add_option(inner, setting)
         for argument in command.arguments:

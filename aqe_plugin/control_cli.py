@@ -63,12 +63,16 @@ class InstallMode(str, Enum):
 TargetOption = Annotated[
     Path | None,
     typer.Option(
+        readable=False,
         help="spark-defaults.conf, a Kubernetes file in YAML (ConfigMap or Spark operator manifest), or an object on "
-        "an API server: kubernetes:NAMESPACE/KIND/NAME."
+        "an API server: kubernetes:NAMESPACE/KIND/NAME.",
     ),
 ]
 HomeOption = Annotated[
-    Path | None, typer.Option("--spark-home", help="The folder Spark was unpacked to; its conf/spark-defaults.conf.")
+    Path | None,
+    typer.Option(
+        "--spark-home", readable=False, help="The folder Spark was unpacked to; its conf/spark-defaults.conf."
+    ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do it; without this the change is only shown.")]
 ShownOption = Annotated[
@@ -136,7 +140,10 @@ def verify_command(
     target: TargetOption = None,
     spark_home: HomeOption = None,
     jar: Annotated[
-        Path | None, typer.Option(help="A copy on this machine of the jar that the file names, e.g. for a container.")
+        Path | None,
+        typer.Option(
+            readable=False, help="A copy on this machine of the jar that the file names, e.g. for a container."
+        ),
     ] = None,
     output: ToldOption = TableOrJson.TABLE,
 ) -> None:

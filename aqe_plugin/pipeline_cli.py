@@ -91,7 +91,9 @@ def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: Hom
 
 def report(
     tables: TablesOption,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("aqe-plugin.html"),
+    output: Annotated[Path, typer.Option("--output", "-o", readable=False, help="The HTML file to write.")] = Path(
+        "aqe-plugin.html"
+    ),
     target: TargetOption = None,
     spark_home: HomeOption = None,
 ) -> None:

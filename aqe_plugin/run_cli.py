@@ -36,7 +36,7 @@ def run(
         ),
     ],
     checkpoint: Annotated[
-        Path, typer.Option(help="The file to keep the place and the sums in; made when there is none.")
+        Path, typer.Option(readable=False, help="The file to keep the place and the sums in; made when there is none.")
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
     address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
@@ -53,7 +53,7 @@ def run(
     ] = False,
     target: TargetOption = None,
     spark_home: HomeOption = None,
-    canary: Annotated[Path | None, typer.Option(help="As for apply.")] = None,
+    canary: Annotated[Path | None, typer.Option(readable=False, help="As for apply.")] = None,
     canary_logs: Annotated[
         list[str] | None, typer.Option("--canary-log", help="As for apply; repeatable.", path_type=str)
     ] = None,

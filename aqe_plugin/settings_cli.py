@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,8 +16,11 @@ from aqe_plugin.render.formats import ConfFormat
 from aqe_plugin.render.settings import print_settings, print_settings_json, settings_as_toml
 from aqe_plugin.render.terminal import shown
 from aqe_plugin.settings.apply import defaults_of, resolved
-from aqe_plugin.settings.description import describe
+from aqe_plugin.settings.description import CommandSettings, describe
 from aqe_plugin.settings.file import CONFIG_VARIABLE, find_file, places
+
+if TYPE_CHECKING:
+    from aqe_plugin.settings.resolve import Resolved
 
 __all__ = ["add_settings_commands", "use_settings"]
 
@@ -55,7 +59,8 @@ def use_settings(app: typer.Typer, context: typer.Context, given: Path | None) -
         if command == "config":
             return
         raise
-    context.default_map = {command: defaults_of(settings, command, words)}
+    if settings:
+        context.default_map = _by_words(settings, describe(app), words)
 
 
 def add_settings_commands(app: typer.Typer) -> None:
@@ -109,6 +114,20 @@ def add_settings_commands(app: typer.Typer) -> None:
         from aqe_plugin.completion import completion_script
 
         typer.echo(completion_script(describe(app), shell.value))
+
+
+def _by_words(
+    settings: Mapping[tuple[str, str], Resolved], commands: Sequence[CommandSettings], words: Sequence[str]
+) -> dict[str, Any]:
+    """What is set, in dictionaries by the words of each command, as a parser looks it up."""
+    found: dict[str, Any] = {}
+    for command in commands:
+        *group, last = command.words
+        inner = found
+        for word in group:
+            inner = inner.setdefault(word, {})
+        inner[last] = defaults_of(settings, command.name, words)
+    return found
 
 
 def _no_file() -> str:

@@ -15,7 +15,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
-from structlog.typing import FilteringBoundLogger
+from structlog.typing import EventDict, FilteringBoundLogger
 
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.exporter.collector import EventLogCollector
@@ -85,6 +85,8 @@ def listening(collector: EventLogCollector, port: int, address: str) -> Iterator
     ProcessCollector(registry=registry)
     try:
         server = _Server(address, port)
+    except UnicodeError as error:
+        raise ConfError(f"Cannot listen on {address}: not the name of a machine.") from error
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortInUseError(f"Port {port} is in use on {address}: choose another with --port.") from error
@@ -108,6 +110,9 @@ def require_folder(folder: Path) -> None:
     Raises:
         EventLogError: there is none.
     """
+    # What Path makes of two slashes.
+    if str(folder).startswith(("http:/", "https:/")):
+        raise EventLogError(f"{folder}: export reads folders; `aqe-plugin run` watches a History Server.")
     if not folder.is_dir():
         raise EventLogError(f"{folder}: no such folder; give the folder that spark.eventLog.dir names.")
 
@@ -135,6 +140,17 @@ class _Server(ThreadingMixIn, WSGIServer):
         """A client that went away is no fault of ours, and nothing to write about."""
 
 
+def _without_control(_: object, __: str, values: EventDict) -> EventDict:
+    """Names of files and texts of logs are anybody's: what a terminal would act on stands as its escape."""
+    return {key: _printable(value) if isinstance(value, str) else value for key, value in values.items()}
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
+    )
+
+
 def stderr_log() -> FilteringBoundLogger:
     """A logger that writes one ``key=value`` line for each event to standard error."""
     log: FilteringBoundLogger = structlog.wrap_logger(
@@ -143,6 +159,7 @@ def stderr_log() -> FilteringBoundLogger:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
+            _without_control,
             structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
         ],
     )

@@ -22,6 +22,8 @@ _WITHOUT_PASS_RATE = {"pass_all", "missing"}
 _MAX_OPEN_QUERIES = 10_000
 # A Scala Long; more can only be damage, and one such number would stay in a sum for ever.
 _MAX_NUMBER = 2.0**63
+# No query and no filter takes ten years: a clock that was set, or damage.
+_MAX_MILLIS = 10 * 366 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class Tally:
 
     def _observe(self, metric: Metric, value: float, log_name: str, event: QueryEnded) -> None:
         exemplar = QueryExemplar(
-            self._applications.id_of(log_name), event.execution_id, value, _seconds(event.time_millis)
+            self._applications.id_of(log_name), event.execution_id, value, _sound(event.time_millis) / 1000
         )
         self._histograms[metric].observe(value, exemplar)
 
@@ -218,7 +220,8 @@ def _sound(number: float) -> float:
 
 
 def _seconds(millis: float) -> float:
-    return _sound(millis) / 1000
+    """What took so long, 0 when nothing can have."""
+    return _sound(millis) / 1000 if millis < _MAX_MILLIS else 0
 
 
 def _yes(truth: bool) -> str:

@@ -56,7 +56,7 @@ def print_proposal(proposal: Proposal, console: Console) -> None:
     """Each key with its old and new value and why."""
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("key", "old", "new", "why"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name == "key", min_width=8)
     for change in proposal.changes:
         table.add_row(*(_cell(text) for text in (change.key, change.old, change.new, change.why)))
     console.print(Text(f"{proposal.action.value} {shown(proposal.store.name)}", style="bold"))
@@ -142,25 +142,17 @@ def print_status_json(status: InstallStatus, console: Console) -> None:
 
 
 def print_history(journal: Journal, console: Console) -> None:
-    """One row for each change, oldest first."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("no.", "when", "who", "what", "outcome", "changed", "before", "after", "why"):
-        table.add_column(name, overflow="fold")
+    """A paragraph for each change, oldest first, in which no key and no time is broken however narrow it is."""
     for record in journal.records:
         outcome, style = _ENDS[record.phase]
         undone = "" if record.undoes is None else f" of no. {record.undoes}"
-        table.add_row(
-            str(record.number),
-            _cell(record.at),
-            _cell(record.who),
-            Text(record.action.value + undone),
-            Text(outcome, style=style),
-            Text("\n".join(map(_change_in_words, record.changes))),
-            _digest(record.before),
-            _digest(record.after),
-            _cell(record.why),
-        )
-    console.print(table)
+        heading = Text(f"no. {record.number}  {record.action.value}{undone}, ").append(outcome, style=style)
+        console.print(heading.append(f"  {shown(record.at)}  {shown(record.who)}"), soft_wrap=True)
+        rows = [("file", f"{_digest(record.before)} -> {_digest(record.after)}")]
+        rows += [_change_in_words(change) for change in record.changes]
+        rows += [("why", shown(record.why))] if record.why else []
+        for name, value in rows:
+            console.print(Text(f"  {name:<8}", style="dim").append(Text(value)), soft_wrap=True)
 
 
 def print_history_json(journal: Journal, console: Console) -> None:
@@ -179,13 +171,12 @@ def _cell(text: str | None) -> Text:
     return Text("(not set)", style="dim") if text is None else Text(shown(text))
 
 
-def _digest(name: str | None) -> Text:
-    return Text("(absent)", style="dim") if name is None else Text(name[:_DIGEST_SHOWN])
+def _digest(name: str | None) -> str:
+    return "(absent)" if name is None else name[:_DIGEST_SHOWN]
 
 
-def _change_in_words(change: Change) -> str:
-    verb = "removed" if change.new is None else "added" if change.old is None else "changed"
-    return f"{verb} {shown(change.key)}"
+def _change_in_words(change: Change) -> tuple[str, str]:
+    return "removed" if change.new is None else "added" if change.old is None else "changed", shown(change.key)
 
 
 def _jar_in_words(jar: JarStatus) -> Text:

@@ -9,11 +9,12 @@ from rich.console import Console
 
 __all__ = ["print_lines", "shown", "shown_as_properties", "visible"]
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c\u2028\u2029\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    """``text`` with control and direction-changing characters replaced by their escapes, so none reaches a terminal."""
+    """``text`` with what no terminal should get as escapes: control and direction-changing characters, and half
+    characters, which a log may hold and nothing can write."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 

@@ -16,7 +16,7 @@ from aqe_plugin.codec import encode
 from aqe_plugin.render.terminal import shown
 from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.guards import Guard
-from aqe_plugin.tuning.recommendation import Finding, Recommendation
+from aqe_plugin.tuning.recommendation import Evidence, Finding, Recommendation
 from aqe_plugin.tuning.rings import Ring
 from aqe_plugin.tuning.rollouts import RolloutStep
 
@@ -47,7 +47,7 @@ def print_findings(findings: Sequence[Finding], guard: Guard, console: Console) 
         verdict = Text("; ".join(stopped), style="yellow") if stopped else Text("passes", style="green")
         for number, change in enumerate(made.changes):
             values = (change.key, written(change.key, change.old), written(change.key, change.new))
-            told = (made.why, _evidence(made), verdict) if number == 0 else ()
+            told = (made.why, _in_words(made.evidence, made.confidence), verdict) if number == 0 else ()
             table.add_row(finding.group if number == 0 else "", *values, *told)
     console.print(table)
 
@@ -92,23 +92,18 @@ def print_rollout_step_json(step: RolloutStep, before: Ring | None, done: bool, 
 
 
 def print_rollouts(steps: Sequence[RolloutStep], console: Console) -> None:
-    """One row for each step of each rollout, oldest first."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("rollout", "when", "who", "group", "ring", "why", "changed"):
-        table.add_column(name, overflow="fold")
+    """A paragraph for each step of each rollout, oldest first, in which no key is broken however narrow it is."""
     for step in steps:
         at = datetime.fromtimestamp(step.at_millis / 1000, timezone.utc).isoformat(timespec="seconds")
-        why = f"{step.why} ({step.asked_why})" if step.asked_why else step.why
-        table.add_row(
-            str(step.number),
-            at,
-            Text(shown(step.who)),
-            step.group,
-            Text(step.ring.value, style=_RING_STYLES.get(step.ring, "")),
-            Text(shown(why)),
-            Text("\n".join(map(_change, step.changes))),
-        )
-    console.print(table)
+        ring = Text(step.ring.value, style=_RING_STYLES.get(step.ring, ""))
+        heading = Text(f"rollout no. {step.number} ({shown(step.group)}): ").append(ring)
+        console.print(heading.append(f"  {at}  {shown(step.who)}"), soft_wrap=True)
+        rows = [("why", shown(f"{step.why} ({step.asked_why})" if step.asked_why else step.why))]
+        rows += [("changed", _change(change)) for change in step.changes]
+        # A value that somebody asked for rests on none.
+        rows += [("evidence", _in_words(step.evidence, step.confidence))] if step.evidence.queries else []
+        for name, value in rows:
+            console.print(Text(f"  {name:<9}", style="dim").append(Text(value)), soft_wrap=True)
 
 
 def print_rollouts_json(steps: Sequence[RolloutStep], console: Console) -> None:
@@ -117,11 +112,10 @@ def print_rollouts_json(steps: Sequence[RolloutStep], console: Console) -> None:
         console.file.write(json.dumps(encode(step)) + "\n")
 
 
-def _evidence(made: Recommendation) -> str:
-    evidence = made.evidence
+def _in_words(evidence: Evidence, confidence: float) -> str:
     return (
         f"{evidence.queries} runs, {evidence.cohorts} shapes, {evidence.changed} decided otherwise; "
-        f"{evidence.seconds:.3g} s ({evidence.low:.3g} to {evidence.high:.3g}), confidence {made.confidence:.3f}"
+        f"{evidence.seconds:.3g} s ({evidence.low:.3g} to {evidence.high:.3g}), confidence {confidence:.3f}"
     )
 
 

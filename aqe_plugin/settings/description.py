@@ -6,14 +6,14 @@ import inspect
 import re
 import types
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
-from typer.models import ArgumentInfo, OptionInfo
+from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
 __all__ = ["NOT_SHOWN", "Argument", "CommandSettings", "Setting", "describe", "shared_settings"]
 
@@ -87,9 +87,16 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """A command, and what can be set of it; ``help`` is the first line of what it does."""
+    """A command, and what can be set of it.
+
+    Attributes:
+        name: under which its options are set; for one of a group ``<group>-<command>``.
+        words: how it is called on the command line.
+        help: the first line of what it does.
+    """
 
     name: str
+    words: tuple[str, ...]
     help: str
     settings: tuple[Setting, ...]
     arguments: tuple[Argument, ...]
@@ -98,9 +105,9 @@ class CommandSettings:
 def describe(app: typer.Typer) -> tuple[CommandSettings, ...]:
     """Every command of ``app``, in the order of ``--help``."""
     found = []
-    for command in app.registered_commands:
+    for group, command in _registered(app):
         assert command.callback is not None
-        name = command.name or command.callback.__name__.replace("_", "-")
+        words = (*group, command.name or command.callback.__name__.replace("_", "-"))
         options, arguments = [], []
         hints = get_type_hints(command.callback, include_extras=True)
         for parameter in inspect.signature(command.callback).parameters.values():
@@ -113,7 +120,7 @@ def describe(app: typer.Typer) -> tuple[CommandSettings, ...]:
                 choices = tuple(str(one.value) for one in shape) if issubclass(shape, Enum) else ()
                 arguments.append(Argument(parameter.name, _is_path(shape, told), choices))
         doc = inspect.getdoc(command.callback) or ""
-        found.append(CommandSettings(name, doc.split("\n", 1)[0], tuple(options), tuple(arguments)))
+        found.append(CommandSettings("-".join(words), words, doc.split("\n", 1)[0], tuple(options), tuple(arguments)))
     return tuple(found)
 
 
@@ -135,6 +142,14 @@ def shared_settings(commands: Iterable[CommandSettings]) -> tuple[Setting, ...]:
         for name, setting in alike.items()
         if times[name] > 1 and name not in unlike and setting.shape is not bool
     )
+
+
+def _registered(app: typer.Typer) -> Iterator[tuple[tuple[str, ...], CommandInfo]]:
+    """The commands of ``app``, each with the group that it is in."""
+    yield from (((), command) for command in app.registered_commands)
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        yield from (((str(group.typer_instance.info.name),), one) for one in group.typer_instance.registered_commands)
 
 
 def _setting(parameter: inspect.Parameter, shape: type, many: bool, told: OptionInfo) -> Setting:

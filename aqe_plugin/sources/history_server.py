@@ -164,9 +164,9 @@ class HistoryServerFollower:
             self.marks.put(key, replace(mark, version=attempt.version))
 
     def _attempts(self) -> list[_Attempt]:
-        with self._get("applications") as answer:
-            listed = json.loads(answer.read(_MAX_LIST_BYTES))
         try:
+            with self._get("applications") as answer:
+                listed = json.loads(answer.read(_MAX_LIST_BYTES))
             return [
                 _Attempt(
                     str(application["id"]), str(attempt.get("attemptId") or ""), _version(attempt), _completed(attempt)
@@ -174,7 +174,7 @@ class HistoryServerFollower:
                 for application in listed
                 for attempt in application["attempts"]
             ]
-        except (TypeError, KeyError, AttributeError) as error:
+        except (TypeError, KeyError, AttributeError, RecursionError) as error:
             raise EventLogError(f"{self._url}: answers, but not as a Spark History Server does.") from error
 
     def _fetch(self, attempt: _Attempt, folder: Path) -> bool:

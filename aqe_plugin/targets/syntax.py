@@ -17,6 +17,7 @@ __all__ = ["Entry", "entries_of", "escaped"]
 
 _SPACE = " \t\f"
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _BAD_UNICODE = re.compile(r"(?:^|[^\\])(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
 _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _TO_ESCAPE = re.compile(r"[\\\t\n\r\f\ud800-\udfff]|^[ =:]")
@@ -67,7 +68,11 @@ def entries_of(text: str, name: str) -> tuple[Entry, ...]:
     Raises:
         TargetError: a ``\\u`` without four hexadecimal digits, at which Java gives up on the whole file.
     """
-    return tuple(_entry(text, line, name) for line in _lines(text))
+    found, number, counted = [], 1, 0
+    for line in _lines(text):
+        number, counted = number + len(_LINE_ENDS.findall(text, counted, line.start)), line.start
+        found.append(_entry(text, line, number, name))
+    return tuple(found)
 
 
 def escaped(value: str) -> str:
@@ -140,9 +145,8 @@ def _after_line(text: str, position: int) -> int:
     return len(text) if match is None else match.end()
 
 
-def _entry(text: str, line: _Line, name: str) -> Entry:
+def _entry(text: str, line: _Line, number: int, name: str) -> Entry:
     written = "".join(text[at] for at in line.kept)
-    number = 1 + len(re.findall(r"\r\n|\r|\n", text[: line.start]))
     malformed = _BAD_UNICODE.search(written)
     if malformed is not None:
         raise TargetError(

@@ -44,6 +44,8 @@ def documents_of(text: str, name: str) -> list[MappingNode]:
     except MarkedYAMLError as error:
         place = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
         raise TargetError(f"{name}{place}: not YAML: {error.problem or error.context}.") from error
+    except RecursionError as error:
+        raise TargetError(f"{name}: not YAML of Kubernetes: mappings and lists in too many others.") from error
     except YAMLError as error:
         raise TargetError(f"{name}: not YAML: {' '.join(str(error).split())}.") from error
     return [node for node in nodes if isinstance(node, MappingNode)]

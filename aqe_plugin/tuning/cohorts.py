@@ -35,7 +35,7 @@ _SEEN_FROM_THE_LEFT = {JoinKind.RIGHT_OUTER: JoinKind.LEFT_OUTER}
 
 def fingerprint(story: QueryStory) -> str:
     """16 hexadecimal digits of SHA-256 over :func:`shape_of`; the same on every machine and in every release."""
-    return sha256("\n".join(shape_of(story)).encode()).hexdigest()[:_DIGITS]
+    return sha256("\n".join(shape_of(story)).encode("utf-8", "replace")).hexdigest()[:_DIGITS]
 
 
 def shape_of(story: QueryStory) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ _LEAST_SIGMA = 0.03
 # A filter that passes everything has no rate that a distinct-key count could stand for.
 _FEWEST_PASSING = 1e-9
 _USELESS = ("pass_all", "missing")
+# Ten years.
+_LONGEST_MILLIS = 10 * 366 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,11 @@ class Run:
 
 
 def run_of(story: QueryStory) -> Run | None:
-    """``story`` as evidence; ``None`` when the query still runs, failed, or took no time that was measured."""
-    if story.ended is None or story.error is not None or not story.duration_millis:
+    """``story`` as evidence; ``None`` when the query still runs, failed, or took no time that can have been measured:
+    a clock that is set meanwhile makes times of any sign and length.
+    """
+    millis = story.duration_millis or 0
+    if story.ended is None or story.error is not None or not 0 < millis < _LONGEST_MILLIS:
         return None
     # Joins are logged in the order in which their stages finished, which is another in each run.
     joins = sorted((_join_run(join, story.mode) for join in story.joins), key=lambda join: _order(join.facts))
@@ -73,7 +78,7 @@ def run_of(story: QueryStory) -> Run | None:
         cohort=fingerprint(story),
         application=story.application,
         at_millis=story.ended.time_millis,
-        duration_millis=story.duration_millis,
+        duration_millis=millis,
         errors=story.ended.errors,
         joins=tuple(joins),
     )
@@ -135,7 +140,7 @@ def _join_run(join: JoinStory, mode: PluginMode) -> JoinRun:
         decision.choice if applied else facts.spark_strategy,
         applied and decision.build_filter and bool(worked),
     )
-    if not sum(outcome.rows_in for outcome in worked):
+    if sum(outcome.rows_in for outcome in worked) <= 0:
         return JoinRun(facts, facts, option, None)
     measured, pass_rate = _measured(facts, worked)
     return JoinRun(facts, measured, option, (decision.pass_rate, pass_rate))

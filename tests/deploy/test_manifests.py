@@ -41,8 +41,10 @@ def test_each_manifest_has_the_shape_that_kubernetes_asks_for(manifest: Manifest
 
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: str(path.name))
 def test_kustomize_renders_what_is_validated_here(overlay: Path) -> None:
-    here = by_name(build(overlay))
-    assert all(by_name(rendered) == here for rendered in built_by_kustomize(overlay))
+    rendered = built_by_kustomize(overlay)
+    if not rendered:
+        pytest.skip("neither kustomize nor kubectl is on PATH")
+    assert [by_name(one) for one in rendered] == [by_name(build(overlay))] * len(rendered)
 
 
 def by_name(manifests: list[Manifest]) -> dict[str, Manifest]:

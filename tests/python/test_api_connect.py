@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from api_sessions import CONFS, AnySession, aqe, items, plan_of, sales, write_tables
-from aqe_plugin import AqePlugin, jar_for
-from aqe_plugin.session import PLUGIN_CLASS
+from aqe_plugin import AqePlugin
+from spark_servers import free_port, with_the_plugin
 
 __all__ = ["aqe", "items", "plan_of", "sales"]
 
 pytestmark = pytest.mark.spark
-
-_START_SECONDS = 240
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -41,40 +27,12 @@ def port(folder: Path) -> Iterator[int]:
     port = free_port()
     confs = {
         **CONFS,
-        "spark.plugins": PLUGIN_CLASS,
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
     }
-    command = [
-        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
-        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-        *("--master", "local[2]", "--jars", str(jar_for(pyspark.__version__))),
-        *(part for key, value in confs.items() for part in ("--conf", f"{key}={value}")),
-    ]
-    log = folder / "server.log"
-    with log.open("wb") as out:
-        # A session of its own, as what is started starts Java itself.
-        server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        _await_port(port, server, log)
+    with with_the_plugin("org.apache.spark.sql.connect.service.SparkConnectServer", confs, (), port, folder):
         yield port
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(60)
-
-
-def _await_port(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + _START_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            assert server.poll() is None, log.read_text()[-4000:]
-            assert time.monotonic() < end, log.read_text()[-4000:]
-            time.sleep(0.2)
-        else:
-            return
 
 
 @pytest.fixture(scope="module")

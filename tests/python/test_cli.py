@@ -10,10 +10,13 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
+import typer
 
 from aqe_plugin import __version__, cli
 from aqe_plugin.errors import EXIT_CODES, AqePluginError
@@ -48,6 +51,33 @@ def test_explain_gives_json_lines(tmp_path: Path, answer: Answer) -> None:
     code, out, _ = answer("explain", str(tmp_path), "--format", "json")
     assert code == 0
     assert [json.loads(one)["executionId"] for one in out.splitlines()] == [1, 2]
+
+
+def test_explain_shows_any_description_on_any_terminal(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "app-1", query_lines(1, "half \ud800 a character"))
+    for encoding in ("utf-8", "ascii"):
+        shown = run("explain", str(log), PYTHONIOENCODING=encoding)
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert "half \\ud800 a character" in shown.stdout
+
+
+def test_a_path_is_refused_by_what_reads_it_and_not_as_a_command_line() -> None:
+    def told(app: typer.Typer) -> Iterator[tuple[str, str, bool]]:
+        for command in app.registered_commands:
+            assert command.callback is not None
+            for name, hint in get_type_hints(command.callback, include_extras=True).items():
+                yield from (
+                    (command.callback.__name__, name, one.readable)
+                    for one in getattr(hint, "__metadata__", ())
+                    if "Path" in str(hint)
+                )
+        for group in app.registered_groups:
+            assert group.typer_instance is not None
+            yield from told(group.typer_instance)
+
+    found = list(told(cli.app))
+    assert len(found) > 10
+    assert [(command, option) for command, option, refuses in found if refuses] == []
 
 
 def test_explain_shows_one_query_alone(tmp_path: Path, answer: Answer) -> None:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from aqe_plugin.codec import decode, encode
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.model import JoinDecided, JoinDecision, QueryEnded, Reason
-from samples import DECISION
+from samples import DECISION, ended
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 st.register_type_strategy(float, finite)
+st.register_type_strategy(int, st.integers(-(2**63), 2**63 - 1))
 
 
 @given(st.from_type(JoinDecided) | st.from_type(QueryEnded))
@@ -32,6 +33,18 @@ def test_a_reason_may_leave_its_numbers_out_or_null(code: str, measured: float |
 
 def test_whole_numbers_are_good_where_a_number_is_asked_for() -> None:
     assert decode(Reason, {"code": "X", "measured": 3, "unit": "", "confKey": ""}).measured == 3.0
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400])
+def test_a_whole_number_beyond_a_long_is_told(number: int) -> None:
+    with pytest.raises(EventSchemaError, match="schemaVersion: expected a whole number, found"):
+        decode(QueryEnded, {**encoded_end(), "schemaVersion": number})
+
+
+def encoded_end() -> dict[str, object]:
+    members = encode(ended())
+    assert isinstance(members, dict)
+    return dict(members)
 
 
 def test_members_nobody_asks_for_are_ignored() -> None:

@@ -48,7 +48,8 @@ def offered(script: Path, *words: str) -> set[str]:
 
 
 def test_bash_offers_every_command(script: Path) -> None:
-    assert {command.name for command in COMMANDS} <= offered(script, "")
+    assert {command.words[0] for command in COMMANDS} <= offered(script, "")
+    assert {command.words[1] for command in COMMANDS if len(command.words) > 1} <= offered(script, "pipeline", "")
     assert offered(script, "expl") == {"explain"}
 
 
@@ -57,7 +58,7 @@ def test_bash_offers_every_option_of_a_command_and_no_other(command: object, scr
     (told,) = (one for one in COMMANDS if one is command)
     switched_off = {f"--no-{one.name}" for one in told.settings if one.shape is bool and one.default is True}
     expected = {f"--{one.name}" for one in told.settings if not one.secret} | switched_off | {"--help"}
-    assert offered(script, told.name, "--") == expected
+    assert offered(script, *told.words, "--") == expected
 
 
 def test_bash_offers_the_values_of_an_option_and_of_an_argument(script: Path) -> None:
@@ -86,7 +87,7 @@ def test_a_shell_understands_its_script(shell: str, tmp_path: Path, answer: Answ
 def test_the_script_of_each_shell_names_every_command_and_option(shell: str, answer: Answer) -> None:
     _, out, _ = answer("completion", shell)
     for command in COMMANDS:
-        assert command.name in out
+        assert all(word in out for word in command.words)
         assert all((setting.name in out) is not setting.secret for setting in command.settings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,18 @@ def test_a_whole_life_ends_with_the_bytes_it_began_with(conf: Path, jar: str, an
     table = answer("history", *target)[1]
     assert "rollback of no. 2" in table
     assert "ring 1" in table
+
+
+def test_no_key_and_no_time_is_broken_on_a_narrow_terminal(
+    conf: Path, jar: str, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    _, shown, _ = answer("install", "--target", str(conf), "--jar", jar, "--yes", "--why", "ring 1")
+    _, told, _ = answer("history", "--target", str(conf))
+    assert all(f" {key} " in shown for key in ("spark.jars", "spark.plugins", "spark.aqePlugin.mode"))
+    assert re.search(r"^no\. 1  install, done  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00  \S+@\S+$", told, re.MULTILINE)
+    assert "  added   spark.aqePlugin.mode\n" in told
+    assert "  why     ring 1\n" in told
 
 
 def test_a_diff_is_one_of_the_file(conf: Path, jar: str, answer: Answer) -> None:

@@ -142,6 +142,29 @@ def test_an_address_of_another_machine_is_said(tmp_path: Path) -> None:
         pass
 
 
+def test_the_name_of_a_file_gives_a_terminal_nothing_to_act_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "app\x1b]0;title\x07\n\u202egpj").write_text("foreign")
+    with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()):
+        pass
+    (told,) = (one for one in capsys.readouterr().err.splitlines() if "skipped" in one)
+    assert "log=app\\x1b]0;title\\x07\\n\\u202egpj " in told
+    assert told.isprintable()
+
+
+def test_a_name_that_no_machine_can_have_is_said(tmp_path: Path) -> None:
+    refused = pytest.raises(ConfError, match=r"Cannot listen on nonsense\.\.host: not the name of a machine\.")
+    with refused, serve(tmp_path, 0, "nonsense..host", CODES, stderr_log()):
+        pass
+
+
+def test_a_history_server_is_for_another_command() -> None:
+    refused = pytest.raises(EventLogError, match="export reads folders; `aqe-plugin run` watches a History Server")
+    with refused, serve(Path("http://history:18080"), 0, "127.0.0.1", CODES, stderr_log()):
+        pass
+
+
 def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
     with pytest.raises(EventLogError) as error, serve(tmp_path / "nowhere", 0, "127.0.0.1", CODES, stderr_log()):
         pass

@@ -97,12 +97,17 @@ def test_a_hostile_application_name_is_a_label_value_that_can_be_read(tmp_path: 
 def test_numbers_that_only_damage_explains_count_for_nothing(tmp_path: Path) -> None:
     assert FACTS.waiting is not None
     endless = replace(DECISION, facts=replace(FACTS, waiting=replace(FACTS.waiting, idle_millis=float("inf"))))
-    damaged = replace(ended(), duration_millis=10**400, rule_millis=-5, planned=10**30, applied=0)
+    damaged = replace(ended(), duration_millis=-(2**63), rule_millis=-5, planned=-3, applied=0)
+    by_the_clock = replace(ended(8), duration_millis=2**62, rule_millis=0, planned=0, applied=0, outcomes=())
+    larger = replace(ended(9), duration_millis=10**400)
     too_large = line(decided()).replace(b'"passRate":0.04', b'"passRate":1' + b"0" * 400)
-    write_log(tmp_path / "app-1", [line(decided(decision=endless)), line(damaged), too_large])
+    write_log(
+        tmp_path / "app-1",
+        [line(decided(decision=endless)), line(damaged), line(by_the_clock), line(larger), too_large],
+    )
     with serve(tmp_path, 0, "127.0.0.1", CODES, stderr_log()) as port:
         got = scrape(port)
     assert value(got, "aqe_plugin_query_seconds_sum") == value(got, "aqe_plugin_rule_seconds_sum") == 0
     assert value(got, "aqe_plugin_filters_planned_total") == 0
     assert value(got, "aqe_plugin_wait_predicted_idle_seconds_total") == 0
-    assert value(got, "aqe_plugin_exporter_skipped_total") == 1
+    assert value(got, "aqe_plugin_exporter_skipped_total") == 2

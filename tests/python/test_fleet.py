@@ -66,14 +66,19 @@ def test_a_fleet_with_every_price_wrong_ends_within_5_percent_of_the_best() -> N
 
 
 def test_over_1000_fleets_nothing_is_applied_that_the_guard_should_stop() -> None:
-    made, harmful = 0, 0
+    made, stopped, harmful, over = 0, 0, 0, 0
     for seed in range(1000):
         fleet = fleet_of(seed, cohorts=4)
         history = fleet.week(None, 6) + fleet.week(DEFAULTS, 6)
-        chosen = best(findings_of(fleet, history, DEFAULTS), GUARD)
+        findings = findings_of(fleet, history, DEFAULTS)
+        offered = [one.recommendation for one in findings if one.recommendation is not None]
+        stopped += sum(not GUARD(one.step).passes for one in offered)
+        chosen = best(findings, GUARD)
         if chosen is None:
             continue
         made += 1
+        assert chosen.confidence >= 0.95, seed
+        assert chosen.step.regression <= 0.05, seed
         after = applied(DEFAULTS, chosen)
         assert all(max(one.factor, 1 / one.factor) <= 2 + 1e-9 for one in chosen.changes), seed
         assert chosen.step.runs >= 5, seed
@@ -81,8 +86,13 @@ def test_over_1000_fleets_nothing_is_applied_that_the_guard_should_stop() -> Non
         # What the guard cannot know: the true loss, which evidence of these few runs may miss by a little.
         assert fleet.excess(after) <= 1.05 * fleet.excess(DEFAULTS), seed
         harmful += fleet.excess(after) > fleet.excess(DEFAULTS)
+        over += max(fleet.losses(DEFAULTS, after).values()) > 0.05
     assert made > 200
+    # There was something to stop: without the guard these would have been applied as well.
+    assert stopped > 100
     assert harmful <= 0.05 * made
+    # It is 99 % sure that no shape loses more than 5 %.
+    assert over <= 0.01 * made
 
 
 def keys_of(name: str) -> tuple[str, ...]:

@@ -189,8 +189,9 @@ def test_no_entry_of_an_archive_leaves_the_folder(server: HistoryServer, tmp_pat
     assert not list(tmp_path.rglob("*outside*"))
 
 
-def test_another_server_is_told_apart(server: HistoryServer, tmp_path: Path) -> None:
-    server.stands_for = b'{"message": "hello"}'
+@pytest.mark.parametrize("answer", [b'{"message": "hello"}', b"[" * 200_000])
+def test_another_server_is_told_apart(server: HistoryServer, tmp_path: Path, answer: bytes) -> None:
+    server.stands_for = answer
     follower = HistoryServerFollower(server.url, tmp_path, threading.Event())
     with pytest.raises(EventLogError) as error:
         next(follower.poll())

@@ -153,6 +153,11 @@ def test_yaml_that_is_none_names_line_and_fault() -> None:
     assert refused("spec:\n  a: {{ .Values.x }\n", TargetError).startswith("app.yaml, line 3: not YAML: ")
 
 
+def test_yaml_that_is_nested_without_end_is_told() -> None:
+    with pytest.raises(TargetError, match=r"m\.yaml: not YAML of Kubernetes: mappings and lists in too many others"):
+        parse_kubernetes("a: " + "[" * 100_000, "m.yaml")
+
+
 def test_a_manifest_of_another_kind_is_named() -> None:
     text = "kind: Deployment\nmetadata:\n  name: web\n---\nkind: ConfigMap\nmetadata:\n  name: spark\ndata:\n  a: b\n"
     assert refused(text, TargetError) == (

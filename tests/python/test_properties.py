@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -90,6 +92,14 @@ def test_what_is_appended_leaves_joined_lines_and_comments_as_they_are() -> None
 )
 def test_a_new_line_is_written_in_the_files_own_manner(text: str, expected: str) -> None:
     assert conf(text).with_value("k", "v").text == expected
+
+
+@given(FILES)
+def test_every_entry_knows_the_line_that_it_begins_on(content: bytes) -> None:
+    parsed = conf_or_none(content)
+    assert parsed is None or all(
+        entry.line == 1 + len(re.findall(r"\r\n|\r|\n", parsed.text[: entry.start])) for entry in parsed.entries
+    )
 
 
 @given(FILES)

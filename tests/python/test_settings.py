@@ -61,7 +61,7 @@ def some_value(name: str, command: str) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_the_options_that_can_be_set_are_those_that_the_parser_knows(command: CommandSettings, answer: Answer) -> None:
-    _, out, _ = answer(command.name, "--help")
+    _, out, _ = answer(*command.words, "--help")
     # One row an option, with a star before those that must be given.
     parsed = set(re.findall(r"^│ \*? *--([a-z-]+)", out, re.MULTILINE)) - {"help"}
     assert parsed == {setting.name for setting in command.settings if not setting.secret}
@@ -104,6 +104,29 @@ def test_an_option_that_must_be_given_may_be_set_instead(answer: Answer, monkeyp
     assert "# place = (not set; a path)\n" in settings_as_toml([command], {})
     monkeypatch.setenv("AQE_PLUGIN__RUN__PLACE", "/set")
     assert answer.of(made, "run", "--count", "2") == (0, "/set 2\n", "")
+
+
+def test_a_command_of_a_group_is_set_like_any_other(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, group = typer.Typer(), typer.Typer(name="pipeline")
+
+    @made.callback()
+    def frame(context: typer.Context) -> None:
+        use_settings(made, context, None)
+
+    @group.command()
+    def ingest(tables: Annotated[str, typer.Option()]) -> None:
+        typer.echo(tables)
+
+    @group.command()
+    def compact(tables: Annotated[str, typer.Option()]) -> None:
+        typer.echo(tables)
+
+    made.add_typer(group)
+    monkeypatch.setenv("AQE_PLUGIN__TABLES", "/all")
+    monkeypatch.setenv("AQE_PLUGIN__PIPELINE_COMPACT__TABLES", "/one")
+    assert answer.of(made, "pipeline", "ingest") == (0, "/all\n", "")
+    assert answer.of(made, "pipeline", "compact") == (0, "/one\n", "")
+    assert answer.of(made, "pipeline", "compact", "--tables", "/said") == (0, "/said\n", "")
 
 
 # which wins

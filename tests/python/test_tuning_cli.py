@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -168,6 +169,7 @@ def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer)
     assert step(cluster, answer, *words)["ring"] == "settled"
 
     _, table, _ = answer("history", "--target", str(cluster.target))
+    assert re.search(r"^  evidence \d+ runs, \d+ shapes, .* confidence [01]\.\d+$", table, re.MULTILINE)
     for word in ("observe", "canary", "all", "settled", "ann@host", "(as agreed)", "tune"):
         assert word in table
     records = [

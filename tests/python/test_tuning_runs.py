@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.model import FilterOutcome, PluginMode, QueryEnded, Strategy
@@ -54,6 +54,26 @@ def test_a_query_that_runs_or_failed_or_took_no_time_is_none() -> None:
     assert run_of(replace(story(), ended=None)) is None
     assert run_of(story(error="out of disk")) is None
     assert run_of(replace(story(), duration_millis=0)) is None
+
+
+@pytest.mark.parametrize("millis", [-3000, 2**62])
+def test_a_query_whose_clock_was_set_meanwhile_is_no_evidence(millis: int) -> None:
+    assert run_of(replace(story(), duration_millis=millis)) is None
+
+
+def test_a_name_that_cannot_be_written_has_a_fingerprint_like_any_other() -> None:
+    half = replace(DECISION, facts=replace(FACTS, keys=("a\ud800 = b",)))
+    made = run_of(replace(story(), joins=(JoinStory(half, (), ()),)))
+    assert made is not None
+    assert len(made.cohort) == 16
+
+
+@given(st.from_type(JoinStory), st.integers(), st.from_type(QueryEnded))
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_a_log_says_is_evidence_or_left_out(join: JoinStory, millis: int, over: QueryEnded) -> None:
+    made = run_of(replace(story(over=over), joins=(join,), duration_millis=millis))
+    if made is not None:
+        assert without_outliers([made] * 5) == [made] * 5
 
 
 def test_a_join_ran_as_it_was_decided() -> None:

@@ -146,8 +146,9 @@ def test_hostile_texts_reach_no_terminal_and_no_markup() -> None:
     assert not set(text) & {"\x1b", "\x07", "\r", "\u202e"}
 
 
-@given(st.text())
-def test_whatever_text_is_made_visible_has_no_control_character(text: str) -> None:
+@given(st.text(st.characters()))
+def test_whatever_text_is_made_visible_can_be_written_and_has_no_control_character(text: str) -> None:
+    assert visible(text).encode() is not None
     assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in visible(text))
 
 

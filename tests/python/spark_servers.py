@@ -1,0 +1,67 @@
+"""Servers of Spark's own, started as a user starts them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+from aqe_plugin import jar_for
+from aqe_plugin.session import PLUGIN_CLASS
+
+__all__ = ["free_port", "with_the_plugin"]
+
+_START_SECONDS = 240
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def with_the_plugin(
+    server: str, confs: Mapping[str, str], arguments: Sequence[str], port: int, folder: Path
+) -> Iterator[None]:
+    """Runs the class ``server`` with the plugin while the context lasts, from the moment it listens on ``port``."""
+    command = [
+        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
+        *("--class", server, "--master", "local[2]", "--jars", str(jar_for(pyspark.__version__))),
+        *(
+            part
+            for key, value in (*confs.items(), ("spark.plugins", PLUGIN_CLASS))
+            for part in ("--conf", f"{key}={value}")
+        ),
+        *arguments,
+    ]
+    log = folder / "server.log"
+    with log.open("wb") as out:
+        # A session of its own, as what is started starts Java itself.
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, cwd=folder)
+    try:
+        _await_port(port, process, log)
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+def _await_port(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            assert server.poll() is None, log.read_text()[-4000:]
+            assert time.monotonic() < end, log.read_text()[-4000:]
+            time.sleep(0.2)
+        else:
+            return
