@@ -86,11 +86,15 @@ test-spark: prerequisites ## Spark's own test suites with the plugin on: make te
 test-spark-quick: prerequisites
 	$(PYTHON) -m tests.spark.run --quick
 
+.PHONY: test-hdfs
+test-hdfs: venv ## event logs in a real HDFS of one machine, whose servers come from Maven Central
+	AQE_PLUGIN_REQUIRE_PROGRAMS=minicluster $(BIN)/python -m pytest -q tests/hadoop/on_hdfs.py
+
 .PHONY: test-s3a
 test-s3a: venv ## event logs behind s3a://, with Hadoop's client from Maven Central and a server that speaks S3
 	mvn --batch-mode --quiet -f project/s3a.pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.build/s3a/jars
 	[[ -x .build/s3a/venv/bin/moto_server ]] || { $(PYTHON) -m venv .build/s3a/venv && .build/s3a/venv/bin/pip install --quiet 'moto[s3,server]==5.2.5'; }
-	$(BIN)/python -m pytest -q tests/hadoop/s3a.py
+	$(BIN)/python -m pytest -q tests/hadoop/on_s3a.py
 
 .PHONY: test-long-line
 test-long-line: venv ## a line of two gigabytes in an event log, read by the daemon in bounded memory
@@ -119,6 +123,7 @@ tour: venv jar ## a new user's tour, from an empty conf folder and back to it, d
 bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made from one: make bench-daemon LOG=.build/demo/events GB=10 APPS=10000
 	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS)
 	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS) --zstd
+	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes 0.5 --applications 50 --own-events
 
 .PHONY: bench-logs
 bench-logs: venv jar ## event logs into tables, beside a plain reader: make bench-logs LOGS=path/to/eventlog_v2_... GB=10

@@ -10,18 +10,21 @@ import types
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Optional, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Optional, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from aqe_plugin.codec import camel_case
 
 __all__ = ["read_text"]
 
 T = TypeVar("T")
+_LONG = 2**63
 
 
 def read_text(shape: type[T], text: bytes) -> T | None:
-    """``text`` as a ``shape``; ``None`` when it is none, and for a few that are: numbers that no double holds, strings
-    that are half of a character."""
+    """``text`` as a ``shape``; ``None`` when it is none, or something in it is odd.
+
+    Odd are half of a character, and a number beyond a Long or a double.
+    """
     value: T | None = _reader(cast("Any", shape))(text)
     return value
 
@@ -57,6 +60,9 @@ def _twin(shape: Any) -> Any:
         return Optional[inner]  # noqa: UP045 - `|` is for types that are known when the code is written
     if origin is tuple:
         return tuple[_twin(get_args(shape)[0]), ...]  # type: ignore[misc]
+    if shape is int:
+        # More than a Long of Scala is damage, which is the careful reader's matter.
+        return Annotated[int, msgspec.Meta(ge=-_LONG, le=_LONG - 1)]
     if not is_dataclass(shape):
         return shape
     hints = get_type_hints(shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ _OF_ONE_FILE = {
     "org.apache.hadoop.hdfs.BlockMissingException": "some of its blocks are on no server",
     "org.apache.hadoop.security.AccessControlException": "no right to read it",
 }
+_FAULT = re.compile(r"Exception|Error")
 _GONE = {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}
 _NO_CLIENT = ("ClassNotFoundException", "UnsupportedFileSystemException", "No FileSystem for scheme")
 
@@ -121,9 +123,9 @@ class HadoopJvm:
         except (PySparkRuntimeError, OSError) as error:
             said.seek(0)
             lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()]
-            raise SessionError(
-                f"The JVM for Hadoop's file systems does not start ({lines[-1] if lines else error})."
-            ) from error
+            first = next((number for number, line in enumerate(lines) if _FAULT.search(line)), -1)
+            why = "; ".join(lines[first:][:2]) or str(error)
+            raise SessionError(f"The JVM for Hadoop's file systems does not start ({why}).") from error
         self._ran = True
 
     def close(self) -> None:
@@ -132,9 +134,9 @@ class HadoopJvm:
             return
         gateway, self._gateway, self._conf = self._gateway, None, None
         process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-        # It may be dead already.
+        # It may be dead already; one that this process did not start is the driver's that it runs in.
         with suppress(Exception):
-            gateway.shutdown()
+            gateway.shutdown() if process is not None else gateway.close()
         if process is not None:
             # The JVM ends with its standard input.
             assert process.stdin is not None

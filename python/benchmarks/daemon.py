@@ -24,6 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 from rich.table import Table
 
+from aqe_plugin.events import is_accounted_line
 from aqe_plugin.sources import find_event_logs
 from aqe_plugin.sources.codecs import decompressor
 
@@ -50,7 +51,7 @@ class Reading:
 def main() -> int:
     arguments = _parser().parse_args()
     console = Console(width=120, soft_wrap=True)
-    recorded = list(_lines(arguments.log))
+    recorded = [line for line in _lines(arguments.log) if not arguments.own_events or is_accounted_line(line)]
     if len(recorded) < 2:
         console.print(f"[red]{arguments.log}: holds no event log.[/red]")
         return 2
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gigabytes", type=float, default=2)
     parser.add_argument("--applications", type=int, default=2000)
     parser.add_argument("--zstd", action="store_true", help="compress the logs as Spark does")
+    parser.add_argument("--own-events", action="store_true", help="logs of nothing but the plugin's own events")
     parser.add_argument("--folder", type=Path, default=_FOLDER)
     return parser
 

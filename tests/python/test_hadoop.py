@@ -1,4 +1,4 @@
-"""Event logs that Spark's Hadoop client reads: ``file:`` addresses, in a real JVM; a real HDFS is in tests/hadoop."""
+"""Event logs that Spark's Hadoop client reads: ``file:`` addresses, in a real JVM; tests/hadoop has a real HDFS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError
+from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError, SessionError
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.hadoop import HadoopFiles, HadoopFollower, conf_of, files, opened_files
 from aqe_plugin.hadoop.jvm import HadoopJvm
@@ -192,6 +192,16 @@ def test_a_jvm_that_dies_is_started_again_and_what_a_process_left_is_cleared_awa
             list(follower.poll())
         assert sum(len(list(records)) for _, records in follower.poll()) == 3
     assert not spool.exists()
+
+
+def test_a_jvm_that_does_not_start_is_said_in_its_own_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spool: Path
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraJavaOptions -agentlib:nosuch\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    refused = pytest.raises(SessionError, match=r"does not start \(.*Could not find agent library nosuch .*\)\.$")
+    with refused, opened_files("hdfs://nn/logs", {}, spool):
+        pass
 
 
 def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:

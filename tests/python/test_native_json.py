@@ -87,6 +87,11 @@ def test_what_is_no_json_is_declined(text: bytes) -> None:
     assert read_text(Reason, text) is None
 
 
+@pytest.mark.parametrize(("number", "taken"), [(2**63 - 1, True), (-(2**63), True), (2**63, False), (-(2**80), False)])
+def test_a_number_beyond_a_long_is_left_to_the_careful_reader(number: int, taken: bool) -> None:
+    assert (read_text(QueryEnded, line(ended(), durationMillis=number)) is not None) is taken
+
+
 @pytest.mark.parametrize("measured", [b'"NaN"', b"1e400", b"123456789012345678901234567890"])
 def test_an_event_that_is_declined_for_an_odd_number_is_read_all_the_same(measured: bytes) -> None:
     text = line(decided()).replace(b'"measured":812.0', b'"measured":' + measured)

@@ -178,6 +178,23 @@ def test_a_clock_that_was_set_back_stops_no_schedule(tmp_path: Path, monkeypatch
         assert runs_after(hour / 2) == 3
 
 
+def test_what_hadoop_is_told_goes_to_the_command_that_tunes_and_not_into_the_journal(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    told = {"AQE_PLUGIN__HADOOP_CONF": '["fs.s3a.endpoint=http://minio:9000"]'}
+    words = ("config", "show", "recommend", "--format", "json")
+    with opened(tmp_path / "checkpoint.db", "logs") as kept:
+        tuning = tuner.Tuner(words, 3600, kept, journal, stderr_log(), told)
+        tuning.look()
+        assert tuning._started is not None
+        tuning._started.process.wait()
+        tuning.look()
+        tuning.close()
+    run = json.loads(journal.read_text())
+    (found,) = (one for one in run["answers"] if one["setting"] == "recommend.hadoop-conf")
+    assert found["value"] == ["fs.s3a.endpoint=http://minio:9000"]
+    assert "minio" not in json.dumps({**run, "answers": []})
+
+
 def test_it_tunes_on_its_schedule_and_journals_what_was_said(tmp_path: Path) -> None:
     """Over a folder in which nothing can be learned, which needs no Spark to be said."""
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"

@@ -1,4 +1,4 @@
-"""Event logs in a real HDFS, read while they are written, with a name node that goes away."""
+"""Event logs in a real HDFS, read while they are written, with a name node that goes away; run by `make test-hdfs`."""
 
 from __future__ import annotations
 
