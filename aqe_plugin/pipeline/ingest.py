@@ -135,7 +135,7 @@ def _write_tables(
     house: Warehouse, run: str, changed: DataFrame, known: DataFrame, stored: dict[str, DataFrame]
 ) -> dict[str, int]:
     rows: dict[str, int] = {}
-    small = house.bytes("_staging", run) <= _SMALL_BYTES
+    small = house.size_bytes("_staging", run) <= _SMALL_BYTES
 
     def packed(frame: DataFrame) -> DataFrame:
         # In one partition nothing is shuffled.

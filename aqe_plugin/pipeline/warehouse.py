@@ -130,7 +130,7 @@ class Warehouse:
         rows = self.read(table, commits)
         return rows.join(last_runs(self.read("attempts", commits)), ["log", "run"], "left_semi")
 
-    def bytes(self, *names: str) -> int:
+    def size_bytes(self, *names: str) -> int:
         """Size of all files in a folder."""
         return int(self._files.getContentSummary(self._jvm.org.apache.hadoop.fs.Path(self.path(*names))).getLength())
 

@@ -498,6 +498,8 @@ def test_lines_of_a_newer_plugin_are_read_after_an_upgrade_even_if_the_log_is_go
     (folder / "app-1").unlink()
     for module in ("ingest", "parse"):
         monkeypatch.setattr(f"aqe_plugin.pipeline.{module}.SCHEMA_VERSION", 2)
+    # As if these were many rows, which are shuffled.
+    monkeypatch.setattr("aqe_plugin.pipeline.ingest._SMALL_BYTES", 0)
     done = ingest(spark, [str(folder)], root)
     assert (done.attempts, done.files, done.rejected) == (1, 0, 0)
     house = Warehouse(spark, root)
