@@ -119,7 +119,9 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
     target = read_target(where)
     conf = target.conf
     for key, value in values.items():
-        problem = "no key of the plugin" if not key.startswith(PREFIX) else problem_of(key, value) if value else ""
+        problem = problem_of(key, value) if value else ""
+        if not key.startswith(PREFIX):
+            problem = f"no key of the plugin ({PREFIX}*)"
         if problem:
             raise ConfError(f"{key} = {value}: {problem}.")
         conf = conf.without(key) if value is None else conf.with_value(key, value)

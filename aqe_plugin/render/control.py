@@ -120,7 +120,7 @@ def print_status(status: InstallStatus, console: Console) -> None:
         ("file", Text(shown(status.file) + ("" if status.exists else " (does not exist)"))),
         ("plugin", state),
         *(("jar", _jar_in_words(jar)) for jar in status.jars),
-        ("mode", Text(shown(status.mode) if status.mode is not None else "not set (the plugin's default holds)")),
+        ("mode", Text(shown(status.mode) if status.mode is not None else "not set (apply is the default)")),
         *([] if status.canary is None else [("canary", Text(shown(_canary_in_words(status.canary))))]),
     ]
     for name, value in rows:

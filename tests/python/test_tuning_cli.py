@@ -235,7 +235,7 @@ def test_a_value_that_is_asked_for_goes_to_all_when_there_is_no_canary(cluster: 
     ("words", "why"),
     [
         (["--set", "spark.aqePlugin.filter.buildTimeout"], "write KEY=VALUE"),
-        (["--set", "spark.master=local"], "spark.master = local: no key of the plugin."),
+        (["--set", "spark.master=local"], "spark.master = local: no key of the plugin (spark.aqePlugin.*)."),
         (["--set", "spark.aqePlugin.filter.buildTimeout=0"], "buildTimeout = 0: "),
         (["--set", ASKED, "--set", ASKED], "given twice, as 10 and as 10."),
     ],
