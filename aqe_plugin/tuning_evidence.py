@@ -125,4 +125,6 @@ def _replay_of(history: History) -> AbstractContextManager[Replay]:
 
 
 def _in_words(history: History) -> str:
-    return f"{len(history.runs)} runs of {len({run.cohort for run in history.runs})} query shapes"
+    shapes = len({run.cohort for run in history.runs})
+    runs = len(history.runs)
+    return f"{runs} {'run' if runs == 1 else 'runs'} of {shapes} query {'shape' if shapes == 1 else 'shapes'}"
