@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -170,6 +171,19 @@ add_settings_commands(app)
 add_pipeline_commands(app)
 
 
+def _flow(group: typer.Typer) -> None:
+    """Joins the lines of each paragraph of its commands' help, which a terminal then breaks where it is wide enough."""
+    for command in group.registered_commands:
+        text = inspect.getdoc(command.callback) or ""
+        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    for inner in group.registered_groups:
+        if inner.typer_instance is not None:
+            _flow(inner.typer_instance)
+
+
+_flow(app)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; errors become one red line on stderr and an exit code (see ``aqe_plugin.errors``)."""
     words = sys.argv[1:] if arguments is None else arguments
@@ -225,9 +239,13 @@ def _say_skipped(skipped: list[Skipped]) -> None:
 
 
 def _nothing_to_show(log: str, query: int | None) -> NoDataError:
-    which = "no decision" if query is None else f"no decision of query {query}"
+    if query is not None:
+        return NoDataError(
+            f"{log}: no decision of aqe-plugin for query {query} in it. "
+            "Without --query, every query that has one is shown."
+        )
     return NoDataError(
-        f"{log}: {which} of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it) "
+        f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it) "
         "and spark.aqePlugin.mode observe or apply?"
     )
 

@@ -113,7 +113,9 @@ def install(
     """Install the plugin into a conf file: adds it to spark.plugins, its jar to spark.jars, and sets the mode.
 
     Whatever else is in the file stays as it is, byte for byte. Done twice it says that there is nothing to do.
-    Of a running session, which has loaded the plugin or cannot, it sets the mode.
+    Without --target and --spark-home the file is spark-defaults.conf in $SPARK_CONF_DIR, else in $SPARK_HOME/conf; it
+    is so for all commands that look at a file or change one. Of a running session, which has loaded the plugin or
+    cannot, it sets the mode.
     """
     path = place_of(target, spark_home)
     wanted = _jar(path, spark_home, jar, spark)
