@@ -44,7 +44,7 @@ help: ## list the targets
 
 .PHONY: demo
 demo: venv jar ## the main job: TPC-DS queries under Spark, Spark's Bloom filter and the plugin, with every decision explained
-	$(BIN)/python -m benchmarks.demo
+	$(BIN)/python -m benchmarks.demo $(if $(filter command line,$(origin SF)),--sf $(SF))
 
 .PHONY: test
 test: lint test-jvm test-python test-spark-quick ## every test of both languages

@@ -97,6 +97,9 @@ def main() -> int:
 
 
 def _data(scale: float, console: Console) -> Dataset:
+    if not console.is_terminal:
+        # A status is shown on terminals alone, and the data takes minutes the first time.
+        console.print(f"TPC-DS at scale {scale:g}, made when it is not there ...")
     with console.status(f"TPC-DS at scale {scale:g}") as status:
         dataset = ensure_dataset(scale, report=status.update)
     console.print(f"{len(dataset.rows)} tables, {sum(dataset.rows.values()):,} rows in {dataset.folder}")
