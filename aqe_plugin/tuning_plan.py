@@ -88,13 +88,15 @@ def compared(trial: Trial, limits: Limits, rings: RingLimits) -> Observation:
 
 
 def file_changes(step: RolloutStep, ring: Ring, file: Where, environment: Mapping[str, str]) -> list[Proposal]:
-    """What to do to the files so that a rollout at ``step`` comes into ``ring``.
+    """What to do to the files so that a rollout at ``step`` comes into ``ring``; nothing when it is there.
 
     Raises:
         TargetError: a file cannot be read.
         ConflictError: it is written in a way that is not changed safely, or has a canary that is not ours.
         ConfError: a value is not allowed.
     """
+    if ring is step.ring:
+        return []
     wanted = {change.key: change.new for change in step.changes}
     canary = None if step.canary is None else find_target(Path(step.canary), None, environment)
     if ring is Ring.CANARY and canary is not None:
@@ -103,7 +105,7 @@ def file_changes(step: RolloutStep, ring: Ring, file: Where, environment: Mappin
         tried = keys_of(step.changes, step.canary_share)
         _require_no_other_canary(file, tried)
         return [propose_tuning(file, tried, f"rollout no. {step.number}, {step.canary_share:.3g}: {_why(step)}")]
-    if ring is Ring.ALL and step.ring is not Ring.ALL:
+    if ring is Ring.ALL:
         over = _share_is_over(step)
         return [propose_tuning(file, {**over, **wanted}, f"rollout no. {step.number}, all: {_why(step)}")]
     if ring is not Ring.ROLLED_BACK:
