@@ -262,7 +262,7 @@ def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Where, by: Ac
 
 def _move(trial: Trial, known: Evidence, conf: TargetConf, limits: Limits, rings: RingLimits) -> Move:
     if trial.last.ring is not Ring.OBSERVE:
-        return advance(trial.last.ring, compared(trial, limits, rings), rings)
+        return advance(trial.last.ring, compared(trial, rings), rings)
     with known.replay() as replay:
         return advance(trial.last.ring, recommended_again(trial, conf, replay, limits), rings)
 

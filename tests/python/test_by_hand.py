@@ -16,7 +16,6 @@ from aqe_plugin.controller import Proposal, carry_out
 from aqe_plugin.errors import WriteError
 from aqe_plugin.journal import Actor
 from aqe_plugin.model import TrialArm
-from aqe_plugin.tuning.recommendation import Limits
 from aqe_plugin.tuning.rings import Observation, RingLimits
 from aqe_plugin.tuning_plan import Trial, compared
 from commands import Answer
@@ -262,9 +261,9 @@ def test_what_is_changed_while_logs_are_read_is_seen_before_anything_is_written(
     cluster.days(9)
     target = cluster.target.read_bytes()
 
-    def meanwhile(trial: Trial, limits: Limits, rings: RingLimits) -> Observation:
+    def meanwhile(trial: Trial, rings: RingLimits) -> Observation:
         edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
-        return compared(trial, limits, rings)
+        return compared(trial, rings)
 
     monkeypatch.setattr("aqe_plugin.apply_cli.compared", meanwhile)
     found = step(cluster, answer, *with_logs(cluster))

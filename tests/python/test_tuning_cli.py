@@ -59,9 +59,12 @@ class Cluster:
         self.write(slowed, self.canary_logs, errors)
 
     def write(self, runs: list[Run], folder: Path | None = None, errors: int = 0) -> None:
-        application = f"app-{self.fleet.day}"
-        content = log_of(runs, application, errors)
-        ((folder or self.logs) / application).write_bytes(content)
+        """An application each day; the last one with so many errors of the plugin."""
+        days = sorted({run.at_millis for run in runs})
+        for at in days:
+            application = f"app-{at // DAY_MILLIS}"
+            content = log_of([run for run in runs if run.at_millis == at], application, errors if at == days[-1] else 0)
+            ((folder or self.logs) / application).write_bytes(content)
 
     def now(self) -> datetime:
         # Between the last day that was and the next.
@@ -212,7 +215,7 @@ def test_a_value_that_is_asked_for_is_tried_on_the_canary_at_once(cluster: Clust
         cluster.canary.read_text() == "spark.master yarn\nspark.aqePlugin.mode apply\n" + ASKED.replace("=", " ") + "\n"
     )
     assert cluster.target.read_bytes() == before
-    cluster.week_with_canary()
+    cluster.week_with_canary(slowdown=0.8)
     assert step(cluster, answer, *with_canary(cluster))["ring"] == "all"
     assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\nspark.aqePlugin.mode apply\n")
 
