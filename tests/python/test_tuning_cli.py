@@ -200,6 +200,18 @@ def test_a_canary_that_is_slower_or_has_an_error_goes_back_byte_for_byte(
     assert {file: file.read_bytes() for file in before} == before
 
 
+def test_one_application_is_one_pair_however_much_it_ran_and_decides_nothing(cluster: Cluster, answer: Answer) -> None:
+    step(cluster, answer, "--canary", str(cluster.canary))
+    cluster.week()
+    assert step(cluster, answer)["ring"] == "canary"
+    cluster.week()
+    slow = [replace(run, duration_millis=3 * run.duration_millis) for run in cluster.fleet.week(None)]
+    # 96 runs of one application, which may be slow for reasons of its own.
+    (cluster.canary_logs / "one").write_bytes(log_of(slow, "one"))
+    found = step(cluster, answer, *with_canary(cluster))
+    assert (found["ring"], found["why"][:42]) == ("canary", "undecided so far: slower in 1 of 1 pairs, ")
+
+
 # apply --set
 
 ASKED = "spark.aqePlugin.filter.buildTimeout=10"
