@@ -32,6 +32,7 @@ from aqe_plugin.tuning.recommendation import Limits, best, guard_of
 from aqe_plugin.tuning.rings import Move, Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollouts import SCHEMA_VERSION, RolloutStep, locked, rollouts_of, write_step
 from aqe_plugin.tuning_asked import asked_step, values_of
+from aqe_plugin.tuning_by_hand import why_over
 from aqe_plugin.tuning_evidence import Evidence, evidence
 from aqe_plugin.tuning_plan import Trial, changes_of, compared, file_changes, recommended_again
 
@@ -93,6 +94,10 @@ def apply(
     _require_one_canary(canary, canary_share, canary_logs, canary_decisions)
     with locked(path) if yes else nullcontext():
         steps = rollouts_of(path)
+        by_hand = why_over(steps, path, os.environ) if steps else None
+        if by_hand is not None:
+            _end(steps, by_hand, path, yes, output, why)
+            return
         if steps and steps[-1].phase is Phase.BEGUN:
             _finish(steps, path, yes, output, why)
             return
@@ -196,6 +201,11 @@ def _go_on(
 ) -> None:
     move = _move(trial, known, conf, limits, rings)
     proposals = file_changes(trial.last, move.ring, path, os.environ)
+    # Whoever read logs for an hour finds what the proposals were made from changed meanwhile, or not at all.
+    by_hand = why_over(trial.steps, path, os.environ)
+    if by_hand is not None:
+        _end(trial.steps, by_hand, path, yes, output, why)
+        return
     by = actor(why)
     step = replace(
         trial.last,
@@ -211,6 +221,24 @@ def _go_on(
         write_step(path, replace(step, phase=Phase.BEGUN))
         _carry_out(proposals, step, path, by)
     _show_step(step, trial.last.ring, yes and moves, output)
+
+
+def _end(steps: tuple[RolloutStep, ...], by_hand: str, path: Where, yes: bool, output: TableOrJson, why: str) -> None:
+    """Writes down that somebody else ended the rollout, and changes no file: what they did is left to stand."""
+    last, by = steps[-1], actor(why)
+    before = steps[-2].ring if last.phase is Phase.BEGUN else last.ring
+    step = replace(
+        last,
+        phase=Phase.DONE,
+        at_millis=_millis(by),
+        who=by.who,
+        ring=Ring.ROLLED_BACK,
+        why=by_hand,
+        asked_why=why,
+    )
+    if yes:
+        write_step(path, step)
+    _show_step(step, before, yes, output)
 
 
 def _finish(steps: tuple[RolloutStep, ...], path: Where, yes: bool, output: TableOrJson, why: str) -> None:
@@ -234,7 +262,7 @@ def _carry_out(proposals: list[Proposal], step: RolloutStep, path: Where, by: Ac
 
 def _move(trial: Trial, known: Evidence, conf: TargetConf, limits: Limits, rings: RingLimits) -> Move:
     if trial.last.ring is not Ring.OBSERVE:
-        return advance(trial.last.ring, compared(trial, limits, rings), rings)
+        return advance(trial.last.ring, compared(trial, rings), rings)
     with known.replay() as replay:
         return advance(trial.last.ring, recommended_again(trial, conf, replay, limits), rings)
 

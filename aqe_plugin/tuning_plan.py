@@ -22,8 +22,8 @@ from aqe_plugin.tuning.recommendation import Limits, Recommendation, best, guard
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rings import Observation, Ring, RingLimits
 from aqe_plugin.tuning.rollouts import RolloutStep
-from aqe_plugin.tuning.runs import Run, newest
-from aqe_plugin.tuning.sequential import Comparison, Outcome, compare, pairs_of
+from aqe_plugin.tuning.runs import Run
+from aqe_plugin.tuning.sequential import Comparison, Outcome, compare
 
 __all__ = ["Trial", "changes_of", "compared", "file_changes", "recommended_again"]
 
@@ -62,39 +62,39 @@ def recommended_again(trial: Trial, conf: TargetConf, replay: Replay, limits: Li
     return Observation(_confirmed(trial, conf, replay, limits), nothing, 0, trial.last.has_canary)
 
 
-def compared(trial: Trial, limits: Limits, rings: RingLimits) -> Observation:
+def compared(trial: Trial, rings: RingLimits) -> Observation:
     """What is known in a ring with the change in force: how runs with it did beside runs without it.
 
     Where a share of the applications has it, its events say so, and both sides are of the same time and the same conf.
-    When all applications have it, nobody runs without it any more: the newest runs from before it stand in.
+    When all applications have it, nobody runs without it any more: the newest applications from before it stand in.
     """
     has_canary = trial.last.has_canary
     began = _entered(trial, trial.last.ring)
     if trial.last.ring is Ring.CANARY and trial.last.canary_share is not None:
         newer = since(trial.everywhere, began)
         changed, unchanged = on(newer, TrialArm.CANARY), on(newer, TrialArm.CONTROL)
-        pairs = application_pairs(changed.runs, unchanged.runs, rings.max_pairs)
     elif trial.last.ring is Ring.CANARY:
         changed, unchanged = since(trial.canary, began), _after(trial.everywhere, began)
-        pairs = pairs_of(changed.runs, unchanged.runs)
     else:
         first = _entered(trial, Ring.CANARY) if has_canary else began
         changed, unchanged = since(trial.everywhere, began), _before(trial.everywhere, first)
         if trial.last.canary_share is not None:
             changed = on(changed, None)  # others started before the keys of the canary were gone
-        pairs = pairs_of(changed.runs, newest(unchanged.runs, limits.max_runs))
-    comparison = compare(pairs[: rings.max_pairs], rings.margin, rings.alpha)
+    pairs = application_pairs(changed.runs, unchanged.runs, rings.max_pairs)
+    comparison = compare(pairs, rings.margin, rings.alpha)
     return Observation(None, comparison, errors_of(changed, unchanged), has_canary)
 
 
 def file_changes(step: RolloutStep, ring: Ring, file: Where, environment: Mapping[str, str]) -> list[Proposal]:
-    """What to do to the files so that a rollout at ``step`` comes into ``ring``.
+    """What to do to the files so that a rollout at ``step`` comes into ``ring``; nothing when it is there.
 
     Raises:
         TargetError: a file cannot be read.
         ConflictError: it is written in a way that is not changed safely, or has a canary that is not ours.
         ConfError: a value is not allowed.
     """
+    if ring is step.ring:
+        return []
     wanted = {change.key: change.new for change in step.changes}
     canary = None if step.canary is None else find_target(Path(step.canary), None, environment)
     if ring is Ring.CANARY and canary is not None:
@@ -103,7 +103,7 @@ def file_changes(step: RolloutStep, ring: Ring, file: Where, environment: Mappin
         tried = keys_of(step.changes, step.canary_share)
         _require_no_other_canary(file, tried)
         return [propose_tuning(file, tried, f"rollout no. {step.number}, {step.canary_share:.3g}: {_why(step)}")]
-    if ring is Ring.ALL and step.ring is not Ring.ALL:
+    if ring is Ring.ALL:
         over = _share_is_over(step)
         return [propose_tuning(file, {**over, **wanted}, f"rollout no. {step.number}, all: {_why(step)}")]
     if ring is not Ring.ROLLED_BACK:

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from aqe_plugin.model import TrialArm
 from aqe_plugin.pipeline.charts import bars, calibration
 from aqe_plugin.pipeline.summary import Row, Summary
+from aqe_plugin.tuning.history import History, on
 from aqe_plugin.tuning.recommendation import Finding, Recommendation
 from aqe_plugin.words import quantity
 
@@ -31,12 +33,13 @@ _STYLE = (
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(summary: Summary, findings: Sequence[Finding], source: str) -> str:
+def page(summary: Summary, findings: Sequence[Finding], source: str, history: History) -> str:
     """The whole page.
 
     Args:
         findings: of ``tuning.recommend``; none when there is no history to learn from.
         source: where the tables are, for the heading.
+        history: what to learn from, of which the sides of a trial are shown.
     """
     sections = (
         _section("In all", _totals(summary.totals)),
@@ -50,6 +53,7 @@ def page(summary: Summary, findings: Sequence[Finding], source: str) -> str:
         _section("How well pass rates are predicted", _pass_rates(summary.pass_rates)),
         _section("How well costs are predicted", _costs(summary.costs)),
         _section("Recommended changes", _findings(findings)),
+        _section("Tried by a share of the applications", _tried(history)),
         _section("Kept aside", _rejected(summary.rejected)),
     )
     return (
@@ -201,6 +205,19 @@ def _change(one: Recommendation, key: str, old: float, new: float) -> tuple[str,
         _number(_rate(one.confidence)),
         _text(one.why),
     )
+
+
+def _tried(history: History) -> str:
+    rows = []
+    for arm in TrialArm:
+        side = on(history, arm)
+        applications = {run.application for run in side.runs} | {failure.application for failure in side.failures}
+        if applications:
+            counts = (len(applications), len(side.runs), len(side.failures))
+            rows.append((_text(arm.value), *(_number(f"{count:,}") for count in counts)))
+    if not rows:
+        return _none("No query was on a side of a trial.")
+    return _table(("side", "applications", "finished queries", "failed queries"), rows)
 
 
 def _rejected(rejected: Sequence[Row]) -> str:

@@ -36,4 +36,4 @@ def report(spark: SparkSession, tables: str, thresholds: Mapping[str, float], ou
     summary = summary_of(house)
     history = history_in(spark, tables)
     findings = recommend(history.runs, thresholds, Limits(), SparkReplay(spark)) if history.runs else ()
-    replace_file(output, page(summary, findings, tables).encode())
+    replace_file(output, page(summary, findings, tables, history).encode())

@@ -1,9 +1,9 @@
 """Is the canary slower than the control?  A test that may be looked at after every run, and stopped at any.
 
-Each run of the canary is paired with a run of the control of the same query shape. If the canary is no slower, then the
-chance that it is the slower one of a pair is at most one half, whatever the durations' distribution. Of *n* such pairs
-with *k* in which it is, the likelihood ratio of "more than one half" (every such chance equally likely) to "one half"
-is::
+Each application of the canary is paired with one of the control (``applications.py``). If the canary is no slower, then
+the chance that it is the slower one of a pair is at most one half, whatever the durations' distribution. Of *n* such
+pairs with *k* in which it is, the likelihood ratio of "more than one half" (every such chance equally likely) to "one
+half" is::
 
     sum of (n+1 over i) for i = 0..k, divided by (n+1) (n over k)
 
@@ -21,16 +21,13 @@ be known. The price is power; a difference that is small against the noise takes
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from statistics import median
 
-from aqe_plugin.tuning.runs import Run
-
-__all__ = ["Comparison", "Outcome", "compare", "log_evidence", "pairs_of"]
+__all__ = ["Comparison", "Outcome", "compare", "log_evidence"]
 
 
 class Outcome(str, Enum):
@@ -86,22 +83,3 @@ def log_evidence(successes: int, trials: int) -> float:
     """Natural logarithm of the likelihood ratio above, of ``successes`` in ``trials``; 0 without a trial."""
     below = sum(math.comb(trials + 1, index) for index in range(successes + 1))
     return math.log(below) - math.log((trials + 1) * math.comb(trials, successes))
-
-
-def pairs_of(canary: Iterable[Run], control: Iterable[Run]) -> list[tuple[float, float]]:
-    """Each run of the canary with one of the control of the same cohort, in the order in which the later one ended.
-
-    Both sides are taken in the order they ended and each run once; what has no partner yet waits for one.
-    """
-    waiting: defaultdict[tuple[str, bool], deque[Run]] = defaultdict(deque)
-    sides = [(run, True) for run in canary] + [(run, False) for run in control]
-    pairs = []
-    for run, is_canary in sorted(sides, key=lambda side: (side[0].at_millis, side[1])):
-        others = waiting[run.cohort, not is_canary]
-        if others:
-            other = others.popleft()
-            first, second = (run, other) if is_canary else (other, run)
-            pairs.append((float(first.duration_millis), float(second.duration_millis)))
-        else:
-            waiting[run.cohort, is_canary].append(run)
-    return pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from datetime import date
 from typing import Any
@@ -9,13 +10,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.model import JoinDecided, QueryEnded
+from aqe_plugin.model import JoinDecided, QueryEnded, TrialArm
 from aqe_plugin.pipeline.charts import bars, calibration
 from aqe_plugin.pipeline.page import page
 from aqe_plugin.pipeline.required import rules_of
 from aqe_plugin.pipeline.summary import Summary
+from aqe_plugin.tuning.history import Failure, History
 from aqe_plugin.tuning.recommendation import Finding
+from aqe_plugin.tuning.runs import Run
 from opened_page import opened
+
+NOTHING = History((), ())
 
 TOTALS: dict[str, Any] = dict.fromkeys(
     (
@@ -79,8 +84,8 @@ def empty() -> Summary:
 
 @given(text=st.text(), number=NUMBERS)
 def test_no_text_and_no_number_of_a_log_becomes_an_element(text: str, number: Any) -> None:
-    made = opened(page(summary(text, number), [Finding(text, None, text)], text))
-    plain = opened(page(summary(), [Finding("a", None, "a")], "a"))
+    made = opened(page(summary(text, number), [Finding(text, None, text)], text, NOTHING))
+    plain = opened(page(summary(), [Finding("a", None, "a")], "a", NOTHING))
     assert made.tags == plain.tags
     assert made.loads == []
     assert made.unclosed == []
@@ -88,24 +93,38 @@ def test_no_text_and_no_number_of_a_log_becomes_an_element(text: str, number: An
 
 @given(text=st.text())
 def test_the_page_can_always_be_written_as_utf_8(text: str) -> None:
-    assert page(summary(text), [], text).encode()
+    assert page(summary(text), [], text, NOTHING).encode()
 
 
 def test_a_page_without_anything_to_show_says_so() -> None:
-    text = opened(page(empty(), [], "/tables")).text
+    text = opened(page(empty(), [], "/tables", NOTHING)).text
     for told in (
         "No query ran in mode apply.",
         "No join has any regret.",
         "No filter has measured a pass rate.",
         "No join's cost was measured.",
+        "No query was on a side of a trial.",
     ):
         assert told in text
 
 
 def test_the_page_allows_itself_neither_scripts_nor_anything_from_elsewhere() -> None:
     assert "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page(
-        empty(), [], ""
+        empty(), [], "", NOTHING
     )
+
+
+def test_the_sides_of_a_trial_are_counted_and_what_was_on_none_is_not() -> None:
+    def ran(application: str, arm: TrialArm | None) -> Run:
+        return Run("c", application, 1, 10, 0, (), arm)
+
+    runs = (ran("a", TrialArm.CANARY), ran("a", TrialArm.CANARY), ran("b", TrialArm.CONTROL), ran("c", None))
+    made = page(empty(), [], "", History(runs, (Failure("c", "d", 1, TrialArm.CANARY),)))
+    rows = made.split("Tried by a share of the applications", 1)[1].split("</section>")[0].split("<tr>")[2:]
+    assert [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in rows] == [
+        ["canary", "2", "2", "1"],
+        ["control", "1", "1", "0"],
+    ]
 
 
 @given(values=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))

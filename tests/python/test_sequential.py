@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.tuning.runs import Run
-from aqe_plugin.tuning.sequential import Comparison, Outcome, compare, log_evidence, pairs_of
+from aqe_plugin.tuning.sequential import Comparison, Outcome, compare, log_evidence
 
 MARGIN, ALPHA = 0.05, 0.05
 
@@ -79,30 +78,3 @@ def test_the_evidence_is_a_fair_bet_on_a_fair_coin(case: tuple[int, int]) -> Non
 def test_nothing_to_look_at_decides_nothing() -> None:
     assert compare([], MARGIN, ALPHA) == Comparison(Outcome.UNDECIDED, 0, 0, 0, 1.0)
     assert log_evidence(0, 0) == 0
-
-
-# pairs
-
-
-def run(cohort: str, at: int, millis: int) -> Run:
-    return Run(cohort, "app", at, millis, 0, ())
-
-
-def test_runs_are_paired_within_their_cohort_in_the_order_they_ended() -> None:
-    canary = [run("a", 3, 30), run("b", 1, 10), run("a", 9, 90)]
-    control = [run("a", 2, 20), run("b", 5, 50), run("c", 4, 40)]
-    assert pairs_of(canary, control) == [(30.0, 20.0), (10.0, 50.0)]
-
-
-RUNS = st.lists(st.builds(run, st.sampled_from("abc"), st.integers(0, 50), st.integers(1, 99)), max_size=20)
-
-
-@given(RUNS, RUNS)
-def test_every_run_is_in_one_pair_at_most_and_none_waits_for_nothing(canary: list[Run], control: list[Run]) -> None:
-    made = pairs_of(canary, control)
-    for cohort in "abc":
-        sides = [sum(one.cohort == cohort for one in side) for side in (canary, control)]
-        assert len(pairs_of(*([one for one in s if one.cohort == cohort] for s in (canary, control)))) == min(sides)
-    assert len(made) == sum(
-        min(sum(one.cohort == cohort for one in side) for side in (canary, control)) for cohort in "abc"
-    )

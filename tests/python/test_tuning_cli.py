@@ -59,9 +59,12 @@ class Cluster:
         self.write(slowed, self.canary_logs, errors)
 
     def write(self, runs: list[Run], folder: Path | None = None, errors: int = 0) -> None:
-        application = f"app-{self.fleet.day}"
-        content = log_of(runs, application, errors)
-        ((folder or self.logs) / application).write_bytes(content)
+        """An application each day; the last one with so many errors of the plugin."""
+        days = sorted({run.at_millis for run in runs})
+        for at in days:
+            application = f"app-{at // DAY_MILLIS}"
+            content = log_of([run for run in runs if run.at_millis == at], application, errors if at == days[-1] else 0)
+            ((folder or self.logs) / application).write_bytes(content)
 
     def now(self) -> datetime:
         # Between the last day that was and the next.
@@ -197,6 +200,18 @@ def test_a_canary_that_is_slower_or_has_an_error_goes_back_byte_for_byte(
     assert {file: file.read_bytes() for file in before} == before
 
 
+def test_one_application_is_one_pair_however_much_it_ran_and_decides_nothing(cluster: Cluster, answer: Answer) -> None:
+    step(cluster, answer, "--canary", str(cluster.canary))
+    cluster.week()
+    assert step(cluster, answer)["ring"] == "canary"
+    cluster.week()
+    slow = [replace(run, duration_millis=3 * run.duration_millis) for run in cluster.fleet.week(None)]
+    # 96 runs of one application, which may be slow for reasons of its own.
+    (cluster.canary_logs / "one").write_bytes(log_of(slow, "one"))
+    found = step(cluster, answer, *with_canary(cluster))
+    assert (found["ring"], found["why"][:42]) == ("canary", "undecided so far: slower in 1 of 1 pairs, ")
+
+
 # apply --set
 
 ASKED = "spark.aqePlugin.filter.buildTimeout=10"
@@ -212,7 +227,7 @@ def test_a_value_that_is_asked_for_is_tried_on_the_canary_at_once(cluster: Clust
         cluster.canary.read_text() == "spark.master yarn\nspark.aqePlugin.mode apply\n" + ASKED.replace("=", " ") + "\n"
     )
     assert cluster.target.read_bytes() == before
-    cluster.week_with_canary()
+    cluster.week_with_canary(slowdown=0.8)
     assert step(cluster, answer, *with_canary(cluster))["ring"] == "all"
     assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\nspark.aqePlugin.mode apply\n")
 

@@ -1,0 +1,328 @@
+"""``apply`` after somebody took the files of a rollout in hand: it says so, ends the rollout and writes no value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aqe_plugin.conf_keys import CANARY_SET, CANARY_SHARE, PREFIX
+from aqe_plugin.controller import Proposal, carry_out
+from aqe_plugin.errors import WriteError
+from aqe_plugin.journal import Actor
+from aqe_plugin.model import TrialArm
+from aqe_plugin.tuning.rings import Observation, RingLimits
+from aqe_plugin.tuning_plan import Trial, compared
+from commands import Answer
+from fleet import DAY_MILLIS, fleet_of, log_of
+
+RATE, TIMEOUT = f"{PREFIX}filter.maxPassRate", f"{PREFIX}filter.buildTimeout"
+ASKED = ("--set", f"{RATE}=0.5", "--set", f"{TIMEOUT}=10")
+
+
+class Cluster:
+    """A conf for all, that of a queue, the logs of both, and a clock that goes with their days."""
+
+    def __init__(self, folder: Path) -> None:
+        self.fleet = fleet_of(0, cohorts=4)
+        self.target, self.canary = folder / "spark-defaults.conf", folder / "queue-a.conf"
+        self.target.write_text(f"# ours\n{RATE} 0.7\n")
+        self.canary.write_text("spark.master yarn\n")
+        self.logs, self.canary_logs = folder / "events", folder / "canary-events"
+        for made in (self.logs, self.canary_logs):
+            made.mkdir()
+        self.days(8)
+
+    def days(self, count: int, slowdown: float = 0.5, everywhere: int = 1) -> None:
+        """Each day an application that reads the target and one of the queue, so many times as long as at first."""
+        for _ in range(count):
+            runs = self.fleet.week(None, runs=1)
+            tried = [replace(run, duration_millis=round(run.duration_millis * slowdown)) for run in runs]
+            told = [
+                replace(run, arm=TrialArm.CONTROL, duration_millis=everywhere * run.duration_millis) for run in runs
+            ]
+            (self.logs / f"app-{self.fleet.day}").write_bytes(log_of(told, f"app-{self.fleet.day}"))
+            (self.canary_logs / f"tried-{self.fleet.day}").write_bytes(log_of(tried, f"tried-{self.fleet.day}"))
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp((self.fleet.day * DAY_MILLIS - DAY_MILLIS // 2) / 1000, timezone.utc)
+
+    def held(self) -> tuple[bytes, bytes]:
+        return self.target.read_bytes(), self.canary.read_bytes()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    made = Cluster(tmp_path)
+    monkeypatch.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, made.now))
+    return made
+
+
+def words(cluster: Cluster, *more: str) -> tuple[str, ...]:
+    return ("apply", str(cluster.logs), "--target", str(cluster.target), *more)
+
+
+def step(cluster: Cluster, answer: Answer, *more: str) -> dict[str, Any]:
+    code, out, err = answer(*words(cluster, "--format", "json", "--yes", *more))
+    assert code == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def begun(cluster: Cluster, answer: Answer, *more: str) -> None:
+    assert step(cluster, answer, *ASKED, *more)["ring"] == ("canary" if more else "all")
+
+
+def with_logs(cluster: Cluster) -> tuple[str, ...]:
+    return ("--canary-log", str(cluster.canary_logs))
+
+
+def in_all(cluster: Cluster, answer: Answer) -> None:
+    begun(cluster, answer, "--canary", str(cluster.canary))
+    cluster.days(9)
+    assert step(cluster, answer, *with_logs(cluster))["ring"] == "all"
+
+
+def rolled_back(file: Path, answer: Answer) -> None:
+    code, _, err = answer("rollback", "--target", str(file), "--yes")
+    assert code == 0, err
+
+
+def edited(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def ended(cluster: Cluster, answer: Answer, before: str) -> str:
+    """Why the rollout is over, after it was seen that apply writes no file, with --yes or without."""
+    held = cluster.held()
+    code, out, err = answer(*words(cluster))
+    assert (code, f"{before} -> rolled_back" in out) == (0, True), err
+    assert err == "Nothing was written: --yes does it.\n"
+    found = step(cluster, answer)
+    assert (found["before"], found["ring"], found["applied"]) == (before, "rolled_back", True)
+    assert cluster.held() == held
+    lines = answer("history", "--target", str(cluster.target), "--format", "json")[1].splitlines()
+    assert [json.loads(line)["why"] for line in lines if '"ring"' in line][-1] == found["why"]
+    why: str = found["why"]
+    return why
+
+
+# The canary's file
+
+
+def test_a_rollback_of_the_canary_s_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
+    before = cluster.held()
+    begun(cluster, answer, "--canary", str(cluster.canary))
+    rolled_back(cluster.canary, answer)
+    # Whatever runs show: without what was seen of the file this would go to all.
+    cluster.days(9)
+    assert ended(cluster, answer, "canary") == (
+        f"taken back by hand: {cluster.canary}: {RATE}: expected 0.5, found (not set); "
+        f"{cluster.canary}: {TIMEOUT}: expected 10, found (not set)"
+    )
+    assert cluster.held() == before
+    assert "rollout no. 2 (asked)" in answer(*words(cluster, *ASKED))[1]
+
+
+def test_one_key_of_the_canary_s_file_that_is_edited_ends_it_and_the_other_stays(
+    cluster: Cluster, answer: Answer
+) -> None:
+    begun(cluster, answer, "--canary", str(cluster.canary))
+    edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
+    assert ended(cluster, answer, "canary") == (
+        f"changed by hand: {cluster.canary}: {RATE}: expected 0.5, found 0.4; "
+        f"left as it is: {cluster.canary}: {TIMEOUT} = 10"
+    )
+
+
+def test_one_key_of_the_canary_s_file_that_is_removed_ends_it(cluster: Cluster, answer: Answer) -> None:
+    begun(cluster, answer, "--canary", str(cluster.canary))
+    edited(cluster.canary, f"{TIMEOUT} 10\n", "")
+    assert ended(cluster, answer, "canary") == (
+        f"taken back by hand: {cluster.canary}: {TIMEOUT}: expected 10, found (not set); "
+        f"left as it is: {cluster.canary}: {RATE} = 0.5"
+    )
+
+
+def test_a_file_of_the_canary_that_is_gone_ends_it(cluster: Cluster, answer: Answer) -> None:
+    begun(cluster, answer, "--canary", str(cluster.canary))
+    cluster.canary.unlink()
+    assert step(cluster, answer)["why"].startswith(f"taken back by hand: {cluster.canary}: {RATE}: expected 0.5, found")
+    assert not cluster.canary.exists()
+
+
+def test_a_value_that_all_were_given_by_hand_while_the_canary_ran_is_not_written_over(
+    cluster: Cluster, answer: Answer
+) -> None:
+    begun(cluster, answer, "--canary", str(cluster.canary))
+    edited(cluster.target, f"{RATE} 0.7", f"{RATE} 0.8")
+    why = ended(cluster, answer, "canary")
+    assert why.startswith(f"changed by hand: {cluster.target}: {RATE}: expected 0.7, found 0.8; left as it is: ")
+
+
+def test_other_keys_and_another_way_to_write_the_same_number_are_nobody_s_decision(
+    cluster: Cluster, answer: Answer
+) -> None:
+    begun(cluster, answer, "--canary", str(cluster.canary))
+    edited(cluster.canary, "spark.master yarn\n", f"spark.master local\n{PREFIX}filter.minProbeRows 5\n")
+    edited(cluster.canary, f"{RATE} 0.5", f"# half\n{RATE}=0.50")
+    cluster.days(9)
+    assert step(cluster, answer, *with_logs(cluster))["ring"] == "all"
+
+
+# A share
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (f"{CANARY_SET}filter.maxPassRate 0.5", f"{CANARY_SET}filter.maxPassRate 0.4", "changed"),
+        (f"{CANARY_SET}filter.maxPassRate 0.5\n", "", "taken back"),
+        (f"{CANARY_SHARE} 0.25", f"{CANARY_SHARE} 0", "changed"),
+        (f"{RATE} 0.7", f"{RATE} 0.6", "changed"),
+    ],
+)
+def test_a_key_of_a_share_that_is_edited_or_removed_ends_it(
+    cluster: Cluster, answer: Answer, old: str, new: str, why: str
+) -> None:
+    begun(cluster, answer, "--canary-share", "0.25")
+    edited(cluster.target, old, new)
+    key, expected = old.split()
+    _, _, found = new.rpartition(" ")
+    assert ended(cluster, answer, "canary").startswith(
+        f"{why} by hand: {cluster.target}: {key}: expected {expected}, found {found or '(not set)'}; left as it is: "
+    )
+
+
+def test_a_rollback_of_the_target_ends_the_trial_of_a_share(cluster: Cluster, answer: Answer) -> None:
+    before = cluster.held()
+    begun(cluster, answer, "--canary-share", "0.25")
+    rolled_back(cluster.target, answer)
+    why = ended(cluster, answer, "canary")
+    assert why.startswith(f"taken back by hand: {cluster.target}: {CANARY_SHARE}: expected 0.25, found (not set); ")
+    assert "left as it is" not in why
+    assert cluster.held() == before
+
+
+@pytest.mark.parametrize("share", ["0.1", "0.5"])
+def test_another_share_is_still_a_trial_and_stays(cluster: Cluster, answer: Answer, share: str) -> None:
+    begun(cluster, answer, "--canary-share", "0.25")
+    edited(cluster.target, f"{CANARY_SHARE} 0.25", f"{CANARY_SHARE} {share}")
+    held = cluster.held()
+    assert step(cluster, answer)["ring"] == "canary"
+    assert cluster.held() == held
+
+
+# All
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "why"),
+    [
+        (lambda cluster, answer: rolled_back(cluster.target, answer), "taken back by hand: {target}: {rate}: expected"),
+        (lambda cluster, _: edited(cluster.target, f"{RATE} 0.5", f"{RATE} 0.3"), "changed by hand: {target}: {rate}:"),
+        (lambda cluster, _: edited(cluster.target, f"{RATE} 0.5\n", ""), "changed by hand: {target}: {rate}: expected"),
+        (lambda cluster, answer: rolled_back(cluster.canary, answer), "taken back by hand: {canary}: {rate}: expected"),
+    ],
+    ids=["rollback", "edit", "removed", "rollback of the canary"],
+)
+def test_when_all_have_it_any_hand_on_either_file_ends_it(
+    cluster: Cluster, answer: Answer, by_hand: Callable[[Cluster, Answer], None], why: str
+) -> None:
+    in_all(cluster, answer)
+    by_hand(cluster, answer)
+    # Slow enough to be taken back, were it not over.
+    cluster.days(9, everywhere=3)
+    told = ended(cluster, answer, "all")
+    assert told.startswith(why.format(target=cluster.target, canary=cluster.canary, rate=RATE))
+    assert "; left as it is: " in told
+
+
+def test_without_a_canary_a_rollback_ends_it_as_well(cluster: Cluster, answer: Answer) -> None:
+    begun(cluster, answer)
+    rolled_back(cluster.target, answer)
+    assert ended(cluster, answer, "all").startswith("taken back by hand: ")
+
+
+# Meanwhile, and steps that were cut off
+
+
+def test_what_is_changed_while_logs_are_read_is_seen_before_anything_is_written(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(cluster, answer, "--canary", str(cluster.canary))
+    cluster.days(9)
+    target = cluster.target.read_bytes()
+
+    def meanwhile(trial: Trial, rings: RingLimits) -> Observation:
+        edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
+        return compared(trial, rings)
+
+    monkeypatch.setattr("aqe_plugin.apply_cli.compared", meanwhile)
+    found = step(cluster, answer, *with_logs(cluster))
+    assert (found["before"], found["ring"], found["why"][:15]) == ("canary", "rolled_back", "changed by hand")
+    assert cluster.target.read_bytes() == target
+
+
+def cut_off(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, after: int, *more: str) -> None:
+    """An apply that is killed when it has written so many files."""
+    written: list[Proposal] = []
+
+    def killed(proposal: Proposal, actor: Actor) -> list[str]:
+        if len(written) == after:
+            raise WriteError("killed")
+        written.append(proposal)
+        return carry_out(proposal, actor)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("aqe_plugin.apply_cli.carry_out", killed)
+        assert answer(*words(cluster, "--yes", *more))[0] == 8
+
+
+def test_going_back_that_was_cut_off_between_two_files_is_finished(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cluster.held()
+    in_all(cluster, answer)
+    cluster.days(9, everywhere=3)
+    cut_off(cluster, answer, monkeypatch, 1)
+    assert [old == now for old, now in zip(before, cluster.held(), strict=True)] == [True, False]
+    assert step(cluster, answer)["ring"] == "rolled_back"
+    assert cluster.held() == before
+
+
+@pytest.mark.parametrize("canary", [True, False])
+def test_a_step_that_was_cut_off_before_any_file_is_finished(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, canary: bool
+) -> None:
+    more = ("--canary", str(cluster.canary)) if canary else ("--canary-share", "0.25")
+    cut_off(cluster, answer, monkeypatch, 0, *ASKED, *more)
+    assert step(cluster, answer)["ring"] == "canary"
+    assert step(cluster, answer, *(with_logs(cluster) if canary else ()))["ring"] == "canary"
+
+
+def test_a_file_that_was_edited_after_a_step_was_cut_off_is_left_alone(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(cluster, answer, monkeypatch, 0, *ASKED, "--canary", str(cluster.canary))
+    cluster.canary.write_text(cluster.canary.read_text() + f"{RATE} 0.9\n")
+    assert ended(cluster, answer, "observe").startswith(f"changed by hand: {cluster.canary}: {RATE}: expected")
+
+
+def test_a_step_that_was_taken_back_before_its_record_was_written_is_not_taken_again(
+    cluster: Cluster, answer: Answer
+) -> None:
+    before = cluster.held()
+    begun(cluster, answer, "--canary", str(cluster.canary))
+    (rollouts,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
+    rollouts.write_text("".join(rollouts.read_text().splitlines(keepends=True)[:-1]))
+    rolled_back(cluster.canary, answer)
+    assert ended(cluster, answer, "observe").startswith(f"taken back by hand: {cluster.canary}: {RATE}: expected 0.5")
+    assert cluster.held() == before
