@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +18,8 @@ from aqe_plugin.changes import Change
 from aqe_plugin.control_cli import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.controller import Proposal, carry_out
 from aqe_plugin.errors import ConfError
-from aqe_plugin.journal import Actor, Phase
-from aqe_plugin.log_options import HadoopConfOption
+from aqe_plugin.journal import Actor, Phase, journal_of
+from aqe_plugin.log_options import HadoopConfOption, NoStoreOption, StoreOption, store_of_choice
 from aqe_plugin.recommend_cli import DecisionsOption, LogsArgument, RunsOption, StepOption, say_nothing_recommended
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.tuning import print_rollout_step, print_rollout_step_json
@@ -79,6 +80,8 @@ def apply(
     output: ToldOption = TableOrJson.TABLE,
     why: WhyOption = "",
     hadoop_conf: HadoopConfOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
 ) -> None:
     """Take the next step with a recommendation: observe, then the canary, then all; back at once if it does harm.
 
@@ -105,7 +108,9 @@ def apply(
             _require_nothing_asked(steps[-1], asked)
             _require_same_canary(steps[-1], canary, bool(canary_logs or canary_decisions))
             _require_same_share(steps[-1], canary_share, canary_logs, canary_decisions)
-        with evidence(logs, decisions, hadoop_conf or [], canary_logs, canary_decisions) as known:
+            _say_when_ahead(steps[-1], path, why)
+        kept = store_of_choice(store, no_store, os.environ)
+        with evidence(logs, decisions, hadoop_conf or [], canary_logs, canary_decisions, kept) as known:
             conf = read_target(path).conf
             if steps and not is_over(steps[-1].ring):
                 same = tuple(step for step in steps if step.number == steps[-1].number)
@@ -315,6 +320,21 @@ def _require_one_canary(canary: Path | None, share: float | None, logs: list[str
         raise ConfError(
             f"--canary-share {share:g} and {option}: the share is of the applications that read the target."
         )
+
+
+def _say_when_ahead(last: RolloutStep, path: Where, why: str) -> None:
+    """Says when ``last`` is dated in the future: no run is newer than it, so the rollout would stand still."""
+    if is_over(last.ring) or last.at_millis <= _millis(actor(why)):
+        return
+    at = datetime.fromtimestamp(last.at_millis / 1000, timezone.utc).isoformat(timespec="seconds")
+    Console(stderr=True, soft_wrap=True).print(
+        Text(
+            f"rollout no. {last.number}: its last step is dated {at}, which is in the future, and only runs after it "
+            "count. If this machine's clock is behind, set it. If it was ahead when the step was made, begin anew: "
+            f"aqe-plugin rollback, then move rollouts.jsonl in {journal_of(path).folder} away.",
+            style="yellow",
+        )
+    )
 
 
 def _name(canary: Path) -> str:

@@ -32,6 +32,7 @@ from aqe_plugin.recommend_cli import add_recommend_command
 from aqe_plugin.render import print_json, print_table, visible
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
+from aqe_plugin.render.progress import LogProgress, log_progress
 from aqe_plugin.run_cli import add_run_command
 from aqe_plugin.session import import_pyspark
 from aqe_plugin.settings_cli import add_settings_commands, use_settings
@@ -104,9 +105,12 @@ def explain(
     application runs.
     """
     skipped: list[Skipped] = []
-    told = _only(query, _queries(log, conf_of(hadoop_conf or []), skipped))
     stdout = Console()
-    shown = print_json(told, stdout) if output is TableOrJson.JSON else print_table(told, stdout)
+    with log_progress(Console(stderr=True)) as progress:
+        told = _only(query, _queries(log, conf_of(hadoop_conf or []), skipped, progress))
+        if stdout.is_terminal:
+            told = _in_place_of(progress, told)
+        shown = print_json(told, stdout) if output is TableOrJson.JSON else print_table(told, stdout)
     if shown == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
         raise EventLogError(f"{skipped[0]}.")
     _say_skipped(skipped)
@@ -217,13 +221,22 @@ def _fail(message: str, exit_code: int, debug: bool) -> NoReturn:
     sys.exit(exit_code)
 
 
-def _queries(log: str, hadoop_conf: Mapping[str, str], skipped: list[Skipped]) -> Iterator[QueryStory]:
+def _queries(
+    log: str, hadoop_conf: Mapping[str, str], skipped: list[Skipped], progress: LogProgress
+) -> Iterator[QueryStory]:
     """The queries of ``log``; what could not be used is put aside."""
-    for query in read_queries(log, hadoop_conf):
+    for query in read_queries(log, hadoop_conf, progress):
         if isinstance(query, Skipped):
             skipped.append(query)
         else:
             yield query
+
+
+def _in_place_of(progress: LogProgress, told: Iterator[QueryStory]) -> Iterator[QueryStory]:
+    """``told``, on the terminal that ``progress`` is shown on until there is something to print."""
+    for story in told:
+        progress.stop()
+        yield story
 
 
 def _only(query: int | None, told: Iterator[QueryStory]) -> Iterator[QueryStory]:

@@ -57,9 +57,9 @@ def ingest(logs: LogsArgument, tables: TablesOption) -> None:
     """
     from aqe_plugin.pipeline.ingest import ingest as job
 
-    with _session("ingest", tables, few_rows=True) as spark:
-        done = job(spark, logs, tables)
     stderr = Console(stderr=True, soft_wrap=True)
+    with _session("ingest", tables, few_rows=True) as spark:
+        done = job(spark, logs, tables, lambda step: stderr.print(step, highlight=False))
     if done.run is None:
         stderr.print("Nothing new.")
         return

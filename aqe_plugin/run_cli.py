@@ -11,7 +11,7 @@ import typer
 from aqe_plugin.addresses import is_url
 from aqe_plugin.control_cli import HomeOption, TargetOption, place_of
 from aqe_plugin.errors import ConfError, PysparkMissingError
-from aqe_plugin.log_options import HadoopConfOption
+from aqe_plugin.log_options import HadoopConfOption, NoStoreOption, StoreOption
 from aqe_plugin.sources.access import RUNNING_EVERY_SECONDS
 from aqe_plugin.sources.access import access as access_of
 from aqe_plugin.targets.locate import store_of
@@ -59,6 +59,8 @@ def run(
         list[str] | None, typer.Option("--canary-log", help="As for apply; repeatable.", path_type=str)
     ] = None,
     hadoop_conf: HadoopConfOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
     history_user: Annotated[
         str | None, typer.Option(help="User for a History Server that asks for a password.")
     ] = None,
@@ -85,6 +87,10 @@ def run(
     if is_url(source):
         access = access_of(source, history_user, history_password, history_token, history_running_every)
     words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_share, canary_logs or [])
+    if words:
+        # Beside the checkpoint, where a daemon may write.
+        kept = store or checkpoint.absolute().with_name(f"{checkpoint.name}.learned.db")
+        words += ("--no-store",) if no_store else ("--store", str(kept))
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.service.daemon import serve_for_good
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -13,13 +14,12 @@ from rich.text import Text
 
 from aqe_plugin.errors import ConfError, NoDataError
 from aqe_plugin.hadoop.conf import conf_of
+from aqe_plugin.learned import Reading, read_logs
 from aqe_plugin.pipeline.history import history_in
 from aqe_plugin.pipeline.session import job_session
-from aqe_plugin.queries import read_queries
+from aqe_plugin.render.progress import log_progress
 from aqe_plugin.render.terminal import shown
-from aqe_plugin.sources import Skipped
-from aqe_plugin.stories import QueryStory
-from aqe_plugin.tuning.history import History, history_of
+from aqe_plugin.tuning.history import History
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 
@@ -29,31 +29,32 @@ if TYPE_CHECKING:
 __all__ = ["Evidence", "evidence", "read_history"]
 
 
-def read_history(logs: Sequence[str], hadoop_conf: Sequence[str] = ()) -> History:
+def read_history(logs: Sequence[str], hadoop_conf: Sequence[str] = (), store: Path | None = None) -> History:
     """The history in ``logs``: paths, or addresses that Spark opens with the ``KEY=VALUE`` of ``hadoop_conf``.
+
+    Args:
+        store: the file that keeps what was read before, ``None`` for none; it makes no difference to the result.
 
     Raises:
         EventLogError: one of them is not there.
         NoDataError: there is no finished query with a decision in any of them.
     """
-    skipped: list[Skipped] = []
-    conf = conf_of(hadoop_conf)
-
-    def told() -> Iterator[QueryStory]:
-        for log in logs:
-            for query in read_queries(log, conf):
-                if isinstance(query, Skipped):
-                    skipped.append(query)
-                else:
-                    yield query
-
-    history = history_of(told())
     stderr = Console(stderr=True, soft_wrap=True)
-    if skipped:
-        stderr.print(Text(f"skipped {len(skipped)}, the first: {shown(str(skipped[0]))}", style="yellow"))
-    if not history.runs:
+    with log_progress(stderr) as progress:
+        read = read_logs(logs, conf_of(hadoop_conf), store, progress)
+    _say(read, store, stderr)
+    if not read.history.runs:
         raise NoDataError(f"{', '.join(logs)}: no finished query with a decision of aqe-plugin in it.")
-    return history
+    return read.history
+
+
+def _say(read: Reading, store: Path | None, stderr: Console) -> None:
+    remembered = "" if store is None else f", {read.remembered:,} of them from the store"
+    stderr.print(f"Read {read.logs:,} logs{remembered}.", highlight=False)
+    if read.trouble:
+        stderr.print(Text(f"store: {shown(read.trouble)}; the logs were read.", style="yellow"))
+    if read.skipped:
+        stderr.print(Text(f"skipped {read.skipped}, the first: {shown(str(read.first_skipped))}", style="yellow"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,12 @@ def evidence(
     hadoop_conf: Sequence[str] = (),
     canary_logs: Sequence[str] | None = None,
     canary_tables: str | None = None,
+    store: Path | None = None,
 ) -> Iterator[Evidence]:
     """What is known, from logs or from tables, and what decides it again.
+
+    Args:
+        store: the file that keeps what logs said before, ``None`` for none.
 
     Raises:
         ConfError: neither is given, or both are; likewise of the canary.
@@ -91,10 +96,10 @@ def evidence(
         raise ConfError("--canary-decisions goes with --decisions, and in place of --canary-log.")
 
     def logged() -> History:
-        return read_history(canary_logs, hadoop_conf) if canary_logs else History((), ())
+        return read_history(canary_logs, hadoop_conf, store) if canary_logs else History((), ())
 
     if tables is None:
-        history = read_history(logs or [], hadoop_conf)
+        history = read_history(logs or [], hadoop_conf, store)
         yield Evidence(history, logged, partial(_replay_of, history))
         return
     stderr = Console(stderr=True, soft_wrap=True)

@@ -45,8 +45,8 @@ class HadoopFiles:
     def __init__(self, uri: str, jvm: HadoopJvm, spool: Path) -> None:
         scheme, _, rest = uri.partition(":")
         authority, _, inside = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest.lstrip("/"))
-        self._base = f"{scheme}://{authority}"
-        self.uri = f"{self._base}/{inside.rstrip('/')}"
+        self.base = f"{scheme}://{authority}"
+        self.uri = f"{self.base}/{inside.rstrip('/')}"
         self.root = Path("/")
         self._jvm = jvm
         self._spool = spool
@@ -176,7 +176,7 @@ class HadoopFiles:
 
     def _name(self, path: Path) -> str:
         """The address of a path of this file system."""
-        return f"{self._base}{path.as_posix()}"
+        return f"{self.base}{path.as_posix()}"
 
 
 def _listed(status: Any) -> _Listed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,12 +12,13 @@ from pyspark.sql import functions as F
 
 from aqe_plugin.events import SCHEMA_VERSION
 from aqe_plugin.pipeline.lines import event_lines, kind_of
-from aqe_plugin.pipeline.listing import Attempt, attempts_in, files_below
+from aqe_plugin.pipeline.listing import Attempt, ListedFile, attempts_in, files_below
 from aqe_plugin.pipeline.local_rows import local_rows
 from aqe_plugin.pipeline.parse import UNKNOWN_VERSION, applications, parsed, rejected, whole
 from aqe_plugin.pipeline.queries import decisions_of, outcomes_of, queries_of
 from aqe_plugin.pipeline.schemas import TABLES
 from aqe_plugin.pipeline.warehouse import Commit, Warehouse, last_runs
+from aqe_plugin.words import quantity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,16 +50,21 @@ class Ingested:
     rejected: int
 
 
-def ingest(spark: SparkSession, logs: Sequence[str], tables: str) -> Ingested:
+def ingest(
+    spark: SparkSession, logs: Sequence[str], tables: str, say: Callable[[str], object] = lambda _: None
+) -> Ingested:
     """Reads what is new in the folders ``logs`` into the tables at ``tables``.
 
     Done again it does nothing; killed anywhere it has done nothing, and the next one does it all.
+
+    Args:
+        say: is told each step before it is done, in words.
 
     Raises:
         EventLogError: a folder is not there.
         TablesError: the tables are of a newer aqe-plugin.
     """
-    return _ingest(Warehouse(spark, tables), list(logs))
+    return _ingest(Warehouse(spark, tables), list(logs), say)
 
 
 def changed_attempts(found: DataFrame, known: DataFrame, retried: DataFrame) -> DataFrame:
@@ -81,7 +87,8 @@ def changed_attempts(found: DataFrame, known: DataFrame, retried: DataFrame) -> 
     )
 
 
-def _ingest(house: Warehouse, logs: list[str]) -> Ingested:
+def _ingest(house: Warehouse, logs: list[str], say: Callable[[str], object]) -> Ingested:
+    say("Looking for logs ...")
     commits = house.commits("ingest", "compact")
     every = house.read("attempts", commits)
     known = every.join(last_runs(every), ["log", "run"], "left_semi")
@@ -93,6 +100,7 @@ def _ingest(house: Warehouse, logs: list[str]) -> Ingested:
     retried = older.join(kept_aside, "log", "left_semi")
 
     found = attempts_in(files_below(house.spark, logs))
+    say(f"Found {_in_words(found.values())}. Comparing them with the tables ...")
     there = local_rows(house.spark, map(_as_json, found.values()), _ATTEMPT)
     # Names of files, which Spark's driver has to hold for every table it reads.
     rows = changed_attempts(there, known, retried).select("log", F.to_json(F.struct("*")).alias("json")).collect()
@@ -100,6 +108,7 @@ def _ingest(house: Warehouse, logs: list[str]) -> Ingested:
         return Ingested(None, 0, 0, 0, 0, 0, 0)
     changed = local_rows(house.spark, (row.json for row in rows), _ATTEMPT)
     to_read = [found[row.log] for row in rows if row.log in found]
+    say(f"Reading what is new or has grown: {_in_words(to_read)} ...")
 
     run = house.new_run()
     again = kept_aside.join(changed.select("log"), "log", "left_semi").select(
@@ -108,10 +117,11 @@ def _ingest(house: Warehouse, logs: list[str]) -> Ingested:
     lines = event_lines(house.spark, to_read).unionByName(again)
     # On disk, for several tables are made of them: a log that goes on growing gives the same lines to all.
     parsed(lines).write.parquet(house.path("_staging", run))
+    say("Writing the tables ...")
     counts = _write_tables(house, run, changed, known, stored)
     house.commit(Commit(run, "ingest", counts))
     house.delete("_staging", run)
-    files = [part.file for attempt in to_read for part in attempt.parts if part.read and part.file.bytes > 0]
+    files = _files(to_read)
     return Ingested(
         run,
         len(rows),
@@ -121,6 +131,17 @@ def _ingest(house: Warehouse, logs: list[str]) -> Ingested:
         counts["queries"],
         counts["rejected"],
     )
+
+
+def _files(attempts: Iterable[Attempt]) -> list[ListedFile]:
+    """The files of ``attempts`` that hold anything."""
+    return [part.file for attempt in attempts for part in attempt.parts if part.read and part.file.bytes > 0]
+
+
+def _in_words(attempts: Collection[Attempt]) -> str:
+    files = _files(attempts)
+    size = quantity(sum(file.bytes for file in files), "bytes")
+    return f"{len(files):,} files ({size}) of {len(attempts):,} application attempts"
 
 
 def _as_json(attempt: Attempt) -> str:

@@ -24,12 +24,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
+from rich.console import Console
 
 import aqe_plugin
 from aqe_plugin.codec import decode, encode
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.events import Event, parse_event
 from aqe_plugin.journal import Actor
+from aqe_plugin.learned import read_logs
 from aqe_plugin.model import JoinFacts, JoinKind
 from aqe_plugin.pipeline.aggregate import aggregate, cost_days
 from aqe_plugin.pipeline.compact import compact
@@ -45,12 +47,14 @@ from aqe_plugin.pipeline.stories import stories_of
 from aqe_plugin.pipeline.summary import cohorts_both_ways
 from aqe_plugin.pipeline.warehouse import Warehouse
 from aqe_plugin.queries import read_queries
+from aqe_plugin.render.progress import log_progress
 from aqe_plugin.sources import Skipped, find_event_logs, read_log
 from aqe_plugin.stories import JoinStory, QueryStory
 from aqe_plugin.tuning.cohorts import fingerprint as python_fingerprint
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import history_of
 from aqe_plugin.tuning.runs import run_of
+from aqe_plugin.words import quantity
 from commands import Answer
 from fleet import DEFAULTS, fleet_of, log_of
 from opened_page import opened
@@ -296,11 +300,18 @@ def test_the_tables_tell_the_same_queries_as_the_logs(spark: SparkSession, logs:
     assert all(cohorts[story.application, story.execution_id] == python_fingerprint(story) for story in recorded)
 
 
-def test_the_tables_give_the_same_history_as_the_logs(spark: SparkSession, logs: Path, tables: str) -> None:
+def test_the_tables_and_the_store_give_the_same_history_as_the_logs(
+    spark: SparkSession, logs: Path, tables: str, tmp_path: Path
+) -> None:
     from_logs, from_tables = history_of(read(logs)), history_in(spark, tables)
     assert sorted(from_tables.runs, key=str) == sorted(from_logs.runs, key=str)
     assert sorted(from_tables.failures, key=str) == sorted(from_logs.failures, key=str)
     assert from_logs.failures
+    store = tmp_path / "learned.db"
+    with log_progress(Console(stderr=True)) as progress:
+        cold, warm = (read_logs([str(logs)], {}, store, progress) for _ in range(2))
+    assert cold.history == warm.history == from_logs
+    assert (cold.remembered, 0 < warm.remembered < warm.logs) == (0, True)
 
 
 def test_what_cannot_be_used_is_kept_aside_with_the_reason(spark: SparkSession, tables: str) -> None:
@@ -686,7 +697,19 @@ def test_spark_submit_runs_a_job_with_nothing_but_the_script_and_the_jar(spark: 
 def test_the_commands_say_what_they_did_and_what_is_missing(
     command: Answer, logs: Path, tables: str, tmp_path: Path
 ) -> None:
-    assert command("pipeline", "ingest", str(logs), "--tables", tables) == (0, "", "Starting Spark ...\nNothing new.\n")
+    (tmp_path / "one").mkdir()
+    content = write_log(tmp_path / "one" / "app-1", query_lines(1)).stat().st_size
+    _, _, told = command("pipeline", "ingest", str(tmp_path / "one"), "--tables", str(tmp_path / "of-one"))
+    size = quantity(content, "bytes")
+    assert told.splitlines()[:5] == [
+        "Starting Spark ...",
+        "Looking for logs ...",
+        f"Found 1 files ({size}) of 1 application attempts. Comparing them with the tables ...",
+        f"Reading what is new or has grown: 1 files ({size}) of 1 application attempts ...",
+        "Writing the tables ...",
+    ]
+    code, out, told = command("pipeline", "ingest", str(logs), "--tables", tables)
+    assert (code, out, told.splitlines()[-1]) == (0, "", "Nothing new.")
     nowhere, empty = str(tmp_path / "nowhere"), str(tmp_path / "empty")
     for words, told in (
         (("ingest", nowhere, "--tables", empty), f"{nowhere}: no such file or folder."),

@@ -205,7 +205,9 @@ def test_it_tunes_on_its_schedule_and_journals_what_was_said(tmp_path: Path) -> 
         running.wait_until(lambda: "event=tuned exit_code=4" in running.said)
     (line,) = journal.read_text().splitlines()
     told = json.loads(line)
-    assert (told["command"], told["exitCode"]) == (["recommend", str(folder), "--format", "json"], 4)
+    store = f"{checkpoint}.learned.db"
+    assert (told["command"], told["exitCode"]) == (["recommend", str(folder), "--format", "json", "--store", store], 4)
+    assert Path(store).is_file()
     assert "no event log in this folder" in told["said"]
     # The hour is not over, also for the next process.
     with daemon(folder, checkpoint, "--tune-every", "1") as running:

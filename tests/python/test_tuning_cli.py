@@ -26,7 +26,10 @@ from commands import Answer
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
 from samples import query_lines, write_log
 
-NO_SPACE = "288 runs of 12 query shapes. Starting Spark to decide them again ...\nno space\n"
+NO_SPACE = (
+    "Read 3 logs, 2 of them from the store.\n"
+    "288 runs of 12 query shapes. Starting Spark to decide them again ...\nno space\n"
+)
 DEAR_BROADCASTS = (1.0, 1.0, 3.0, 1.0, 1.0, 1.0)
 
 
@@ -103,7 +106,9 @@ def test_recommend_shows_every_group_and_changes_nothing(cluster: Cluster, answe
     before = cluster.target.read_bytes()
     code, out, err = answer("recommend", str(cluster.logs), "--target", str(cluster.target))
     assert code == 0
-    assert err == "192 runs of 12 query shapes. Starting Spark to decide them again ...\n"
+    assert err == (
+        "Read 2 logs, 0 of them from the store.\n192 runs of 12 query shapes. Starting Spark to decide them again ...\n"
+    )
     for word in ("broadcast", "passes", "confidence", "no logged decision would change", "shuffle", "pass-rate"):
         assert word in out
     assert cluster.target.read_bytes() == before
@@ -345,6 +350,29 @@ def test_rollback_to_a_number_takes_back_whatever_came_after(cluster: Cluster, a
     )
     assert answer("rollback", *target, "--to", "0", "--yes")[0] == 0
     assert cluster.target.read_bytes() == before
+
+
+def test_a_step_that_is_dated_in_the_future_is_said_to_stop_the_rollout(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
+    with monkeypatch.context() as ahead:
+        late = datetime(2190, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
+        ahead.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, lambda: late))
+        assert "in the future" not in answer(*words)[2]
+        assert "in the future" not in answer(*words)[2]
+    code, out, err = answer(*words)
+    (told,) = (line for line in err.splitlines() if "in the future" in line)
+    assert (code, "too few runs since to confirm it" in out) == (0, True)
+    assert told == (
+        "rollout no. 1: its last step is dated 2190-05-06T07:08:09+00:00, which is in the future, and only runs after "
+        "it count. If this machine's clock is behind, set it. If it was ahead when the step was made, begin anew: "
+        f"aqe-plugin rollback, then move rollouts.jsonl in {cluster.target.parent}/.aqe-plugin/spark-defaults.conf "
+        "away."
+    )
+    for rollouts in cluster.target.parent.rglob("rollouts.jsonl"):
+        rollouts.unlink()
+    assert "in the future" not in answer(*words)[2]
 
 
 def test_a_canary_that_everybody_reads_is_none(cluster: Cluster, answer: Answer) -> None:

@@ -1,0 +1,70 @@
+"""How far the reading of logs is, for who watches a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+__all__ = ["LogProgress", "log_progress"]
+
+
+class LogProgress:
+    """A line that says how many logs were read of how many, and for how long; nothing where no terminal is.
+
+    It is a :class:`~aqe_plugin.queries.Progress`.
+    """
+
+    def __init__(self, line: Progress | None) -> None:
+        self._line = line
+        self._task: TaskID | None = None
+        self._found = 0
+
+    def found(self, logs: int) -> None:
+        self._found += logs
+        if self._line is None:
+            return
+        if self._task is None:
+            self._task = self._line.add_task("reading logs", total=self._found)
+            self._line.start()
+        self._line.update(self._task, total=self._found)
+
+    def done(self) -> None:
+        if self._line is not None and self._task is not None:
+            self._line.advance(self._task)
+
+    def stop(self) -> None:
+        """Takes the line away for good, to make place for what is printed now."""
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
+
+
+@contextmanager
+def log_progress(console: Console) -> Iterator[LogProgress]:
+    """A progress on ``console``, which shows nothing when it is no terminal, and is gone when the context ends."""
+    progress = LogProgress(_line(console) if console.is_terminal else None)
+    try:
+        yield progress
+    finally:
+        progress.stop()
+
+
+def _line(console: Console) -> Progress:
+    # A tenth of a second to import, for nothing but a terminal.
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    # What is printed meanwhile goes where it belongs, and not through this console.
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
