@@ -258,6 +258,9 @@ def test_a_password_goes_to_no_other_server(server: HistoryServer, tmp_path: Pat
     ("url", "words", "message"),
     [
         ("http://a:secret@h", (None, None, None), "The History Server's address holds a user: take it out, and set "),
+        ("http://[::1", (None, None, None), "http://[::1: not the address of a server. Write it as http://HOST:18080."),
+        ("http://h:none", (None, None, None), "http://h:none: not the address of a server."),
+        ("http:///history", (None, None, None), "http:///history: not the address of a server."),
         ("http://h", ("ada", None, None), "history-password is not set: a user and a password go together."),
         ("http://h", (None, "secret", None), "history-user is not set: a user and a password go together."),
         ("http://h", ("ada", "secret", "secret"), "history-token is set, and so is a user or a password: "),
