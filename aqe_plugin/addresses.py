@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
 
 __all__ = ["is_hadoop_uri", "is_url"]
 
+_URL = re.compile(r"https?:", re.IGNORECASE)
 # Two letters at least, as one is a drive's.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*", re.DOTALL)
 
 
 def is_url(source: str) -> bool:
     """Whether that names a server, and no file or folder."""
-    return urlsplit(source).scheme in ("http", "https")
+    return _URL.match(source) is not None
 
 
 def is_hadoop_uri(source: str) -> bool:

@@ -39,6 +39,6 @@ def _refusal(error: Any) -> str | None:
             return None
         name = str(error.getClass().getName())
         if name.startswith(("java.io.", "java.nio.file.", "org.apache.hadoop.fs.", "org.apache.hadoop.security.")):
-            return str(error.getMessage()).partition("\n")[0]
+            return str(error.getMessage() or name).partition("\n")[0]
         error = error.getCause()
     return None

@@ -31,12 +31,21 @@ def access(url: str, user: str | None, password: str | None, token: str | None, 
     """Basic authentication with ``user`` and ``password`` (RFC 7617), or a bearer ``token`` (RFC 6750), or neither.
 
     Raises:
-        ConfError: they do not go together, or cannot be sent; no password and no token is in its message.
+        ConfError: they do not go together, cannot be sent, or ``url`` is none; no password and no token is in its
+            message.
     """
-    if "@" in urlsplit(url).netloc:
+    if "@" in url.partition("//")[2].partition("/")[0]:
         raise ConfError(
             "The History Server's address holds a user: take it out, and set history-user and history-password instead."
         )
+    try:
+        address = urlsplit(url)
+        # A port is looked at when it is read, and not before.
+        names_server = bool(address.hostname) and address.port != 0
+    except ValueError:
+        names_server = False
+    if not names_server:
+        raise ConfError(f"{url}: not the address of a server. Write it as http://HOST:18080.")
     if token is not None:
         if user is not None or password is not None:
             raise ConfError("history-token is set, and so is a user or a password: one kind of them is sent.")

@@ -128,12 +128,12 @@ class HistoryServerFollower:
             except EventLogError as error:
                 failures.append(str(error))
                 in_a_row += 1
-        if failures:
-            raise EventLogError(f"{len(failures)} logs could not be fetched, the first: {failures[0]}")
         running = {attempt.name for attempt in attempts if not attempt.completed}
         self._fetched = {name: at for name, at in self._fetched.items() if name in running}
         if attempts and not self._stop.is_set():
             self._follower.forget({key for attempt in attempts for key in self.marks.of(attempt.name)})
+        if failures:
+            raise EventLogError(f"{len(failures)} logs could not be fetched, the first: {failures[0]}")
 
     def _is_read(self, attempt: _Attempt) -> bool:
         marks = self.marks.of(attempt.name).values()

@@ -254,10 +254,28 @@ def test_a_password_goes_to_no_other_server(server: HistoryServer, tmp_path: Pat
     assert seen == ["Bearer t0ken"]
 
 
+def test_a_log_that_can_never_be_fetched_keeps_none_that_is_gone_in_memory(
+    server: HistoryServer, tmp_path: Path
+) -> None:
+    server.put("app-1", app_1=log_bytes(query_lines(1)))
+    follower = HistoryServerFollower(server.url, tmp_path, threading.Event())
+    assert sum(len(list(records)) for _, records in follower.poll()) > 0
+    del server.logs["app-1"]
+    server.put("app-2", app_2=log_bytes(query_lines(2)))
+    server.faults = [200, 403]
+    with pytest.raises(EventLogError, match=r"1 logs could not be fetched, the first: .* answers 403"):
+        list(follower.poll())
+    (mark,) = follower.marks.of("app-1").values()
+    assert mark.missing_since is not None
+
+
 @pytest.mark.parametrize(
     ("url", "words", "message"),
     [
         ("http://a:secret@h", (None, None, None), "The History Server's address holds a user: take it out, and set "),
+        ("http://[::1", (None, None, None), "http://[::1: not the address of a server. Write it as http://HOST:18080."),
+        ("http://h:none", (None, None, None), "http://h:none: not the address of a server."),
+        ("http:///history", (None, None, None), "http:///history: not the address of a server."),
         ("http://h", ("ada", None, None), "history-password is not set: a user and a password go together."),
         ("http://h", (None, "secret", None), "history-user is not set: a user and a password go together."),
         ("http://h", ("ada", "secret", "secret"), "history-token is set, and so is a user or a password: "),
