@@ -145,15 +145,18 @@ class _Lz4Blocks(_Blocks):
     _MAGIC = b"LZ4Block"
     _HEADER = struct.Struct("<8sBiiI")  # magic, method and level, compressed length, length, checksum
     _RAW, _LZ4 = 0x10, 0x20
+    # Those of lz4-java's LZ4BlockOutputStream, whose checksum is an XXH32.
+    _CHECKSUM_SEED, _CHECKSUM_BITS = 0x9747B28C, 0x0FFFFFFF
 
     def __init__(self, offset_bytes: int) -> None:
         super().__init__(offset_bytes)
         self._library: Any = _library("lz4.block", "lz4", "lz4")
+        self._checksums: Any = _library("xxhash", "xxhash", "lz4")
 
     def _take(self, view: memoryview) -> tuple[int, bytes] | None:
         if len(view) < self._HEADER.size:
             return None
-        magic, token, compressed_length, length, _ = self._HEADER.unpack_from(view)
+        magic, token, compressed_length, length, checksum = self._HEADER.unpack_from(view)
         method = token & 0xF0
         lengths_are_sound = 0 <= compressed_length <= _MAX_BLOCK_BYTES and 0 <= length <= _MAX_BLOCK_BYTES
         if magic != self._MAGIC or method not in (self._RAW, self._LZ4) or not lengths_are_sound:
@@ -161,13 +164,20 @@ class _Lz4Blocks(_Blocks):
         end = self._HEADER.size + compressed_length
         if len(view) < end:
             return None
-        block = bytes(view[self._HEADER.size : end])
+        content = self._content(bytes(view[self._HEADER.size : end]), method, length)
+        # A digit that changed leaves a line that can be read; the block that ends a stream has no checksum.
+        if length and self._checksums.xxh32_intdigest(content, self._CHECKSUM_SEED) & self._CHECKSUM_BITS != checksum:
+            raise EventLogError("its lz4 data is damaged (the checksum of a block)")
+        return end, content
+
+    def _content(self, block: bytes, method: int, length: int) -> bytes:
         if method == self._RAW:
-            return end, block
+            return block
         try:
-            return end, self._library.decompress(block, uncompressed_size=length)
+            content: bytes = self._library.decompress(block, uncompressed_size=length)
         except self._library.LZ4BlockError as error:
             raise EventLogError(f"its lz4 data is damaged ({error})") from error
+        return content
 
 
 class _SnappyBlocks(_Blocks):

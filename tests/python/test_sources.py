@@ -26,6 +26,7 @@ from samples import (
     ended,
     line,
     log_bytes,
+    lz4_stream,
     query_lines,
     spark_line,
     write_log,
@@ -181,6 +182,19 @@ def test_blocks_before_a_damaged_one_are_read(tmp_path: Path) -> None:
     (item,) = skipped(records)
     assert item.line == 8
     assert item.why.startswith("its zstd data is damaged (")
+
+
+def test_a_number_that_was_damaged_in_an_lz4_log_is_not_read(tmp_path: Path) -> None:
+    # Blocks so small that they are stored as they are: a digit that changes leaves a whole line.
+    packed = lz4_stream(log_bytes(query_lines(1)), block_bytes=11)
+    path = tmp_path / "app-1.lz4"
+    path.write_bytes(packed)
+    assert ours(read(path)) == [decided(1), ended(1)]
+    assert packed.count(b"3400") == 1
+    path.write_bytes(packed.replace(b"3400", b"9400"))
+    records = read(path)
+    assert ours(records) == [decided(1)]
+    assert [item.why for item in skipped(records)] == ["its lz4 data is damaged (the checksum of a block)"]
 
 
 def test_a_compressed_file_that_ends_inside_a_frame_is_said(tmp_path: Path) -> None:
