@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.internal.SQLConf
 
+import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.{KeyKind, PlainKey}
 import io.aqeplugin.observe._
@@ -47,8 +48,16 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
   def finished(join: FoundJoin, state: JoinState, site: JoinSite): Option[JoinFacts] = for {
     (stage, keys) <- site.finishedStage
     build <- StageReader.read(stage, keys, KeySketches.None)
-  } yield facts(state, build, join.sparkStrategy, site)
-    .copy(probe = if (site.targets.isEmpty) probeFacts(join, state.buildSide, site) else state.probe.copy(targets = site.targets.size))
+  } yield {
+    val measured = facts(state, build, join.sparkStrategy, site)
+    if (site.targets.nonEmpty) measured.copy(probe = state.probe.copy(targets = site.targets.size))
+    else if (isOnlyObserved(join, state)) measured.copy(probe = state.probe, filterObstacle = state.filterObstacle)
+    else measured.copy(probe = probeFacts(join, state.buildSide, site))
+  }
+
+  /** Whether the probe side runs only because mode `observe` holds nothing back. What is decided then is what `apply` would decide. */
+  private def isOnlyObserved(join: FoundJoin, state: JoinState): Boolean =
+    context.mode == Mode.Observe && state.waiting.exists(_.waits) && isStage(join.child(state.buildSide.other))
 
   /** The facts of a join of which nothing was measured. */
   def unmeasured(join: FoundJoin, state: JoinState, site: JoinSite): JoinFacts =

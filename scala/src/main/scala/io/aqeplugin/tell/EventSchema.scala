@@ -125,7 +125,7 @@ object EventSchema {
       FieldSchema("scanRows", "integer", "rows", "rows that the reachable scans produce; negative when not known"),
       FieldSchema("rowBytes", "integer", "bytes", "bytes of one row in memory"),
       FieldSchema("exchanges", "integer", "shuffles", "shuffles between the scans and the join, the join's own included"),
-      FieldSchema("started", "boolean", "", "the probe side's stage exists already"),
+      FieldSchema("started", "boolean", "", "the probe side's stage exists already; in mode observe, whether it would in mode apply"),
       FieldSchema("targets", "integer", "scans", "scans that the keys reach"),
       FieldSchema("keys", "KeyFacts", "", "the join keys of this side", required = false)
     )

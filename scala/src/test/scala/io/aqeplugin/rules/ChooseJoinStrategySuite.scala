@@ -1,5 +1,7 @@
 package io.aqeplugin.rules
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
@@ -58,6 +60,18 @@ class ChooseJoinStrategySuite extends AnyFunSuite with PluginSession {
       assert(result.decided.map(_.mode) == Seq("observe"))
       assert(result.ended.map(_.planned) == Seq(0))
     }
+  }
+
+  test("mode observe: a join is decided as if its probe side had waited, as it would in mode apply") {
+    def decided(mode: String) = withConf("spark.aqePlugin.mode" -> mode, OpenGates, SortMerge) {
+      val result = ran(spark.sql("SELECT * FROM fact JOIN dim ON k = dk"))
+      result.decided.map { join =>
+        val filters = join.filters.elements().asScala.map(_.path("table").asText).toSeq
+        (join.decision.path("buildFilter").asBoolean, join.decision.path("facts").path("probe").path("started").asBoolean, filters)
+      }
+    }
+    assert(decided("observe") == Seq((true, false, Seq("parquet-fact"))))
+    assert(decided("observe") == decided("apply"))
   }
 
   test("a plan without joins is the very same plan") {
