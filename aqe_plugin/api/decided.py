@@ -21,6 +21,7 @@ from aqe_plugin.model import (
     QueryEnded,
     Reason,
     Strategy,
+    TrialArm,
     WeighedOption,
 )
 from aqe_plugin.stories import JoinStory, QueryStory
@@ -99,6 +100,7 @@ def _ended(row: Row, joins: Sequence[JoinStory]) -> QueryEnded | None:
         errors=row["query_errors"],
         outcomes=outcomes,
         join_costs=tuple(join.cost for join in joins if join.cost is not None),
+        arm=None if row["arm"] is None else TrialArm(row["arm"]),
     )
 
 

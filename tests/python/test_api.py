@@ -20,7 +20,7 @@ from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
 from aqe_plugin.codec import encode
 from aqe_plugin.conf_keys import PREFIX
 from aqe_plugin.errors import ConfError
-from aqe_plugin.model import JoinCost, PluginMode, Strategy
+from aqe_plugin.model import JoinCost, PluginMode, Strategy, TrialArm
 from aqe_plugin.stories import JoinStory, QueryStory
 from confs_in_memory import Confs
 from samples import DECISION, FACTS, OUTCOME, PLANNED, ended
@@ -51,6 +51,7 @@ def decision_row(**changes: Any) -> dict[str, Any]:
         "execution_id": 7,
         "description": "q93",
         "mode": "apply",
+        "arm": None,
         "query_status": "succeeded",
         "query_millis": 900,
         "query_rule_millis": 3,
@@ -87,6 +88,13 @@ def test_rows_of_the_table_become_one_story_for_each_query_in_their_order() -> N
         (Strategy.BROADCAST, 812.0),
         (Strategy.PLAIN_SORT_MERGE, None),
     ]
+
+
+def test_the_side_of_a_trial_is_read_back_and_stands_in_the_explanation() -> None:
+    plain, tried = stories_of([decision_row(), decision_row(execution_id=8, arm="canary")])
+    assert (plain.arm, tried.arm) == (None, TrialArm.CANARY)
+    assert "[apply, canary]" in repr(Explanation("", (tried,)))
+    assert "[apply]" in repr(Explanation("", (plain,)))
 
 
 def test_what_a_join_cost_or_why_that_is_not_known_is_read_back() -> None:

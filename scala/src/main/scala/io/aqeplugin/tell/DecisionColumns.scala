@@ -5,7 +5,7 @@ import java.time.Instant
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.types._
 
-import io.aqeplugin.conf.Mode
+import io.aqeplugin.conf.{Mode, TrialArm}
 import io.aqeplugin.decide._
 import io.aqeplugin.observe.PlacedFilter
 
@@ -126,6 +126,10 @@ object DecisionColumns {
     text("job_group", "the group of jobs it belongs to; from a Thrift Server the id of the statement")(_.query.origin.jobGroup),
     column("job_tags", Texts, "", "the tags of its jobs; Spark Connect names user, session and operation in one")(_.query.origin.jobTags),
     text("mode", oneOf("how far the plugin went", Mode.All.map(_.name)))(_.query.mode.name),
+    text(
+      "arm",
+      described("the side of a trial that the query is on, null when nothing is tried", TrialArm.All.map(arm => arm.name -> arm.meaning))
+    )(_.query.arm.map(_.name)),
     whole("query_millis", "millis", "wall time of the query; null while it runs")(_.query.end.map(_.durationMillis)),
     whole("query_rule_millis", "millis", "time it spent in the plugin's rules; null while it runs")(_.query.end.map(_.ruleMillis)),
     whole("query_errors", "errors", "faults of the plugin in the query, which left Spark's own plan in force; null while it runs")(

@@ -6,7 +6,7 @@ import scala.collection.immutable.TreeMap
 
 import org.apache.spark.sql.execution.SQLExecution
 
-import io.aqeplugin.conf.{AqeConf, ConfEntry, Mode}
+import io.aqeplugin.conf.{AqeConf, ConfEntry, Mode, TrialArm}
 import io.aqeplugin.decide.{JoinCost, JoinDecision}
 import io.aqeplugin.observe.{PlacedFilter, QueryOrigin, QueryState}
 
@@ -40,6 +40,8 @@ final case class KeptEnd(
   *
   * @param decided
   *   joins decided, those included that were too many to be kept
+  * @param arm
+  *   the side of a trial that it is on, none when nothing is tried
   */
 final case class KeptQuery(
     executionId: Long,
@@ -47,7 +49,8 @@ final case class KeptQuery(
     mode: Mode,
     decisions: Vector[KeptDecision] = Vector.empty,
     decided: Long = 0,
-    end: Option[KeptEnd] = None
+    end: Option[KeptEnd] = None,
+    arm: Option[TrialArm] = None
 )
 
 /** The decisions of the queries that the driver saw last, for [[DecisionsTable]]. Thread-safe; a reader sees one state of all of them.
@@ -66,7 +69,7 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
 
   def add(query: QueryState, decision: KeptDecision): Unit = {
     val _ = kept.updateAndGet { all =>
-      val before = all.getOrElse(query.executionId, KeptQuery(query.executionId, query.origin, query.mode))
+      val before = all.getOrElse(query.executionId, KeptQuery(query.executionId, query.origin, query.mode, arm = query.arm))
       val decisions = if (before.decisions.size < maxPerQuery) before.decisions :+ RecentDecisions.cut(decision) else before.decisions
       bounded(all.updated(query.executionId, before.copy(decisions = decisions, decided = before.decided + 1)))
     }

@@ -31,6 +31,8 @@ abstract class TrialSuite(applicationId: String) extends AnyFunSuite with Plugin
 
   protected def armsOf(ran: Ran): Set[Option[String]] = {
     assert(ran.decided.nonEmpty && ran.ended.nonEmpty)
+    val rows = spark.sql("SELECT arm FROM aqe_decisions() WHERE execution_id = " + ran.decided.head.executionId).collect()
+    assert(rows.map(row => Option(row.getString(0))).toSet == ran.decided.map(_.arm).toSet)
     ran.decided.map(_.arm).toSet ++ ran.ended.map(_.arm)
   }
 }

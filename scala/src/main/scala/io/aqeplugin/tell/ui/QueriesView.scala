@@ -22,7 +22,7 @@ object QueriesView {
         alert("No join has been decided yet. Joins of queries that AQE plans are decided when their build side is done.")
       else
         Seq(el("h4")(text("Queries"))) ++ pages(model.page, links) ++
-          Seq(table("runtime-filter-queries", Formats.TableClass, Headers, model.lines.map(line(_, links)))) ++ pages(model.page, links)
+          Seq(queryTable(model.lines, links)) ++ pages(model.page, links)
     summary(model.totals) +: queries
   }
 
@@ -43,12 +43,16 @@ object QueriesView {
     facts((plain ++ skipped).map { case (name, value) => name -> Seq(text(value)) }: _*)
   }
 
-  private val Headers = Seq(
-    "Query",
-    "Description",
-    "Submitted",
-    "Duration",
-    "Mode",
+  /** Where nothing is tried there is no column for the sides of a trial. */
+  private def queryTable(lines: Seq[Line], links: Links): Node = {
+    val tried = lines.exists(_.query.arm.nonEmpty)
+    val headers = HeadersBefore ++ Option.when(tried)("Arm") ++ HeadersAfter
+    table("runtime-filter-queries", Formats.TableClass, headers, lines.map(line(_, tried, links)))
+  }
+
+  private val HeadersBefore = Seq("Query", "Description", "Submitted", "Duration", "Mode")
+
+  private val HeadersAfter = Seq(
     "Joins",
     "Filters",
     "Rows checked",
@@ -58,16 +62,18 @@ object QueriesView {
     "Faults"
   )
 
-  private def line(line: Line, links: Links): Node = {
+  private def line(line: Line, tried: Boolean, links: Links): Node = {
     val query = line.query
     val filters = query.filters
     def whenEnded(value: => Seq[Node]): Seq[Node] = if (query.ended) value else Nil
-    row(
+    val before = Seq(
       Seq(link(links.query(query.executionId), query.executionId.toString)),
       description(line, links),
       Seq(text(Formats.date(line.execution.fold(query.firstMillis)(_.submittedMillis)))),
       Seq(text(if (query.ended) Formats.duration(query.durationMillis) else "running")),
-      Seq(text(query.mode)),
+      Seq(text(query.mode))
+    )
+    val after = Seq(
       Seq(text(Words.choices(query.choices))),
       whenEnded(Seq(text(s"${filters.applied} of ${filters.planned}"))),
       whenEnded(Seq(text(Quantity.of(filters.rowsIn, "")))),
@@ -79,6 +85,7 @@ object QueriesView {
       whenEnded(Seq(text(Quantity.of(query.ruleMillis, "millis")))),
       whenEnded(faults(query))
     )
+    row(before ++ Option.when(tried)(query.arm.toSeq.map(text)) ++ after: _*)
   }
 
   private def description(line: Line, links: Links): Seq[Node] = line.execution.toSeq.flatMap { execution =>

@@ -36,7 +36,8 @@ object QueryView {
         "Submitted" -> Seq(text(Formats.date(execution.submittedMillis)))
       )
     }
-    val decided = Seq("Mode" -> Seq(text(query.mode)), "Joins" -> Seq(text(Words.choices(query.choices))))
+    val arm = query.arm.map(arm => "Arm" -> Seq(text(arm)))
+    val decided = Seq("Mode" -> Seq(text(query.mode))) ++ arm ++ Seq("Joins" -> Seq(text(Words.choices(query.choices))))
     val done =
       if (!query.ended) Seq("Duration" -> Seq(text("running; what the filters did is known at its end")))
       else

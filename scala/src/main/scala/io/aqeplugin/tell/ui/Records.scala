@@ -71,6 +71,8 @@ object FilterSums {
   *   joins decided
   * @param ended
   *   whether its outcome is known; until then durations, filters and errors are 0
+  * @param arm
+  *   the side of a trial that it is on, none when nothing is tried
   */
 final case class QueryRecord(
     @(KVIndex @getter) executionId: Long,
@@ -82,7 +84,8 @@ final case class QueryRecord(
     durationMillis: Long,
     ruleMillis: Long,
     filters: FilterSums,
-    errors: Long
+    errors: Long,
+    arm: Option[String] = None
 )
 
 /** One join of a query: the texts of its decision, and of where its filters were put, as they stood in the event. */

@@ -25,7 +25,7 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
 
   private def write(event: Decided, written: JoinDecided): Unit = {
     val before = records.find(event.executionId)
-    val query = before.getOrElse(TabListener.begun(event.executionId, event.timeMillis, event.mode))
+    val query = before.getOrElse(TabListener.begun(event.executionId, event.timeMillis, event.mode, written.arm))
     val now = query.copy(mode = event.mode, joins = query.joins + 1, choices = ChoiceCount.plus(query.choices, event.decision.choice))
     if (now.joins <= JoinRecord.MaxPerQuery) {
       val decision = DecisionJson.render(DecisionJson.write(TabListener.bounded(event.decision)))
@@ -49,7 +49,7 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
     val sums = FilterSums.of(event.outcomes)
     val before = records.find(event.executionId)
     // A query without a decision has something to tell only when the plugin failed in it.
-    before.orElse(Option.when(event.errors > 0)(TabListener.begun(event.executionId, event.timeMillis, ""))).foreach { query =>
+    before.orElse(Option.when(event.errors > 0)(TabListener.begun(event.executionId, event.timeMillis, "", written.arm))).foreach { query =>
       store.write(
         query.copy(
           ended = true,
@@ -82,8 +82,8 @@ object TabListener {
   /** Longest text of a join key that is kept. */
   private val MaxKeyLength = 1000
 
-  private def begun(executionId: Long, timeMillis: Long, mode: String): QueryRecord =
-    QueryRecord(executionId, timeMillis, mode, 0, Nil, ended = false, 0, 0, FilterSums.None, 0)
+  private def begun(executionId: Long, timeMillis: Long, mode: String, arm: Option[String]): QueryRecord =
+    QueryRecord(executionId, timeMillis, mode, 0, Nil, ended = false, 0, 0, FilterSums.None, 0, arm)
 
   /** The decision without what may be long and is not shown. */
   private def bounded(decision: JoinDecision): JoinDecision = {

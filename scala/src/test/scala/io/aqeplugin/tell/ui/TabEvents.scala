@@ -19,8 +19,14 @@ object TabEvents {
 
   def array(text: String): JsonNode = mapper.readTree(text)
 
-  def decided(executionId: Long, decision: JoinDecision = Decision, schemaVersion: Int = 1, filters: String = "[]"): JoinDecided =
-    JoinDecided(schemaVersion, executionId, 1000 + executionId, "apply", DecisionJson.write(decision), array(filters))
+  def decided(
+      executionId: Long,
+      decision: JoinDecision = Decision,
+      schemaVersion: Int = 1,
+      filters: String = "[]",
+      arm: Option[String] = None
+  ): JoinDecided =
+    JoinDecided(schemaVersion, executionId, 1000 + executionId, "apply", DecisionJson.write(decision), array(filters), arm)
 
   def placed(table: String = "store_sales", applied: Boolean = true): String =
     s"""{"filterId":"f1","joinId":"${Decision.facts.joinId}","table":${quoted(table)},"scanColumns":["ss_item_sk"],"applied":$applied,

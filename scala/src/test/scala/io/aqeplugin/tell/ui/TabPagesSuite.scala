@@ -69,6 +69,19 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(hrefs(shown).take(2) == Seq("/base/runtime-filters/query/?id=12", "/base/SQL/execution/?id=12"))
   }
 
+  test("where something is tried, each query says on which side it was, and elsewhere there is no column for it") {
+    val plain = store(decided(1), ended(1))
+    val tried = store(decided(1, arm = Some("canary")), ended(1), decided(2, arm = Some("<b>own")), decided(3))
+    def headers(of: TabStore): Seq[String] = (table(list(of), "runtime-filter-queries") \\ "th").map(_.text.trim)
+    assert(!headers(plain).contains("Arm"))
+    val at = headers(tried).indexOf("Arm")
+    val rows = cells(table(list(tried), "runtime-filter-queries"))
+    assert(rows.map(_(at)) == Seq("", "<b>own", "canary"))
+    assert(rows.forall(_.size == headers(tried).size))
+    assert((query(tried, 1) \ "ul" \ "li").map(_.text).contains("Arm: canary"))
+    assert(!(query(plain, 1) \ "ul" \ "li").exists(_.text.startsWith("Arm")))
+  }
+
   test("a page holds a bounded number of queries, and a page that is not there shows the nearest") {
     val all = store((1L to Paging.Size * 2 + 5L).flatMap(id => Seq(decided(id), ended(id))): _*)
     def ids(asked: Option[String]): Seq[Long] = cells(table(list(all, asked), "runtime-filter-queries")).map(_.head.toLong)
