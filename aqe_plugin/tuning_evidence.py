@@ -50,7 +50,7 @@ def read_history(logs: Sequence[str], hadoop_conf: Sequence[str] = (), store: Pa
 
 def _say(read: Reading, store: Path | None, stderr: Console) -> None:
     remembered = "" if store is None else f", {read.remembered:,} of them from the store"
-    stderr.print(f"Read {read.logs:,} logs{remembered}.", highlight=False)
+    stderr.print(f"Read {read.logs:,} {'log' if read.logs == 1 else 'logs'}{remembered}.", highlight=False)
     if read.trouble:
         stderr.print(Text(f"store: {shown(read.trouble)}; the logs were read.", style="yellow"))
     if read.skipped:

@@ -13,6 +13,8 @@ from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMiss
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.hadoop import HadoopFiles, HadoopFollower, conf_of, files, opened_files
 from aqe_plugin.hadoop.jvm import HadoopJvm
+from aqe_plugin.learned import read_logs
+from aqe_plugin.render.progress import LogProgress
 from aqe_plugin.service.checkpoint import opened
 from aqe_plugin.sources import EventSource, Marks, reader
 from commands import Answer
@@ -226,6 +228,17 @@ def test_explain_shows_the_same_of_an_address_as_of_its_path(tmp_path: Path, ans
     by_path = answer("explain", str(log), "--format", "json")
     assert by_path[0] == 0
     assert answer("explain", log.as_uri(), "--format", "json", "--hadoop-conf", "io.file.buffer.size=8192") == by_path
+
+
+def test_what_logs_of_an_address_taught_is_kept_by_it(logs: Path, tmp_path: Path) -> None:
+    write_log(logs / "app-1")
+    write_log(logs / "app-2.inprogress")
+    store, uri = tmp_path / "learned.db", logs.as_uri()
+    by_path = read_logs([str(logs)], {}, None, LogProgress(None))
+    # Three times in one command, between which nothing changes.
+    by_uri = read_logs([uri, uri, uri], {}, store, LogProgress(None))
+    assert by_uri.history.runs == by_path.history.runs * 3
+    assert (by_path.logs, by_uri.logs, by_uri.remembered, by_uri.trouble) == (2, 6, 4, "")
 
 
 def test_the_daemon_keeps_its_place_in_a_file_system_of_hadoop(logs: Path, tmp_path: Path) -> None:

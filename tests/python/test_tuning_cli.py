@@ -152,7 +152,10 @@ def test_recommend_of_prices_that_are_right_says_that_nothing_is_to_change(
 def test_logs_without_a_finished_query_are_an_error(tmp_path: Path, answer: Answer) -> None:
     log = write_log(tmp_path / "app-1", query_lines()[:3])
     code, _, err = answer("recommend", str(log))
-    assert (code, err) == (4, f"{log}: no finished query with a decision of aqe-plugin in it.\n")
+    assert (code, err.splitlines()) == (
+        4,
+        ["Read 1 log, 0 of them from the store.", f"{log}: no finished query with a decision of aqe-plugin in it."],
+    )
     assert answer("recommend", "/no/such/log")[0] == 4
 
 
