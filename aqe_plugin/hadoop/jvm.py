@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from aqe_plugin.errors import EventLogError, SessionError, SetupError
 from aqe_plugin.java import find_java
@@ -102,6 +102,7 @@ class HadoopJvm:
             return
         import_pyspark()
         find_java()
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkRuntimeError
         from pyspark.java_gateway import launch_gateway
 
@@ -120,19 +121,21 @@ class HadoopJvm:
                     self._conf.set(key, value)
             for key, value in self._added.items():
                 self._conf.set(key, value)
-        except (PySparkRuntimeError, OSError) as error:
-            said.seek(0)
-            lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()]
-            first = next((number for number, line in enumerate(lines) if _FAULT.search(line)), -1)
-            why = "; ".join(lines[first:][:2]) or str(error)
+        except (PySparkRuntimeError, Py4JError, OSError) as error:
+            why = _why_not(error, said)
+            # Half of it would be taken for the whole at the next call.
+            self.close()
             raise SessionError(f"The JVM for Hadoop's file systems does not start ({why}).") from error
         self._ran = True
 
     def close(self) -> None:
         """Ends the JVM."""
-        if self._gateway is None:
-            return
         gateway, self._gateway, self._conf = self._gateway, None, None
+        said, self._said = self._said, None
+        if said is not None:
+            said.close()
+        if gateway is None:
+            return
         process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
         # It may be dead already; one that this process did not start is the driver's that it runs in.
         with suppress(Exception):
@@ -146,7 +149,6 @@ class HadoopJvm:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self._said.close()
 
 
 class _Conf:
@@ -154,6 +156,17 @@ class _Conf:
 
     def getAll(self) -> list[tuple[str, str]]:  # noqa: N802 - the name is PySpark's
         return [("spark.driver.memory", _HEAP), ("spark.master", "local[1]"), ("spark.submit.deployMode", "client")]
+
+
+def _why_not(error: Exception, said: IO[bytes]) -> str:
+    """Why the JVM is of no use: what Hadoop threw, e.g. at a conf file that is no XML, else what the JVM said."""
+    thrown = getattr(error, "java_exception", None)
+    if thrown is not None:
+        return "; ".join(line.strip() for line in str(thrown.toString()).splitlines()[:2])
+    said.seek(0)
+    lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    first = next((number for number, line in enumerate(lines) if _FAULT.search(line)), -1)
+    return "; ".join(lines[first:][:2]) or str(error)
 
 
 def _told(what: str, exception: Any) -> Exception:

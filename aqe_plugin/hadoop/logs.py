@@ -33,7 +33,8 @@ def opened_files(uri: str, conf: Mapping[str, str], spool: Path | None = None) -
         # What a process left that was killed.
         if spool is not None:
             shutil.rmtree(spool, ignore_errors=True)
-            spool.mkdir(parents=True)
+            # Spark lets nobody else read a log in HDFS; what is copied here is no more open.
+            spool.mkdir(mode=0o700, parents=True)
         folder = Path(tempfile.mkdtemp(prefix="aqe-plugin-")) if spool is None else spool
     except OSError as error:
         raise EventLogError(f"{spool or tempfile.gettempdir()}: cannot be written ({error.strerror}).") from error

@@ -186,6 +186,7 @@ def test_a_jvm_that_dies_is_started_again_and_what_a_process_left_is_cleared_awa
     (spool / "piece").write_bytes(b"left by one that was killed")
     with opened_files(logs.as_uri(), {"fs.defaultFS": "file:///"}, spool) as found:
         assert list(spool.iterdir()) == []
+        assert spool.stat().st_mode & 0o077 == 0
         follower = HadoopFollower(found)
         process = found._jvm._gateway.proc
         process.kill()
@@ -202,6 +203,14 @@ def test_a_jvm_that_does_not_start_is_said_in_its_own_words(
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraJavaOptions -agentlib:nosuch\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     refused = pytest.raises(SessionError, match=r"does not start \(.*Could not find agent library nosuch .*\)\.$")
+    with refused, opened_files("hdfs://nn/logs", {}, spool):
+        pass
+
+
+def test_a_conf_of_hadoop_that_is_no_xml_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spool: Path) -> None:
+    (tmp_path / "core-site.xml").write_text("<configuration>\n<property></configuration>\n")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    refused = pytest.raises(SessionError, match=r"does not start \(.*core-site\.xml")
     with refused, opened_files("hdfs://nn/logs", {}, spool):
         pass
 

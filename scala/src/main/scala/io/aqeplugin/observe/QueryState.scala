@@ -41,8 +41,7 @@ final class QueryState(val executionId: Long) {
   /** What the rules work with: what `first` gives when it is asked first. Reading every key anew at each re-plan would cost more than most decisions. */
   def confOnce(first: => QueryConf): QueryConf = queryConf.get.getOrElse {
     val made = first
-    queryConf.set(Some(made))
-    made
+    if (queryConf.compareAndSet(None, Some(made))) made else queryConf.get.getOrElse(made)
   }
 
   /** The mode the query is planned in. */

@@ -2,8 +2,6 @@ package io.aqeplugin.tell
 
 import java.util.{LinkedHashMap, Map => JavaMap}
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler._
 import org.apache.spark.sql.aqeplugin.SparkBridge
@@ -32,14 +30,22 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
   override def onStageCompleted(event: SparkListenerStageCompleted): Unit =
     Option(running.remove(event.stageInfo.stageId)).foreach { state =>
       try state.stages.add(QueryEndListener.runOf(event.stageInfo))
-      catch { case NonFatal(error) => QueryEndListener.unmeasured(state, error) }
+      catch { case Survivable(error) => QueryEndListener.unmeasured(state, error) }
     }
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-    case end: SparkListenerSQLExecutionEnd => QueryStates.remove(end.executionId).foreach(close(_, end))
+    case end: SparkListenerSQLExecutionEnd =>
+      QueryStates.remove(end.executionId).foreach { state =>
+        close(state, end)
+        // A full queue drops ends of stages, each of which would keep the query's plan and filters in memory.
+        val _ = running.values.removeIf(_ eq state)
+      }
     case mark: EndsSeen                    => mark.reach()
     case _                                 =>
   }
+
+  /** Stages whose end is awaited. */
+  private[tell] def awaitedStages: Int = running.size
 
   private def close(state: QueryState, end: SparkListenerSQLExecutionEnd): Unit =
     try
