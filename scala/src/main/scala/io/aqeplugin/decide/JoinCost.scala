@@ -45,7 +45,11 @@ object Unmeasured {
       )
   case object NotInFinalPlan
       extends Unmeasured("not_in_final_plan", "Spark took the join out of the plan, or ran another one in its place and used its rows")
-  case object RanTwice extends Unmeasured("ran_twice", "the join stands in the final plan more than once, and was priced once")
+  case object RanTwice
+      extends Unmeasured(
+        "ran_twice",
+        "the join stands in the final plan more than once, and was priced once; or one of its stages failed and was run again"
+      )
   case object StageNotSeen
       extends Unmeasured("stage_not_seen", "the end of one of its stages was not announced, or the stage cannot be told")
   case object TooManyStages extends Unmeasured("too_many_stages", "the query had more stages than are remembered")

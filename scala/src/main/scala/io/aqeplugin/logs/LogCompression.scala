@@ -2,8 +2,9 @@ package io.aqeplugin.logs
 
 import java.io.InputStream
 
+import com.github.luben.zstd.ZstdInputStreamNoFinalizer
 import org.apache.spark.SparkConf
-import org.apache.spark.io.{LZ4CompressionCodec, LZFCompressionCodec, SnappyCompressionCodec, ZStdCompressionCodec}
+import org.apache.spark.io.{LZ4CompressionCodec, LZFCompressionCodec, SnappyCompressionCodec}
 
 /** How the file of an event log is compressed, by the end of its name. Spark adds `.inprogress` or `.compact` after the compression.
   *
@@ -12,7 +13,8 @@ import org.apache.spark.io.{LZ4CompressionCodec, LZFCompressionCodec, SnappyComp
 private[logs] object LogCompression {
 
   private val Codecs: Map[String, InputStream => InputStream] = Map(
-    "zstd" -> (in => new ZStdCompressionCodec(defaults).compressedInputStream(in)),
+    // As in Spark's, without the buffer that it puts above: that one reads on behind a frame, and loses what came of it when no other follows.
+    "zstd" -> (in => new ZstdInputStreamNoFinalizer(in)),
     "lz4" -> (in => new LZ4CompressionCodec(defaults).compressedInputStream(in)),
     "snappy" -> (in => new BlockStream(new SnappyCompressionCodec(defaults).compressedInputStream(in))),
     "lzf" -> (in => new LZFCompressionCodec(defaults).compressedInputStream(in))

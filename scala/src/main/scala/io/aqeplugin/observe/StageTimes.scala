@@ -7,11 +7,13 @@ import java.util.concurrent.atomic.AtomicReference
   * @param shuffleId
   *   the shuffle that it wrote; none when its rows went to the driver or out of the query
   * @param runMillis
-  *   run time of its tasks, those that failed included
+  *   run time of its tasks that succeeded
   * @param metrics
   *   accumulators of the plan's metrics that it added to; empty for a stage that wrote a shuffle, which is known by that
+  * @param again
+  *   it failed, or ran after one that had: some of its work was done twice, and how much is not told
   */
-final case class StageRun(shuffleId: Option[Int], runMillis: Long, metrics: Set[Long])
+final case class StageRun(shuffleId: Option[Int], runMillis: Long, metrics: Set[Long], again: Boolean = false)
 
 /** The stages of one query that are over. Thread-safe and bounded: of a query with more stages or metrics than are kept nothing is said. */
 final class StageTimes {

@@ -8,8 +8,9 @@ import io.aqeplugin.observe._
 /** Attributes what Spark measured of a query's stages to the joins that were decided in it.
   *
   * What counts are the stages that a price is about: those that the probe side's rows come through, from their scans to the join, and the join's own. Of
-  * their tasks' run time the time of file scans, which Spark measures for itself in whole milliseconds a batch, is taken off. Then there is the elapsed
-  * time of making the broadcast, if it was still to be made, and the filter. Waiting for a filter, and launching stages, are not measured.
+  * their tasks' run time, of those that succeeded, the time of file scans, which Spark measures for itself in whole milliseconds a batch, is taken off.
+  * Then there is the elapsed time of making the broadcast, if it was still to be made, and the filter. Waiting for a filter, and launching stages, are
+  * not measured.
   */
 object MeasuredCosts {
 
@@ -69,10 +70,11 @@ private final class MeasuredCosts(
 
   /** Where and how the join ran, if that has a price. */
   private def place(decision: JoinDecision): Either[Unmeasured, Ran] = places.getOrElse(decision.facts.joinId, Nil) match {
-    case Seq()                                          => Left(Unmeasured.NotInFinalPlan)
-    case Seq(at) if (at.probe + at.part).exists(isLost) => Left(Unmeasured.StageNotSeen)
-    case Seq(at)                                        => ran(decision, at).toRight(Unmeasured.NotPriced)
-    case _                                              => Left(Unmeasured.RanTwice)
+    case Seq()                                            => Left(Unmeasured.NotInFinalPlan)
+    case Seq(at) if (at.probe + at.part).exists(isLost)   => Left(Unmeasured.StageNotSeen)
+    case Seq(at) if (at.probe + at.part).exists(ranAgain) => Left(Unmeasured.RanTwice)
+    case Seq(at)                                          => ran(decision, at).toRight(Unmeasured.NotPriced)
+    case _                                                => Left(Unmeasured.RanTwice)
   }
 
   private def ran(decision: JoinDecision, at: JoinPlace): Option[Ran] = {
@@ -95,6 +97,8 @@ private final class MeasuredCosts(
   }
 
   private def isLost(part: Int): Boolean = !layout.parts(part).isEmpty && runsOf(part).isEmpty
+
+  private def ranAgain(part: Int): Boolean = runsOf(part).exists(_.again)
 
   private def runsOf(part: Int): Seq[StageRun] = runsByPart.getOrElse(part, Nil)
 

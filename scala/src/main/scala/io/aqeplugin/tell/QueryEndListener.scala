@@ -2,7 +2,7 @@ package io.aqeplugin.tell
 
 import java.util.{LinkedHashMap, Map => JavaMap}
 
-import org.apache.spark.SparkContext
+import org.apache.spark.{ExceptionFailure, SparkContext, TaskKilled}
 import org.apache.spark.scheduler._
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.SQLExecution
@@ -16,21 +16,32 @@ import io.aqeplugin.observe.{QueryState, QueryStates, StageRun}
   */
 final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
 
+  import QueryEndListener.RunningStage
+
   // Stages that run, for queries that are remembered. Touched by the listener queue's thread alone.
-  private val running = new LinkedHashMap[Int, QueryState]() {
-    override def removeEldestEntry(eldest: JavaMap.Entry[Int, QueryState]): Boolean = size > QueryEndListener.MaxRunningStages
+  private val running = new LinkedHashMap[Int, RunningStage]() {
+    override def removeEldestEntry(eldest: JavaMap.Entry[Int, RunningStage]): Boolean = size > QueryEndListener.MaxRunningStages
   }
 
   override def onStageSubmitted(event: SparkListenerStageSubmitted): Unit = for {
     properties <- Option(event.properties)
     id <- Option(properties.getProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption)
     state <- QueryStates.get(id)
-  } { val _ = running.put(event.stageInfo.stageId, state) }
+  } { val _ = running.put(event.stageInfo.stageId, RunningStage(state)) }
+
+  override def onTaskEnd(event: SparkListenerTaskEnd): Unit = event.reason match {
+    // Spark adds the run time of these to their stage's, and what their scans measured to nothing.
+    case _: ExceptionFailure | _: TaskKilled =>
+      Option(event.taskMetrics).foreach { metrics =>
+        val _ = running.computeIfPresent(event.stageId, (_, stage) => stage.without(metrics.executorRunTime))
+      }
+    case _ =>
+  }
 
   override def onStageCompleted(event: SparkListenerStageCompleted): Unit =
-    Option(running.remove(event.stageInfo.stageId)).foreach { state =>
-      try state.stages.add(QueryEndListener.runOf(event.stageInfo))
-      catch { case Survivable(error) => QueryEndListener.unmeasured(state, error) }
+    Option(running.remove(event.stageInfo.stageId)).foreach { stage =>
+      try stage.state.stages.add(QueryEndListener.runOf(event.stageInfo, stage.failedMillis))
+      catch { case Survivable(error) => QueryEndListener.unmeasured(stage.state, error) }
     }
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
@@ -38,7 +49,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
       QueryStates.remove(end.executionId).foreach { state =>
         close(state, end)
         // A full queue drops ends of stages, each of which would keep the query's plan and filters in memory.
-        val _ = running.values.removeIf(_ eq state)
+        val _ = running.values.removeIf(_.state eq state)
       }
     case mark: EndsSeen                    => mark.reach()
     case _                                 =>
@@ -78,10 +89,16 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
 object QueryEndListener {
   private val MaxRunningStages = 10000
 
-  private def runOf(stage: StageInfo): StageRun = {
+  /** A stage that runs, and the run time of those of its tasks that failed or were killed. */
+  private final case class RunningStage(state: QueryState, failedMillis: Long = 0) {
+    def without(millis: Long): RunningStage = copy(failedMillis = failedMillis + millis)
+  }
+
+  private def runOf(stage: StageInfo, failedMillis: Long): StageRun = {
     val shuffle = SparkBridge.shuffleOf(stage)
     val metrics = if (shuffle.isDefined) Set.empty[Long] else stage.accumulables.keySet.toSet
-    StageRun(shuffle, stage.taskMetrics.executorRunTime, metrics)
+    val again = stage.attemptNumber() > 0 || stage.failureReason.isDefined
+    StageRun(shuffle, math.max(0L, stage.taskMetrics.executorRunTime - failedMillis), metrics, again)
   }
 
   private def unmeasured(state: QueryState, error: Throwable): Unit = {

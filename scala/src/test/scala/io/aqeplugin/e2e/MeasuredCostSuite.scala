@@ -179,6 +179,16 @@ class MeasuredCostSuite extends AnyFunSuite with PluginSession {
     assert(costsOf(result, Seq.fill(StageTimes.MaxStages + 1)(runs(own).head)) == Set(Left(Unmeasured.TooManyStages)))
   }
 
+  test("a join of which a stage was run again is a reason and no number") {
+    val (result, _) = measured(share(50), Filtered: _*)
+    val all = runs(new StageParts(result.plan, _ => None).parts)
+    all.indices.foreach { failed =>
+      val retried = all.updated(failed, all(failed).copy(again = true))
+      assert(costsOf(result, retried).subsetOf(Set(Right(true), Left(Unmeasured.RanTwice))))
+    }
+    assert(costsOf(result, all.map(_.copy(again = true))) == Set(Left(Unmeasured.RanTwice)))
+  }
+
   test("a stage that may be of one part of the plan or of another counts for neither") {
     val (result, _) = measured(Join, "spark.sql.autoBroadcastJoinThreshold" -> "1")
     val parts = new StageParts(result.plan, _ => None).parts

@@ -74,6 +74,14 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("what comes before bytes that are no frame and no block is read") {
+    // What a file system leaves behind the end of a file after a loss of power, and what anybody may.
+    for (codec <- writers.keys; junk <- Seq(new Array[Byte](64), "this is no frame".getBytes(UTF_8))) {
+      val found = read(s"app-1.$codec", new ByteArrayInputStream(packed(codec) ++ junk))
+      assert(found.filter(_.startsWith("{\"Event\":\"line ")) == lines, s"$codec: ${found.size} lines")
+    }
+  }
+
   test("damage ends a log with the line that says so, and never with an exception") {
     writers.keys.foreach { codec =>
       val bytes = packed(codec)
