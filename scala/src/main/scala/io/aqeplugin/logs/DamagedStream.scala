@@ -3,7 +3,7 @@ package io.aqeplugin.logs
 import java.io.{ByteArrayInputStream, InputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 
-import scala.util.{Failure, Success, Try}
+import scala.util.Try
 import scala.util.control.NonFatal
 
 /** A decompressed file that ends where its data is cut off or damaged, with one more line that says so.
@@ -18,10 +18,8 @@ import scala.util.control.NonFatal
 final private[logs] class DamagedStream(file: InputStream, decompress: InputStream => InputStream) extends InputStream {
 
   private val source = new WatchedStream(file)
-  private var current: InputStream = Try(decompress(source)) match {
-    case Success(stream) => stream
-    case Failure(_)      => afterDamage()
-  }
+  private val decompressed = Try(decompress(source))
+  private var current: InputStream = decompressed.getOrElse(afterDamage())
   private var damaged = false
 
   override def read(bytes: Array[Byte], offset: Int, length: Int): Int =
@@ -38,10 +36,10 @@ final private[logs] class DamagedStream(file: InputStream, decompress: InputStre
     if (read(one, 0, 1) < 0) -1 else one(0) & 0xff
   }
 
-  override def close(): Unit = {
-    current.close()
-    file.close()
-  }
+  // Also of a damaged file: zstd holds memory outside the heap until then.
+  override def close(): Unit =
+    try decompressed.foreach(_.close())
+    finally file.close()
 
   private def afterDamage(): InputStream = {
     source.failure.foreach(failure => throw failure)

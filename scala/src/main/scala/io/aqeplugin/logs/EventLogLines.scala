@@ -3,6 +3,7 @@ package io.aqeplugin.logs
 import java.io.{FileNotFoundException, InputStream}
 
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.hadoop.conf.Configuration
@@ -58,9 +59,16 @@ object EventLogLines {
   private def opened(path: Path, split: LogSplit, conf: Configuration): Option[InputStream] =
     try {
       val file = path.getFileSystem(conf).open(path)
-      Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => file.close()))
-      if (split.start > 0) file.seek(split.start - 1)
-      Some(LogCompression.opened(path.getName, file))
+      try {
+        if (split.start > 0) file.seek(split.start - 1)
+        val in = new HeldStream(LogCompression.opened(path.getName, file))
+        Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => in.close()))
+        Some(in)
+      } catch {
+        case NonFatal(error) =>
+          file.close()
+          throw error
+      }
     } catch {
       // Renamed since it was listed, as when its application ended: the next run finds it by its new name.
       case _: FileNotFoundException => None

@@ -1,8 +1,9 @@
 package io.aqeplugin.logs
 
-import java.io.{ByteArrayInputStream, ByteArrayOutputStream, IOException, InputStream}
+import java.io.{ByteArrayInputStream, ByteArrayOutputStream, FilterInputStream, IOException, InputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 
+import scala.collection.mutable
 import scala.io.Source
 
 import org.apache.spark.SparkConf
@@ -91,6 +92,25 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         val found = read(s"app-1.$codec", new ByteArrayInputStream(damaged))
         assert(!found.dropRight(1).contains(DamagedStream.Line))
       }
+    }
+  }
+
+  test("closing a file frees its decompressor, also after damage, and once however often it is asked") {
+    for (fails <- Seq(false, true)) {
+      val closed = mutable.Buffer.empty[String]
+      def noting(name: String, in: InputStream): InputStream = new FilterInputStream(in) {
+        override def read(bytes: Array[Byte], offset: Int, length: Int): Int = {
+          val count = super.read(bytes, offset, length)
+          if (fails && name == "decompressor") throw new IllegalStateException("damaged") else count
+        }
+        override def close(): Unit = { val _ = closed += name }
+      }
+      val file = noting("file", new ByteArrayInputStream(Array(1)))
+      val in = new HeldStream(new DamagedStream(file, below => noting("decompressor", below)))
+      assert(in.read(new Array[Byte](10)) > 0)
+      in.close()
+      in.close()
+      assert(closed.toList == List("decompressor", "file") && in.read() == -1)
     }
   }
 
