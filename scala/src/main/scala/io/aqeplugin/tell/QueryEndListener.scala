@@ -51,8 +51,8 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
         // A full queue drops ends of stages, each of which would keep the query's plan and filters in memory.
         val _ = running.values.removeIf(_.state eq state)
       }
-    case mark: EndsSeen                    => mark.reach()
-    case _                                 =>
+    case mark: EndsSeen => mark.reach()
+    case _              =>
   }
 
   /** Stages whose end is awaited. */

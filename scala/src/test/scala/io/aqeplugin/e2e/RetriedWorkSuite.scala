@@ -23,7 +23,8 @@ class RetriedWorkSuite extends AnyFunSuite with PluginSession {
     table("fact", "SELECT id % 5000 AS k, id AS v, repeat('x', 20) AS pad FROM range(100000)", files = 2)
     table("every", "SELECT id AS dk, 'd' || id AS name FROM range(5000)")
     spark.sparkContext.addSparkListener(new SparkListener {
-      override def onTaskEnd(end: SparkListenerTaskEnd): Unit = if (end.reason == Success) succeededMillis.add(end.taskMetrics.executorRunTime)
+      override def onTaskEnd(end: SparkListenerTaskEnd): Unit =
+        if (end.reason == Success) succeededMillis.add(end.taskMetrics.executorRunTime)
     })
     val _ = spark.udf.register("fails_first", RetriedWorkSuite.FailsFirst)
   }
