@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from aqe_plugin.conf_keys import problem_of
+from aqe_plugin.conf_keys import conf_keys, problem_of
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.metrics import Kind
 from aqe_plugin.words import reason_meanings
@@ -73,7 +73,9 @@ def test_each_rule_asks_for_metrics_that_there_are(rule: dict[str, Any]) -> None
 def test_the_runbook_names_conf_keys_and_reasons_that_there_are() -> None:
     page = RUNBOOK.read_text()
     named = set(re.findall(r"spark\.aqePlugin\.\w+(?:\.\w+)*", page))
-    assert not {key for key in named if problem_of(key, "").startswith("unknown key")}
+    groups = set(re.findall(r"spark\.aqePlugin\.\w+(?=\.\*)", page))
+    assert groups <= {key.rsplit(".", 1)[0] for key in conf_keys()}
+    assert not {key for key in named - groups if problem_of(key, "").startswith("unknown key")}
     alerts = page[page.index("## Alerts") : page.index("## Exit codes")]
     codes = {word for word in re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", alerts) if not word.startswith("AQE_PLUGIN_")}
     assert codes <= set(reason_meanings())

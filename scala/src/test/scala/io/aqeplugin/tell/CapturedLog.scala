@@ -8,13 +8,18 @@ import org.apache.logging.log4j.{Level, LogManager}
 import org.apache.logging.log4j.core.{LogEvent, Logger}
 import org.apache.logging.log4j.core.appender.AbstractAppender
 import org.apache.logging.log4j.core.config.{Configurator, Property}
+import org.apache.spark.internal.Logging
 
 /** What the plugin writes into the driver's log. */
 object CapturedLog {
 
+  // Spark configures Log4j when it first logs, which would take an appender away that is there by then.
+  private object Configured extends Logging { val name: String = log.getName }
+
   /** Lines of `level` and above that were logged by any thread while `body` ran, and its result. */
   def during[A](level: Level)(body: => A): (Seq[String], A) = LogManager.getLogger("io.aqeplugin") match {
     case logger: Logger =>
+      require(Configured.name.nonEmpty)
       val lines = new ConcurrentLinkedQueue[String]()
       val appender = new AbstractAppender("captured", null, null, false, Property.EMPTY_ARRAY) {
         override def append(event: LogEvent): Unit = { val _ = lines.add(event.getMessage.getFormattedMessage) }
