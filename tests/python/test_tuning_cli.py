@@ -27,7 +27,7 @@ from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
 from samples import query_lines, write_log
 
 NO_SPACE = (
-    "Read 3 logs, 2 of them from the store.\n"
+    "Read 24 logs, 16 of them from the store.\n"
     "288 runs of 12 query shapes. Starting Spark to decide them again ...\nno space\n"
 )
 DEAR_BROADCASTS = (1.0, 1.0, 3.0, 1.0, 1.0, 1.0)
@@ -107,7 +107,7 @@ def test_recommend_shows_every_group_and_changes_nothing(cluster: Cluster, answe
     code, out, err = answer("recommend", str(cluster.logs), "--target", str(cluster.target))
     assert code == 0
     assert err == (
-        "Read 2 logs, 0 of them from the store.\n192 runs of 12 query shapes. Starting Spark to decide them again ...\n"
+        "Read 16 logs, 0 of them from the store.\n192 runs of 12 query shapes. Starting Spark to decide them again ...\n"
     )
     for word in ("broadcast", "passes", "confidence", "no logged decision would change", "shuffle", "pass-rate"):
         assert word in out
