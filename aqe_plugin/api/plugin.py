@@ -14,7 +14,7 @@ from aqe_plugin.api.session_confs import ConfScope, set_for_a_while
 from aqe_plugin.api.threshold_names import ThresholdChanges
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
-from aqe_plugin.conf_keys import conf_keys, problem_of
+from aqe_plugin.conf_keys import conf_keys
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
 from aqe_plugin.session import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, Mode
 
@@ -257,5 +257,5 @@ its own. Force it for all: with aqe.force('no_filter').
 
 def _checked_mode(mode: str) -> Mode:
     if mode not in get_args(Mode):
-        raise ConfError(f"{MODE_KEY} = {mode!r} is {problem_of(MODE_KEY, mode)}.")
+        raise ConfError(f"{MODE_KEY} = {mode!r} is not allowed: expected one of {', '.join(get_args(Mode))}.")
     return cast("Mode", mode)

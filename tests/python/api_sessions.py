@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from aqe_plugin import AqePlugin
-from aqe_plugin.errors import NotAvailableError
+from aqe_plugin.errors import ConfError, NotAvailableError
 from aqe_plugin.model import Strategy
 
 CONFS = {
@@ -63,6 +63,10 @@ def plan_of(capsys: pytest.CaptureFixture[str]) -> Callable[[DataFrame], str]:
 
 class AnySession:
     """What holds in a classic session holds in one of Spark Connect; a module's fixtures say which it is."""
+
+    def test_a_mode_that_is_none_is_refused_with_those_there_are(self, aqe: AqePlugin) -> None:
+        with pytest.raises(ConfError, match="'APPLY' is not allowed: expected one of off, observe, apply"):
+            aqe.mode("APPLY")  # type: ignore[arg-type]
 
     def test_an_explanation_has_the_decision_of_the_frames_own_query(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame

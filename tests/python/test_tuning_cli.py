@@ -107,7 +107,8 @@ def test_recommend_shows_every_group_and_changes_nothing(cluster: Cluster, answe
     code, out, err = answer("recommend", str(cluster.logs), "--target", str(cluster.target))
     assert code == 0
     assert err == (
-        "Read 16 logs, 0 of them from the store.\n192 runs of 12 query shapes. Starting Spark to decide them again ...\n"
+        "Read 16 logs, 0 of them from the store.\n"
+        "192 runs of 12 query shapes. Starting Spark to decide them again ...\n"
     )
     for word in ("broadcast", "passes", "confidence", "no logged decision would change", "shuffle", "pass-rate"):
         assert word in out
