@@ -154,7 +154,7 @@ def verify_command(
 ) -> None:
     """Start a short real Spark application through the file: is the plugin loaded, does it decide, are the rows right?
 
-    It runs on this machine with one thread, whatever master the file names, and takes about half a minute. Of a running
+    It runs on this machine with one thread, whatever master the file names, which takes a while. Of a running
     session it starts none, and asks the same by a small join in that session.
     """
     path = place_of(target, spark_home)

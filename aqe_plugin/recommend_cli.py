@@ -68,7 +68,7 @@ def recommend_command(
     """Recommend thresholds from what recurring queries took; changes nothing.
 
     The present values are those of the file that --target or --spark-home name, without one the defaults. Decisions
-    are made again by the plugin itself in a Spark session on this machine, which takes about half a minute.
+    are made again by the plugin itself in a Spark session on this machine, which has to start first.
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
     path = place_of(target, spark_home) if target is not None or spark_home is not None else None
