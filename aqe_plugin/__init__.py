@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aqe_plugin.api.plugin import AqePlugin
     from aqe_plugin.errors import AqePluginError
-    from aqe_plugin.jars import PACKAGE_VERSION as __version__  # noqa: N811
-    from aqe_plugin.jars import jar_for
-    from aqe_plugin.model import FilterOutcome, JoinDecision, Reason
-    from aqe_plugin.queries import read_queries
-    from aqe_plugin.session import configure
-    from aqe_plugin.sources import Skipped
-    from aqe_plugin.stories import QueryStory
+    from aqe_plugin.events.model import FilterOutcome, JoinDecision, Reason
+    from aqe_plugin.events.queries import QueryStory
+    from aqe_plugin.install.jars import PACKAGE_VERSION as __version__  # noqa: N811
+    from aqe_plugin.install.jars import jar_for
+    from aqe_plugin.install.session import configure
+    from aqe_plugin.logs import Skipped
+    from aqe_plugin.logs.queries import read_queries
 
 __all__ = [
     "AqePlugin",
@@ -38,15 +38,15 @@ __all__ = [
 _HOME_OF = {
     "AqePlugin": ("aqe_plugin.api.plugin", "AqePlugin"),
     "AqePluginError": ("aqe_plugin.errors", "AqePluginError"),
-    "FilterOutcome": ("aqe_plugin.model", "FilterOutcome"),
-    "JoinDecision": ("aqe_plugin.model", "JoinDecision"),
-    "QueryStory": ("aqe_plugin.stories", "QueryStory"),
-    "Reason": ("aqe_plugin.model", "Reason"),
-    "Skipped": ("aqe_plugin.sources", "Skipped"),
-    "__version__": ("aqe_plugin.jars", "PACKAGE_VERSION"),
-    "configure": ("aqe_plugin.session", "configure"),
-    "jar_for": ("aqe_plugin.jars", "jar_for"),
-    "read_queries": ("aqe_plugin.queries", "read_queries"),
+    "FilterOutcome": ("aqe_plugin.events.model", "FilterOutcome"),
+    "JoinDecision": ("aqe_plugin.events.model", "JoinDecision"),
+    "QueryStory": ("aqe_plugin.events.queries", "QueryStory"),
+    "Reason": ("aqe_plugin.events.model", "Reason"),
+    "Skipped": ("aqe_plugin.logs", "Skipped"),
+    "__version__": ("aqe_plugin.install.jars", "PACKAGE_VERSION"),
+    "configure": ("aqe_plugin.install.session", "configure"),
+    "jar_for": ("aqe_plugin.install.jars", "jar_for"),
+    "read_queries": ("aqe_plugin.logs.queries", "read_queries"),
 }
 
 

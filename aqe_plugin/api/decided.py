@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from aqe_plugin.codec import decode
-from aqe_plugin.model import (
+from aqe_plugin.events.codec import decode
+from aqe_plugin.events.model import (
     FilterOutcome,
     FilterPlanned,
     JoinCost,
@@ -24,7 +24,7 @@ from aqe_plugin.model import (
     TrialArm,
     WeighedOption,
 )
-from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.events.queries import JoinStory, QueryStory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

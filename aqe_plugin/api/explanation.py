@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from rich.console import Group, RenderableType
 
 from aqe_plugin.api.tables import Table, html_of, rich_of, shown
-from aqe_plugin.model import JoinDecision
+from aqe_plugin.events.model import JoinDecision
+from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.render.queries import COLUMNS, join_cells, query_footing, query_heading, query_table
-from aqe_plugin.stories import QueryStory
 
 __all__ = ["Explanation"]
 

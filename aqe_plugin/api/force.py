@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
-from aqe_plugin.conf_keys import PREFIX, conf_keys
+from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.errors import ConfError, NotAvailableError
 
 if TYPE_CHECKING:

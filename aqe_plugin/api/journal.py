@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from aqe_plugin.api.session_confs import SessionConf, put, table_of
 from aqe_plugin.api.tables import html_of, text_of
-from aqe_plugin.changes import Change, merged
+from aqe_plugin.conf.changes import Change, merged
 from aqe_plugin.errors import ConflictError
 
 __all__ = ["History", "JournaledConf"]

@@ -14,9 +14,9 @@ from aqe_plugin.api.session_confs import ConfScope, set_for_a_while
 from aqe_plugin.api.threshold_names import ThresholdChanges
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
-from aqe_plugin.conf_keys import conf_keys
+from aqe_plugin.conf.keys import conf_keys
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
-from aqe_plugin.session import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, Mode
+from aqe_plugin.install.session import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

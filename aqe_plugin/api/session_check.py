@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.tables import Table, html_of, text_of
-from aqe_plugin.conf_keys import PREFIX, problem_of
-from aqe_plugin.session import Mode
+from aqe_plugin.conf.keys import PREFIX, problem_of
+from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Protocol
 
 from aqe_plugin.api.tables import Table, html_of, text_of
-from aqe_plugin.changes import Change
+from aqe_plugin.conf.changes import Change
 
 __all__ = ["ConfScope", "SessionConf", "put", "set_for_a_while", "table_of"]
 

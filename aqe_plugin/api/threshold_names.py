@@ -13,7 +13,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TypedDict
 
-from aqe_plugin.conf_keys import PREFIX, ConfKey, conf_keys, number_of, problem_of
+from aqe_plugin.conf.keys import PREFIX, ConfKey, conf_keys, number_of, problem_of
 from aqe_plugin.errors import ConfError
 
 __all__ = ["ThresholdChanges", "conf_values", "threshold_keys", "value_of"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.threshold_names import ThresholdChanges, conf_values, threshold_keys, value_of
-from aqe_plugin.conf_keys import ConfKey
+from aqe_plugin.conf.keys import ConfKey
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aqe_plugin.events import ApplicationStarted
+from aqe_plugin.events.lines import ApplicationStarted
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.metrics import Metric
 

@@ -17,8 +17,8 @@ from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.histogram import Bucket, QueryExemplar
 from aqe_plugin.exporter.metrics import Kind, Metric
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.jars import PACKAGE_VERSION
-from aqe_plugin.sources import EventSource, Marks, Record, Skipped
+from aqe_plugin.install.jars import PACKAGE_VERSION
+from aqe_plugin.logs import EventSource, Marks, Record, Skipped
 
 __all__ = ["EventLogCollector", "Memory"]
 

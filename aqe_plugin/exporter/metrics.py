@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from aqe_plugin.model import Strategy
+from aqe_plugin.events.model import Strategy
 
 __all__ = ["ALL", "KINDS", "PASS_ALL_REASONS", "RATIO_BUCKETS", "SECONDS_BUCKETS", "Kind", "Metric"]
 

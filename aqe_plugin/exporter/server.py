@@ -21,7 +21,7 @@ from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.endpoint import endpoint
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.sources import FolderFollower
+from aqe_plugin.logs import FolderFollower
 
 __all__ = ["listening", "require_folder", "serve", "serve_source", "stderr_log"]
 

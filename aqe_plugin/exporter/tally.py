@@ -6,13 +6,13 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from aqe_plugin.codec import Json, decode, encode
-from aqe_plugin.events import ApplicationStarted, Event
+from aqe_plugin.events.codec import Json, decode, encode
+from aqe_plugin.events.lines import ApplicationStarted, Event
+from aqe_plugin.events.model import FilterOutcome, JoinDecided, QueryEnded
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.applications import ApplicationState, ApplicationSums, SumRow
 from aqe_plugin.exporter.histogram import Histogram, HistogramState, QueryExemplar
 from aqe_plugin.exporter.metrics import Metric
-from aqe_plugin.model import FilterOutcome, JoinDecided, QueryEnded
 
 __all__ = ["Tally"]
 

@@ -20,7 +20,7 @@ def history_in(spark: SparkSession, tables: str) -> History:
         TablesError: the tables are of a newer aqe-plugin.
     """
     # With the first job, not with the command line.
-    from aqe_plugin.pipeline.stories import stories_of
+    from aqe_plugin.pipeline.read_back import stories_of
     from aqe_plugin.pipeline.warehouse import Warehouse
 
     return history_of(stories_of(Warehouse(spark, tables)))

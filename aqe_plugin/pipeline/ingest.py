@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from aqe_plugin.events import SCHEMA_VERSION
+from aqe_plugin.events.describe import quantity
+from aqe_plugin.events.lines import SCHEMA_VERSION
 from aqe_plugin.pipeline.lines import event_lines, kind_of
 from aqe_plugin.pipeline.listing import Attempt, ListedFile, attempts_in, files_below
 from aqe_plugin.pipeline.local_rows import local_rows
@@ -18,7 +19,6 @@ from aqe_plugin.pipeline.parse import UNKNOWN_VERSION, applications, parsed, rej
 from aqe_plugin.pipeline.queries import decisions_of, outcomes_of, queries_of
 from aqe_plugin.pipeline.schemas import TABLES
 from aqe_plugin.pipeline.warehouse import Commit, Warehouse, last_runs
-from aqe_plugin.words import quantity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

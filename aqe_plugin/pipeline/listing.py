@@ -1,4 +1,4 @@
-"""Which files belong to which application attempt, from names alone: :mod:`aqe_plugin.sources.layout` for any path."""
+"""Which files belong to which application attempt, from names alone: :mod:`aqe_plugin.logs.layout` for any path."""
 
 from __future__ import annotations
 

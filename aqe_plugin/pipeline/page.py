@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from aqe_plugin.model import TrialArm
+from aqe_plugin.events.describe import quantity
+from aqe_plugin.events.model import TrialArm
 from aqe_plugin.pipeline.charts import bars, calibration
 from aqe_plugin.pipeline.summary import Row, Summary
 from aqe_plugin.tuning.history import History, on
 from aqe_plugin.tuning.recommendation import Finding, Recommendation
-from aqe_plugin.words import quantity
 
 __all__ = ["page"]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from aqe_plugin.events import OLDEST_SCHEMA_VERSION, SCHEMA_VERSION
-from aqe_plugin.model import JoinDecided, QueryEnded
+from aqe_plugin.events.lines import OLDEST_SCHEMA_VERSION, SCHEMA_VERSION
+from aqe_plugin.events.model import JoinDecided, QueryEnded
 from aqe_plugin.pipeline.required import rules_of
 from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED, SQL_ENDED, SQL_STARTED
 

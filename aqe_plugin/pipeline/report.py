@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqe_plugin.disk import replace_file
+from aqe_plugin.machine.disk import replace_file
 from aqe_plugin.pipeline.history import history_in
 from aqe_plugin.pipeline.page import page
 from aqe_plugin.pipeline.summary import summary_of

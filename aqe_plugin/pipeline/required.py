@@ -1,4 +1,4 @@
-"""What makes an event whole: every member that a dataclass of :mod:`aqe_plugin.model` asks for, in SQL."""
+"""What makes an event whole: every member that a dataclass of :mod:`aqe_plugin.events.model` asks for, in SQL."""
 
 from __future__ import annotations
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from aqe_plugin.conf.spark_defaults import spark_defaults
 from aqe_plugin.errors import SessionError
-from aqe_plugin.session import configure, import_pyspark, spark_defaults
+from aqe_plugin.install.session import configure
+from aqe_plugin.machine.pyspark import import_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

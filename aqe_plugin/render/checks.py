@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.doctor import Check, Verdict
+from aqe_plugin.install.doctor import Check, Verdict
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.terminal import shown
 

@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aqe_plugin.canary import Canary
-from aqe_plugin.changes import Change
-from aqe_plugin.codec import encode
-from aqe_plugin.controller import Proposal
-from aqe_plugin.install_status import InstallStatus, JarStatus
-from aqe_plugin.journal import Journal, Phase
+from aqe_plugin.conf.canary import Canary
+from aqe_plugin.conf.changes import Change
+from aqe_plugin.conf.syntax.properties import parse_properties
+from aqe_plugin.events.codec import encode
+from aqe_plugin.install.controller import Proposal
+from aqe_plugin.install.journal import Journal, Phase
+from aqe_plugin.install.session import JARS_KEY, PLUGIN_CLASS, PLUGINS_KEY
+from aqe_plugin.install.status import InstallStatus, JarStatus
 from aqe_plugin.render.terminal import shown, shown_as_properties
-from aqe_plugin.session import JARS_KEY, PLUGIN_CLASS, PLUGINS_KEY
-from aqe_plugin.targets.properties import parse_properties
 
 __all__ = [
     "diff_of",

@@ -17,7 +17,7 @@ __all__ = ["LogProgress", "log_progress"]
 class LogProgress:
     """A line that says how many logs were read of how many, and for how long; nothing where no terminal is.
 
-    It is a :class:`~aqe_plugin.queries.Progress`.
+    It is a :class:`~aqe_plugin.logs.queries.Progress`.
     """
 
     def __init__(self, line: Progress | None) -> None:

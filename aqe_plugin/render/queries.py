@@ -14,11 +14,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from aqe_plugin.codec import Json, encode
-from aqe_plugin.model import Strategy
-from aqe_plugin.render.terminal import visible
-from aqe_plugin.stories import JoinStory, QueryStory
-from aqe_plugin.words import (
+from aqe_plugin.events.codec import Json, encode
+from aqe_plugin.events.describe import (
     cost_in_words,
     filter_in_words,
     join_in_words,
@@ -28,6 +25,9 @@ from aqe_plugin.words import (
     reason_in_words,
     strategy_in_words,
 )
+from aqe_plugin.events.model import Strategy
+from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.render.terminal import visible
 
 __all__ = [
     "COLUMNS",

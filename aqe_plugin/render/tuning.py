@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aqe_plugin.changes import Change
-from aqe_plugin.codec import encode
+from aqe_plugin.conf.changes import Change
+from aqe_plugin.events.codec import encode
 from aqe_plugin.render.terminal import shown
 from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.guards import Guard
 from aqe_plugin.tuning.recommendation import Evidence, Finding, Recommendation
-from aqe_plugin.tuning.rings import Ring
-from aqe_plugin.tuning.rollouts import RolloutStep
+from aqe_plugin.tuning.rollout.ledger import RolloutStep
+from aqe_plugin.tuning.rollout.rings import Ring
 
 __all__ = [
     "conf_lines",

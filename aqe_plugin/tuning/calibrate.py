@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from aqe_plugin.model import JoinFacts
+from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.groups import COEFFICIENTS, alone
 from aqe_plugin.tuning.normal_equations import inverse, quadratic_form, residuals
 from aqe_plugin.tuning.replay import JoinOption, Replay

@@ -20,8 +20,8 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from aqe_plugin.model import JoinFacts, JoinKind
-from aqe_plugin.stories import QueryStory
+from aqe_plugin.events.model import JoinFacts, JoinKind
+from aqe_plugin.events.queries import QueryStory
 
 __all__ = ["fingerprint", "shape_of"]
 

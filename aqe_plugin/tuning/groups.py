@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from aqe_plugin.conf_keys import PREFIX, conf_keys, number_of
+from aqe_plugin.conf.keys import PREFIX, conf_keys, number_of
 
 __all__ = ["ALL_OPEN", "COEFFICIENTS", "GATES", "Group", "alone", "current", "moved", "written"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from aqe_plugin.model import TrialArm
-from aqe_plugin.stories import QueryStory
+from aqe_plugin.events.model import TrialArm
+from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.tuning.cohorts import fingerprint
 from aqe_plugin.tuning.runs import Run, run_of
 

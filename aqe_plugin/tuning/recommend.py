@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from aqe_plugin.conf_keys import PREFIX
+from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.tuning.calibrate import Calibration, Prices, RunPrices, calibrate, prices_of
 from aqe_plugin.tuning.groups import COEFFICIENTS, GATES, Group, moved
 from aqe_plugin.tuning.guards import Step

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from aqe_plugin.model import JoinFacts, Strategy
+from aqe_plugin.events.model import JoinFacts, Strategy
 
 __all__ = ["JoinOption", "Replay", "Replayed", "carried_out"]
 

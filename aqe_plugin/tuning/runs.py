@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from aqe_plugin.model import FilterOutcome, JoinFacts, PluginMode, TrialArm
-from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.events.model import FilterOutcome, JoinFacts, PluginMode, TrialArm
+from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.cohorts import fingerprint
 from aqe_plugin.tuning.replay import JoinOption, carried_out
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from aqe_plugin.codec import encode
 from aqe_plugin.errors import SessionError
-from aqe_plugin.model import JoinFacts, Strategy
-from aqe_plugin.session import configure, import_pyspark
+from aqe_plugin.events.codec import encode
+from aqe_plugin.events.model import JoinFacts, Strategy
+from aqe_plugin.install.session import configure
+from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.tuning.replay import JoinOption, Replayed, carried_out
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from aqe_plugin.jars import carried_jars, spark_line
+from aqe_plugin.install.jars import carried_jars, spark_line
 from benchmarks.accounts import AccountFile, accounts_of, told_stories
 from benchmarks.configs import Contender, chosen_queries, contenders
 from benchmarks.markdown import markdown_table

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from aqe_plugin import read_queries
-from aqe_plugin.stories import QueryStory
+from aqe_plugin.events.queries import QueryStory
 
 
 @dataclass(frozen=True)

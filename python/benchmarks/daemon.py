@@ -24,9 +24,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 from rich.table import Table
 
-from aqe_plugin.events import is_accounted_line
-from aqe_plugin.sources import find_event_logs
-from aqe_plugin.sources.codecs import decompressor
+from aqe_plugin.events.lines import is_accounted_line
+from aqe_plugin.logs import find_event_logs
+from aqe_plugin.logs.codecs import decompressor
 
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench-daemon"
 _MEGABYTE = 1e6

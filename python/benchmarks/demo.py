@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.rule import Rule
 
+from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.render import query_table
-from aqe_plugin.stories import QueryStory
 from benchmarks.accounts import Account, accounts_of, last_runs, told_stories
 from benchmarks.configs import chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, measure

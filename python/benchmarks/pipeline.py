@@ -2,7 +2,7 @@
 
 Makes a fleet's logs from real ones, each application of the fleet a copy under an id of its own, and reads a tenth, a
 quarter, a half and all of them: line by line with `json.loads`, as one writes it in twenty lines; with
-`aqe_plugin.sources`; and with `pipeline ingest` on one core and on two. Every measurement is a process of its own, from
+`aqe_plugin.logs`; and with `pipeline ingest` on one core and on two. Every measurement is a process of its own, from
 its start, Spark's among it, to its last row. Beside wall seconds stand CPU seconds of all its threads, which other work
 on the machine changes less.
 """
@@ -22,8 +22,8 @@ from pathlib import Path
 
 import zstandard
 
-from aqe_plugin.queries import read_queries
-from aqe_plugin.sources import Skipped
+from aqe_plugin.logs import Skipped
+from aqe_plugin.logs.queries import read_queries
 
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench" / "pipeline"
 # Folders of the fleet's logs, as shares of all; the first two are a quarter, the first three a half.
@@ -33,7 +33,7 @@ _LEVEL = 1
 _FRAME_BYTES = 64 * 1024
 _READERS = {
     "naive": "json.loads of each line",
-    "plain": "aqe_plugin.sources",
+    "plain": "aqe_plugin.logs",
     "1": "ingest, 1 core",
     "2": "ingest, 2 cores",
 }

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aqe_plugin.model import FilterOutcome, Reason
-from aqe_plugin.stories import QueryStory
-from aqe_plugin.words import quantity, strategy_in_words
+from aqe_plugin.events.describe import quantity, strategy_in_words
+from aqe_plugin.events.model import FilterOutcome, Reason
+from aqe_plugin.events.queries import QueryStory
 from benchmarks.accounts import Account
 from benchmarks.measure import QueryResult, Timing, run_description
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.exporter import serve, stderr_log
-from aqe_plugin.words import reason_meanings
 from commands import answer
 from samples import APPLICATION_START, LOG_START, OUTCOME, PASSED_ALL, decided, ended, line
 from tests.deploy.prometheus_server import PrometheusServer, prometheus_server

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.words import reason_meanings
+from aqe_plugin.events.describe import reason_meanings
 from monitoring.dashboards import DASHBOARDS
 from monitoring.files import generated_files
 from monitoring.grafana import Dashboard, Panel

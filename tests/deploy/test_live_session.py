@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.exporter import serve, stderr_log
-from aqe_plugin.session_probe import events_folder, read_answer
-from aqe_plugin.words import reason_meanings
+from aqe_plugin.install.session_probe import events_folder, read_answer
 from tests.deploy.prometheus_server import prometheus_server
 
 pytestmark = pytest.mark.spark
@@ -26,7 +26,9 @@ def test_what_a_session_decided_is_in_prometheus_two_scrapes_after_it(programs: 
         prometheus_server(programs, tmp_path / "prometheus", port) as server,
     ):
         server.wait_until("aqe_plugin_queries_total == 0")
-        subprocess.run([sys.executable, "-m", "aqe_plugin.session_probe", str(tmp_path)], check=True, timeout=180)
+        subprocess.run(
+            [sys.executable, "-m", "aqe_plugin.install.session_probe", str(tmp_path)], check=True, timeout=180
+        )
         ended = time.time()
         answer = read_answer(tmp_path)
         assert answer is not None

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from aqe_plugin import __version__
-from aqe_plugin.conf_keys import problem_of
+from aqe_plugin.conf.keys import problem_of
 from commands import Answer
 from tests.deploy.prometheus_server import DEPLOY
 

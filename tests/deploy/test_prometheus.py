@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from aqe_plugin.conf_keys import conf_keys, problem_of
+from aqe_plugin.conf.keys import conf_keys, problem_of
+from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.metrics import Kind
-from aqe_plugin.words import reason_meanings
 from tests.deploy.prometheus_server import DEPLOY, PrometheusServer, promtool
 
 RULES = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))

@@ -11,10 +11,10 @@ import pytest
 
 from aqe_plugin.errors import EventLogError
 from aqe_plugin.exporter import EventLogCollector, Tally, stderr_log
-from aqe_plugin.hadoop import HadoopFiles, HadoopFollower
-from aqe_plugin.hadoop.jvm import HadoopJvm
-from aqe_plugin.service.checkpoint import opened
-from aqe_plugin.sources import EventSource
+from aqe_plugin.exporter.daemon.checkpoint import opened
+from aqe_plugin.logs import EventSource
+from aqe_plugin.logs.hadoop import HadoopFiles, HadoopFollower
+from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 from daemons import daemon
 from samples import LOG_START, OUTCOME, decided, ended, line, zstd_stream
 from tests.hadoop.hdfs import Hdfs, hdfs

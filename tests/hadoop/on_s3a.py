@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.errors import EventLogError
-from aqe_plugin.hadoop import HadoopFiles, HadoopFollower, opened_files
+from aqe_plugin.logs.hadoop import HadoopFiles, HadoopFollower, opened_files
 from samples import log_bytes, query_lines
 
 BUILD = Path(__file__).resolve().parents[2] / ".build" / "s3a"

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from aqe_plugin import AqePlugin
 from aqe_plugin.errors import ConfError, NotAvailableError
-from aqe_plugin.model import Strategy
+from aqe_plugin.events.model import Strategy
 
 CONFS = {
     # Smaller than the tables, so that what is broadcast is decided while the query runs.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from aqe_plugin import cli
+from aqe_plugin.cli import main as cli
 
 __all__ = ["Answer", "answer"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
-from aqe_plugin.journal import Actor
+from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.install.journal import Actor
 
 __all__ = ["ACTOR", "JAR", "THEIRS", "conf", "done", "install", "rollback", "uninstall"]
 

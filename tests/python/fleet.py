@@ -12,7 +12,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from aqe_plugin.model import JoinFacts, Strategy
+from aqe_plugin.events.model import JoinFacts, Strategy
 from aqe_plugin.tuning.groups import COEFFICIENTS, current
 from aqe_plugin.tuning.replay import JoinOption, Replayed
 from aqe_plugin.tuning.runs import JoinRun, Run

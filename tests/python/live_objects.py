@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from api_server import ApiServer
-from aqe_plugin.journal import Actor
-from aqe_plugin.targets.live import LiveStore, open_store
-from aqe_plugin.targets.patience import Patience
+from aqe_plugin.conf.stores.live import LiveStore, open_store
+from aqe_plugin.conf.stores.patience import Patience
+from aqe_plugin.install.journal import Actor
 
 __all__ = [
     "ACTOR",

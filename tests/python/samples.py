@@ -13,8 +13,8 @@ import cramjam
 import lz4.block
 import zstandard
 
-from aqe_plugin.codec import encode
-from aqe_plugin.model import (
+from aqe_plugin.events.codec import encode
+from aqe_plugin.events.model import (
     BuildFacts,
     ClusterFacts,
     FilterOutcome,

@@ -17,11 +17,11 @@ from aqe_plugin.api.session_confs import set_for_a_while
 from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.threshold_names import threshold_keys
 from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
-from aqe_plugin.codec import encode
-from aqe_plugin.conf_keys import PREFIX
+from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
-from aqe_plugin.model import JoinCost, PluginMode, Strategy, TrialArm
-from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.events.codec import encode
+from aqe_plugin.events.model import JoinCost, PluginMode, Strategy, TrialArm
+from aqe_plugin.events.queries import JoinStory, QueryStory
 from confs_in_memory import Confs
 from samples import DECISION, FACTS, OUTCOME, PLANNED, ended
 

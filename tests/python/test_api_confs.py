@@ -15,7 +15,7 @@ from aqe_plugin.api.session_check import Checks, checked_confs
 from aqe_plugin.api.session_confs import put, set_for_a_while
 from aqe_plugin.api.threshold_names import ThresholdChanges, conf_values, threshold_keys
 from aqe_plugin.api.thresholds import SessionThresholds, Threshold
-from aqe_plugin.conf_keys import PREFIX, conf_keys
+from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.errors import ConfError, ConflictError, NotAvailableError
 from confs_in_memory import Confs
 

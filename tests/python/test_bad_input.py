@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.service.checkpoint import opened
-from aqe_plugin.sources import Mark, Marks
-from aqe_plugin.sources.place import Place
+from aqe_plugin.exporter.daemon.checkpoint import opened
+from aqe_plugin.logs import Mark, Marks
+from aqe_plugin.logs.offset import Place
 from daemons import Daemon, daemon
 from samples import LOG_START, decided, ended, line, log_bytes, query_lines, spark_line, write_log
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.conf_keys import CANARY_SET, CANARY_SHARE, PREFIX
-from aqe_plugin.controller import Proposal, carry_out
+from aqe_plugin.conf.keys import CANARY_SET, CANARY_SHARE, PREFIX
 from aqe_plugin.errors import WriteError
-from aqe_plugin.journal import Actor
-from aqe_plugin.model import TrialArm
-from aqe_plugin.tuning.rings import Observation, RingLimits
-from aqe_plugin.tuning_plan import Trial, compared
+from aqe_plugin.events.model import TrialArm
+from aqe_plugin.install.controller import Proposal, carry_out
+from aqe_plugin.install.journal import Actor
+from aqe_plugin.tuning.rollout.next_step import Trial, compared
+from aqe_plugin.tuning.rollout.rings import Observation, RingLimits
 from commands import Answer
 from fleet import DAY_MILLIS, fleet_of, log_of
 
@@ -59,7 +59,7 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster(tmp_path)
-    monkeypatch.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, made.now))
+    monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, made.now))
     return made
 
 
@@ -265,7 +265,7 @@ def test_what_is_changed_while_logs_are_read_is_seen_before_anything_is_written(
         edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
         return compared(trial, rings)
 
-    monkeypatch.setattr("aqe_plugin.apply_cli.compared", meanwhile)
+    monkeypatch.setattr("aqe_plugin.cli.apply.compared", meanwhile)
     found = step(cluster, answer, *with_logs(cluster))
     assert (found["before"], found["ring"], found["why"][:15]) == ("canary", "rolled_back", "changed by hand")
     assert cluster.target.read_bytes() == target
@@ -282,7 +282,7 @@ def cut_off(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, a
         return carry_out(proposal, actor)
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.apply_cli.carry_out", killed)
+        patched.setattr("aqe_plugin.cli.apply.carry_out", killed)
         assert answer(*words(cluster, "--yes", *more))[0] == 8
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.canary import canary_in, draws
-from aqe_plugin.conf_keys import CANARY, CANARY_SET, CANARY_SHARE, PREFIX
+from aqe_plugin.conf.canary import canary_in, draws
+from aqe_plugin.conf.keys import CANARY, CANARY_SET, CANARY_SHARE, PREFIX
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import WriteError
-from aqe_plugin.journal import Actor
-from aqe_plugin.model import TrialArm
-from aqe_plugin.targets.locate import read_target
+from aqe_plugin.events.model import TrialArm
+from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.groups import current
 from commands import Answer
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
@@ -89,8 +89,8 @@ class Applications:
 @pytest.fixture
 def applications(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Applications:
     made = Applications(tmp_path)
-    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", made.replay)
-    monkeypatch.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, made.now))
+    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", made.replay)
+    monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, made.now))
     return made
 
 
@@ -238,7 +238,7 @@ def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
         raise WriteError("no space")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.apply_cli.carry_out", full)
+        patched.setattr("aqe_plugin.cli.apply.carry_out", full)
         assert answer(*words(applications, "--yes"))[0] == 8
     assert applications.target.read_bytes() == before
     assert step(applications, answer)["ring"] == "canary"

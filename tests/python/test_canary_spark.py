@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.canary import draws
-from aqe_plugin.conf_keys import CANARY, PREFIX
-from aqe_plugin.model import TrialArm
-from aqe_plugin.queries import read_queries
-from aqe_plugin.session import import_pyspark
-from aqe_plugin.stories import QueryStory
-from aqe_plugin.tuning.applications import application_pairs
+from aqe_plugin.conf.canary import draws
+from aqe_plugin.conf.keys import CANARY, PREFIX
+from aqe_plugin.events.model import TrialArm
+from aqe_plugin.events.queries import QueryStory
+from aqe_plugin.logs.queries import read_queries
+from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.tuning.history import history_of, on
+from aqe_plugin.tuning.rollout.applications import application_pairs
 from commands import Answer
 from samples import query_lines, write_log
 

@@ -11,8 +11,8 @@ import pytest
 from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, WriteError
 from aqe_plugin.exporter import EventLogCollector, Tally, stderr_log
 from aqe_plugin.exporter import collector as collector_module
-from aqe_plugin.service.checkpoint import opened
-from aqe_plugin.sources import FolderFollower, Record
+from aqe_plugin.exporter.daemon.checkpoint import opened
+from aqe_plugin.logs import FolderFollower, Record
 from samples import LOG_START, log_bytes, query_lines, spark_line, write_log
 from watching import CODES, Killed, KilledAfter, read_with_checkpoint, sums
 

@@ -18,7 +18,8 @@ from typing import get_type_hints
 import pytest
 import typer
 
-from aqe_plugin import __version__, cli
+from aqe_plugin import __version__
+from aqe_plugin.cli import main as cli
 from aqe_plugin.errors import EXIT_CODES, AqePluginError
 from commands import Answer
 from samples import OUTCOME, decided, ended, line, query_lines, write_log

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.codec import decode, encode
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.model import JoinDecided, JoinDecision, QueryEnded, Reason
+from aqe_plugin.events.codec import decode, encode
+from aqe_plugin.events.model import JoinDecided, JoinDecision, QueryEnded, Reason
 from samples import DECISION, ended
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

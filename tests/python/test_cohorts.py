@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.model import JoinKind, PluginMode, Side, Strategy
-from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.events.model import JoinKind, PluginMode, Side, Strategy
+from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.cohorts import fingerprint, shape_of
 from samples import DECISION, FACTS, OUTCOME, PLANNED
 

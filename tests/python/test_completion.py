@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.cli import app
-from aqe_plugin.settings.description import describe
+from aqe_plugin.cli.main import app
+from aqe_plugin.cli.settings_.description import describe
 from commands import Answer
 
 COMMANDS = describe(app)

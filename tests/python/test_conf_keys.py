@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aqe_plugin.conf_keys import conf_keys, number_of, problem_of
+from aqe_plugin.conf.keys import conf_keys, number_of, problem_of
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 import aqe_plugin
-from aqe_plugin import events, model
-from aqe_plugin.session import MODE_KEY, Mode
+from aqe_plugin.events import lines as events
+from aqe_plugin.events import model
+from aqe_plugin.install.session import MODE_KEY, Mode
 
 PACKAGE = Path(aqe_plugin.__file__).parent
-SCHEMA: dict[str, Any] = json.loads((PACKAGE / "event_schema.json").read_text(encoding="utf-8"))
+SCHEMA: dict[str, Any] = json.loads((PACKAGE / "events/event_schema.json").read_text(encoding="utf-8"))
 OBJECTS = {schema["name"]: schema["fields"] for schema in SCHEMA["objects"]}
 
 
@@ -63,7 +64,7 @@ def test_each_object_of_the_schema_is_the_dataclass_of_that_name(name: str) -> N
 
 
 def test_the_modes_are_those_of_the_conf_table() -> None:
-    table = json.loads((PACKAGE / "conf_table.json").read_text(encoding="utf-8"))
+    table = json.loads((PACKAGE / "conf/conf_table.json").read_text(encoding="utf-8"))
     (mode,) = [entry for entry in table["keys"] if entry["key"] == MODE_KEY]
     assert mode["allowed"] == f"one of {', '.join(get_args(Mode))}"
     assert [one.value for one in model.PluginMode] == list(get_args(Mode))

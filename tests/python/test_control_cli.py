@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.jars import PACKAGE_VERSION
+from aqe_plugin.install.jars import PACKAGE_VERSION
 from commands import Answer
 
 JAR = f"aqe-plugin-spark-4.1-{PACKAGE_VERSION}.jar"
@@ -143,7 +143,7 @@ def test_the_jar_is_the_one_for_the_spark_whose_conf_it_is(
         asked.append(version)
         return tmp_path / JAR
 
-    monkeypatch.setattr("aqe_plugin.control_cli.jar_for", picked)
+    monkeypatch.setattr("aqe_plugin.cli.install.jar_for", picked)
     answer("install", "--spark-home", str(home))
     answer("install", "--target", str(home / "conf" / "spark-defaults.conf"))
     answer("install", "--spark-home", str(home), "--spark", "4.1")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aqe_plugin.controller import carry_out, propose_install, propose_uninstall
 from aqe_plugin.errors import ConflictError, TargetError, WriteError
-from aqe_plugin.install_status import status_of
+from aqe_plugin.install.controller import carry_out, propose_install, propose_uninstall
+from aqe_plugin.install.status import status_of
 from conf_files import ACTOR, JAR, THEIRS, conf, install, rollback, uninstall
 
 __all__ = ["conf"]

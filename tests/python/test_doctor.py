@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.doctor import PROBE_ROWS, Verdict, plugin_check, session_check
-from aqe_plugin.session_probe import Probe, answer_file, read_answer
+from aqe_plugin.install.doctor import PROBE_ROWS, Verdict, plugin_check, session_check
+from aqe_plugin.install.session_probe import Probe, answer_file, read_answer
 
 GOOD = Probe(
     spark_version="4.1.3",

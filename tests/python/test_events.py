@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events import ApplicationStarted, is_event_line, parse_event
-from aqe_plugin.model import ExecutionEnded, ExecutionStarted, QueryEnded, Reason, Strategy
+from aqe_plugin.events.lines import ApplicationStarted, is_event_line, parse_event
+from aqe_plugin.events.model import ExecutionEnded, ExecutionStarted, QueryEnded, Reason, Strategy
 from samples import APPLICATION_START, FOREIGN_LINE, OUTCOME, decided, ended, line, over, started
 
 HANDWRITTEN = b"""

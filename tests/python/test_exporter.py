@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from aqe_plugin import __version__
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
+from aqe_plugin.events.describe import reason_meanings
+from aqe_plugin.events.model import PluginMode, Reason, Strategy
 from aqe_plugin.exporter import metrics, serve, stderr_log
 from aqe_plugin.exporter.histogram import Histogram
 from aqe_plugin.exporter.metrics import Kind
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.model import PluginMode, Reason, Strategy
-from aqe_plugin.words import reason_meanings
 from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, line, query_lines, write_log
 from scraping import scrape, value
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from prometheus_client.core import Exemplar, Timestamp
 
-from aqe_plugin.events import ApplicationStarted
+from aqe_plugin.events.describe import reason_meanings
+from aqe_plugin.events.lines import ApplicationStarted
 from aqe_plugin.exporter import metrics, serve, stderr_log
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.words import reason_meanings
 from samples import DECISION, FACTS, LOG_START, OUTCOME, decided, ended, line, query_lines, spark_line, write_log
 from scraping import scrape, scrape_openmetrics, value
 

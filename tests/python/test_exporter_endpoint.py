@@ -17,7 +17,7 @@ import pytest
 from aqe_plugin.exporter import serve, server, stderr_log
 from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.sources import FolderFollower, Record
+from aqe_plugin.logs import FolderFollower, Record
 from commands import Answer
 from samples import write_log
 

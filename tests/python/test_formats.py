@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.cli import app
-from aqe_plugin.jars import PACKAGE_VERSION
-from aqe_plugin.settings.description import describe
-from aqe_plugin.targets.properties import parse_properties
+from aqe_plugin.cli.main import app
+from aqe_plugin.cli.settings_.description import describe
+from aqe_plugin.conf.syntax.properties import parse_properties
+from aqe_plugin.install.jars import PACKAGE_VERSION
 from commands import Answer
 
 EVERY = ("table", "json", "conf", "diff")

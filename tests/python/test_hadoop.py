@@ -11,12 +11,12 @@ import pytest
 
 from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError, SessionError
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
-from aqe_plugin.hadoop import HadoopFiles, HadoopFollower, conf_of, files, opened_files
-from aqe_plugin.hadoop.jvm import HadoopJvm
-from aqe_plugin.learned import read_logs
+from aqe_plugin.exporter.daemon.checkpoint import opened
+from aqe_plugin.logs import EventSource, Marks, reader
+from aqe_plugin.logs.hadoop import HadoopFiles, HadoopFollower, conf_of, files, opened_files
+from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 from aqe_plugin.render.progress import LogProgress
-from aqe_plugin.service.checkpoint import opened
-from aqe_plugin.sources import EventSource, Marks, reader
+from aqe_plugin.tuning.learned import read_logs
 from commands import Answer
 from daemons import daemon
 from samples import COMPRESS, LOG_START, OUTCOME, decided, ended, line, log_bytes, query_lines, write_log

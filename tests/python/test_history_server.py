@@ -16,10 +16,10 @@ from tenacity import wait_none
 
 from aqe_plugin.errors import ConfError, EventLogError
 from aqe_plugin.exporter import EventLogCollector, Tally, stderr_log
-from aqe_plugin.service.checkpoint import opened
-from aqe_plugin.sources import history_server
-from aqe_plugin.sources.access import Access, access
-from aqe_plugin.sources.history_server import HistoryServerFollower
+from aqe_plugin.exporter.daemon.checkpoint import opened
+from aqe_plugin.logs import history_server
+from aqe_plugin.logs.access import Access, access
+from aqe_plugin.logs.history_server import HistoryServerFollower
 from commands import Answer
 from daemons import daemon
 from samples import LOG_START, log_bytes, query_lines, zstd_stream

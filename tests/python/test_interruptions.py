@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.controller import carry_out, propose_install, propose_rollback, propose_uninstall
-from aqe_plugin.disk import leftovers, lock
 from aqe_plugin.errors import ConflictError, WriteError
-from aqe_plugin.install_status import status_of
-from aqe_plugin.journal import Phase, journal_of
+from aqe_plugin.install.controller import carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.install.journal import Phase, journal_of
+from aqe_plugin.install.status import status_of
+from aqe_plugin.machine.disk import leftovers, lock
 from conf_files import ACTOR, JAR, THEIRS, conf, done, install, rollback, uninstall
 
 __all__ = ["conf"]

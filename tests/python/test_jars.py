@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.errors import ConfError, MissingJarError, UnsupportedSparkError
-from aqe_plugin.jars import carried_jars, jar_for, spark_line
+from aqe_plugin.install.jars import carried_jars, jar_for, spark_line
 
 
 @pytest.fixture

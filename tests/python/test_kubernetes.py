@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aqe_plugin.conf.stores.locate import parse_target
+from aqe_plugin.conf.stores.port import TargetConf
+from aqe_plugin.conf.syntax.kubernetes import parse_kubernetes
 from aqe_plugin.errors import ConflictError, TargetError
-from aqe_plugin.targets.kubernetes import parse_kubernetes
-from aqe_plugin.targets.locate import parse_target
-from aqe_plugin.targets.port import TargetConf
 
 MANIFEST = """\
 # The nightly job.

@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from aqe_plugin.errors import StoreError
-from aqe_plugin.learned import lesson as lesson_module
-from aqe_plugin.learned import store as store_module
-from aqe_plugin.learned.lesson import Lesson, packed, unpacked
-from aqe_plugin.learned.reading import Reading, read_logs
-from aqe_plugin.learned.store import KEPT_DAYS, opened
-from aqe_plugin.queries import read_queries
+from aqe_plugin.logs import Skipped
+from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.render.progress import LogProgress, log_progress
-from aqe_plugin.sources import Skipped
 from aqe_plugin.tuning.history import Failure, History, history_of
+from aqe_plugin.tuning.learned import lesson as lesson_module
+from aqe_plugin.tuning.learned import store as store_module
+from aqe_plugin.tuning.learned.lesson import Lesson, packed, unpacked
+from aqe_plugin.tuning.learned.reading import Reading, read_logs
+from aqe_plugin.tuning.learned.store import KEPT_DAYS, opened
 from commands import Answer
 from fleet import fleet_of, log_of
 from samples import FOREIGN_LINE, decided, ended, line, log_bytes, over, query_lines, started, write_log
@@ -180,7 +180,7 @@ def test_a_log_that_is_written_to_while_it_is_read_is_not_kept_as_either(
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.learned.reading.learn", disturbed)
+        patched.setattr("aqe_plugin.tuning.learned.reading.learn", disturbed)
         through(store, log)
     read = through(store, log)
     assert_as_anew(read, log)
@@ -371,7 +371,7 @@ def test_recommend_keeps_what_it_read_in_the_users_state_folder_unless_told_othe
     for number in range(2):
         (logs / f"app-{number}").write_bytes(log_of(fleet.week(None), f"app-{number}"))
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", lambda: log_replay(fleet))
+    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", lambda: log_replay(fleet))
     own = tmp_path / "own.db"
     words = ("recommend", str(logs), "--format", "json")
     answers = [answer(*words, *more) for more in (("--no-store",), (), (), ("--store", str(own)))]

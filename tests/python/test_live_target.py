@@ -13,7 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api_server import ApiServer
-from aqe_plugin.controller import (
+from aqe_plugin.conf.stores.address import parse_address
+from aqe_plugin.conf.stores.live import LiveStore
+from aqe_plugin.errors import AqePluginError, ConflictError
+from aqe_plugin.install.controller import (
     Proposal,
     carry_out,
     propose_install,
@@ -21,11 +24,8 @@ from aqe_plugin.controller import (
     propose_tuning,
     propose_uninstall,
 )
-from aqe_plugin.errors import AqePluginError, ConflictError
-from aqe_plugin.install_status import status_of
-from aqe_plugin.journal import Phase, journal_of
-from aqe_plugin.targets.address import parse_address
-from aqe_plugin.targets.live import LiveStore
+from aqe_plugin.install.journal import Phase, journal_of
+from aqe_plugin.install.status import status_of
 from commands import Answer
 from live_objects import (
     ACTOR,
@@ -185,7 +185,7 @@ def test_an_object_that_never_rests_is_given_up(api: ApiServer, here: dict[str, 
 
 def test_without_the_extra_a_live_target_says_how_to_get_it(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    for name in ("aqe_plugin.targets.live", "aqe_plugin.targets.api_server"):
+    for name in ("aqe_plugin.conf.stores.live", "aqe_plugin.conf.stores.api_server"):
         monkeypatch.delitem(sys.modules, name)
     message = "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'.\n"
     assert answer("status", "--target", "kubernetes:configmap/conf") == (3, "", message)

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from api_server import ApiServer
-from aqe_plugin.controller import (
+from aqe_plugin.conf.stores.address import parse_address
+from aqe_plugin.conf.stores.live import open_store
+from aqe_plugin.conf.stores.patience import Patience
+from aqe_plugin.errors import ClusterError, ConfError, ConflictError, TargetError, WriteError
+from aqe_plugin.install.controller import (
     carry_out,
     propose_install,
     propose_tuning,
 )
-from aqe_plugin.errors import ClusterError, ConfError, ConflictError, TargetError, WriteError
-from aqe_plugin.install_status import status_of
-from aqe_plugin.journal import Phase, journal_of
-from aqe_plugin.targets.address import parse_address
-from aqe_plugin.targets.live import open_store
-from aqe_plugin.targets.patience import Patience
+from aqe_plugin.install.journal import Phase, journal_of
+from aqe_plugin.install.status import status_of
 from live_objects import ACTOR, APPLICATION, CONFIGMAP, JAR, QUICK, THEIRS, here, opened, patches
 
 __all__ = ["here"]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.codec import decode, encode
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events import parse_event
-from aqe_plugin.model import JoinDecided, QueryEnded, Reason
-from aqe_plugin.native_json import read_text
+from aqe_plugin.events.codec import decode, encode
+from aqe_plugin.events.lines import parse_event
+from aqe_plugin.events.model import JoinDecided, QueryEnded, Reason
+from aqe_plugin.events.native_json import read_text
 from samples import decided, ended, line
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

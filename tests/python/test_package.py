@@ -75,5 +75,5 @@ def test_the_wheel_carries_the_jars_the_tables_and_the_types(tmp_path: Path) -> 
     with zipfile.ZipFile(wheel) as content:
         assert content.read(jar) == b"a jar"
         names = set(content.namelist())
-    tables = ("VERSION", "py.typed", "conf_table.json", "event_schema.json", "reason_codes.json")
+    tables = ("VERSION", "py.typed", "conf/conf_table.json", "events/event_schema.json", "events/reason_codes.json")
     assert {f"aqe_plugin/{name}" for name in tables} <= names

@@ -27,12 +27,15 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from rich.console import Console
 
 import aqe_plugin
-from aqe_plugin.codec import decode, encode
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events import Event, parse_event
-from aqe_plugin.journal import Actor
-from aqe_plugin.learned import read_logs
-from aqe_plugin.model import JoinFacts, JoinKind
+from aqe_plugin.events.codec import decode, encode
+from aqe_plugin.events.describe import quantity
+from aqe_plugin.events.lines import Event, parse_event
+from aqe_plugin.events.model import JoinFacts, JoinKind
+from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.install.journal import Actor
+from aqe_plugin.logs import Skipped, find_event_logs, read_log
+from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.pipeline.aggregate import aggregate, cost_days
 from aqe_plugin.pipeline.compact import compact
 from aqe_plugin.pipeline.hindsight import joined_outcomes, measured_joins
@@ -40,21 +43,18 @@ from aqe_plugin.pipeline.history import history_in
 from aqe_plugin.pipeline.ingest import ingest
 from aqe_plugin.pipeline.lines import KINDS, event_lines
 from aqe_plugin.pipeline.listing import attempts_in, files_below
+from aqe_plugin.pipeline.read_back import stories_of
 from aqe_plugin.pipeline.report import report
 from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED
 from aqe_plugin.pipeline.shapes import fingerprint, join_shape, shape
-from aqe_plugin.pipeline.stories import stories_of
 from aqe_plugin.pipeline.summary import cohorts_both_ways
 from aqe_plugin.pipeline.warehouse import Warehouse
-from aqe_plugin.queries import read_queries
 from aqe_plugin.render.progress import log_progress
-from aqe_plugin.sources import Skipped, find_event_logs, read_log
-from aqe_plugin.stories import JoinStory, QueryStory
 from aqe_plugin.tuning.cohorts import fingerprint as python_fingerprint
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import history_of
+from aqe_plugin.tuning.learned import read_logs
 from aqe_plugin.tuning.runs import run_of
-from aqe_plugin.words import quantity
 from commands import Answer
 from fleet import DEFAULTS, fleet_of, log_of
 from opened_page import opened
@@ -79,7 +79,7 @@ from samples import (
 pytestmark = pytest.mark.spark
 
 RECORDED = Path(__file__).parents[1] / "deploy" / "recorded" / "tpcds.zstd"
-EVENT_SCHEMA = Path(aqe_plugin.__file__).with_name("event_schema.json")
+EVENT_SCHEMA = Path(aqe_plugin.__file__).with_name("events") / "event_schema.json"
 HOSTILE = "</td><script>alert('x')</script><img src=x onerror=alert(1)>\u202egnp.exe\x1b[2J&amp;\""
 
 
@@ -449,7 +449,7 @@ def test_killed_jobs_have_done_nothing_and_two_at_a_time_double_nothing(
 
 KILLED_BEHIND_DECISIONS = """
 import sys, time
-from aqe_plugin.cli import main
+from aqe_plugin.cli.main import main
 from aqe_plugin.pipeline.warehouse import Warehouse
 
 write = Warehouse.write
@@ -622,7 +622,7 @@ def test_recommend_says_the_same_from_tables_and_from_logs(
 
         yield SparkReplay(spark)
 
-    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", replay)
+    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", replay)
     from_tables = command("recommend", "--decisions", tables, "--format", "json")
     from_logs = command("recommend", str(logs), "--format", "json")
     assert from_tables[:2] == from_logs[:2]
@@ -639,9 +639,9 @@ def test_apply_takes_the_same_steps_from_tables_and_from_logs(
 
         yield SparkReplay(spark)
 
-    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", replay)
+    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", replay)
     clock = datetime(2023, 11, 14, tzinfo=timezone.utc)
-    monkeypatch.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, lambda: clock))
+    monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, lambda: clock))
     steps: dict[str, list[str]] = {}
     written: dict[str, list[str]] = {}
     for source, canary in (((str(logs),), "--canary-log"), (("--decisions", tables), "--canary-decisions")):

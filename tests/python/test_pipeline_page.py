@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.model import JoinDecided, QueryEnded, TrialArm
+from aqe_plugin.events.model import JoinDecided, QueryEnded, TrialArm
 from aqe_plugin.pipeline.charts import bars, calibration
 from aqe_plugin.pipeline.page import page
 from aqe_plugin.pipeline.required import rules_of

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from aqe_plugin.conf.syntax.java_properties import escaped
+from aqe_plugin.conf.syntax.properties import PropertiesConf, parse_properties
 from aqe_plugin.errors import TargetError
-from aqe_plugin.targets.properties import PropertiesConf, parse_properties
-from aqe_plugin.targets.syntax import escaped
 
 # Whatever means something to the syntax, often; and any byte at all, sometimes.
 PIECES = ["spark.plugins", "spark.x", "a", "=", ":", " ", "\t", "\f", "\n", "\r", "\r\n", "\\", "\\\n", "#", "!", "é"]

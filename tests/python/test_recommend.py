@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aqe_plugin.conf_keys import PREFIX, conf_keys, problem_of
-from aqe_plugin.model import JoinFacts
+from aqe_plugin.conf.keys import PREFIX, conf_keys, problem_of
+from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.groups import COEFFICIENTS, GATES, alone, current, moved, written
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best, guard_of

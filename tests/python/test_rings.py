@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.tuning.rings import Move, Observation, Ring, RingLimits, advance, is_over
-from aqe_plugin.tuning.sequential import Comparison, Outcome
+from aqe_plugin.tuning.rollout.rings import Move, Observation, Ring, RingLimits, advance, is_over
+from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome
 
 LIMITS = RingLimits(margin=0.05, alpha=0.05, max_pairs=100)
 COMPARISONS = st.builds(

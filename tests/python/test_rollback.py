@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.controller import propose_rollback, propose_uninstall
 from aqe_plugin.errors import ConflictError, JournalError
-from aqe_plugin.install_status import status_of
-from aqe_plugin.journal import Action, Phase, journal_of
+from aqe_plugin.install.controller import propose_rollback, propose_uninstall
+from aqe_plugin.install.journal import Action, Phase, journal_of
+from aqe_plugin.install.status import status_of
 from conf_files import THEIRS, conf, install, rollback, uninstall
 
 __all__ = ["conf"]

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from aqe_plugin.codec import Json
+from aqe_plugin.events.codec import Json
 from aqe_plugin.exporter import metrics, stderr_log
-from aqe_plugin.service import tuner
-from aqe_plugin.service.checkpoint import opened
+from aqe_plugin.exporter.daemon import tuner
+from aqe_plugin.exporter.daemon.checkpoint import opened
 from commands import Answer
 from daemons import Daemon, daemon
 from samples import COMPRESS, log_bytes, query_lines, write_log

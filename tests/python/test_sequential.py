@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.tuning.sequential import Comparison, Outcome, compare, log_evidence
+from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome, compare, log_evidence
 
 MARGIN, ALPHA = 0.05, 0.05
 

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import aqe_plugin
-from aqe_plugin import session
 from aqe_plugin.errors import ConfError, PysparkMissingError, SessionError, UnsupportedSparkError
+from aqe_plugin.install import session
 
 JAR = Path("/jars/aqe-plugin-spark-4.1-0.1.0.jar")
 
@@ -99,7 +99,7 @@ def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
 def test_a_pyspark_of_an_unknown_line_is_refused_and_the_builder_left_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from aqe_plugin.jars import jar_for
+    from aqe_plugin.install.jars import jar_for
 
     (tmp_path / "aqe-plugin-spark-4.1-0.1.0.jar").touch()
     monkeypatch.setattr(session, "jar_for", lambda version: jar_for(version, tmp_path, "0.1.0"))

@@ -10,15 +10,15 @@ from pathlib import Path
 import grpc
 import pytest
 
-from aqe_plugin.conf_keys import PREFIX
-from aqe_plugin.controller import Proposal, carry_out, propose_install, propose_rollback, propose_tuning
+from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.conf.stores.locate import find_target
+from aqe_plugin.conf.stores.patience import Patience
+from aqe_plugin.conf.stores.session_address import parse_session_address, without_secrets
+from aqe_plugin.conf.stores.session_store import SessionStore, open_session
 from aqe_plugin.errors import ClusterError, ConfError, ConflictError, SessionError, TargetError
-from aqe_plugin.install_status import status_of
-from aqe_plugin.journal import Actor, Phase, journal_of
-from aqe_plugin.targets.locate import find_target
-from aqe_plugin.targets.patience import Patience
-from aqe_plugin.targets.session_address import parse_session_address, without_secrets
-from aqe_plugin.targets.session_store import SessionStore, open_session
+from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_tuning
+from aqe_plugin.install.journal import Actor, Phase, journal_of
+from aqe_plugin.install.status import status_of
 from commands import Answer
 from connect_server import ConnectServer, server
 from samples import write_log

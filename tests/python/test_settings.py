@@ -15,13 +15,13 @@ import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aqe_plugin.cli import app
+from aqe_plugin.cli.main import app
+from aqe_plugin.cli.settings import use_settings
+from aqe_plugin.cli.settings_.description import CommandSettings, describe, shared_settings
+from aqe_plugin.cli.settings_.file import SettingsFile, parse_settings, read_file
+from aqe_plugin.cli.settings_.resolve import Origin, resolve, variable_name
+from aqe_plugin.cli.settings_.show import settings_as_toml
 from aqe_plugin.errors import ConfError
-from aqe_plugin.render.settings import settings_as_toml
-from aqe_plugin.settings.description import CommandSettings, describe, shared_settings
-from aqe_plugin.settings.file import SettingsFile, parse_settings, read_file
-from aqe_plugin.settings.resolve import Origin, resolve, variable_name
-from aqe_plugin.settings_cli import use_settings
 from commands import Answer
 
 COMMANDS = describe(app)
@@ -312,8 +312,10 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path, answer: Answer) -> N
 
 
 def test_without_settings_a_command_imports_nothing_that_reads_them(tmp_path: Path) -> None:
-    probe = "import sys\nfrom aqe_plugin.cli import main\ntry: main(['completion', 'bash'])\nexcept SystemExit: pass\n"
-    probe += "heavy = {'pydantic_settings', 'aqe_plugin.settings.resolve', 'kubernetes'}\n"
+    probe = (
+        "import sys\nfrom aqe_plugin.cli.main import main\ntry: main(['completion', 'bash'])\nexcept SystemExit: pass\n"
+    )
+    probe += "heavy = {'pydantic_settings', 'aqe_plugin.cli.settings_.resolve', 'kubernetes'}\n"
     probe += "print(heavy & set(sys.modules), file=sys.stderr)"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("AQE_PLUGIN__")}
     ran = subprocess.run(

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.errors import CodecMissingError, EventLogError, NoDataError
-from aqe_plugin.events import Event
-from aqe_plugin.model import JoinDecided, QueryEnded
-from aqe_plugin.sources import FolderFollower, Skipped, find_event_logs, read_log
-from aqe_plugin.sources.codecs import decompressor
+from aqe_plugin.events.lines import Event
+from aqe_plugin.events.model import JoinDecided, QueryEnded
+from aqe_plugin.logs import FolderFollower, Skipped, find_event_logs, read_log
+from aqe_plugin.logs.codecs import decompressor
 from samples import (
     APPLICATION_START,
     COMPRESS,

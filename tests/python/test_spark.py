@@ -15,22 +15,22 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
 import aqe_plugin
-from aqe_plugin.codec import encode
-from aqe_plugin.events import parse_event
+from aqe_plugin.events.codec import encode
+from aqe_plugin.events.describe import reason_meanings
+from aqe_plugin.events.lines import parse_event
+from aqe_plugin.events.model import JoinDecided, PluginMode, QueryEnded, Strategy
+from aqe_plugin.events.queries import QueryStory, stories
 from aqe_plugin.exporter import serve, stderr_log
 from aqe_plugin.exporter.metrics import FILTERS_NOT_APPLIED
-from aqe_plugin.model import JoinDecided, PluginMode, QueryEnded, Strategy
-from aqe_plugin.session import PLUGIN_CLASS
-from aqe_plugin.sources import Skipped, find_event_logs, read_log
-from aqe_plugin.sources.codecs import decompressor
-from aqe_plugin.stories import QueryStory, stories
+from aqe_plugin.install.session import PLUGIN_CLASS
+from aqe_plugin.logs import Skipped, find_event_logs, read_log
+from aqe_plugin.logs.codecs import decompressor
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import history_of
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits
 from aqe_plugin.tuning.replay import JoinOption
 from aqe_plugin.tuning.spark_replay import SparkReplay
-from aqe_plugin.words import reason_meanings
 from samples import decided, ended, log_bytes, merge_patch, query_lines
 from scraping import scrape, value
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.codec import decode
-from aqe_plugin.model import JoinFacts, PluginMode, Strategy
-from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.events.codec import decode
+from aqe_plugin.events.model import JoinFacts, PluginMode, Strategy
+from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.groups import ALL_OPEN, COEFFICIENTS, GATES, alone, current
 from aqe_plugin.tuning.replay import JoinOption
 from aqe_plugin.tuning.runs import run_of

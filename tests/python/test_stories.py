@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.events import Event, parse_event
-from aqe_plugin.stories import QueryStory, stories
+from aqe_plugin.events.lines import Event, parse_event
+from aqe_plugin.events.queries import QueryStory, stories
 from samples import (
     APPLICATION_START,
     COST,

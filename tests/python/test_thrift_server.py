@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 from api_sessions import CONFS
-from aqe_plugin.java import find_java
+from aqe_plugin.machine.java import find_java
 from spark_servers import free_port, with_the_plugin
 
 pytestmark = pytest.mark.spark

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from api_server import ApiServer
-from aqe_plugin.conf_keys import PREFIX
+from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.conf.stores.locate import Where, find_target, read_target
 from aqe_plugin.errors import WriteError
-from aqe_plugin.journal import Actor
-from aqe_plugin.targets.locate import Where, find_target, read_target
+from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.groups import current
-from aqe_plugin.tuning.rollouts import locked
+from aqe_plugin.tuning.rollout.ledger import locked
 from aqe_plugin.tuning.runs import Run
 from commands import Answer
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
@@ -81,8 +81,8 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster(tmp_path, DEAR_BROADCASTS)
-    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", made.replay)
-    monkeypatch.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, made.now))
+    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", made.replay)
+    monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, made.now))
     return made
 
 
@@ -144,7 +144,7 @@ def test_recommend_of_prices_that_are_right_says_that_nothing_is_to_change(
     tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = Cluster(tmp_path, (1.0,) * 6, seed=3)
-    monkeypatch.setattr("aqe_plugin.tuning_evidence.local_replay", right.replay)
+    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", right.replay)
     code, out, err = answer("recommend", str(right.logs), "--format", "conf")
     assert (code, out) == (0, "")
     assert "Nothing to change: no group passes with at least 5 runs of a shape, steps of at most x2" in err
@@ -362,7 +362,7 @@ def test_a_step_that_is_dated_in_the_future_is_said_to_stop_the_rollout(
     words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
     with monkeypatch.context() as ahead:
         late = datetime(2190, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
-        ahead.setattr("aqe_plugin.apply_cli.actor", lambda why: Actor("ann@host", why, lambda: late))
+        ahead.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, lambda: late))
         assert "in the future" not in answer(*words)[2]
         assert "in the future" not in answer(*words)[2]
     code, out, err = answer(*words)
@@ -396,7 +396,7 @@ def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
         raise WriteError("no space")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.apply_cli.carry_out", full)
+        patched.setattr("aqe_plugin.cli.apply.carry_out", full)
         assert answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
     assert cluster.canary.read_bytes() == before
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))

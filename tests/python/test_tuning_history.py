@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aqe_plugin.model import PluginMode
-from aqe_plugin.stories import JoinStory, QueryStory
+from aqe_plugin.events.model import PluginMode
+from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.cohorts import fingerprint
 from aqe_plugin.tuning.history import Failure, History, errors_of, history_of, since
 from aqe_plugin.tuning.runs import Run

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.controller import carry_out, propose_install, propose_rollback, propose_tuning, propose_uninstall
 from aqe_plugin.errors import ConfError
-from aqe_plugin.jars import PACKAGE_VERSION
-from aqe_plugin.journal import Action, Actor, journal_of
+from aqe_plugin.install.controller import (
+    carry_out,
+    propose_install,
+    propose_rollback,
+    propose_tuning,
+    propose_uninstall,
+)
+from aqe_plugin.install.jars import PACKAGE_VERSION
+from aqe_plugin.install.journal import Action, Actor, journal_of
 
 JAR = f"/opt/aqe-plugin-spark-4.1-{PACKAGE_VERSION}.jar"
 ROWS, LAUNCH = "spark.aqePlugin.cost.shuffleNanosPerRow", "spark.aqePlugin.cost.jobLaunchNanos"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.errors import SessionError, TargetError
-from aqe_plugin.jars import jar_for
-from aqe_plugin.targets.properties import parse_properties
-from aqe_plugin.verify import spark_home_of, verify
+from aqe_plugin.install.jars import jar_for
+from aqe_plugin.install.verify import spark_home_of, verify
 from commands import Answer
 
 JAR = "local:///opt/spark/aqe-plugin-spark-4.1-0.1.0.jar"

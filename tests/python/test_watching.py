@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
-from aqe_plugin.service import checkpoint as checkpoint_module
-from aqe_plugin.service.checkpoint import opened
-from aqe_plugin.sources import FolderFollower, Mark, Marks, Skipped, reader
-from aqe_plugin.sources.place import Place
+from aqe_plugin.exporter.daemon import checkpoint as checkpoint_module
+from aqe_plugin.exporter.daemon.checkpoint import opened
+from aqe_plugin.logs import FolderFollower, Mark, Marks, Skipped, reader
+from aqe_plugin.logs.offset import Place
 from samples import (
     APPLICATION_START,
     COMPRESS,

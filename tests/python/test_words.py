@@ -11,11 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from aqe_plugin.events import parse_event
-from aqe_plugin.model import JoinCost, Reason, Strategy, WeighedOption
-from aqe_plugin.render import print_json, print_table, visible
-from aqe_plugin.stories import JoinStory, QueryStory, stories
-from aqe_plugin.words import (
+from aqe_plugin.events.describe import (
     cost_in_words,
     filter_in_words,
     join_in_words,
@@ -25,6 +21,10 @@ from aqe_plugin.words import (
     reason_in_words,
     reason_meanings,
 )
+from aqe_plugin.events.lines import parse_event
+from aqe_plugin.events.model import JoinCost, Reason, Strategy, WeighedOption
+from aqe_plugin.events.queries import JoinStory, QueryStory, stories
+from aqe_plugin.render import print_json, print_table, visible
 from samples import (
     COST,
     DECISION,

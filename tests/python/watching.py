@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.exporter import EventLogCollector, Tally, metrics, stderr_log
-from aqe_plugin.service.checkpoint import opened
-from aqe_plugin.sources import EventSource, FolderFollower, Marks, Record
-from aqe_plugin.words import reason_meanings
+from aqe_plugin.exporter.daemon.checkpoint import opened
+from aqe_plugin.logs import EventSource, FolderFollower, Marks, Record
 
 __all__ = ["Killed", "KilledAfter", "read_plainly", "read_with_checkpoint", "sums"]
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from aqe_plugin.jars import jar_for
+from aqe_plugin.install.jars import jar_for
 from tests.programs import program_of
 from tests.ui.browser import Browser, Page
 from tests.ui.history_server import history_server

@@ -13,7 +13,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from aqe_plugin.jars import jar_for
+from aqe_plugin.install.jars import jar_for
 from tests.ui.browser import Browser
 from tests.ui.history_server import history_server
 

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 object ConfDocs {
 
   val Markdown: GeneratedFile = GeneratedFile("docs/configuration.md", markdown)
-  val Table: GeneratedFile = GeneratedFile("aqe_plugin/conf_table.json", table)
+  val Table: GeneratedFile = GeneratedFile("aqe_plugin/conf/conf_table.json", table)
 
   private def markdown: String = {
     val (internal, public) = AqeConf.All.partition(_.internal)

@@ -15,7 +15,7 @@ object DecisionDocs {
     GeneratedSection(Page, "coefficients", coefficients),
     GeneratedSection(Page, "example", example),
     GeneratedSection(Page, "reason codes", reasonCodes),
-    GeneratedFile("aqe_plugin/reason_codes.json", reasonTable)
+    GeneratedFile("aqe_plugin/events/reason_codes.json", reasonTable)
   )
 
   /** The join of TPC-DS q93 at scale factor 10, about: `store_sales` against the `store_returns` of one reason. */

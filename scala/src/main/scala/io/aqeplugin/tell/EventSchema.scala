@@ -283,7 +283,7 @@ object EventSchema {
   val Objects: Seq[ObjectSchema] =
     Seq(Decision, Option, ReasonObject, Facts, Build, Probe, Keys, Bucket, Cluster, Wait, Decided, Planned, Ended, Outcome, Cost)
 
-  lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/event_schema.json", render)
+  lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/events/event_schema.json", render)
 
   private def render: String = {
     val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)

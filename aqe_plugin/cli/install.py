@@ -1,0 +1,315 @@
+"""The commands that change a conf file (``install``, ``rollback``, ``uninstall``) and look at one (the others)."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from aqe_plugin.api.verify_session import verify_session
+from aqe_plugin.conf.stores.locate import Where, find_target, home_version, read_target, store_of
+from aqe_plugin.conf.stores.session_store import SessionStore
+from aqe_plugin.errors import ConfError, MissingJarError, SetupError, TargetError
+from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.install.jars import jar_for, jar_name, spark_line
+from aqe_plugin.install.journal import Action, Actor, journal_of
+from aqe_plugin.install.status import status_of
+from aqe_plugin.install.verify import spark_home_of, verify
+from aqe_plugin.machine.pyspark import import_pyspark
+from aqe_plugin.render.checks import print_checks
+from aqe_plugin.render.control import (
+    diff_of,
+    history_as_diff,
+    print_history,
+    print_history_json,
+    print_proposal,
+    print_proposal_json,
+    print_status,
+    print_status_json,
+    proposal_as_conf,
+    status_as_conf,
+)
+from aqe_plugin.render.formats import ChangeFormat, ConfFormat, DiffFormat, TableOrJson
+from aqe_plugin.render.terminal import print_lines, shown
+from aqe_plugin.render.tuning import print_rollouts, print_rollouts_json
+from aqe_plugin.tuning.rollout.ledger import rollouts_of
+
+__all__ = [
+    "HomeOption",
+    "ShownOption",
+    "TargetOption",
+    "ToldOption",
+    "WhyOption",
+    "YesOption",
+    "actor",
+    "add_commands",
+    "place_of",
+]
+
+
+class InstallMode(str, Enum):
+    """The modes that are worth an install."""
+
+    OBSERVE = "observe"
+    APPLY = "apply"
+
+
+TargetOption = Annotated[
+    Path | None,
+    typer.Option(
+        readable=False,
+        help="spark-defaults.conf, a Kubernetes file in YAML (ConfigMap or Spark operator manifest), an object on "
+        "an API server: kubernetes:NAMESPACE/KIND/NAME, or a running session: sc://HOST:PORT/;session_id=UUID.",
+    ),
+]
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--spark-home", readable=False, help="The folder Spark was unpacked to; its conf/spark-defaults.conf."
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do it; without this the change is only shown.")]
+ShownOption = Annotated[
+    ChangeFormat, typer.Option("--format", help="Keys in a table or JSON, lines of a conf, or a diff of the file.")
+]
+ToldOption = Annotated[TableOrJson, typer.Option("--format", help="A table, or JSON.")]
+StatusOption = Annotated[
+    ConfFormat, typer.Option("--format", help="A table or JSON, or the lines of a conf that install the same.")
+]
+HistoryOption = Annotated[
+    DiffFormat, typer.Option("--format", help="A table or JSON, or what each change took out and put in.")
+]
+WhyOption = Annotated[str, typer.Option("--why", help="Why, for the journal.")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Adds the commands to ``app``."""
+    for command in (install, status, verify_command, rollback, uninstall, history):
+        app.command("verify" if command is verify_command else None)(command)
+
+
+def install(
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    mode: Annotated[
+        InstallMode | None, typer.Option(help="Left out, a mode that is set stays, and a fresh install observes.")
+    ] = None,
+    jar: Annotated[
+        str | None, typer.Option(help="The jar, as Spark will find it: a path, or a URL such as local:///opt/….jar.")
+    ] = None,
+    spark: Annotated[str | None, typer.Option(help="The cluster's Spark version or line, e.g. 4.1.")] = None,
+    yes: YesOption = False,
+    output: ShownOption = ChangeFormat.TABLE,
+    why: WhyOption = "",
+) -> None:
+    """Install the plugin into a conf file: adds it to spark.plugins, its jar to spark.jars, and sets the mode.
+
+    Whatever else is in the file stays as it is, byte for byte. Done twice it says that there is nothing to do.
+    Without --target and --spark-home the file is spark-defaults.conf in $SPARK_CONF_DIR, else in $SPARK_HOME/conf; it
+    is so for all commands that look at a file or change one. Of a running session, which has loaded the plugin or
+    cannot, it sets the mode.
+    """
+    path = place_of(target, spark_home)
+    wanted = _jar(path, spark_home, jar, spark)
+    _show_and_do(propose_install(path, wanted, None if mode is None else mode.value), yes, output, why)
+
+
+def status(target: TargetOption = None, spark_home: HomeOption = None, output: StatusOption = ConfFormat.TABLE) -> None:
+    """Show whether the plugin is installed, its jar, mode and keys.
+
+    Exit code 3 when something keeps the plugin from working, 5 when one of its keys has a value that is not allowed.
+    """
+    found = status_of(place_of(target, spark_home))
+    stdout = Console(soft_wrap=True)
+    if output is ConfFormat.JSON:
+        print_status_json(found, stdout)
+    elif output is ConfFormat.CONF:
+        print_lines(status_as_conf(found), stdout)
+    else:
+        print_status(found, stdout)
+    if found.problems:
+        raise typer.Exit(SetupError.exit_code)
+    if any(setting.problem for setting in found.settings):
+        raise typer.Exit(ConfError.exit_code)
+
+
+def verify_command(
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    jar: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, help="A copy on this machine of the jar that the file names, e.g. for a container."
+        ),
+    ] = None,
+    output: ToldOption = TableOrJson.TABLE,
+) -> None:
+    """Start a short real Spark application through the file: is the plugin loaded, does it decide, are the rows right?
+
+    It runs on this machine with one thread, whatever master the file names, which takes a while. Of a running
+    session it starts none, and asks the same by a small join in that session.
+    """
+    path = place_of(target, spark_home)
+    if isinstance(path, SessionStore):
+        if jar is not None:
+            raise ConfError(f"--jar {jar}: {path.name} has what its server loaded. Leave the option out.")
+        Console(stderr=True, soft_wrap=True).print(f"Running a small join in {shown(path.name)} ...")
+        if not print_checks(verify_session(path), output, Console(soft_wrap=True)):
+            raise typer.Exit(SetupError.exit_code)
+        return
+    home = spark_home_of(path, spark_home, os.environ)
+    if jar is not None:
+        _require_file(jar)
+    Console(stderr=True, soft_wrap=True).print(f"Starting Spark in {shown(str(home))} ...")
+    if not print_checks(verify(path, home, jar, os.environ), output, Console(soft_wrap=True)):
+        raise typer.Exit(SetupError.exit_code)
+
+
+def rollback(
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    to: Annotated[
+        int | None,
+        typer.Option("--to", min=0, help="The change to go back to, by its number in `history`; 0: before the first."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
+    yes: YesOption = False,
+    output: ShownOption = ChangeFormat.TABLE,
+    why: WhyOption = "",
+) -> None:
+    """Make the file what it was before the last change in force, or right after an earlier one, byte for byte."""
+    path = place_of(target, spark_home)
+    _show_and_do(propose_rollback(path, force, to), yes, output, why)
+
+
+def uninstall(
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    purge: Annotated[bool, typer.Option("--purge", help="Remove every spark.aqePlugin.* key, whoever set it.")] = False,
+    yes: YesOption = False,
+    output: ShownOption = ChangeFormat.TABLE,
+    why: WhyOption = "",
+) -> None:
+    """Take out of the file what install put in; when nothing else changed since, its bytes are those from before."""
+    path = place_of(target, spark_home)
+    _show_and_do(propose_uninstall(path, purge), yes, output, why)
+
+
+def history(
+    target: TargetOption = None, spark_home: HomeOption = None, output: HistoryOption = DiffFormat.TABLE
+) -> None:
+    """Show what aqe-plugin did to the file: who, when, what, why, digests before and after; then its rollouts."""
+    path = place_of(target, spark_home)
+    journal, rollouts = journal_of(path), rollouts_of(path)
+    stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)
+    if output is DiffFormat.JSON:
+        print_history_json(journal, stdout)
+        print_rollouts_json(rollouts, stdout)
+    elif output is DiffFormat.DIFF:
+        print_lines(history_as_diff(journal), stdout)
+    elif journal.records or rollouts:
+        print_history(journal, stdout)
+        if rollouts:
+            print_rollouts(rollouts, stdout)
+    else:
+        stderr.print(f"Nothing was ever done to {shown(store_of(path).name)}.")
+    if journal.damaged_lines:
+        lines = ", ".join(str(number) for number in journal.damaged_lines)
+        stderr.print(
+            Text(f"{shown(str(journal.folder))}/journal.jsonl: damaged lines left out: {lines}", style="yellow")
+        )
+
+
+def place_of(target: Path | None, spark_home: Path | None) -> Where:
+    """The place to use, as for ``find_target``; a server that keeps one waiting is told of on standard error."""
+    stderr = Console(stderr=True, soft_wrap=True)
+    return find_target(target, spark_home, os.environ, lambda text: stderr.print(Text(shown(text), style="yellow")))
+
+
+def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) -> None:
+    stdout, stderr = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
+    do_it = yes and not proposal.nothing_to_do
+    rehearsed = "" if do_it or proposal.nothing_to_do else proposal.store.rehearse(proposal.before, proposal.after)
+    settled = carry_out(proposal, actor(why)) if do_it else []
+    if output is ChangeFormat.JSON:
+        print_proposal_json(proposal, do_it, stdout)
+    elif output is ChangeFormat.DIFF:
+        print_lines(diff_of(proposal), stdout)
+    elif output is ChangeFormat.CONF:
+        print_lines(proposal_as_conf(proposal), stdout)
+    elif not proposal.nothing_to_do:
+        print_proposal(proposal, Console())
+    for line in settled:
+        stderr.print(Text(f"found from before: {shown(line)}", style="yellow"))
+    name = shown(proposal.store.name)
+    if proposal.nothing_to_do:
+        stderr.print(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
+    elif do_it:
+        back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback takes it back."
+        stderr.print(f"Done: {shown(proposal.store.effect)}{back}")
+    else:
+        stderr.print(f"Nothing was written: --yes does it.{rehearsed and ' '}{rehearsed}")
+
+
+def actor(why: str) -> Actor:
+    """Whoever runs this, by the clock of this machine."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        # A container's user may have no name.
+        user = str(os.getuid())
+    return Actor(f"{user}@{socket.gethostname()}", why, lambda: datetime.now(timezone.utc))
+
+
+def _jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str | None:
+    """The jar to install, as Spark will find it; ``None`` for a running session, which has what its server loaded.
+
+    Raises:
+        ConfError: a jar for another Spark line than the one given, or none given for a container image.
+        MissingJarError: the jar that was given does not exist.
+        TargetError: the file cannot be read.
+    """
+    if isinstance(path, SessionStore):
+        if jar is not None or spark is not None:
+            option = f"--jar {jar}" if jar is not None else f"--spark {spark}"
+            raise ConfError(f"{option}: {path.name} has what its server loaded. Leave the option out.")
+        return None
+    if jar is None:
+        if not read_target(path).conf.runs_on_this_machine:
+            raise ConfError(
+                f"{store_of(path).name}: Spark runs in a container image, and this machine's jar is not in it. "
+                "Put it there and give --jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
+            )
+        return str(jar_for(spark or _version_of(path, spark_home)).resolve())
+    if jar_name(jar) is None:
+        raise ConfError(f"{jar}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar).")
+    named = jar_name(jar)
+    if spark is not None and named is not None and spark_line(spark) != named.line:
+        raise ConfError(f"--jar {jar} is for Spark {named.line}, and --spark is {spark}: give the jar for that line.")
+    if ":" in jar:
+        return jar
+    _require_file(Path(jar))
+    return str(Path(jar).resolve())
+
+
+def _version_of(path: Where, spark_home: Path | None) -> str:
+    """The Spark whose conf it is, as far as its folder tells, else the installed PySpark's."""
+    home = path.parent.parent if spark_home is None and isinstance(path, Path) else spark_home
+    return (None if home is None else home_version(home)) or str(import_pyspark().__version__)
+
+
+def _require_file(jar: Path) -> None:
+    if jar.is_dir():
+        raise TargetError(f"{jar}: a folder, not a jar.")
+    if not jar.is_file():
+        raise MissingJarError(
+            f"{jar}: no such file. Give --jar with the path of a jar; `aqe-plugin jar-path` names ours."
+        )

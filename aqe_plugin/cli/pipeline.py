@@ -1,0 +1,145 @@
+"""The commands ``aqe-plugin pipeline ...``: event logs of a fleet into tables, sums and a page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from aqe_plugin.cli.install import HomeOption, TargetOption
+from aqe_plugin.conf.stores.locate import find_target, read_target
+from aqe_plugin.events.describe import quantity
+from aqe_plugin.pipeline.session import job_session
+from aqe_plugin.render.terminal import shown
+from aqe_plugin.tuning.groups import current
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["add_pipeline_commands"]
+
+_SUBMIT = Path(__file__).with_name("pipeline_script.py")
+
+LogsArgument = Annotated[
+    list[str],
+    typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs; any path Spark can read."),
+]
+TablesOption = Annotated[
+    str, typer.Option("--tables", help="The folder of the tables; any path Spark can write to.", show_default=False)
+]
+
+
+def add_pipeline_commands(app: typer.Typer) -> None:
+    """Adds the group of commands to ``app``."""
+    group = typer.Typer(
+        name="pipeline",
+        no_args_is_help=True,
+        help="Event logs of a fleet as tables, made by Spark: ingest, aggregate, report, compact. Each is also a job "
+        "for spark-submit: spark-submit --jars $(aqe-plugin jar-path) $(aqe-plugin pipeline script-path) ingest ...",
+    )
+    for command in (ingest, aggregate, report, compact):
+        group.command()(command)
+    group.command("script-path")(script_path)
+    app.add_typer(group)
+
+
+def ingest(logs: LogsArgument, tables: TablesOption) -> None:
+    """Read what is new in event logs into the tables; run it again as often as you like.
+
+    Logs that grew, rolled, were renamed or compacted since are read again, and each application attempt is in the
+    tables once. A run that was killed has done nothing.
+    """
+    from aqe_plugin.pipeline.ingest import ingest as job
+
+    stderr = Console(stderr=True, soft_wrap=True)
+    with _session("ingest", tables, few_rows=True) as spark:
+        done = job(spark, logs, tables, lambda step: stderr.print(step, highlight=False))
+    if done.run is None:
+        stderr.print("Nothing new.")
+        return
+    stderr.print(
+        f"Read {done.files:,} files ({quantity(done.bytes_read, 'bytes')}) of {done.attempts:,} application attempts. "
+        f"Run {done.run}: {done.decisions:,} decisions, {done.queries:,} queries.",
+        highlight=False,
+    )
+    if done.rejected:
+        stderr.print(
+            Text(f"{done.rejected:,} lines could not be used; the table `rejected` has them, and why.", style="yellow")
+        )
+
+
+def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: HomeOption = None) -> None:
+    """Sum the tables up by day: time, waits, pass rates, savings and regret of query shapes and joins.
+
+    Prices are the plugin's own, at the thresholds of the file that --target or --spark-home name, without one at the
+    defaults.
+    """
+    from aqe_plugin.pipeline.aggregate import aggregate as job
+
+    thresholds = _thresholds(target, spark_home)
+    with _session("aggregate", tables) as spark:
+        done = job(spark, tables, thresholds)
+    rows = ", ".join(f"{count:,} in {table}" for table, count in done.rows.items())
+    Console(stderr=True, soft_wrap=True).print(f"Run {done.run}: rows {rows}.", highlight=False)
+
+
+def report(
+    tables: TablesOption,
+    output: Annotated[Path, typer.Option("--output", "-o", readable=False, help="The HTML file to write.")] = Path(
+        "aqe-plugin.html"
+    ),
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+) -> None:
+    """Write one HTML page from the latest aggregates: what was saved and lost, and what to change.
+
+    The page loads nothing and runs nothing. What to change is told from the values of the file that --target or
+    --spark-home name, without one from the defaults.
+    """
+    from aqe_plugin.pipeline.report import report as job
+
+    thresholds = _thresholds(target, spark_home)
+    with _session("report", tables) as spark:
+        job(spark, tables, thresholds, output)
+    Console(stderr=True, soft_wrap=True).print(Text(f"Wrote {shown(str(output))}."))
+
+
+def compact(
+    tables: TablesOption,
+    keep_hours: Annotated[
+        float,
+        typer.Option(min=0, help="What counts for nothing is removed when it is older; longer than any job runs."),
+    ] = 24.0,
+) -> None:
+    """Put the small runs since the last time into one, and remove what killed and replaced runs left."""
+    from aqe_plugin.pipeline.compact import compact as job
+
+    with _session("compact", tables) as spark:
+        merged, removed = job(spark, tables, keep_hours)
+    Console(stderr=True, soft_wrap=True).print(f"{merged} runs became one; {removed} folders removed.", highlight=False)
+
+
+def script_path() -> None:
+    """Print the path of the script for spark-submit; its arguments are those of `aqe-plugin pipeline`."""
+    typer.echo(_SUBMIT)
+
+
+@contextmanager
+def _session(job: str, tables: str, *, few_rows: bool = False) -> Iterator[SparkSession]:
+    from aqe_plugin.pipeline.faults import told_plainly
+
+    Console(stderr=True, soft_wrap=True).print("Starting Spark ...")
+    with job_session(f"aqe-plugin pipeline {job}", few_rows=few_rows) as spark, told_plainly(tables):
+        yield spark
+
+
+def _thresholds(target: Path | None, spark_home: Path | None) -> dict[str, float]:
+    if target is None and spark_home is None:
+        return current({})
+    return current(read_target(find_target(target, spark_home, os.environ)).conf.items())

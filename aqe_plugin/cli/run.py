@@ -1,0 +1,156 @@
+"""The command ``run``: the daemon that watches event logs, serves their metrics, and tunes on a schedule."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
+from aqe_plugin.cli.log_options import HadoopConfOption, NoStoreOption, StoreOption
+from aqe_plugin.conf.stores.locate import store_of
+from aqe_plugin.errors import ConfError, PysparkMissingError
+from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
+from aqe_plugin.logs.access import access as access_of
+from aqe_plugin.logs.addresses import is_url
+
+__all__ = ["add_run_command"]
+
+
+def add_run_command(app: typer.Typer) -> None:
+    """Adds the command to ``app``."""
+    app.command()(run)
+
+
+def run(
+    context: typer.Context,
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="The folder that spark.eventLog.dir names, hdfs:// and s3a:// too; or a History Server: "
+            "http://HOST:18080.",
+            show_default=False,
+            path_type=str,
+        ),
+    ],
+    checkpoint: Annotated[
+        Path, typer.Option(readable=False, help="The file to keep the place and the sums in; made when there is none.")
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
+    address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
+    applications: Annotated[
+        int, typer.Option(min=0, max=10_000, help="So many applications, the latest, get metrics of their own.")
+    ] = 100,
+    every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two looks at the logs.")] = 10,
+    tune_every: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=24 * 365, help="Hours between two runs of recommend; without it there are none."),
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Run apply --yes instead of recommend: one ring at a time, back on harm.")
+    ] = False,
+    target: TargetOption = None,
+    spark_home: HomeOption = None,
+    canary: Annotated[Path | None, typer.Option(readable=False, help="As for apply.")] = None,
+    canary_share: Annotated[float | None, typer.Option(min=0.001, max=0.999, help="As for apply.")] = None,
+    canary_logs: Annotated[
+        list[str] | None, typer.Option("--canary-log", help="As for apply; repeatable.", path_type=str)
+    ] = None,
+    hadoop_conf: HadoopConfOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
+    history_user: Annotated[
+        str | None, typer.Option(help="User for a History Server that asks for a password.")
+    ] = None,
+    history_password: Annotated[
+        str | None, typer.Option(hidden=True, help="That user's password; from the environment or the settings file.")
+    ] = None,
+    history_token: Annotated[
+        str | None, typer.Option(hidden=True, help="A bearer token instead; from the environment or the settings file.")
+    ] = None,
+    history_running_every: Annotated[
+        float,
+        typer.Option(
+            min=0, max=86400, help="Least seconds between two fetches of a running application's log from there."
+        ),
+    ] = RUNNING_EVERY_SECONDS,
+) -> None:
+    """Watch event logs for good: serve their metrics, keep the place in a checkpoint, and tune on a schedule.
+
+    A kill at any point loses nothing and counts nothing twice. SIGTERM and SIGINT stop it with exit code 0 when the
+    checkpoint was written, else with 8. /metrics, /healthz and /readyz answer at once, also while logs are read.
+    """
+    _require_no_secret(context)
+    access = None
+    if is_url(source):
+        access = access_of(source, history_user, history_password, history_token, history_running_every)
+    words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_share, canary_logs or [])
+    if words:
+        # Beside the checkpoint, where a daemon may write.
+        kept = store or checkpoint.absolute().with_name(f"{checkpoint.name}.learned.db")
+        words += ("--no-store",) if no_store else ("--store", str(kept))
+    # Its libraries take longer to import than those of every other command together.
+    from aqe_plugin.exporter.daemon.run import serve_for_good
+
+    tuning = None if tune_every is None else (words, tune_every * 3600)
+    serve_for_good(source, checkpoint, port, address, applications, every, tuning, hadoop_conf or [], access)
+
+
+def _require_no_secret(context: typer.Context) -> None:
+    """Makes sure that what is secret was not given where every list of processes shows it.
+
+    Raises:
+        ConfError: it was.
+    """
+    for name in ("history_password", "history_token"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.replace("_", "-")
+            raise ConfError(
+                f"--{option} is not taken from the command line, which others on this machine can read. Set "
+                f"AQE_PLUGIN__RUN__{name.upper()}, or {option} below [run] in the settings file."
+            )
+
+
+def _tuning_words(
+    source: str,
+    tune_every: float | None,
+    apply: bool,
+    target: Path | None,
+    spark_home: Path | None,
+    canary: Path | None,
+    canary_share: float | None,
+    canary_logs: list[str],
+) -> tuple[str, ...]:
+    """The command that tunes, as its words; none without a schedule.
+
+    Raises:
+        ConfError: an option asks for what another rules out.
+        TargetError: there is no such file.
+        PysparkMissingError: tuning needs PySpark.
+    """
+    canaries = {"--canary": canary, "--canary-share": canary_share, "--canary-log": canary_logs}
+    given = {"--apply": apply, "--target": target, "--spark-home": spark_home, **canaries}
+    if tune_every is None:
+        for option in (name for name, value in given.items() if value):
+            raise ConfError(f"{option} is for tuning: give --tune-every HOURS as well.")
+        return ()
+    if is_url(source):
+        raise ConfError("--tune-every reads a folder of event logs; a History Server is only watched.")
+    for option in (name for name, value in canaries.items() if value):
+        if not apply:
+            raise ConfError(f"{option} is for --apply.")
+    if find_spec("pyspark") is None:
+        raise PysparkMissingError("--tune-every needs PySpark: pip install 'aqe-plugin[spark]'.")
+    words = ["apply" if apply else "recommend", source, "--format", "json"]
+    if apply or target is not None or spark_home is not None:
+        words += ["--target", store_of(place_of(target, spark_home)).name]
+    if apply:
+        words += ["--yes", "--why", "aqe-plugin run"]
+    if canary is not None:
+        words += ["--canary", str(canary)]
+    if canary_share is not None:
+        words += ["--canary-share", f"{canary_share:g}"]
+    return (*words, *(word for log in canary_logs for word in ("--canary-log", log)))

@@ -1,0 +1,1 @@
+"""What the plugin wrote down: the events of an event log as values, and the queries they add up to."""

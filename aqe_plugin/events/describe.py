@@ -1,0 +1,148 @@
+"""Decisions and their outcome in words and numbers, for people; no layout here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinCost, JoinDecision, JoinFacts, Reason, Strategy
+
+__all__ = [
+    "cost_in_words",
+    "filter_in_words",
+    "join_in_words",
+    "options_not_taken",
+    "outcome_in_words",
+    "quantity",
+    "reason_in_words",
+    "reason_meanings",
+    "strategy_in_words",
+]
+
+_BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_STRATEGIES = {
+    Strategy.BROADCAST: "broadcast",
+    Strategy.FILTERED_SORT_MERGE: "filtered sort-merge",
+    Strategy.PLAIN_SORT_MERGE: "plain sort-merge",
+    Strategy.LEAVE_TO_SPARK: "left to Spark",
+}
+
+
+@cache
+def reason_meanings() -> Mapping[str, str]:
+    """Reason code → its meaning, as the Scala side defines them."""
+    table = json.loads((Path(__file__).parent / "reason_codes.json").read_text(encoding="utf-8"))
+    return {entry["code"]: entry["meaning"] for entry in table["codes"]}
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number with its unit at a scale a person reads: ``12.3 MiB``, ``1.2 s``, ``4.5 M rows``, ``36.0 %``."""
+    if unit == "bytes":
+        return _scaled(value, 1024, _BINARY_UNITS)
+    if unit == "millis":
+        return f"{value:,.0f} ms" if abs(value) < 1000 else f"{value / 1000:,.1f} s"
+    if unit == "ratio":
+        return f"{value * 100:.3g} %"
+    if unit == "":
+        return f"{value:,.6g}"
+    return f"{_count(value)} {unit}"
+
+
+def reason_in_words(reason: Reason) -> str:
+    """What the code means, then the numbers: ``… (CODE: 12.3 MiB against 10.0 MiB, spark.aqePlugin.…)``."""
+    numbers = [quantity(number, reason.unit) for number in (reason.measured, reason.limit) if number is not None]
+    details = ", ".join(part for part in (" against ".join(numbers), reason.conf_key) if part)
+    meaning = reason_meanings().get(reason.code, "a reason that this version of aqe-plugin does not know")
+    return f"{meaning} ({reason.code}{': ' if details else ''}{details})"
+
+
+def strategy_in_words(strategy: Strategy, with_filter: bool = False) -> str:
+    """The strategy's name; a filter beside a strategy whose name does not say so is added."""
+    added = " with filter" if with_filter and strategy is not Strategy.FILTERED_SORT_MERGE else ""
+    return _STRATEGIES[strategy] + added
+
+
+def options_not_taken(decision: JoinDecision) -> list[str]:
+    """Each option that was not taken, with its predicted cost and why; those of one reason and no cost together."""
+    chosen = (decision.choice, decision.build_filter)
+    names: dict[tuple[float | None, Reason], list[str]] = {}
+    for option in decision.options:
+        if (option.strategy, option.with_filter) != chosen:
+            name = strategy_in_words(option.strategy, option.with_filter)
+            names.setdefault((option.cost_millis, option.reason), []).append(name)
+    return [
+        f"{' or '.join(alike)}{_predicted(cost_millis)}: {reason_in_words(reason)}"
+        for (cost_millis, reason), alike in names.items()
+    ]
+
+
+def cost_in_words(decision: JoinDecision, cost: JoinCost | None) -> str:
+    """``predicted 812 ms, measured 900 ms (1.11 times the predicted)``; empty when nothing is known of the cost.
+
+    A measured cost whose stages also did other work is ``at most`` that; what ran is named when it is not what was
+    decided on.
+    """
+    if cost is None:
+        return ""
+    if cost.cost_millis is None or cost.strategy is None:
+        return f"not measured: {(cost.unmeasured or 'not told why').replace('_', ' ')}"
+    option = (cost.strategy, bool(cost.with_filter))
+    ran = "" if option == (decision.choice, decision.build_filter) else f"ran as {strategy_in_words(*option)}, "
+    predicted = cost.predicted_millis or 0.0
+    notes = [f"{cost.cost_millis / predicted:.3g} times the predicted"] if predicted > 0 else []
+    notes += ["stages shared with other joins"] if cost.shared else []
+    told = f" ({'; '.join(notes)})" if notes else ""
+    most = "at most " if cost.other_work else ""
+    return (
+        f"{ran}predicted {quantity(predicted, 'millis')}, measured {most}{quantity(cost.cost_millis, 'millis')}{told}"
+    )
+
+
+def _predicted(cost_millis: float | None) -> str:
+    return "" if cost_millis is None else f", predicted {quantity(cost_millis, 'millis')}"
+
+
+def join_in_words(facts: JoinFacts) -> str:
+    """Kind, keys, and how large both sides are."""
+    kind = facts.kind.value.replace("_", " ")
+    build = f"{quantity(facts.build.rows, 'rows')}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
+    sides = (
+        f"build side {facts.build_side.value}: {build if facts.build.rows >= 0 else 'size not known'}",
+        f"probe side: {'about ' + quantity(facts.probe.rows, 'rows') if facts.probe.rows >= 0 else 'size not known'}",
+    )
+    return "; ".join((f"{kind} join on {', '.join(facts.keys)}", *sides))
+
+
+def filter_in_words(planned: FilterPlanned) -> str:
+    """Where a filter was planned, and why it is or is not in the plan."""
+    place = f"{planned.table}({', '.join(planned.scan_columns)})"
+    return f"{place}: {'' if planned.applied else 'not applied, '}{reason_in_words(planned.reason)}"
+
+
+def outcome_in_words(outcome: FilterOutcome) -> str:
+    """What a filter did to one scan and what it cost."""
+    place = f"{outcome.table}({', '.join(outcome.scan_columns)})"
+    if outcome.kind == "missing":
+        return f"{place}: planned and not found when the scan ran, every row passed"
+    waited = f"waited {quantity(outcome.wait_millis, 'millis')}"
+    if outcome.reason is not None:
+        return f"{place}: let everything through, {reason_in_words(outcome.reason)}; {waited}"
+    removed = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "nothing"
+    rows = f"{_count(outcome.rows_in)} → {quantity(outcome.rows_out, 'rows')}, {removed} removed"
+    cost = f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}"
+    return f"{place}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
+
+
+def _count(value: float) -> str:
+    if abs(value) < 10_000:
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
+    return _scaled(value, 1000, ("", "k", "M", "G", "T", "P"))
+
+
+def _scaled(value: float, step: int, suffixes: tuple[str, ...]) -> str:
+    power = 0
+    while abs(value) >= step and power < len(suffixes) - 1:
+        value, power = value / step, power + 1
+    return f"{value:,.0f} {suffixes[0]}".rstrip() if power == 0 else f"{value:,.1f} {suffixes[power]}"

@@ -1,0 +1,165 @@
+"""Puts the events of one application together into one story for each query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from aqe_plugin.events.lines import ApplicationStarted, Event
+from aqe_plugin.events.model import (
+    ExecutionEnded,
+    ExecutionStarted,
+    FilterOutcome,
+    FilterPlanned,
+    JoinCost,
+    JoinDecided,
+    JoinDecision,
+    PluginMode,
+    QueryEnded,
+    TrialArm,
+)
+
+__all__ = ["JoinStory", "QueryStory", "costs_of", "first_line", "stories"]
+
+_MAX_OPEN_QUERIES = 10_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStory:
+    """One join: what was decided, the filters it planned, and what became of each (none yet while the query runs).
+
+    ``cost`` is what it cost, ``None`` when its log does not say.
+    """
+
+    decision: JoinDecision
+    filters: tuple[FilterPlanned, ...]
+    outcomes: tuple[FilterOutcome, ...]
+    cost: JoinCost | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStory:
+    """One query with at least one decision, or with a fault of the plugin that kept it from deciding.
+
+    Attributes:
+        application: the application's id, else the name of its log.
+        description: as in Spark's UI; empty when the log lacks the query's start.
+        duration_millis: wall time, ``None`` while it runs.
+        ended: the plugin's own account of the whole query, ``None`` while it runs.
+        error: the first line of the query's error, ``None`` when it succeeded or still runs.
+    """
+
+    application: str
+    application_name: str
+    execution_id: int
+    description: str
+    mode: PluginMode
+    duration_millis: int | None
+    joins: tuple[JoinStory, ...]
+    ended: QueryEnded | None
+    error: str | None
+
+    @property
+    def arm(self) -> TrialArm | None:
+        """The side of a trial that it was on; ``None`` when nothing was tried, and while it runs."""
+        return None if self.ended is None else self.ended.arm
+
+
+@dataclass
+class _Open:
+    """What is known so far of one query; lives only while its events come in."""
+
+    joins: list[JoinDecided] = field(default_factory=list)
+    started: ExecutionStarted | None = None
+    over: ExecutionEnded | None = None
+    ended: QueryEnded | None = None
+
+
+def stories(records: Iterable[Event | T], log_name: str) -> Iterator[QueryStory | T]:
+    """Stories of one application's events, each as soon as it is complete; what is no event is passed through.
+
+    A query that never ended comes last, without an outcome. At most 10,000 queries are kept open.
+    """
+    queries: dict[int, _Open] = {}
+    application = ApplicationStarted(log_name, "")
+    for record in records:
+        if isinstance(record, ApplicationStarted):
+            application = ApplicationStarted(record.app_id or log_name, record.app_name)
+        elif isinstance(record, ExecutionStarted):
+            queries.setdefault(record.execution_id, _Open()).started = record
+        elif isinstance(record, JoinDecided):
+            queries.setdefault(record.execution_id, _Open()).joins.append(record)
+        elif isinstance(record, ExecutionEnded | QueryEnded):
+            yield from _end(record, queries, application)
+        else:
+            yield record
+        if len(queries) > _MAX_OPEN_QUERIES:
+            oldest = next(iter(queries))
+            yield from _told(oldest, queries.pop(oldest), application)
+    for execution_id, query in queries.items():
+        yield from _told(execution_id, query, application)
+
+
+def _end(
+    event: ExecutionEnded | QueryEnded, queries: dict[int, _Open], application: ApplicationStarted
+) -> Iterator[QueryStory]:
+    """A query is over with both ends: decisions that were never made are recorded between Spark's and the plugin's."""
+    query = queries.get(event.execution_id)
+    if query is None:
+        return
+    if isinstance(event, QueryEnded):
+        query.ended = event
+    else:
+        query.over = event
+    if query.over is not None and query.ended is not None:
+        del queries[event.execution_id]
+        yield from _told(event.execution_id, query, application)
+
+
+def _told(execution_id: int, query: _Open, application: ApplicationStarted) -> Iterator[QueryStory]:
+    if not query.joins and (query.ended is None or query.ended.errors == 0):
+        return
+    outcomes = query.ended.outcomes if query.ended is not None else ()
+    costs = costs_of(query.ended)
+    joins = tuple(
+        JoinStory(
+            joined.decision,
+            joined.filters,
+            tuple(outcome for outcome in outcomes if outcome.join_id == joined.decision.facts.join_id),
+            costs.get(joined.decision.facts.join_id),
+        )
+        for joined in query.joins
+    )
+    yield QueryStory(
+        application=application.app_id,
+        application_name=application.app_name,
+        execution_id=execution_id,
+        description=query.started.description if query.started is not None else "",
+        mode=query.joins[-1].mode if query.joins else PluginMode.APPLY,
+        duration_millis=_duration_millis(query),
+        joins=joins,
+        ended=query.ended,
+        error=first_line(query.over.error_message) if query.over is not None else None,
+    )
+
+
+def costs_of(ended: QueryEnded | None) -> dict[str, JoinCost]:
+    """What the joins of a query cost, by their ids; of joins that nobody measured there is nothing."""
+    return {cost.join_id: cost for cost in (ended.join_costs if ended is not None else None) or ()}
+
+
+def _duration_millis(query: _Open) -> int | None:
+    if query.ended is not None:
+        return query.ended.duration_millis
+    if query.started is not None and query.over is not None:
+        return max(0, query.over.time - query.started.time)
+    return None
+
+
+def first_line(text: str | None) -> str | None:
+    """The first line of an error that Spark tells, ``None`` when there was none."""
+    lines = (text or "").strip().splitlines()
+    return lines[0] if lines else None

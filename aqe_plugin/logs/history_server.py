@@ -1,0 +1,268 @@
+"""Follows the event logs of a Spark History Server, which hands out each application's log as a zip archive.
+
+It is asked for its list of applications, and for those logs alone that changed since they were last read. A log is
+kept on disk while it is read, and not longer. Documented by Spark under "Monitoring and Instrumentation, REST API".
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+from tenacity import (
+    Retrying,
+    retry_if_exception,
+    sleep_using_event,
+    stop_after_attempt,
+    stop_when_event_set,
+    wait_exponential,
+)
+
+from aqe_plugin.errors import EventLogError, NoDataError
+from aqe_plugin.logs.access import Access
+from aqe_plugin.logs.file_offsets import Marks
+from aqe_plugin.logs.follow import PartsFollower
+from aqe_plugin.logs.layout import find_event_logs
+from aqe_plugin.logs.reader import Record
+
+__all__ = ["HistoryServerFollower"]
+
+_CHUNK_BYTES = 256 * 1024
+_MAX_LIST_BYTES = 256 * 1024 * 1024
+_ATTEMPTS = 3
+# A server that fails for so many logs in a row is not asked for the others until the next poll.
+_FAILURES_IN_A_ROW = 3
+_BUSY_STATUS = 429
+_HINTS = {
+    http.client.UNAUTHORIZED: " Set history-user and history-password, or history-token, for aqe-plugin run.",
+    http.client.FORBIDDEN: " The user that is set may not see it (spark.history.ui.acls).",
+}
+_SERVER_STATUS = 500
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One attempt of an application, as the server lists it; ``version`` changes whenever its log does."""
+
+    application: str
+    attempt: str
+    version: str
+    completed: bool
+
+    @property
+    def name(self) -> str:
+        """What Spark calls its log."""
+        return f"{self.application}_{self.attempt}" if self.attempt else self.application
+
+    @property
+    def path(self) -> str:
+        parts = ["applications", self.application, *([self.attempt] if self.attempt else []), "logs"]
+        return "/".join(urllib.parse.quote(part, safe="") for part in parts)
+
+
+class HistoryServerFollower:
+    """An :class:`~aqe_plugin.logs.EventSource` over the REST API of a History Server.
+
+    Args:
+        url: the server's address, e.g. ``http://history:18080``.
+        spool: an existing folder with space for the largest log, packed and unpacked.
+        stop: ends waiting and fetching.
+        access: what goes with each request; left out, nothing.
+        timeout_seconds: of each single answer and each piece of one.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        spool: Path,
+        stop: threading.Event,
+        marks: Marks | None = None,
+        timeout_seconds: float = 30,
+        access: Access | None = None,
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._spool = spool
+        self._stop = stop
+        self._timeout_seconds = timeout_seconds
+        self._access = access or Access()
+        # Logs of applications that run, and when each was last asked for.
+        self._fetched: dict[str, float] = {}
+        self._follower = PartsFollower(marks or Marks())
+
+    @property
+    def marks(self) -> Marks:
+        return self._follower.marks
+
+    def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
+        """See :class:`~aqe_plugin.logs.EventSource`.
+
+        Raises:
+            EventLogError: the server did not answer, or not for some of the logs; they are asked for again.
+        """
+        attempts = self._retried(self._attempts)
+        failures: list[str] = []
+        in_a_row = 0
+        for attempt in attempts:
+            if self._stop.is_set() or in_a_row == _FAILURES_IN_A_ROW:
+                break
+            if self._is_read(attempt) or self._is_too_soon(attempt):
+                continue
+            try:
+                yield from self._attempt(attempt)
+                in_a_row = 0
+            except EventLogError as error:
+                failures.append(str(error))
+                in_a_row += 1
+        running = {attempt.name for attempt in attempts if not attempt.completed}
+        self._fetched = {name: at for name, at in self._fetched.items() if name in running}
+        if attempts and not self._stop.is_set():
+            self._follower.forget({key for attempt in attempts for key in self.marks.of(attempt.name)})
+        if failures:
+            raise EventLogError(f"{len(failures)} logs could not be fetched, the first: {failures[0]}")
+
+    def _is_read(self, attempt: _Attempt) -> bool:
+        marks = self.marks.of(attempt.name).values()
+        return bool(marks) and all(mark.version == attempt.version for mark in marks if mark.missing_since is None)
+
+    def _is_too_soon(self, attempt: _Attempt) -> bool:
+        """Whether it runs, which makes its log new at every look, and was fetched a moment ago."""
+        if attempt.completed:
+            self._fetched.pop(attempt.name, None)
+            return False
+        last = self._fetched.get(attempt.name)
+        return last is not None and time.monotonic() - last < self._access.running_every_seconds
+
+    def _attempt(self, attempt: _Attempt) -> Iterator[tuple[str, Iterator[Record]]]:
+        with self._folder() as folder:
+            if not self._retried(lambda: self._fetch(attempt, folder)):
+                return
+            try:
+                logs = find_event_logs(folder)
+            except NoDataError:
+                logs = []
+            for log in logs:
+                keys = {part.path: f"{attempt.name}/{part.key.relative_to(folder)}" for part in log.parts}
+                yield from self._follower.read(log, attempt.name, keys, whole=True)
+        if not attempt.completed:
+            self._fetched[attempt.name] = time.monotonic()
+        for key, mark in self.marks.of(attempt.name).items():
+            self.marks.put(key, replace(mark, version=attempt.version))
+
+    def _attempts(self) -> list[_Attempt]:
+        try:
+            with self._get("applications") as answer:
+                listed = json.loads(answer.read(_MAX_LIST_BYTES))
+            return [
+                _Attempt(
+                    str(application["id"]), str(attempt.get("attemptId") or ""), _version(attempt), _completed(attempt)
+                )
+                for application in listed
+                for attempt in application["attempts"]
+            ]
+        except (TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise EventLogError(f"{self._url}: answers, but not as a Spark History Server does.") from error
+
+    def _fetch(self, attempt: _Attempt, folder: Path) -> bool:
+        """Whether the server still has that log, which then lies in ``folder``."""
+        try:
+            answer = self._get(attempt.path)
+        except urllib.error.HTTPError as refusal:
+            if refusal.code == http.client.NOT_FOUND:
+                return False
+            raise
+        with answer, tempfile.TemporaryFile(dir=self._spool) as archive:
+            while chunk := answer.read(_CHUNK_BYTES):
+                if self._stop.is_set():
+                    raise EventLogError(f"{attempt.name}: not fetched, as aqe-plugin stops.")
+                archive.write(chunk)
+            with zipfile.ZipFile(archive) as packed:
+                self._unpack(packed, folder)
+        return True
+
+    def _unpack(self, packed: zipfile.ZipFile, folder: Path) -> None:
+        entries = [entry for entry in packed.infolist() if not entry.is_dir() and _is_of_a_log(entry.filename)]
+        if sum(entry.file_size for entry in entries) > shutil.disk_usage(folder).free:
+            raise EventLogError(f"{self._spool}: no space for a log of the History Server.")
+        for entry in entries:
+            target = folder / entry.filename
+            target.parent.mkdir(exist_ok=True)
+            with packed.open(entry) as source, target.open("wb") as file:
+                shutil.copyfileobj(source, file, _CHUNK_BYTES)
+
+    def _get(self, path: str) -> Any:
+        request = urllib.request.Request(f"{self._url}/api/v1/{path}", headers={"Accept": "*/*"})  # noqa: S310 - checked
+        if self._access.authorization:
+            # Not for whomever an answer sends on to.
+            request.add_unredirected_header("Authorization", self._access.authorization)
+        return urllib.request.urlopen(request, timeout=self._timeout_seconds)  # noqa: S310 - by the command line
+
+    def _retried(self, ask: Callable[[], T]) -> T:
+        """What the server answers, asked three times at most.
+
+        Raises:
+            EventLogError: it did not answer, or said no.
+        """
+        retrying = Retrying(
+            retry=retry_if_exception(_is_passing),
+            stop=stop_after_attempt(_ATTEMPTS) | stop_when_event_set(self._stop),
+            wait=wait_exponential(0.2, max=5),
+            sleep=sleep_using_event(self._stop),
+            reraise=True,
+        )
+        try:
+            return retrying(ask)
+        except urllib.error.HTTPError as error:
+            hint = _HINTS.get(error.code, "")
+            raise EventLogError(
+                f"{error.url}: the History Server answers {error.code} {error.reason}.{hint}"
+            ) from error
+        except (OSError, http.client.HTTPException, zipfile.BadZipFile, ValueError) as error:
+            reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+            raise EventLogError(f"{self._url}: the History Server cannot be read ({reason}).") from error
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        try:
+            folder = tempfile.TemporaryDirectory(dir=self._spool, ignore_cleanup_errors=True)
+        except OSError as error:
+            raise EventLogError(f"{self._spool}: cannot be written ({error.strerror}).") from error
+        with folder as name:
+            yield Path(name)
+
+
+def _version(attempt: dict[str, Any]) -> str:
+    return f"{attempt.get('lastUpdatedEpoch')} {attempt.get('endTimeEpoch')} {attempt.get('completed')}"
+
+
+def _completed(attempt: dict[str, Any]) -> bool:
+    return attempt.get("completed") is not False
+
+
+def _is_of_a_log(name: str) -> bool:
+    """Whether an entry of the archive is a file, or one in a folder: no way out of where it is unpacked."""
+    parts = PurePosixPath(name).parts
+    return 1 <= len(parts) <= 2 and not {"..", "/"} & set(parts) and "\\" not in name and "\0" not in name
+
+
+def _is_passing(error: BaseException) -> bool:
+    """Whether asking again may help; a full disk here is another matter."""
+    if isinstance(error, urllib.error.HTTPError):
+        return error.code == _BUSY_STATUS or error.code >= _SERVER_STATUS
+    network = (urllib.error.URLError, ConnectionError, TimeoutError, http.client.HTTPException)
+    # An answer that was cut off is no JSON, and no archive.
+    return isinstance(error, (*network, ValueError, zipfile.BadZipFile))

@@ -1,0 +1,25 @@
+"""The PySpark of this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aqe_plugin.errors import PysparkMissingError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = ["import_pyspark"]
+
+
+def import_pyspark() -> ModuleType:
+    """The ``pyspark`` package.
+
+    Raises:
+        PysparkMissingError: it is not installed.
+    """
+    try:
+        import pyspark
+    except ImportError as error:
+        raise PysparkMissingError("PySpark is not installed: pip install 'aqe-plugin[spark]'.") from error
+    return pyspark
