@@ -29,7 +29,7 @@ class Cluster:
     """A conf for all, that of a queue, the logs of both, and a clock that goes with their days."""
 
     def __init__(self, folder: Path) -> None:
-        self.fleet = fleet_of(0, cohorts=4)
+        self.fleet = fleet_of(0, queries=4)
         self.target, self.canary = folder / "spark-defaults.conf", folder / "queue-a.conf"
         self.target.write_text(f"# ours\n{RATE} 0.7\n")
         self.canary.write_text("spark.master yarn\n")

@@ -18,7 +18,7 @@ from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, conf_keys, problem_of
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.tuning.history import Failure, History, on
-from aqe_plugin.tuning.rollout.applications import application_pairs
+from aqe_plugin.tuning.rollout.application_pairs import application_pairs
 from aqe_plugin.tuning.rollout.sequential import Outcome, compare
 from aqe_plugin.tuning.runs import Run
 
@@ -128,8 +128,8 @@ def test_a_canary_is_what_a_conf_says_it_is() -> None:
 # Pairs
 
 
-def run(application: str, at: int, millis: int, cohort: str = "c", arm: TrialArm | None = None) -> Run:
-    return Run(cohort, application, at, millis, 0, (), arm)
+def run(application: str, at: int, millis: int, fingerprint: str = "c", arm: TrialArm | None = None) -> Run:
+    return Run(fingerprint, application, at, millis, 0, (), arm)
 
 
 def test_each_side_is_told_by_its_events() -> None:

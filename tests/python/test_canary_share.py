@@ -31,7 +31,7 @@ class Applications:
     """A fleet whose applications each run every shape once, a conf that all of them read, and a clock."""
 
     def __init__(self, folder: Path) -> None:
-        self.fleet: Fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=12)
+        self.fleet: Fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=12)
         self.target, self.logs = folder / "spark-defaults.conf", folder / "events"
         self.target.write_text(f"# ours\nspark.master yarn\n{BUILD_NANOS} 81\nspark.aqePlugin.mode apply\n# end\n")
         self.logs.mkdir()

@@ -17,7 +17,7 @@ from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.tuning.history import history_of, on
-from aqe_plugin.tuning.rollout.applications import application_pairs
+from aqe_plugin.tuning.rollout.application_pairs import application_pairs
 from commands import Answer
 from samples import query_lines, write_log
 

@@ -57,7 +57,7 @@ def test_a_fleet_with_one_wrong_price_ends_within_5_percent_of_the_best() -> Non
 def test_a_fleet_with_every_price_wrong_ends_within_5_percent_of_the_best() -> None:
     starts, ends = [], []
     for seed in range(6):
-        fleet = fleet_of(seed, cohorts=24)
+        fleet = fleet_of(seed, queries=24)
         starts.append(fleet.excess(DEFAULTS))
         thresholds, _ = tuned(fleet, DEFAULTS, ROUNDS)
         ends.append(fleet.excess(thresholds))
@@ -68,7 +68,7 @@ def test_a_fleet_with_every_price_wrong_ends_within_5_percent_of_the_best() -> N
 def test_over_1000_fleets_nothing_is_applied_that_the_guard_should_stop() -> None:
     made, stopped, harmful, over = 0, 0, 0, 0
     for seed in range(1000):
-        fleet = fleet_of(seed, cohorts=4)
+        fleet = fleet_of(seed, queries=4)
         history = fleet.week(None, 6) + fleet.week(DEFAULTS, 6)
         findings = findings_of(fleet, history, DEFAULTS)
         offered = [one.recommendation for one in findings if one.recommendation is not None]
@@ -100,7 +100,7 @@ def keys_of(name: str) -> tuple[str, ...]:
 
 
 def test_what_lacks_runs_or_confidence_is_stopped_whatever_it_promises() -> None:
-    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=12)
+    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=12)
     history = fleet.week(None) + fleet.week(DEFAULTS)
     chosen = best(findings_of(fleet, history, DEFAULTS), GUARD)
     assert chosen is not None
@@ -117,7 +117,7 @@ def test_what_lacks_runs_or_confidence_is_stopped_whatever_it_promises() -> None
 def test_a_fleet_at_its_best_thresholds_stays_there() -> None:
     changes, worst = 0, 1.0
     for seed in range(60):
-        fleet = fleet_of(seed, cohorts=5)
+        fleet = fleet_of(seed, queries=5)
         thresholds, changed = tuned(fleet, fleet.best_thresholds(), 3, runs=6)
         changes += changed
         worst = max(worst, fleet.excess(thresholds))
@@ -127,7 +127,7 @@ def test_a_fleet_at_its_best_thresholds_stays_there() -> None:
 
 def test_a_bad_day_alone_changes_nothing() -> None:
     for seed in range(20):
-        fleet = fleet_of(seed, cohorts=5)
+        fleet = fleet_of(seed, queries=5)
         best_thresholds = fleet.best_thresholds()
         history = fleet.week(None, 6) + fleet.week(best_thresholds, 6)
         newest_day = max(run.at_millis for run in history)

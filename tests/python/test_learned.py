@@ -34,7 +34,7 @@ from samples import FOREIGN_LINE, decided, ended, line, log_bytes, over, query_l
 
 QUIET = LogProgress(None)
 DAY = 20_000
-RUNS = fleet_of(0, cohorts=2).week(None, 2)
+RUNS = fleet_of(0, queries=2).week(None, 2)
 EMPTY = Lesson(History((), ()), 0, None, True)
 
 
@@ -365,7 +365,7 @@ def test_what_was_read_before_an_interruption_is_kept(folder: Path, tmp_path: Pa
 def test_recommend_keeps_what_it_read_in_the_users_state_folder_unless_told_otherwise(
     tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=4)
+    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=4)
     logs, state = tmp_path / "logs", tmp_path / "state"
     logs.mkdir()
     for number in range(2):

@@ -34,7 +34,7 @@ def made(findings: Sequence[Finding]) -> list[Recommendation]:
 
 
 def test_a_price_that_outcomes_belie_is_moved_towards_what_they_show() -> None:
-    fleet = fleet_of(0, DEAR_BROADCASTS, cohorts=12)
+    fleet = fleet_of(0, DEAR_BROADCASTS, queries=12)
     chosen = best(recommend(seen_both_ways(fleet), DEFAULTS, LIMITS, fleet.replay), guard_of(LIMITS))
     assert chosen is not None
     assert chosen.group == "broadcast"
@@ -45,14 +45,14 @@ def test_a_price_that_outcomes_belie_is_moved_towards_what_they_show() -> None:
     evidence = chosen.evidence
     assert 0 < evidence.low < evidence.seconds < evidence.high
     assert 0 < evidence.changed <= evidence.queries
-    assert evidence.cohorts == 12
+    assert evidence.fingerprints == 12
     assert evidence.since_millis < evidence.until_millis
 
 
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10**6), step=st.floats(1.1, 4))
 def test_every_recommendation_is_within_its_limits_whatever_the_fleet(seed: int, step: float) -> None:
-    fleet, limits = fleet_of(seed, cohorts=5), Limits(max_step=step)
+    fleet, limits = fleet_of(seed, queries=5), Limits(max_step=step)
     for one in made(recommend(seen_both_ways(fleet), DEFAULTS, limits, fleet.replay)):
         assert {change.key for change in one.changes} <= {PREFIX + key for key in GROUPS[one.group].keys}
         for change in one.changes:
@@ -66,7 +66,7 @@ def test_every_recommendation_is_within_its_limits_whatever_the_fleet(seed: int,
 
 
 def fleet_runs(seed: int) -> list[Run]:
-    return seen_both_ways(fleet_of(seed, cohorts=5))
+    return seen_both_ways(fleet_of(seed, queries=5))
 
 
 def test_the_same_history_gives_the_same_findings_in_any_order() -> None:
@@ -113,13 +113,13 @@ def test_a_failing_filter_estimate_takes_the_confidence_from_a_gate() -> None:
 
 
 def test_errors_in_the_history_are_told_to_the_guard() -> None:
-    fleet = fleet_of(0, DEAR_BROADCASTS, cohorts=12)
+    fleet = fleet_of(0, DEAR_BROADCASTS, queries=12)
     history = [replace(run, errors=1) for run in seen_both_ways(fleet)]
     assert all(one.step.errors > 0 for one in made(recommend(history, DEFAULTS, LIMITS, fleet.replay)))
 
 
 def test_of_more_joins_than_may_be_decided_again_the_costliest_shapes_are_taken() -> None:
-    fleet = fleet_of(0, DEAR_BROADCASTS, cohorts=12)
+    fleet = fleet_of(0, DEAR_BROADCASTS, queries=12)
     history = seen_both_ways(fleet)
     asked: list[set[str]] = []
 
@@ -129,13 +129,13 @@ def test_of_more_joins_than_may_be_decided_again_the_costliest_shapes_are_taken(
 
     recommend(history, DEFAULTS, Limits(max_joins=40), replay)
     kept = set.union(*asked)
-    millis = {name: sum(run.duration_millis for run in history if run.cohort == name) for name in fleet_names(fleet)}
+    millis = {name: sum(run.duration_millis for run in history if run.fingerprint == name) for name in fleet_names(fleet)}
     assert 1 <= len(kept) < 12
     assert max(millis, key=millis.__getitem__) in kept
 
 
 def fleet_names(fleet: Fleet) -> list[str]:
-    return [cohort.name for cohort in fleet.cohorts]
+    return [query.name for query in fleet.queries]
 
 
 # Groups

@@ -238,7 +238,7 @@ def test_runs_in_both_modes_are_evidence_that_recommend_weighs(session: Session)
         story for story in told if isinstance(story, QueryStory) and story.description.endswith("to be weighed")
     )
     assert len(history.runs) == 12
-    assert len({run.cohort for run in history.runs}) == 1
+    assert len({run.fingerprint for run in history.runs}) == 1
     ways = {run.options for run in history.runs}
     assert (JoinOption(Strategy.PLAIN_SORT_MERGE, False),) in ways
     session.spark.conf.set("spark.aqePlugin.mode", "off")

@@ -37,7 +37,7 @@ class Cluster:
     """A fleet, its conf files and its event logs, and a clock that goes with its days."""
 
     def __init__(self, folder: Path, truth: tuple[float, ...], seed: int = 0) -> None:
-        self.fleet: Fleet = fleet_of(seed, truth, cohorts=12)
+        self.fleet: Fleet = fleet_of(seed, truth, queries=12)
         self.target, self.canary = folder / "spark-defaults.conf", folder / "queue-a.conf"
         self.target.write_text("# ours\nspark.master yarn\n")
         self.canary.write_text("spark.master yarn\nspark.aqePlugin.mode apply\n")
@@ -122,7 +122,7 @@ def test_recommend_gives_a_json_line_for_each_group(cluster: Cluster, answer: An
     assert len(findings) == 8
     assert findings["broadcast"]["chosen"] is True
     assert findings["broadcast"]["passes"] is True
-    assert findings["broadcast"]["recommendation"]["evidence"]["cohorts"] == 12
+    assert findings["broadcast"]["recommendation"]["evidence"]["fingerprints"] == 12
     assert all(one["passes"] or one["reason"] or one["stoppedBy"] for one in findings.values())
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from aqe_plugin.events.model import PluginMode
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.tuning.cohorts import fingerprint
+from aqe_plugin.tuning.fingerprint import fingerprint
 from aqe_plugin.tuning.history import Failure, History, errors_of, history_of, since
 from aqe_plugin.tuning.runs import Run
 from samples import DECISION, OUTCOME, PLANNED, ended
@@ -16,8 +16,8 @@ STORY = QueryStory(
 )
 
 
-def run(application: str, at: int, errors: int = 0, cohort: str = "c") -> Run:
-    return Run(cohort, application, at, 1000, errors, ())
+def run(application: str, at: int, errors: int = 0, fingerprint: str = "c") -> Run:
+    return Run(fingerprint, application, at, 1000, errors, ())
 
 
 def test_finished_queries_are_runs_failed_ones_failures_and_running_ones_neither() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aqe_plugin.events.model import JoinKind, PluginMode, Side, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.tuning.cohorts import fingerprint, shape_of
+from aqe_plugin.tuning.fingerprint import fingerprint, shape_of
 from samples import DECISION, FACTS, OUTCOME, PLANNED
 
 KINDS = st.sampled_from(list(JoinKind))
