@@ -11,8 +11,8 @@ from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.threshold_names import conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
-from aqe_plugin.events.codec import decode, encode
 from aqe_plugin.events.describe import join_in_words, quantity, reason_in_words, strategy_in_words
+from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.events.model import JoinDecision
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from aqe_plugin.events.codec import Json, encode
 from aqe_plugin.events.describe import (
     cost_in_words,
     join_in_words,
@@ -19,6 +18,7 @@ from aqe_plugin.events.describe import (
     reason_in_words,
     strategy_in_words,
 )
+from aqe_plugin.events.json_values import Json, encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.query_text import COLUMNS, Segments, join_cells, query_footing, query_heading
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from aqe_plugin.events.codec import encode
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.model import JoinFacts, Strategy
 from aqe_plugin.tuning.replay import JoinOption, Replayed, carried_out
 from aqe_plugin.tuning.spark_session import job_session
