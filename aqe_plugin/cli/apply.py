@@ -25,7 +25,16 @@ from aqe_plugin.render.tuning import in_future, print_rollout_step, print_rollou
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits, best
-from aqe_plugin.tuning.rollout.engine import Canary, NextStep, Rollouts, begin, begin_with_values, go_on, take, unfinished
+from aqe_plugin.tuning.rollout.engine import (
+    CanaryChoice,
+    NextStep,
+    Rollouts,
+    begin,
+    begin_with_values,
+    go_on,
+    take,
+    unfinished,
+)
 from aqe_plugin.tuning.rollout.ledger import locked, rollouts_of
 from aqe_plugin.tuning.rollout.rings import RingLimits
 
@@ -116,7 +125,7 @@ def apply(
     _show(step, yes and step.moves, output)
 
 
-def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary: Canary) -> NextStep | None:
+def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary: CanaryChoice) -> NextStep | None:
     with source.replay() as replay:
         thresholds = current(read_target(rollouts.file).conf.items())
         findings = recommend(source.everywhere.runs, thresholds, limits, replay)
@@ -126,7 +135,7 @@ def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary: Ca
     return None if chosen is None else begin(rollouts, chosen, canary)
 
 
-def _begin_with_values(rollouts: Rollouts, asked: Sequence[str], canary: Canary) -> NextStep | None:
+def _begin_with_values(rollouts: Rollouts, asked: Sequence[str], canary: CanaryChoice) -> NextStep | None:
     step = begin_with_values(rollouts, _values_of(asked), canary)
     if step is None:
         Console(stderr=True, soft_wrap=True).print(

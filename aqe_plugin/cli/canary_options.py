@@ -11,7 +11,7 @@ from aqe_plugin.conf.stores.locate import Where, store_of
 from aqe_plugin.conf.stores.session_address import SCHEME, without_secrets
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError
-from aqe_plugin.tuning.rollout.engine import Canary
+from aqe_plugin.tuning.rollout.engine import CanaryChoice
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
 
@@ -27,7 +27,7 @@ class CanaryOptions:
     logs: Sequence[str]
     tables: str | None
 
-    def checked(self, target: Where) -> Canary:
+    def checked(self, target: Where) -> CanaryChoice:
         """The canary of a rollout of ``target``.
 
         Raises:
@@ -40,9 +40,7 @@ class CanaryOptions:
                 "the option out, or give two conf files."
             )
         if self.share is not None and session:
-            raise ConfError(
-                f"--canary-share {self.share:g}: a running session is one application, which has no share."
-            )
+            raise ConfError(f"--canary-share {self.share:g}: a running session is one application, which has no share.")
         name = None if self.file is None else store_of(place_of(self.file, None)).name
         if name == store_of(target).name:
             raise ConfError(
@@ -53,9 +51,9 @@ class CanaryOptions:
             raise ConfError(
                 f"--canary-share {self.share:g} and {option}: the share is of the applications that read the target."
             )
-        return Canary(name, self.share)
+        return CanaryChoice(name, self.share)
 
-    def require_same(self, canary: Canary, last: RolloutStep) -> None:
+    def require_same(self, canary: CanaryChoice, last: RolloutStep) -> None:
         """Checks the options against the rollout under way, whose last step is ``last``.
 
         Raises:

@@ -120,7 +120,8 @@ def in_arm(history: QueryHistory, arm: TrialArm | None) -> QueryHistory:
 
 def applications_since(history: QueryHistory, at_millis: int) -> QueryHistory:
     """The queries of applications of which nothing ended by ``at_millis``: they read a conf that changed then."""
-    old = {query.application for query in (*history.runs, *history.failures) if query.at_millis <= at_millis}
+    queries: tuple[Run | Failure, ...] = (*history.runs, *history.failures)
+    old = {query.application for query in queries if query.at_millis <= at_millis}
     return history.where(lambda query: query.application not in old)
 
 

@@ -149,9 +149,7 @@ def _steps(factor: float, limits: Limits) -> tuple[float, ...]:
     return tuple(bounded**share for share in _SHARES)
 
 
-def _effects(
-    candidates: Sequence[_Candidate], known: _Known, replay: Replay
-) -> dict[tuple[str, float], _Effect]:
+def _effects(candidates: Sequence[_Candidate], known: _Known, replay: Replay) -> dict[tuple[str, float], _Effect]:
     """The effect of each factor that is a target or a step, by group and factor."""
     wanted = {(one.group.name, factor): one.group for one in candidates for factor in (one.target, *one.steps)}
     now = known.thresholds
@@ -172,7 +170,8 @@ def _effect(decided: Sequence[Sequence[Replayed]], known: _Known) -> _Effect:
         ]
         if saved:
             changed += 1
-            by_fingerprint[run.fingerprint] = tuple(map(math.fsum, zip(by_fingerprint[run.fingerprint], *saved, strict=True)))
+            so_far = by_fingerprint[run.fingerprint]
+            by_fingerprint[run.fingerprint] = tuple(map(math.fsum, zip(so_far, *saved, strict=True)))
     return _Effect(tuple(map(math.fsum, zip(nothing, *by_fingerprint.values(), strict=True))), by_fingerprint, changed)
 
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from aqe_plugin.events.model import JoinFacts, Strategy
 from aqe_plugin.tuning.groups import COEFFICIENTS, current
+from aqe_plugin.tuning.history import JoinRun, Run
 from aqe_plugin.tuning.replay import JoinOption, Replayed
-from aqe_plugin.tuning.runs import JoinRun, Run
 from samples import APPLICATION_START, DECISION, FACTS, LOG_START, OUTCOME, decided, ended, line, over, started
 
-__all__ = ["DEFAULTS", "OPTIONS", "Query", "Fleet", "Noise", "fleet_of", "log_of"]
+__all__ = ["DEFAULTS", "OPTIONS", "Fleet", "Noise", "Query", "fleet_of", "log_of"]
 
 BROADCAST, FILTERED_BROADCAST = JoinOption(Strategy.BROADCAST, False), JoinOption(Strategy.BROADCAST, True)
 SORT_MERGE, FILTERED_SORT_MERGE = (
@@ -175,7 +175,11 @@ def log_of(runs: Sequence[Run], application: str, errors: int = 0) -> bytes:
     """An event log of one application that ran ``runs``; the last one with so many errors of the plugin."""
     lines = [LOG_START, APPLICATION_START.replace(b"app-1", application.encode())]
     for number, run in enumerate(runs, start=1):
-        lines += [started(number, run.fingerprint), *_events(run, number, errors if run is runs[-1] else 0), over(number)]
+        lines += [
+            started(number, run.fingerprint),
+            *_events(run, number, errors if run is runs[-1] else 0),
+            over(number),
+        ]
     return b"".join(lines)
 
 

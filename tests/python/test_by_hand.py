@@ -16,8 +16,8 @@ from aqe_plugin.errors import WriteError
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.controller import Proposal, carry_out
 from aqe_plugin.install.journal import Actor
-from aqe_plugin.tuning.rollout.next_step import Trial, compared
 from aqe_plugin.tuning.rollout.rings import Observation, RingLimits
+from aqe_plugin.tuning.rollout.trial import Trial, compared
 from commands import Answer
 from fleet import DAY_MILLIS, fleet_of, log_of
 
@@ -124,7 +124,7 @@ def test_a_rollback_of_the_canary_s_file_ends_the_rollout(cluster: Cluster, answ
     # Whatever runs show: without what was seen of the file this would go to all.
     cluster.days(9)
     assert ended(cluster, answer, "canary") == (
-        f"taken back by hand: {cluster.canary}: {RATE}: expected 0.5, found (not set); "
+        f"rolled back by hand: {cluster.canary}: {RATE}: expected 0.5, found (not set); "
         f"{cluster.canary}: {TIMEOUT}: expected 10, found (not set)"
     )
     assert cluster.held() == before
@@ -138,7 +138,7 @@ def test_one_key_of_the_canary_s_file_that_is_edited_ends_it_and_the_other_stays
     edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
     assert ended(cluster, answer, "canary") == (
         f"changed by hand: {cluster.canary}: {RATE}: expected 0.5, found 0.4; "
-        f"left as it is: {cluster.canary}: {TIMEOUT} = 10"
+        f"left unchanged: {cluster.canary}: {TIMEOUT} = 10"
     )
 
 
@@ -146,15 +146,17 @@ def test_one_key_of_the_canary_s_file_that_is_removed_ends_it(cluster: Cluster, 
     begun(cluster, answer, "--canary", str(cluster.canary))
     edited(cluster.canary, f"{TIMEOUT} 10\n", "")
     assert ended(cluster, answer, "canary") == (
-        f"taken back by hand: {cluster.canary}: {TIMEOUT}: expected 10, found (not set); "
-        f"left as it is: {cluster.canary}: {RATE} = 0.5"
+        f"rolled back by hand: {cluster.canary}: {TIMEOUT}: expected 10, found (not set); "
+        f"left unchanged: {cluster.canary}: {RATE} = 0.5"
     )
 
 
 def test_a_file_of_the_canary_that_is_gone_ends_it(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer, "--canary", str(cluster.canary))
     cluster.canary.unlink()
-    assert step(cluster, answer)["why"].startswith(f"taken back by hand: {cluster.canary}: {RATE}: expected 0.5, found")
+    assert step(cluster, answer)["why"].startswith(
+        f"rolled back by hand: {cluster.canary}: {RATE}: expected 0.5, found"
+    )
     assert not cluster.canary.exists()
 
 
@@ -164,7 +166,7 @@ def test_a_value_that_all_were_given_by_hand_while_the_canary_ran_is_not_written
     begun(cluster, answer, "--canary", str(cluster.canary))
     edited(cluster.target, f"{RATE} 0.7", f"{RATE} 0.8")
     why = ended(cluster, answer, "canary")
-    assert why.startswith(f"changed by hand: {cluster.target}: {RATE}: expected 0.7, found 0.8; left as it is: ")
+    assert why.startswith(f"changed by hand: {cluster.target}: {RATE}: expected 0.7, found 0.8; left unchanged: ")
 
 
 def test_other_keys_and_another_way_to_write_the_same_number_are_nobody_s_decision(
@@ -184,7 +186,7 @@ def test_other_keys_and_another_way_to_write_the_same_number_are_nobody_s_decisi
     ("old", "new", "why"),
     [
         (f"{CANARY_SET}filter.maxPassRate 0.5", f"{CANARY_SET}filter.maxPassRate 0.4", "changed"),
-        (f"{CANARY_SET}filter.maxPassRate 0.5\n", "", "taken back"),
+        (f"{CANARY_SET}filter.maxPassRate 0.5\n", "", "rolled back"),
         (f"{CANARY_SHARE} 0.25", f"{CANARY_SHARE} 0", "changed"),
         (f"{RATE} 0.7", f"{RATE} 0.6", "changed"),
     ],
@@ -197,7 +199,7 @@ def test_a_key_of_a_share_that_is_edited_or_removed_ends_it(
     key, expected = old.split()
     _, _, found = new.rpartition(" ")
     assert ended(cluster, answer, "canary").startswith(
-        f"{why} by hand: {cluster.target}: {key}: expected {expected}, found {found or '(not set)'}; left as it is: "
+        f"{why} by hand: {cluster.target}: {key}: expected {expected}, found {found or '(not set)'}; left unchanged: "
     )
 
 
@@ -206,8 +208,8 @@ def test_a_rollback_of_the_target_ends_the_trial_of_a_share(cluster: Cluster, an
     begun(cluster, answer, "--canary-share", "0.25")
     rolled_back(cluster.target, answer)
     why = ended(cluster, answer, "canary")
-    assert why.startswith(f"taken back by hand: {cluster.target}: {CANARY_SHARE}: expected 0.25, found (not set); ")
-    assert "left as it is" not in why
+    assert why.startswith(f"rolled back by hand: {cluster.target}: {CANARY_SHARE}: expected 0.25, found (not set); ")
+    assert "left unchanged" not in why
     assert cluster.held() == before
 
 
@@ -226,10 +228,16 @@ def test_another_share_is_still_a_trial_and_stays(cluster: Cluster, answer: Answ
 @pytest.mark.parametrize(
     ("by_hand", "why"),
     [
-        (lambda cluster, answer: rolled_back(cluster.target, answer), "taken back by hand: {target}: {rate}: expected"),
+        (
+            lambda cluster, answer: rolled_back(cluster.target, answer),
+            "rolled back by hand: {target}: {rate}: expected",
+        ),
         (lambda cluster, _: edited(cluster.target, f"{RATE} 0.5", f"{RATE} 0.3"), "changed by hand: {target}: {rate}:"),
         (lambda cluster, _: edited(cluster.target, f"{RATE} 0.5\n", ""), "changed by hand: {target}: {rate}: expected"),
-        (lambda cluster, answer: rolled_back(cluster.canary, answer), "taken back by hand: {canary}: {rate}: expected"),
+        (
+            lambda cluster, answer: rolled_back(cluster.canary, answer),
+            "rolled back by hand: {canary}: {rate}: expected",
+        ),
     ],
     ids=["rollback", "edit", "removed", "rollback of the canary"],
 )
@@ -242,13 +250,13 @@ def test_when_all_have_it_any_hand_on_either_file_ends_it(
     cluster.days(9, everywhere=3)
     told = ended(cluster, answer, "all")
     assert told.startswith(why.format(target=cluster.target, canary=cluster.canary, rate=RATE))
-    assert "; left as it is: " in told
+    assert "; left unchanged: " in told
 
 
 def test_without_a_canary_a_rollback_ends_it_as_well(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer)
     rolled_back(cluster.target, answer)
-    assert ended(cluster, answer, "all").startswith("taken back by hand: ")
+    assert ended(cluster, answer, "all").startswith("rolled back by hand: ")
 
 
 # Meanwhile, and steps that were cut off
@@ -265,7 +273,7 @@ def test_what_is_changed_while_logs_are_read_is_seen_before_anything_is_written(
         edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
         return compared(trial, rings)
 
-    monkeypatch.setattr("aqe_plugin.cli.apply.compared", meanwhile)
+    monkeypatch.setattr("aqe_plugin.tuning.rollout.engine.compared", meanwhile)
     found = step(cluster, answer, *with_logs(cluster))
     assert (found["before"], found["ring"], found["why"][:15]) == ("canary", "rolled_back", "changed by hand")
     assert cluster.target.read_bytes() == target
@@ -282,7 +290,7 @@ def cut_off(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, a
         return carry_out(proposal, actor)
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.cli.apply.carry_out", killed)
+        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out", killed)
         assert answer(*words(cluster, "--yes", *more))[0] == 8
 
 
@@ -324,5 +332,5 @@ def test_a_step_that_was_taken_back_before_its_record_was_written_is_not_taken_a
     (rollouts,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     rollouts.write_text("".join(rollouts.read_text().splitlines(keepends=True)[:-1]))
     rolled_back(cluster.canary, answer)
-    assert ended(cluster, answer, "observe").startswith(f"taken back by hand: {cluster.canary}: {RATE}: expected 0.5")
+    assert ended(cluster, answer, "observe").startswith(f"rolled back by hand: {cluster.canary}: {RATE}: expected 0.5")
     assert cluster.held() == before

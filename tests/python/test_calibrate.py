@@ -63,7 +63,9 @@ def test_a_run_of_which_a_join_has_no_price_is_no_evidence() -> None:
 def test_runs_of_which_no_two_did_the_same_work_are_not_taken_for_exact() -> None:
     fleet = fleet_of(4, noise=Noise(sigma=0.5, far_out=0.0, bad_day=None))
     option = fleet.queries[0].spark
-    runs = [replace(run, joins=run.joins * (1 + at)) for at, run in enumerate(fleet.week(None)) if run.fingerprint == "c0"]
+    runs = [
+        replace(run, joins=run.joins * (1 + at)) for at, run in enumerate(fleet.week(None)) if run.fingerprint == "c0"
+    ]
     assert len({run.options for run in runs}) == len(runs)
     found = calibrate(runs, [({option: (9.0,) * 6},) * len(run.joins) for run in runs])
     assert max(found.identified) < 0.01

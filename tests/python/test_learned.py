@@ -371,7 +371,7 @@ def test_recommend_keeps_what_it_read_in_the_users_state_folder_unless_told_othe
     for number in range(2):
         (logs / f"app-{number}").write_bytes(log_of(fleet.week(None), f"app-{number}"))
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", lambda: log_replay(fleet))
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", lambda: log_replay(fleet))
     own = tmp_path / "own.db"
     words = ("recommend", str(logs), "--format", "json")
     answers = [answer(*words, *more) for more in (("--no-store",), (), (), ("--store", str(own)))]

@@ -52,9 +52,7 @@ from aqe_plugin.pipeline.warehouse import Warehouse
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.tuning.fingerprint import fingerprint as python_fingerprint
 from aqe_plugin.tuning.groups import current
-from aqe_plugin.tuning.history import history_of
-from aqe_plugin.tuning.learned import read_logs
-from aqe_plugin.tuning.runs import run_of
+from aqe_plugin.tuning.history import history_of, run_of
 from commands import Answer
 from fleet import DEFAULTS, fleet_of, log_of
 from opened_page import opened
@@ -294,7 +292,9 @@ def test_the_tables_tell_the_same_queries_as_the_logs(spark: SparkSession, logs:
     assert len(from_logs) > 80
     for one, other in zip(from_tables, from_logs, strict=True):
         assert one == other
-    cohorts = {(row.log, row.executionId): row.fingerprint for row in Warehouse(spark, tables).current("queries").collect()}
+    cohorts = {
+        (row.log, row.executionId): row.fingerprint for row in Warehouse(spark, tables).current("queries").collect()
+    }
     recorded = [story for story in from_logs if story.application == "local-1795262548614"]
     assert len(recorded) == 19
     assert all(cohorts[story.application, story.execution_id] == python_fingerprint(story) for story in recorded)
@@ -622,7 +622,7 @@ def test_recommend_says_the_same_from_tables_and_from_logs(
 
         yield SparkReplay(spark)
 
-    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", replay)
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", replay)
     from_tables = command("recommend", "--decisions", tables, "--format", "json")
     from_logs = command("recommend", str(logs), "--format", "json")
     assert from_tables[:2] == from_logs[:2]
@@ -639,7 +639,7 @@ def test_apply_takes_the_same_steps_from_tables_and_from_logs(
 
         yield SparkReplay(spark)
 
-    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", replay)
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", replay)
     clock = datetime(2023, 11, 14, tzinfo=timezone.utc)
     monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, lambda: clock))
     steps: dict[str, list[str]] = {}

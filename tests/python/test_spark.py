@@ -245,7 +245,7 @@ def test_runs_in_both_modes_are_evidence_that_recommend_weighs(session: Session)
     findings = recommend(history.runs, current({}), Limits(), SparkReplay(session.spark))
     assert len(findings) == 8
     # Enough runs for every group to have its own answer; which one depends on how long this machine took.
-    assert not any("no query shape" in one.reason and "with 5 runs" in one.reason for one in findings)
+    assert not any("no fingerprint" in one.reason and "with 5 runs" in one.reason for one in findings)
 
 
 def decide(spark: SparkSession, cases: list[tuple[Any, Any]]) -> list[Any]:

@@ -19,7 +19,7 @@ from aqe_plugin.tuning.rollout.manual_edits import manual_edits
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, compared, recommended_again
 
-__all__ = ["Canary", "NextStep", "Rollouts", "begin", "begin_with_values", "go_on", "take", "unfinished"]
+__all__ = ["CanaryChoice", "NextStep", "Rollouts", "begin", "begin_with_values", "go_on", "take", "unfinished"]
 
 # The group of a rollout of values that somebody asked for.
 _ASKED = "asked"
@@ -27,7 +27,7 @@ _NO_EVIDENCE = Evidence(0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Canary:
+class CanaryChoice:
     """The applications that try a change first: the readers of a conf file, a share of all, or none."""
 
     file: str | None = None
@@ -56,7 +56,7 @@ class Rollouts:
         return self.steps[-1] if self.steps and not is_over(self.steps[-1].ring) else None
 
     def trial(self, everywhere: QueryHistory, canary: QueryHistory) -> Trial:
-        """The rollout that is under way, with the queries of all applications and of those that read the canary's file."""
+        """The rollout that is under way, with the queries of readers of the file, and of the canary's file."""
         number = self.steps[-1].number
         return Trial(tuple(step for step in self.steps if step.number == number), everywhere, canary)
 
@@ -111,7 +111,7 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     return NextStep(replace(last, phase=Phase.DONE), before.ring, (), proposals, interrupted=True)
 
 
-def begin(rollouts: Rollouts, recommendation: Recommendation, canary: Canary) -> NextStep:
+def begin(rollouts: Rollouts, recommendation: Recommendation, canary: CanaryChoice) -> NextStep:
     """Begins a rollout of ``recommendation`` in the ring ``observe``: it is only remembered."""
     changes = changes_of(recommendation, read_target(rollouts.file).conf)
     step = _first_step(rollouts, recommendation.why, changes, canary)
@@ -120,7 +120,7 @@ def begin(rollouts: Rollouts, recommendation: Recommendation, canary: Canary) ->
     return NextStep(step, None)
 
 
-def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary: Canary) -> NextStep | None:
+def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary: CanaryChoice) -> NextStep | None:
     """Begins a rollout of values that somebody asks for, on the canary or, without one, everywhere.
 
     Returns:
@@ -192,7 +192,7 @@ def take(rollouts: Rollouts, step: NextStep) -> None:
     write_step(rollouts.file, step.step)
 
 
-def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], canary: Canary) -> RolloutStep:
+def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], canary: CanaryChoice) -> RolloutStep:
     return RolloutStep(
         schema_version=SCHEMA_VERSION,
         number=rollouts.steps[-1].number + 1 if rollouts.steps else 1,

@@ -92,9 +92,7 @@ def advance(ring: Ring, seen: Observation, limits: RingLimits) -> Move:
     if seen.comparison.outcome is Outcome.WORSE:
         return Move(Ring.ROLLED_BACK, f"slower: {numbers}")
     if seen.comparison.outcome is Outcome.NOT_WORSE:
-        return Move(
-            Ring.ALL if ring is Ring.CANARY else Ring.SETTLED, f"not slower by {limits.margin:.0%}: {numbers}"
-        )
+        return Move(Ring.ALL if ring is Ring.CANARY else Ring.SETTLED, f"not slower by {limits.margin:.0%}: {numbers}")
     if seen.comparison.pairs >= limits.max_pairs:
         return Move(Ring.ROLLED_BACK, f"undecided after {limits.max_pairs} pairs: {numbers}")
     return Move(ring, f"undecided so far: {numbers}")
