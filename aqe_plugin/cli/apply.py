@@ -16,7 +16,7 @@ from rich.text import Text
 
 from aqe_plugin.cli.evidence import Evidence, evidence
 from aqe_plugin.cli.install import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor, place_of
-from aqe_plugin.cli.log_options import HadoopConfOption, NoStoreOption, StoreOption, store_of_choice
+from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, say_nothing_recommended
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.locate import Where, read_target, store_of
@@ -80,8 +80,6 @@ def apply(
     output: ToldOption = TableOrJson.TABLE,
     why: WhyOption = "",
     hadoop_conf: HadoopConfOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
 ) -> None:
     """Take the next step with a recommendation: observe, then the canary, then all; back at once if it does harm.
 
@@ -109,8 +107,7 @@ def apply(
             _require_same_canary(steps[-1], canary, bool(canary_logs or canary_decisions))
             _require_same_share(steps[-1], canary_share, canary_logs, canary_decisions)
             _say_when_ahead(steps[-1], path, why)
-        kept = store_of_choice(store, no_store, os.environ)
-        with evidence(logs, decisions, hadoop_conf or [], canary_logs, canary_decisions, kept) as known:
+        with evidence(logs, decisions, hadoop_conf or [], canary_logs, canary_decisions) as known:
             conf = read_target(path).conf
             if steps and not is_over(steps[-1].ring):
                 same = tuple(step for step in steps if step.number == steps[-1].number)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -19,7 +18,7 @@ from aqe_plugin.pipeline.session import job_session
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.render.terminal import shown
 from aqe_plugin.tuning.history import History
-from aqe_plugin.tuning.learned import Reading, read_logs
+from aqe_plugin.tuning.history_of_logs import history_of_logs
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 
@@ -29,11 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["Evidence", "evidence", "read_history"]
 
 
-def read_history(logs: Sequence[str], hadoop_conf: Sequence[str] = (), store: Path | None = None) -> History:
+def read_history(logs: Sequence[str], hadoop_conf: Sequence[str] = ()) -> History:
     """The history in ``logs``: paths, or addresses that Spark opens with the ``KEY=VALUE`` of ``hadoop_conf``.
-
-    Args:
-        store: the file that keeps what was read before, ``None`` for none; it makes no difference to the result.
 
     Raises:
         EventLogError: one of them is not there.
@@ -41,20 +37,13 @@ def read_history(logs: Sequence[str], hadoop_conf: Sequence[str] = (), store: Pa
     """
     stderr = Console(stderr=True, soft_wrap=True)
     with log_progress(stderr) as progress:
-        read = read_logs(logs, conf_of(hadoop_conf), store, progress)
-    _say(read, store, stderr)
+        read = history_of_logs(logs, conf_of(hadoop_conf), progress)
+    stderr.print(f"Read {read.logs:,} {'log' if read.logs == 1 else 'logs'}.", highlight=False)
+    if read.skipped:
+        stderr.print(Text(f"skipped {len(read.skipped)}, the first: {shown(str(read.skipped[0]))}", style="yellow"))
     if not read.history.runs:
         raise NoDataError(f"{', '.join(logs)}: no finished query with a decision of aqe-plugin in it.")
     return read.history
-
-
-def _say(read: Reading, store: Path | None, stderr: Console) -> None:
-    remembered = "" if store is None else f", {read.remembered:,} of them from the store"
-    stderr.print(f"Read {read.logs:,} {'log' if read.logs == 1 else 'logs'}{remembered}.", highlight=False)
-    if read.trouble:
-        stderr.print(Text(f"store: {shown(read.trouble)}; the logs were read.", style="yellow"))
-    if read.skipped:
-        stderr.print(Text(f"skipped {read.skipped}, the first: {shown(str(read.first_skipped))}", style="yellow"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +68,8 @@ def evidence(
     hadoop_conf: Sequence[str] = (),
     canary_logs: Sequence[str] | None = None,
     canary_tables: str | None = None,
-    store: Path | None = None,
 ) -> Iterator[Evidence]:
     """What is known, from logs or from tables, and what decides it again.
-
-    Args:
-        store: the file that keeps what logs said before, ``None`` for none.
 
     Raises:
         ConfError: neither is given, or both are; likewise of the canary.
@@ -96,10 +81,10 @@ def evidence(
         raise ConfError("--canary-decisions goes with --decisions, and in place of --canary-log.")
 
     def logged() -> History:
-        return read_history(canary_logs, hadoop_conf, store) if canary_logs else History((), ())
+        return read_history(canary_logs, hadoop_conf) if canary_logs else History((), ())
 
     if tables is None:
-        history = read_history(logs or [], hadoop_conf, store)
+        history = read_history(logs or [], hadoop_conf)
         yield Evidence(history, logged, partial(_replay_of, history))
         return
     stderr = Console(stderr=True, soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ from rich.console import Console
 
 from aqe_plugin.cli.evidence import evidence
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
-from aqe_plugin.cli.log_options import LOGS_ARE, HadoopConfOption, NoStoreOption, StoreOption, store_of_choice
+from aqe_plugin.cli.log_options import LOGS_ARE, HadoopConfOption
 from aqe_plugin.conf.stores.locate import Where, read_target
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
@@ -62,8 +61,6 @@ def recommend_command(
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
     hadoop_conf: HadoopConfOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
 ) -> None:
     """Recommend thresholds from what recurring queries took; changes nothing.
 
@@ -75,8 +72,7 @@ def recommend_command(
     if output is ChangeFormat.DIFF and path is None:
         raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
-    kept = store_of_choice(store, no_store, os.environ)
-    with evidence(logs, decisions, hadoop_conf or [], store=kept) as known, known.replay() as replay:
+    with evidence(logs, decisions, hadoop_conf or []) as known, known.replay() as replay:
         findings = recommend(known.everywhere.runs, current(conf), limits, replay)
     _show_findings(findings, limits, path, output)
 
