@@ -30,11 +30,10 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpenLogs:
-    """The logs at one place; ``base`` is what comes before their parts' paths in an address, empty for files here."""
+    """The logs at one place, and what reads them."""
 
     logs: Sequence[EventLog]
     files: Files
-    base: str
 
 
 @contextmanager
@@ -45,9 +44,9 @@ def opened_logs(path: Path | str, hadoop_conf: Mapping[str, str] | None = None) 
         from aqe_plugin.logs.hadoop import opened_files
 
         with opened_files(path, hadoop_conf or {}) as files:
-            yield OpenLogs(files.find(), files, files.base)
+            yield OpenLogs(files.find(), files)
         return
-    yield OpenLogs(find_event_logs(Path(path)), LocalFiles(), "")
+    yield OpenLogs(find_event_logs(Path(path)), LocalFiles())
 
 
 def read_queries(

@@ -24,7 +24,6 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
-from rich.console import Console
 
 import aqe_plugin
 from aqe_plugin.errors import EventSchemaError
@@ -49,7 +48,6 @@ from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED
 from aqe_plugin.pipeline.shapes import fingerprint, join_shape, shape
 from aqe_plugin.pipeline.summary import cohorts_both_ways
 from aqe_plugin.pipeline.warehouse import Warehouse
-from aqe_plugin.render.progress import log_progress
 from aqe_plugin.tuning.fingerprint import fingerprint as python_fingerprint
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import history_of, run_of
@@ -300,18 +298,11 @@ def test_the_tables_tell_the_same_queries_as_the_logs(spark: SparkSession, logs:
     assert all(cohorts[story.application, story.execution_id] == python_fingerprint(story) for story in recorded)
 
 
-def test_the_tables_and_the_store_give_the_same_history_as_the_logs(
-    spark: SparkSession, logs: Path, tables: str, tmp_path: Path
-) -> None:
+def test_the_tables_give_the_same_history_as_the_logs(spark: SparkSession, logs: Path, tables: str) -> None:
     from_logs, from_tables = history_of(read(logs)), history_in(spark, tables)
     assert sorted(from_tables.runs, key=str) == sorted(from_logs.runs, key=str)
     assert sorted(from_tables.failures, key=str) == sorted(from_logs.failures, key=str)
     assert from_logs.failures
-    store = tmp_path / "learned.db"
-    with log_progress(Console(stderr=True)) as progress:
-        cold, warm = (read_logs([str(logs)], {}, store, progress) for _ in range(2))
-    assert cold.history == warm.history == from_logs
-    assert (cold.remembered, 0 < warm.remembered < warm.logs) == (0, True)
 
 
 def test_what_cannot_be_used_is_kept_aside_with_the_reason(spark: SparkSession, tables: str) -> None:

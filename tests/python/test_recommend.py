@@ -123,9 +123,9 @@ def test_estimates_far_below_measured_pass_rates_cost_a_gate_its_confidence() ->
     assert gate.risk.confidence == 0
 
 
-def recommendation(factor: float = 1.5, runs: int = 7, regression: float = 0.01, confidence: float = 0.99) -> Any:
+def recommendation(factor: float = 1.5, runs: float = 7, regression: float = 0.01, confidence: float = 0.99) -> Any:
     changes = (KeyChange("a", 1.0, 1.0), KeyChange("b", 1.0, factor))
-    return Recommendation("g", changes, "", 1.0, NO_EVIDENCE, Risk(runs, regression, confidence))
+    return Recommendation("g", changes, "", 1.0, NO_EVIDENCE, Risk(int(runs), regression, confidence))
 
 
 def test_a_recommendation_within_every_limit_may_be_applied() -> None:

@@ -112,7 +112,7 @@ def test_recommend_asks_the_plugin_itself(tmp_path: Path) -> None:
     (tmp_path / "app-1").write_bytes(log_of(fleet.week(None) + fleet.week(DEFAULTS), "app-1"))
     # In a process of its own: there is one Spark session in each.
     ran = subprocess.run(
-        [sys.executable, "-m", "aqe_plugin", "recommend", str(tmp_path), "--format", "json", "--no-store"],
+        [sys.executable, "-m", "aqe_plugin", "recommend", str(tmp_path), "--format", "json"],
         capture_output=True,
         text=True,
         timeout=400,
