@@ -65,7 +65,7 @@ class CanaryOptions:
             raise ConfError(f"--canary {self.file}: {rollout} is under way and {has}. Leave the option out.")
         if last.ring is Ring.CANARY and last.canary is not None and not self.logs and self.tables is None:
             raise ConfError(
-                f"{rollout} is in its canary {last.canary}: give --canary-log with the event logs of the applications "
+                f"Rollout no. {last.number} is in its canary {last.canary}: give --canary-log with the event logs of the applications "
                 "that read it, or --canary-decisions with the tables made of them."
             )
         if canary.share is not None and canary.share != last.canary_share:
