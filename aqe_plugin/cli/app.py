@@ -139,11 +139,12 @@ def export(
     with ExitStack() as held:
         held.enter_context(_left_by_signals())
         if is_hadoop_uri(folder):
-            from aqe_plugin.logs.hadoop import HadoopFollower, opened_files
+            from aqe_plugin.logs import FolderFollower
+            from aqe_plugin.logs.hadoop import opened_files
 
             files = held.enter_context(opened_files(folder, conf_of(hadoop_conf or [])))
             files.require()
-            collector = EventLogCollector(HadoopFollower(files), Tally(codes, applications), log)
+            collector = EventLogCollector(FolderFollower(files), Tally(codes, applications), log)
             served = held.enter_context(serve_source(collector, folder, port, address, log))
         else:
             served = held.enter_context(serve(Path(folder), port, address, codes, log, applications))

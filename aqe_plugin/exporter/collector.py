@@ -18,7 +18,7 @@ from aqe_plugin.exporter.histogram import Bucket, QueryExemplar
 from aqe_plugin.exporter.metrics import Kind, Metric
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.install.jars import PACKAGE_VERSION
-from aqe_plugin.logs import EventSource, Marks, Record, Skipped
+from aqe_plugin.logs import EventSource, FileOffsets, Record, Skipped
 
 __all__ = ["EventLogCollector", "Memory"]
 
@@ -27,9 +27,9 @@ _PARTS_BETWEEN_WRITES = 256
 
 
 class Memory(Protocol):
-    """Where marks and sums are kept, if anywhere."""
+    """Where offsets and sums are kept, if anywhere."""
 
-    def write(self, marks: Marks, tally: Tally) -> None:
+    def write(self, offsets: FileOffsets, tally: Tally) -> None:
         """Writes the changes of both down, in one.
 
         Raises:
@@ -76,7 +76,7 @@ class EventLogCollector(Collector):
     @property
     def files(self) -> int:
         """Event log files read so far."""
-        return len(self._source.marks)
+        return len(self._source.offsets)
 
     def read_on(self) -> None:
         """Adds what was written since the last time; a source that is away for the moment is logged and counted.
@@ -136,8 +136,8 @@ class EventLogCollector(Collector):
 
     def _write(self) -> None:
         if self._memory is not None:
-            self._memory.write(self._source.marks, self._tally)
-        self._source.marks.settle()
+            self._memory.write(self._source.offsets, self._tally)
+        self._source.offsets.settle()
         self._tally.settle()
 
     def _publish(self) -> None:

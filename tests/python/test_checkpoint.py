@@ -53,19 +53,19 @@ def test_a_checkpoint_of_a_newer_version_is_not_guessed_at(tmp_path: Path) -> No
     path = tmp_path / "checkpoint.db"
     with opened(path, "logs") as kept:
         kept.take_note("schemaVersion", "9")
-    newer = pytest.raises(CheckpointError, match=r"checkpoint\.db: schemaVersion 9, this aqe-plugin writes 1\. ")
+    newer = pytest.raises(CheckpointError, match=r"checkpoint\.db: schemaVersion 9, this aqe-plugin writes 2\. ")
     with newer, opened(path, "logs"):
         pass
 
 
-@pytest.mark.parametrize("table", ["marks", "sums"])
+@pytest.mark.parametrize("table", ["offsets", "sums"])
 def test_a_damaged_row_is_said(tmp_path: Path, table: str) -> None:
     folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / "app-1")
     read_with_checkpoint(folder, path)
     with sqlite3.connect(path) as database:
-        database.execute(f"UPDATE {table} SET {'mark' if table == 'marks' else 'value'} = '{{\"x\": 1}}'")
+        database.execute(f"UPDATE {table} SET value = '{{\"x\": 1}}'")
     database.close()
     with pytest.raises(CheckpointError, match="is no checkpoint of aqe-plugin, or damaged"):
         read_with_checkpoint(folder, path)
@@ -83,7 +83,7 @@ def test_on_a_full_disk_nothing_is_shown_that_is_not_written_and_nothing_is_lost
     write_log(folder / "app-1", *(query_lines(number) for number in range(20)))
     tally = Tally(CODES)
     with opened(path, str(folder)) as kept:
-        collector = EventLogCollector(FolderFollower(folder, kept.marks()), tally, stderr_log(), kept)
+        collector = EventLogCollector(FolderFollower(folder, kept.offsets()), tally, stderr_log(), kept)
         shown = queries_of(collector)
         # SQLite's own word for a disk without space.
         kept._database.execute("PRAGMA max_page_count = 1")
@@ -125,7 +125,7 @@ def test_no_scrape_sees_a_count_fall_over_a_kill(tmp_path: Path, monkeypatch: py
                 yield log, records
 
     with opened(path, str(folder)) as kept:
-        source = Scraped(FolderFollower(folder, kept.marks()), records=100)
+        source = Scraped(FolderFollower(folder, kept.offsets()), records=100)
         collector = EventLogCollector(source, Tally(CODES), stderr_log(), kept)
         shown = queries_of(collector)
         with pytest.raises(Killed):
@@ -143,7 +143,7 @@ def test_an_idle_look_writes_nothing(tmp_path: Path) -> None:
     folder.mkdir()
     write_log(folder / "app-1")
     with opened(path, str(folder)) as kept:
-        collector = EventLogCollector(FolderFollower(folder, kept.marks()), Tally(CODES), stderr_log(), kept)
+        collector = EventLogCollector(FolderFollower(folder, kept.offsets()), Tally(CODES), stderr_log(), kept)
         collector.read_on()
         changes = kept._database.total_changes
         collector.read_on()
@@ -163,7 +163,7 @@ def test_a_forgotten_application_stays_forgotten(tmp_path: Path) -> None:
         tally = Tally(CODES, applications=2)
         with opened(path, str(folder)) as kept:
             kept.restore(tally)
-            EventLogCollector(FolderFollower(folder, kept.marks()), tally, stderr_log(), kept).read_on()
+            EventLogCollector(FolderFollower(folder, kept.offsets()), tally, stderr_log(), kept).read_on()
         return {key[1] for key in sums(tally) if key[0] == "aqe_plugin_application_queries_total"}
 
     assert [names(number) for number in (1, 2, 3, 4)] == [

@@ -12,8 +12,8 @@ import pytest
 from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError, SessionError
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import EventSource, Marks, reader
-from aqe_plugin.logs.hadoop import HadoopFiles, HadoopFollower, conf_of, files, opened_files
+from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, reader
+from aqe_plugin.logs.hadoop import HadoopFiles, conf_of, files, opened_files
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 from aqe_plugin.render.progress import LogProgress
 from aqe_plugin.tuning.learned import read_logs
@@ -67,7 +67,7 @@ def read_on(jvm: HadoopJvm, logs: Path, spool: Path, killed_after: int | None = 
     tally = Tally(CODES)
     with opened(spool.with_name("checkpoint.db"), str(logs)) as kept:
         kept.restore(tally)
-        source: EventSource = HadoopFollower(HadoopFiles(logs.as_uri(), jvm, spool), kept.marks())
+        source: EventSource = FolderFollower(HadoopFiles(logs.as_uri(), jvm, spool), kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
         try:
             EventLogCollector(source, tally, stderr_log(), kept).read_on()
@@ -110,7 +110,7 @@ def test_only_what_is_new_is_copied(jvm: HadoopJvm, logs: Path, spool: Path) -> 
                 copied.append((piece.stat().st_size, piece.stat().st_blocks * 512))
                 yield piece
 
-    follower = HadoopFollower(Watched(logs.as_uri(), jvm, spool), Marks())
+    follower = FolderFollower(Watched(logs.as_uri(), jvm, spool), FileOffsets())
 
     def look() -> list[tuple[int, int]]:
         copied.clear()
@@ -176,7 +176,7 @@ def test_an_address_that_cannot_be_read_is_said(
 def test_a_folder_without_logs_is_no_error_for_who_follows_it(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
     found = HadoopFiles(logs.as_uri(), jvm, spool)
     found.require()
-    assert list(HadoopFollower(found).poll()) == []
+    assert list(FolderFollower(found).poll()) == []
     with pytest.raises(NoDataError, match=r"logs: no event log in this folder\."):
         found.find()
 
@@ -187,7 +187,7 @@ def test_a_jvm_that_dies_is_started_again_and_what_a_process_left_is_cleared_awa
     with opened_files(logs.as_uri(), {"fs.defaultFS": "file:///"}, spool) as found:
         assert list(spool.iterdir()) == []
         assert spool.stat().st_mode & 0o077 == 0
-        follower = HadoopFollower(found)
+        follower = FolderFollower(found)
         process = found._jvm._gateway.proc
         process.kill()
         process.wait()

@@ -8,7 +8,7 @@ from pathlib import Path
 from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.exporter import EventLogCollector, Tally, metrics, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import EventSource, FolderFollower, Marks, Record
+from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, Record
 
 __all__ = ["Killed", "KilledAfter", "read_plainly", "read_with_checkpoint", "sums"]
 
@@ -28,8 +28,8 @@ class KilledAfter:
         self._left = records
 
     @property
-    def marks(self) -> Marks:
-        return self._source.marks
+    def offsets(self) -> FileOffsets:
+        return self._source.offsets
 
     def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
         for log, records in self._source.poll():
@@ -68,7 +68,7 @@ def read_with_checkpoint(folder: Path, checkpoint: Path, killed_after: int | Non
     tally = Tally(CODES)
     with opened(checkpoint, str(folder)) as kept:
         kept.restore(tally)
-        source: EventSource = FolderFollower(folder, kept.marks())
+        source: EventSource = FolderFollower(folder, kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
         EventLogCollector(source, tally, stderr_log(), kept).read_on()
     return sums(tally)

@@ -1,7 +1,7 @@
-"""Where the daemon got to, in one SQLite file: the marks of files and the sums that were made of them, always together.
+"""The daemon's state in one SQLite file: the offsets of files and the sums of what was read up to them.
 
 One transaction holds both, so a process that is killed at any point leaves sums that are exactly those of what its
-marks are behind, and the next goes on there: nothing is lost and nothing counted twice.
+offsets are behind, and the next goes on there: nothing is lost and nothing counted twice.
 
 Counters therefore go on where they were. Prometheus sees none fall, hence no reset, and ``rate`` and ``increase`` over
 a restart are right. They begin at 0 only with a new checkpoint, which Prometheus takes for the reset that it is.
@@ -18,21 +18,21 @@ from pathlib import Path
 from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, EventSchemaError, WriteError
 from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.logs import Mark, Marks
+from aqe_plugin.logs import FileOffset, FileOffsets
 from aqe_plugin.machine.disk import lock
 
 __all__ = ["SCHEMA_VERSION", "Checkpoint", "opened"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # A machine that loses power is no other matter than a process that is killed.
 _SYNCHRONOUS = "FULL"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS marks (file BLOB PRIMARY KEY, mark TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS offsets (file BLOB PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sums (section BLOB PRIMARY KEY, value TEXT NOT NULL);
 """
-_PUT_MARK = "INSERT INTO marks VALUES (?, ?) ON CONFLICT (file) DO UPDATE SET mark = excluded.mark"
+_PUT_OFFSET = "INSERT INTO offsets VALUES (?, ?) ON CONFLICT (file) DO UPDATE SET value = excluded.value"
 # An update keeps the row's number, by which sections come back in the order in which they first came.
 _PUT_SUMS = "INSERT INTO sums VALUES (?, ?) ON CONFLICT (section) DO UPDATE SET value = excluded.value"
 _PUT_ABOUT = "INSERT INTO about VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -45,15 +45,15 @@ class Checkpoint:
         self._path = path
         self._database = database
 
-    def marks(self) -> Marks:
+    def offsets(self) -> FileOffsets:
         """How far each file was read.
 
         Raises:
             CheckpointError: the file is damaged.
         """
         with _told(self._path):
-            rows = self._database.execute("SELECT file, mark FROM marks")
-            return Marks({_text(file): decode(Mark, json.loads(mark)) for file, mark in rows})
+            rows = self._database.execute("SELECT file, value FROM offsets")
+            return FileOffsets({_text(file): decode(FileOffset, json.loads(value)) for file, value in rows})
 
     def restore(self, tally: Tally) -> None:
         """Makes ``tally``, which counted nothing yet, go on from the sums.
@@ -65,13 +65,13 @@ class Checkpoint:
             rows = self._database.execute("SELECT section, value FROM sums ORDER BY rowid")
             tally.restore((_text(section), json.loads(value)) for section, value in rows)
 
-    def write(self, marks: Marks, tally: Tally) -> None:
+    def write(self, offsets: FileOffsets, tally: Tally) -> None:
         """Writes down what changed in both since they were last settled; see :class:`~aqe_plugin.exporter.Memory`."""
-        changed_marks: dict[str, Json] = {key: encode(mark) for key, mark in marks.changes().items()}
+        changed_offsets: dict[str, Json] = {key: encode(file_offset) for key, file_offset in offsets.changes().items()}
         changed_sums = tally.changes()
-        if changed_marks or changed_sums:
+        if changed_offsets or changed_sums:
             with _told(self._path), self._database:
-                _write(self._database, _PUT_MARK, "DELETE FROM marks WHERE file = ?", changed_marks)
+                _write(self._database, _PUT_OFFSET, "DELETE FROM offsets WHERE file = ?", changed_offsets)
                 _write(self._database, _PUT_SUMS, "DELETE FROM sums WHERE section = ?", changed_sums)
 
     def note(self, name: str) -> str | None:

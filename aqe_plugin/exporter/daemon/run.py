@@ -20,7 +20,7 @@ from aqe_plugin.exporter.daemon.tuner import Tuner
 from aqe_plugin.logs import EventSource, FolderFollower
 from aqe_plugin.logs.access import Access
 from aqe_plugin.logs.addresses import is_hadoop_uri, is_url
-from aqe_plugin.logs.hadoop import HadoopFollower, conf_of, opened_files
+from aqe_plugin.logs.hadoop import conf_of, opened_files
 from aqe_plugin.logs.history_server import HistoryServerFollower
 
 __all__ = ["serve_for_good"]
@@ -91,15 +91,15 @@ def _follower(
     access: Access | None,
 ) -> Iterator[EventSource]:
     if is_url(source):
-        yield HistoryServerFollower(source, checkpoint.absolute().parent, stop, kept.marks(), access=access)
+        yield HistoryServerFollower(source, checkpoint.absolute().parent, stop, kept.offsets(), access=access)
     elif is_hadoop_uri(source):
         # Beside the checkpoint, whose lock keeps it to one process.
         spool = checkpoint.absolute().with_name(f"{checkpoint.name}.spool")
         with opened_files(source, conf, spool) as files:
             files.require()
-            yield HadoopFollower(files, kept.marks())
+            yield FolderFollower(files, kept.offsets())
     else:
-        yield FolderFollower(Path(source), kept.marks())
+        yield FolderFollower(Path(source), kept.offsets())
 
 
 def _tuner(
