@@ -95,7 +95,17 @@ def run(
     from aqe_plugin.exporter.daemon.run import serve_for_good
 
     tuning = None if tune_every is None else (words, tune_every * 3600)
-    serve_for_good(source, checkpoint, port, address, applications, every, tuning, hadoop_conf or [], access)
+    serve_for_good(
+        source,
+        checkpoint,
+        port=port,
+        address=address,
+        applications=applications,
+        every_seconds=every,
+        tuning=tuning,
+        hadoop_conf=hadoop_conf or [],
+        access=access,
+    )
 
 
 def _require_no_secret(context: typer.Context) -> None:

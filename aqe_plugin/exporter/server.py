@@ -7,9 +7,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from socketserver import ThreadingMixIn
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
@@ -20,10 +19,11 @@ from structlog.typing import EventDict, FilteringBoundLogger
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.endpoint import endpoint
+from aqe_plugin.exporter.source import opened_folder
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.logs import FolderFollower
+from aqe_plugin.logs.addresses import is_url
 
-__all__ = ["listening", "require_folder", "serve", "serve_source", "stderr_log"]
+__all__ = ["listening", "serve", "stderr_log"]
 
 # How often the server looks whether it is to stop.
 _SHUTDOWN_LOOK_SECONDS = 0.1
@@ -31,45 +31,35 @@ _SHUTDOWN_LOOK_SECONDS = 0.1
 
 @contextmanager
 def serve(
-    folder: Path,
+    folder: str,
     port: int,
-    address: str,
-    reason_codes: frozenset[str],
-    log: FilteringBoundLogger,
+    address: str = "127.0.0.1",
+    *,
     applications: int = 100,
+    hadoop_conf: Mapping[str, str] | None = None,
 ) -> Iterator[int]:
     """Serves the metrics of ``folder`` while the context lasts, and gives the port (0 asks for any free one).
 
-    The logs that are there already are read at once; a scrape that comes meanwhile waits, so every answer is whole.
-    ``/readyz`` does not wait, and says whether that is done. The latest ``applications`` have metrics of their own.
+    Existing logs are read at once. A scrape that comes meanwhile waits, so every answer is complete; ``/readyz`` does
+    not wait. The latest ``applications`` have metrics of their own.
 
     Raises:
-        EventLogError: ``folder`` is no folder.
-        PortInUseError: someone else listens on that port.
+        EventLogError: ``folder`` is not a folder of event logs.
+        SetupError: ``folder`` is in a Hadoop file system, and PySpark or Java is missing.
+        PortInUseError: another process listens on that port.
         ConfError: the address or port is not one of this machine's, or may not be used.
     """
-    require_folder(folder)
-    collector = EventLogCollector(FolderFollower(folder), Tally(reason_codes, applications), log)
-    with serve_source(collector, str(folder), port, address, log) as served:
-        yield served
-
-
-@contextmanager
-def serve_source(
-    collector: EventLogCollector, folder: str, port: int, address: str, log: FilteringBoundLogger
-) -> Iterator[int]:
-    """The same of what ``collector`` reads, which is in ``folder``.
-
-    Raises:
-        PortInUseError: someone else listens on that port.
-        ConfError: the address or port is not one of this machine's, or may not be used.
-    """
-    with listening(collector, port, address) as served:
-        log.info("reading the event logs", folder=folder)
-        started = time.monotonic()
-        collector.read_on()
-        log.info("event logs read", files=collector.files, seconds=round(time.monotonic() - started, 1))
-        yield served
+    if is_url(folder):
+        raise EventLogError(f"{folder}: export reads folders; `aqe-plugin run` watches a History Server.")
+    log = stderr_log()
+    with opened_folder(folder, hadoop_conf) as source:
+        collector = EventLogCollector(source, Tally(applications), log)
+        with listening(collector, port, address) as served:
+            log.info("reading the event logs", folder=folder)
+            started = time.monotonic()
+            collector.read_on()
+            log.info("event logs read", files=collector.files, seconds=round(time.monotonic() - started, 1))
+            yield served
 
 
 @contextmanager
@@ -102,19 +92,6 @@ def listening(collector: EventLogCollector, port: int, address: str) -> Iterator
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-def require_folder(folder: Path) -> None:
-    """Makes sure that there is such a folder.
-
-    Raises:
-        EventLogError: there is none.
-    """
-    # What Path makes of two slashes.
-    if str(folder).startswith(("http:/", "https:/")):
-        raise EventLogError(f"{folder}: export reads folders; `aqe-plugin run` watches a History Server.")
-    if not folder.is_dir():
-        raise EventLogError(f"{folder}: no such folder; give the folder that spark.eventLog.dir names.")
 
 
 class _Handler(WSGIRequestHandler):

@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.events.lines import ApplicationStarted, Event
 from aqe_plugin.events.model import FilterOutcome, JoinDecided, QueryEnded
@@ -45,12 +46,11 @@ class Tally:
     for each of 100,000 logs.
 
     Args:
-        reason_codes: the codes that may be label values; any other is counted as ``other``.
         applications: for how many applications to keep sums of their own.
     """
 
-    def __init__(self, reason_codes: Iterable[str], applications: int = 100) -> None:
-        self._reason_codes = frozenset(reason_codes)
+    def __init__(self, applications: int = 100) -> None:
+        self._reason_codes = frozenset(reason_meanings())
         self._counts: defaultdict[Metric, defaultdict[tuple[str, ...], float]] = defaultdict(lambda: defaultdict(float))
         self._histograms = {metric: Histogram(metric.buckets) for metric in metrics.ALL if metric.buckets}
         self._applications = ApplicationSums(applications)

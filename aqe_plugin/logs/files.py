@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from aqe_plugin.logs.addresses import is_hadoop_uri
 from aqe_plugin.logs.layout import EventLog, LogPart, find_event_logs
 from aqe_plugin.logs.reader import PartReader, Record
 
-__all__ = ["Files", "LocalFiles", "read_log"]
+__all__ = ["Files", "LocalFiles", "opened_files", "read_log"]
 
 
 class Files(Protocol):
     """Finds event logs, and gives the content of their parts as local files."""
+
+    @property
+    def base(self) -> str:
+        """What precedes a part's path in its address; empty for local files."""
+        ...
 
     @property
     def root(self) -> Path:
@@ -48,6 +55,8 @@ class Files(Protocol):
 class LocalFiles:
     """Event logs at a local path; each part is its own and only piece."""
 
+    base = ""
+
     def __init__(self, root: Path = Path()) -> None:
         self.root = root
 
@@ -63,6 +72,32 @@ class LocalFiles:
 
     def pieces(self, part: LogPart, reader: PartReader) -> Iterator[Path]:
         yield part.path
+
+
+@contextmanager
+def opened_files(
+    source: Path | str, hadoop_conf: Mapping[str, str] | None = None, spool: Path | None = None
+) -> Iterator[Files]:
+    """The event logs at ``source``, readable as long as the context lasts.
+
+    Args:
+        source: a path, or an address that Spark's own client opens: ``hdfs://...``, ``s3a://...``, ``file:/...``.
+        hadoop_conf: for an address, Hadoop's conf keys over those of the conf folders.
+        spool: for an address, the folder for pieces of logs, emptied now and removed at the end; a temporary folder
+            when left out.
+
+    Raises:
+        SetupError: for an address, PySpark or Java is missing.
+        EventLogError: ``spool`` cannot be created.
+    """
+    if isinstance(source, str) and is_hadoop_uri(source):
+        # Imported here, as PySpark and a JVM are needed for such an address only.
+        from aqe_plugin.logs.hadoop import opened_hadoop_files
+
+        with opened_hadoop_files(source, hadoop_conf or {}, spool) as files:
+            yield files
+    else:
+        yield LocalFiles(Path(source))
 
 
 def read_log(log: EventLog, files: Files | None = None) -> Iterator[Record]:

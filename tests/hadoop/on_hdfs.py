@@ -19,7 +19,7 @@ from daemons import daemon
 from samples import LOG_START, OUTCOME, decided, ended, line, zstd_stream
 from tests.hadoop.hdfs import Hdfs, hdfs
 from tests.programs import program_of
-from watching import CODES, Killed, KilledAfter, Sums, read_plainly, sums
+from watching import Killed, KilledAfter, Sums, read_plainly, sums
 
 pytestmark = pytest.mark.spark
 _MINICLUSTER = Path(__file__).resolve().parents[2] / "project" / "minicluster"
@@ -48,7 +48,7 @@ def own_lines(number: int) -> bytes:
 
 def read_on(jvm: HadoopJvm, folder: str, home: Path, killed_after: int | None = None) -> Sums:
     """What a process that goes on from the checkpoint in ``home`` has after one look."""
-    tally, spool = Tally(CODES), home / "spool"
+    tally, spool = Tally(), home / "spool"
     spool.mkdir(exist_ok=True)
     with opened(home / "checkpoint.db", folder) as kept:
         kept.restore(tally)

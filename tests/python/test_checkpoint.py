@@ -14,7 +14,7 @@ from aqe_plugin.exporter import collector as collector_module
 from aqe_plugin.exporter.daemon.checkpoint import opened
 from aqe_plugin.logs import FolderFollower, Record
 from samples import LOG_START, log_bytes, query_lines, spark_line, write_log
-from watching import CODES, Killed, KilledAfter, read_with_checkpoint, sums
+from watching import Killed, KilledAfter, read_with_checkpoint, sums
 
 
 def test_two_at_one_checkpoint_are_told_apart(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_on_a_full_disk_nothing_is_shown_that_is_not_written_and_nothing_is_lost
     folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / "app-1", *(query_lines(number) for number in range(20)))
-    tally = Tally(CODES)
+    tally = Tally()
     with opened(path, str(folder)) as kept:
         collector = EventLogCollector(FolderFollower(folder, kept.offsets()), tally, stderr_log(), kept)
         shown = queries_of(collector)
@@ -126,11 +126,11 @@ def test_no_scrape_sees_a_count_fall_over_a_kill(tmp_path: Path, monkeypatch: py
 
     with opened(path, str(folder)) as kept:
         source = Scraped(FolderFollower(folder, kept.offsets()), records=100)
-        collector = EventLogCollector(source, Tally(CODES), stderr_log(), kept)
+        collector = EventLogCollector(source, Tally(), stderr_log(), kept)
         shown = queries_of(collector)
         with pytest.raises(Killed):
             collector.read_on()
-    again = Tally(CODES)
+    again = Tally()
     with opened(path, str(folder)) as kept:
         kept.restore(again)
         first = queries_of(EventLogCollector(FolderFollower(folder), again, stderr_log(), kept))()
@@ -143,7 +143,7 @@ def test_an_idle_look_writes_nothing(tmp_path: Path) -> None:
     folder.mkdir()
     write_log(folder / "app-1")
     with opened(path, str(folder)) as kept:
-        collector = EventLogCollector(FolderFollower(folder, kept.offsets()), Tally(CODES), stderr_log(), kept)
+        collector = EventLogCollector(FolderFollower(folder, kept.offsets()), Tally(), stderr_log(), kept)
         collector.read_on()
         changes = kept._database.total_changes
         collector.read_on()
@@ -160,7 +160,7 @@ def test_a_forgotten_application_stays_forgotten(tmp_path: Path) -> None:
 
     def names(number: int) -> set[str]:
         (folder / f"app-{number}").write_bytes(start(number))
-        tally = Tally(CODES, applications=2)
+        tally = Tally(applications=2)
         with opened(path, str(folder)) as kept:
             kept.restore(tally)
             EventLogCollector(FolderFollower(folder, kept.offsets()), tally, stderr_log(), kept).read_on()

@@ -23,7 +23,7 @@ from aqe_plugin.logs.history_server import HistoryServerFollower
 from commands import Answer
 from daemons import daemon
 from samples import LOG_START, log_bytes, query_lines, zstd_stream
-from watching import CODES, Sums, sums
+from watching import Sums, sums
 
 
 class HistoryServer:
@@ -113,7 +113,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HistoryServer]:
 
 def read(server: HistoryServer, home: Path, access: Access | None = None) -> Sums:
     """What a process that goes on from the checkpoint in ``home`` has after one look."""
-    tally = Tally(CODES)
+    tally = Tally()
     with opened(home / "checkpoint.db", server.url) as kept:
         kept.restore(tally)
         follower = HistoryServerFollower(

@@ -32,7 +32,7 @@ from samples import (
     spark_line,
     write_log,
 )
-from watching import CODES, Killed, read_plainly, read_with_checkpoint, sums
+from watching import Killed, read_plainly, read_with_checkpoint, sums
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -179,7 +179,7 @@ def test_a_log_that_ended_and_is_cut_off_is_told_once_and_read_on_if_more_comes(
     path.write_bytes(packed[:-9])
 
     def skipped_after(looks: int) -> float:
-        tally = Tally(CODES)
+        tally = Tally()
         with opened(checkpoint, str(folder)) as kept:
             kept.restore(tally)
             reading = EventLogCollector(FolderFollower(folder, kept.offsets()), tally, stderr_log(), kept)
@@ -240,7 +240,7 @@ def test_a_line_of_any_length_takes_bounded_memory_and_the_rest_is_read(
         for _ in range(300):
             file.write(megabyte)
         file.write(b'"}\n' + b"".join(query_lines(2)))
-    tally = Tally(CODES)
+    tally = Tally()
     follower = FolderFollower(tmp_path)
     tracemalloc.start()
     try:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.exporter import EventLogCollector, Tally, metrics, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
 from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, Record
 
 __all__ = ["Killed", "KilledAfter", "read_plainly", "read_with_checkpoint", "sums"]
 
-CODES = frozenset(reason_meanings())
 Sums = dict[tuple[str, ...], float]
 
 
@@ -58,14 +56,14 @@ def sums(tally: Tally) -> Sums:
 
 def read_plainly(folder: Path) -> Sums:
     """One process, one read, no checkpoint."""
-    tally = Tally(CODES)
+    tally = Tally()
     EventLogCollector(FolderFollower(folder), tally, stderr_log()).read_on()
     return sums(tally)
 
 
 def read_with_checkpoint(folder: Path, checkpoint: Path, killed_after: int | None = None) -> Sums:
     """What a process that goes on from ``checkpoint`` has in the end; ``Killed`` when it came to no end."""
-    tally = Tally(CODES)
+    tally = Tally()
     with opened(checkpoint, str(folder)) as kept:
         kept.restore(tally)
         source: EventSource = FolderFollower(folder, kept.offsets())

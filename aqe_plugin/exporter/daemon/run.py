@@ -12,15 +12,15 @@ from pathlib import Path
 from rich.console import Console
 from structlog.typing import FilteringBoundLogger
 
-from aqe_plugin.events.describe import reason_meanings
-from aqe_plugin.exporter import EventLogCollector, Tally, listening, require_folder, stderr_log
+from aqe_plugin.exporter import EventLogCollector, Tally, listening, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import Checkpoint, opened
 from aqe_plugin.exporter.daemon.loop import watch
 from aqe_plugin.exporter.daemon.tuner import Tuner
-from aqe_plugin.logs import EventSource, FolderFollower
+from aqe_plugin.exporter.source import opened_folder, require_folder
+from aqe_plugin.logs import EventSource
 from aqe_plugin.logs.access import Access
 from aqe_plugin.logs.addresses import is_hadoop_uri, is_url
-from aqe_plugin.logs.hadoop import conf_of, opened_files
+from aqe_plugin.logs.hadoop import conf_of
 from aqe_plugin.logs.history_server import HistoryServerFollower
 
 __all__ = ["serve_for_good"]
@@ -29,6 +29,7 @@ __all__ = ["serve_for_good"]
 def serve_for_good(
     source: str,
     checkpoint: Path,
+    *,
     port: int,
     address: str,
     applications: int,
@@ -58,12 +59,12 @@ def serve_for_good(
     """
     log, stop = stderr_log(), threading.Event()
     conf = conf_of(hadoop_conf)
-    if not is_url(source) and not is_hadoop_uri(source):
-        require_folder(Path(source))
+    if not is_url(source):
+        require_folder(source)
     with ExitStack() as held:
         held.enter_context(_stopped_by_signals(stop))
         kept = held.enter_context(opened(checkpoint, _name_of(source)))
-        tally = Tally(frozenset(reason_meanings()), applications)
+        tally = Tally(applications)
         kept.restore(tally)
         follower = held.enter_context(_follower(source, checkpoint, kept, stop, conf, access))
         collector = EventLogCollector(follower, tally, log, kept, stop.is_set)
@@ -91,15 +92,13 @@ def _follower(
     access: Access | None,
 ) -> Iterator[EventSource]:
     if is_url(source):
-        yield HistoryServerFollower(source, checkpoint.absolute().parent, stop, kept.offsets(), access=access)
-    elif is_hadoop_uri(source):
+        folder = checkpoint.absolute().parent
+        yield HistoryServerFollower(source, folder, stop, kept.offsets(), access=access)
+    else:
         # Beside the checkpoint, whose lock keeps it to one process.
         spool = checkpoint.absolute().with_name(f"{checkpoint.name}.spool")
-        with opened_files(source, conf, spool) as files:
-            files.require()
-            yield FolderFollower(files, kept.offsets())
-    else:
-        yield FolderFollower(Path(source), kept.offsets())
+        with opened_folder(source, conf, spool, kept.offsets()) as follower:
+            yield follower
 
 
 def _tuner(
