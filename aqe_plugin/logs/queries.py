@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from aqe_plugin.events.queries import QueryStory, stories
+from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.logs import Skipped, read_log
 from aqe_plugin.logs.files import opened_files
 
@@ -47,6 +47,6 @@ def read_queries(
         if progress is not None:
             progress.found(len(logs))
         for log in logs:
-            yield from stories(read_log(log, files), log.name)
+            yield from queries_in(read_log(log, files), log.name)
             if progress is not None:
                 progress.done()

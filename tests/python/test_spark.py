@@ -19,7 +19,7 @@ from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import JoinDecided, PluginMode, QueryEnded, Strategy
-from aqe_plugin.events.queries import QueryStory, stories
+from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.exporter import serve
 from aqe_plugin.exporter.metrics import FILTERS_NOT_APPLIED
 from aqe_plugin.install.session import PLUGIN_CLASS
@@ -68,7 +68,7 @@ class Session:
         told = [
             story
             for log in find_event_logs(self.events)
-            for story in stories(read_log(log), log.name)
+            for story in queries_in(read_log(log), log.name)
             if isinstance(story, QueryStory) and story.description == description
         ]
         assert len(told) == 1, f"{len(told)} stories of {description}"
@@ -233,7 +233,7 @@ def test_runs_in_both_modes_are_evidence_that_recommend_weighs(session: Session)
         for mode in ("observe", "apply"):
             session.run(f"{mode} {number}, to be weighed", mode)
     session.flush()
-    told = [story for log in find_event_logs(session.events) for story in stories(read_log(log), log.name)]
+    told = [story for log in find_event_logs(session.events) for story in queries_in(read_log(log), log.name)]
     history = history_of(
         story for story in told if isinstance(story, QueryStory) and story.description.endswith("to be weighed")
     )
