@@ -1,4 +1,8 @@
-"""The HTTP endpoint that Prometheus scrapes."""
+"""The HTTP server that Prometheus scrapes.
+
+``/metrics`` has the metrics. ``/healthz`` answers 200 while the process runs, ``/readyz`` once the logs were read to
+their end and sums are complete; before, it answers 503.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,28 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import structlog
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 from structlog.typing import EventDict, FilteringBoundLogger
 
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.exporter.collector import EventLogCollector
-from aqe_plugin.exporter.endpoint import endpoint
 from aqe_plugin.exporter.source import opened_folder
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.logs.addresses import is_url
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
 __all__ = ["listening", "serve", "stderr_log"]
 
-# How often the server looks whether it is to stop.
+# How often the server checks whether to stop.
 _SHUTDOWN_LOOK_SECONDS = 0.1
 
 
@@ -64,10 +71,10 @@ def serve(
 
 @contextmanager
 def listening(collector: EventLogCollector, port: int, address: str) -> Iterator[int]:
-    """Answers for ``collector`` while the context lasts, and gives the port (0 asks for any free one).
+    """Serves ``collector`` while the context lasts, and gives the port (0 asks for any free one).
 
     Raises:
-        PortInUseError: someone else listens on that port.
+        PortInUseError: another process listens on that port.
         ConfError: the address or port is not one of this machine's, or may not be used.
     """
     registry = CollectorRegistry()
@@ -81,7 +88,7 @@ def listening(collector: EventLogCollector, port: int, address: str) -> Iterator
         if error.errno == errno.EADDRINUSE:
             raise PortInUseError(f"Port {port} is in use on {address}: choose another with --port.") from error
         raise ConfError(f"Cannot listen on {address} port {port}: {error.strerror or error}.") from error
-    server.set_app(endpoint(registry, lambda: collector.ready))
+    server.set_app(_endpoint(registry, lambda: collector.ready))
     thread = threading.Thread(
         target=server.serve_forever, args=(_SHUTDOWN_LOOK_SECONDS,), name="aqe-plugin exporter", daemon=True
     )
@@ -94,8 +101,32 @@ def listening(collector: EventLogCollector, port: int, address: str) -> Iterator
         thread.join()
 
 
+def _endpoint(registry: CollectorRegistry, ready: Callable[[], bool]) -> WSGIApplication:
+    metrics = make_wsgi_app(registry)
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == "/metrics":
+            return metrics(environ, start_response)  # type: ignore[no-any-return]  # typed as a bare Callable
+        status, text = _page(path, ready)
+        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+        return [text.encode()]
+
+    return answer
+
+
+def _page(path: str, ready: Callable[[], bool]) -> tuple[str, str]:
+    if path == "/healthz":
+        return "200 OK", "ok\n"
+    if path == "/readyz":
+        return ("200 OK", "ok\n") if ready() else ("503 Service Unavailable", "the event logs are still being read\n")
+    if path == "/":
+        return "200 OK", "aqe-plugin: /metrics /healthz /readyz\n"
+    return "404 Not Found", "not found: there are /metrics, /healthz and /readyz\n"
+
+
 class _Handler(WSGIRequestHandler):
-    """Drops a connection that says nothing for ten seconds, and writes no line for each request."""
+    """Drops a connection that is silent for ten seconds; logs no requests."""
 
     timeout = 10
 
@@ -104,7 +135,7 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A thread for each request, so that a scrape which waits for the logs holds up no probe."""
+    """A thread for each request, so a scrape that waits for the logs does not hold up a probe."""
 
     daemon_threads = True
 
@@ -114,11 +145,11 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().__init__((str(bound[0]), port), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no fault of ours, and nothing to write about."""
+        """A client that disconnects is not logged."""
 
 
 def _without_control(_: object, __: str, values: EventDict) -> EventDict:
-    """Names of files and texts of logs are anybody's: what a terminal would act on stands as its escape."""
+    """File names and texts of logs are untrusted: control characters are logged as escapes."""
     return {key: _printable(value) if isinstance(value, str) else value for key, value in values.items()}
 
 
