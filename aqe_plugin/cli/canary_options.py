@@ -65,8 +65,8 @@ class CanaryOptions:
             raise ConfError(f"--canary {self.file}: {rollout} is under way and {has}. Leave the option out.")
         if last.ring is Ring.CANARY and last.canary is not None and not self.logs and self.tables is None:
             raise ConfError(
-                f"Rollout no. {last.number} is in its canary {last.canary}: give --canary-log with the event logs of the applications "
-                "that read it, or --canary-decisions with the tables made of them."
+                f"Rollout no. {last.number} is in its canary {last.canary}: give --canary-log with the event logs "
+                "of the applications that read it, or --canary-decisions with the tables made of them."
             )
         if canary.share is not None and canary.share != last.canary_share:
             has = "has no share" if last.canary_share is None else f"has the share {last.canary_share:g}"
