@@ -1,27 +1,29 @@
-"""A summary as one HTML page that loads nothing and runs nothing; every text from a log is escaped."""
+"""A summary as one HTML page without scripts or external resources; every text from a log is escaped."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from aqe_plugin.events.describe import quantity
 from aqe_plugin.events.model import TrialArm
-from aqe_plugin.pipeline.charts import bars, calibration
-from aqe_plugin.pipeline.summary import Row, Summary
+from aqe_plugin.pipeline.report_charts import bars, calibration
 from aqe_plugin.tuning.history import QueryHistory, in_arm
 from aqe_plugin.tuning.recommendation import Finding, Recommendation
 
-__all__ = ["page"]
+__all__ = ["Row", "Summary", "page"]
+
+Row = Mapping[str, Any]
 
 # Characters that no HTML may hold, and those that turn the direction of the text around them.
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-_LONGEST = 2000
+_MAX_CHARS = 2000
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1d2733}"
     "h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2.2rem}table{border-collapse:collapse;width:100%}"
@@ -33,34 +35,54 @@ _STYLE = (
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Sums and the heads of lists; every list is bounded.
+
+    Attributes:
+        totals: sums over all fingerprints and days, with ``since`` and ``until``.
+        days: by day, oldest first: ``savedMillis``, ``regretMillis``, ``waitMillis``, ``rowsIn``, ``rowsOut`` of
+            queries in mode ``apply``.
+        faster: fingerprints that ran with and without the plugin's choices and took less time with them, most
+            ``savedMillis`` first; ``slower`` those that took longer, most lost first.
+        joins: joins with most regret.
+        pass_rates: predicted against measured, by bucket of the predicted rate.
+        rejected: number of rejected lines by reason.
+    """
+
+    totals: Row
+    days: list[Row]
+    faster: list[Row]
+    slower: list[Row]
+    joins: list[Row]
+    pass_rates: list[Row]
+    rejected: list[Row]
+
+
 def page(summary: Summary, findings: Sequence[Finding], source: str, history: QueryHistory) -> str:
     """The whole page.
 
     Args:
-        findings: of ``tuning.recommend``; none when there is no history to learn from.
-        source: where the tables are, for the heading.
-        history: what to learn from, of which the sides of a trial are shown.
+        findings: of ``tuning.recommend``; none without a history.
+        source: the address of the tables, for the heading.
+        history: past queries, which the page counts by arm of a trial.
     """
     sections = (
         _section("In all", _totals(summary.totals)),
         _section("Saved and lost by day", _days(summary.days)),
-        _section(
-            "Where it saved: query shapes with and without the plugin's choices",
-            _cohorts(summary.cohorts, "took less time"),
-        ),
-        _section("Where it lost", _cohorts(summary.lost, "took longer")),
+        _section("Faster with the plugin's choices than without", _compared(summary.faster, "took less time")),
+        _section("Slower with the plugin's choices than without", _compared(summary.slower, "took longer")),
         _section("Joins with most regret", _joins(summary.joins)),
         _section("How well pass rates are predicted", _pass_rates(summary.pass_rates)),
-        _section("How well costs are predicted", _costs(summary.costs)),
         _section("Recommended changes", _findings(findings)),
-        _section("Tried by a share of the applications", _tried(history)),
-        _section("Kept aside", _rejected(summary.rejected)),
+        _section("Tried by a share of the applications", _arms(history)),
+        _section("Rejected lines", _rejected(summary.rejected)),
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>aqe-plugin: decisions</title><style>{_STYLE}</style></head><body>"
-        f"<h1>What aqe-plugin decided, and what came of it</h1><p>{_shown(source)}</p>"
+        f"<h1>Decisions of aqe-plugin, and their outcomes</h1><p>{_shown(source)}</p>"
         f"{''.join(sections)}</body></html>\n"
     )
 
@@ -73,7 +95,7 @@ def _totals(totals: Row) -> str:
     removed = totals["rowsIn"] - totals["rowsOut"]
     facts = (
         ("days", f"{totals['since']} to {totals['until']}"),
-        ("queries", f"{totals['queries']:,} of {totals['cohorts']:,} shapes; {totals['failed']:,} failed"),
+        ("queries", f"{totals['queries']:,} of {totals['fingerprints']:,} fingerprints; {totals['failed']:,} failed"),
         ("their time", _millis(totals["totalMillis"])),
         (
             "joins decided",
@@ -92,7 +114,7 @@ def _totals(totals: Row) -> str:
     rows = "".join(f"<dt>{_shown(name)}</dt><dd>{_shown(value)}</dd>" for name, value in facts)
     meaning = (
         "Saved is the price of what Spark would have done less that of what ran; regret is the price of what ran less "
-        "that of the cheapest option. Both use the pass rates that came out."
+        "that of the cheapest option. Both use measured pass rates."
     )
     return f"<dl>{rows}</dl><p>{_shown(meaning)}</p>"
 
@@ -113,20 +135,20 @@ def _days(days: Sequence[Row]) -> str:
     )
 
 
-def _cohorts(cohorts: Sequence[Row], did: str) -> str:
-    if not cohorts:
-        return _none(f"Of the query shapes with 5 runs and more both in mode apply and in another, none {did}.")
+def _compared(fingerprints: Sequence[Row], did: str) -> str:
+    if not fingerprints:
+        return _none(f"Of the fingerprints with at least 5 runs both in mode apply and in another mode, none {did}.")
     rows = [
         (
-            _text(row["shape"]),
+            _text(row["joinConditions"]),
             _number(f"{row['applied']:,}"),
             _number(_millis(row["observedMillis"])),
             _number(_millis(row["appliedMillis"])),
             _number(_millis(row["savedMillis"])),
         )
-        for row in cohorts
+        for row in fingerprints
     ]
-    return _table(("query shape", "runs", "without", "with", "saved in all"), rows)
+    return _table(("joins of the query", "runs", "time without", "time with", "saved in all"), rows)
 
 
 def _joins(joins: Sequence[Row]) -> str:
@@ -152,38 +174,8 @@ def _pass_rates(rates: Sequence[Row]) -> str:
     points = [(_finite(row["predictedPass"]), _finite(row["measuredPass"]), int(row["joins"])) for row in rates]
     joins = sum(count for _, _, count in points)
     error = sum(_finite(row["absoluteError"]) * row["joins"] for row in rates) / joins
-    told = f"Mean absolute error {quantity(error, 'ratio')} over {joins:,} joins; on the line both are equal."
-    return calibration("predicted against measured pass rate", points) + f"<p>{_shown(told)}</p>"
-
-
-_BASES = {
-    "own": "stages of its own",
-    "shared": "stages shared with other joins, divided as their prices are",
-    "at_most": "at most: stages that also did what has no price",
-}
-
-
-def _costs(costs: Sequence[Row]) -> str:
-    if not costs:
-        return _none("No join's cost was measured.")
-    rows = [
-        (
-            _text(_option(row)),
-            _text(_BASES.get(row["basis"], f"not measured: {row['basis']}".replace("_", " "))),
-            _number(f"{row['joins']:,}"),
-            _number(_millis(row["predictedMillis"]) if row["basis"] in _BASES else ""),
-            _number(_millis(row["measuredMillis"]) if row["basis"] in _BASES else ""),
-            _number("" if row["ratio"] is None else f"{_finite(row['ratio']):.3g}"),
-        )
-        for row in costs
-    ]
-    return _table(("option", "measured on", "joins", "predicted in all", "measured in all", "typical ratio"), rows)
-
-
-def _option(row: Row) -> str:
-    if row["strategy"] is None:
-        return ""
-    return f"{row['strategy']}{' with filter' if row['filtered'] else ''}".replace("_", " ")
+    text = f"Mean absolute error {quantity(error, 'ratio')} over {joins:,} joins; on the line both are equal."
+    return calibration("predicted against measured pass rate", points) + f"<p>{_shown(text)}</p>"
 
 
 def _findings(findings: Sequence[Finding]) -> str:
@@ -193,7 +185,7 @@ def _findings(findings: Sequence[Finding]) -> str:
     rows = [_change(one, change.key, change.old, change.new) for one in made for change in one.changes]
     others = [(_text(one.group), _text(one.reason)) for one in findings if one.recommendation is None]
     changes = _table(("key", "old", "new", "confidence", "why"), rows) if rows else _none("Nothing to change.")
-    left = _table(("left as it is", "because"), others) if others else ""
+    left = _table(("unchanged", "because"), others) if others else ""
     return changes + left
 
 
@@ -207,22 +199,22 @@ def _change(one: Recommendation, key: str, old: float, new: float) -> tuple[str,
     )
 
 
-def _tried(history: QueryHistory) -> str:
+def _arms(history: QueryHistory) -> str:
     rows = []
     for arm in TrialArm:
-        side = in_arm(history, arm)
-        applications = {run.application for run in side.runs} | {failure.application for failure in side.failures}
+        of_arm = in_arm(history, arm)
+        applications = {run.application for run in of_arm.runs} | {failure.application for failure in of_arm.failures}
         if applications:
-            counts = (len(applications), len(side.runs), len(side.failures))
+            counts = (len(applications), len(of_arm.runs), len(of_arm.failures))
             rows.append((_text(arm.value), *(_number(f"{count:,}") for count in counts)))
     if not rows:
-        return _none("No query was on a side of a trial.")
-    return _table(("side", "applications", "finished queries", "failed queries"), rows)
+        return _none("No query belonged to an arm of a trial.")
+    return _table(("arm", "applications", "finished queries", "failed queries"), rows)
 
 
 def _rejected(rejected: Sequence[Row]) -> str:
     if not rejected:
-        return _none("Every line of the plugin's own could be read.")
+        return _none("Every line of the plugin could be read.")
     rows = [(_text(row["why"]), _number(f"{row['lines']:,}"), _number(f"{row['logs']:,}")) for row in rejected]
     return _table(("why", "lines", "logs"), rows)
 
@@ -247,7 +239,7 @@ def _none(text: str) -> str:
 
 def _shown(text: Any) -> str:
     cut = str(text)
-    cut = cut if len(cut) <= _LONGEST else f"{cut[:_LONGEST]} ..."
+    cut = cut if len(cut) <= _MAX_CHARS else f"{cut[:_MAX_CHARS]} ..."
     return escape(_UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), cut))
 
 

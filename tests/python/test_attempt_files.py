@@ -13,7 +13,7 @@ pytest.importorskip("py4j")
 
 from aqe_plugin.errors import NoDataError
 from aqe_plugin.logs.layout import find_event_logs
-from aqe_plugin.pipeline.listing import ListedFile, attempts_in
+from aqe_plugin.pipeline.attempt_files import ListedFile, attempts_in
 
 CODECS = st.sampled_from(["", ".zstd", ".lz4", ".snappy", ".lzf", ".gz"])
 RUNNING = st.sampled_from(["", "", ".inprogress"])
