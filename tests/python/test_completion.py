@@ -12,6 +12,8 @@ from aqe_plugin.cli.app import app
 from aqe_plugin.cli.settings_.description import describe
 from commands import Answer
 
+pytestmark = pytest.mark.process
+
 COMMANDS = describe(app)
 CHECKS = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}
 # What bash does when TAB is pressed after these words.

@@ -339,6 +339,7 @@ def test_the_log_of_an_application_that_runs_is_fetched_when_it_changed_and_not_
     assert looks(3600) == ["app-1/logs"] * 2
 
 
+@pytest.mark.process
 def test_the_daemon_watches_a_history_server(server: HistoryServer, tmp_path: Path) -> None:
     server.put("app-1", app_1=log_bytes(query_lines(1)))
     with daemon(server.url, tmp_path / "checkpoint.db") as running:

@@ -311,6 +311,7 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path, answer: Answer) -> N
     assert answer("--config", str(named), "config", "path")[1] == f"{named}\n"
 
 
+@pytest.mark.process
 def test_without_settings_a_command_imports_nothing_that_reads_them(tmp_path: Path) -> None:
     probe = (
         "import sys\nfrom aqe_plugin.cli.main import main\ntry: main(['completion', 'bash'])\nexcept SystemExit: pass\n"
