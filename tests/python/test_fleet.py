@@ -61,8 +61,8 @@ def test_a_fleet_with_one_wrong_price_ends_within_5_percent_of_the_best() -> Non
 
 def test_a_fleet_with_every_price_wrong_ends_within_5_percent_of_the_best() -> None:
     starts, ends = [], []
-    # From the seed whose defaults are the worst.
-    for seed in range(2, 2 + cases(1, whole=6)):
+    # The fleet whose defaults are the worst comes first.
+    for seed in (2, 0, 1, 3, 4, 5)[: cases(1, whole=6)]:
         fleet = fleet_of(seed, cohorts=24)
         starts.append(fleet.excess(DEFAULTS))
         thresholds, _ = tuned(fleet, DEFAULTS, ROUNDS)
