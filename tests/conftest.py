@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Generator
 from typing import Any, NoReturn
 
 import pytest
 from hypothesis import settings
+
+# Drivers of tests run each piece of generated code a few times: the second compiler would cost more than it saves.
+for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1")
 
 # A busy machine is no fault of a property.
 settings.register_profile("unhurried", deadline=None)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["TRIES_ALL", "cases"]
+import pytest
+
+__all__ = ["TRIES_ALL", "cases", "only_in_test_all"]
 
 TRIES_ALL = os.environ.get("AQE_PLUGIN_TESTS") == "all"
 """Whether every case is tried; the Scala tests read the same variable."""
+
+only_in_test_all = pytest.mark.skipif(not TRIES_ALL, reason="part of make test-all")
 
 
 def cases(sample: int, *, whole: int) -> int:
