@@ -10,13 +10,16 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import settings
 
+from tests.extent import TRIES_ALL
+
 # Drivers of tests run each piece of generated code a few times: the second compiler would cost more than it saves.
 for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
     os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1")
 
 # A busy machine is no fault of a property.
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+settings.register_profile("sample", deadline=None, max_examples=25)
+settings.register_profile("whole", deadline=None)
+settings.load_profile("whole" if TRIES_ALL else "sample")
 
 _KINDS = ("unit", "spark", "process", "e2e", "simulation")
 # Fixtures that start programs: a test that uses one is a test of processes, unless it says what it is.

@@ -219,6 +219,7 @@ def test_doctor_with_an_old_java_says_so(tmp_path: Path) -> None:
     assert f"failed  Java      {java} is Java 8, and Spark 4 needs 17 or newer. " in ran.stdout
 
 
+@pytest.mark.process
 def test_doctor_has_a_line_for_each_check_and_looks_at_the_users_log(tmp_path: Path, answer: Answer) -> None:
     _, out, _ = answer("doctor", "--no-session", "--event-log", str(write_log(tmp_path / "app-1")))
     names = [row[8:18].strip() for row in out.splitlines()]
@@ -229,12 +230,14 @@ def test_doctor_has_a_line_for_each_check_and_looks_at_the_users_log(tmp_path: P
     ]
 
 
+@pytest.mark.process
 def test_doctor_fails_when_the_users_log_cannot_be_read(tmp_path: Path, answer: Answer) -> None:
     code, out, _ = answer("doctor", "--no-session", "--event-log", str(tmp_path))
     assert code == 3
     assert out.splitlines()[-1].startswith(f"failed  event log {tmp_path}: no event log in this folder. ")
 
 
+@pytest.mark.process
 def test_doctor_does_not_call_a_foreign_file_readable(tmp_path: Path, answer: Answer) -> None:
     (tmp_path / "a-note").write_text("hello\n")
     code, out, _ = answer("doctor", "--no-session", "--event-log", str(tmp_path))

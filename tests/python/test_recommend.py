@@ -49,6 +49,7 @@ def test_a_price_that_outcomes_belie_is_moved_towards_what_they_show() -> None:
     assert evidence.since_millis < evidence.until_millis
 
 
+@pytest.mark.simulation
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10**6), step=st.floats(1.1, 4))
 def test_every_recommendation_is_within_its_limits_whatever_the_fleet(seed: int, step: float) -> None:

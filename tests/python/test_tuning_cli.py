@@ -26,6 +26,8 @@ from commands import Answer
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
 from samples import query_lines, write_log
 
+pytestmark = pytest.mark.simulation
+
 NO_SPACE = (
     "Read 24 logs, 16 of them from the store.\n"
     "288 runs of 12 query shapes. Starting Spark to decide them again ...\nno space\n"

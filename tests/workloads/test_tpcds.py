@@ -39,6 +39,7 @@ def test_only_the_outermost_limit_is_taken_off() -> None:
     assert limited.duckdb_unlimited == limited.duckdb[: limited.duckdb.lower().rindex("limit")]
 
 
+@pytest.mark.e2e
 def test_data_is_generated_once_and_found_again(folder: Path) -> None:
     steps: list[str] = []
     first = ensure_dataset(_SCALE, report=steps.append)
@@ -51,6 +52,7 @@ def test_data_is_generated_once_and_found_again(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["sf0.01"]
 
 
+@pytest.mark.e2e
 def test_only_the_tables_that_a_query_reads_are_made_and_others_are_added(folder: Path) -> None:
     query = queries()["q93"]
     some = ensure_dataset(_SCALE, tables=query.tables)
@@ -61,6 +63,7 @@ def test_only_the_tables_that_a_query_reads_are_made_and_others_are_added(folder
     assert (folder / "sf0.01" / "store_sales" / "data_0.parquet").stat() == written
 
 
+@pytest.mark.e2e
 def test_data_without_its_marker_is_made_anew(folder: Path) -> None:
     half_written = folder / "sf0.01" / "store_sales"
     half_written.mkdir(parents=True)
@@ -69,6 +72,7 @@ def test_data_without_its_marker_is_made_anew(folder: Path) -> None:
     assert reference_answer(dataset, "select count(*) from store_sales") == [(dataset.rows["store_sales"],)]
 
 
+@pytest.mark.e2e
 def test_data_of_an_older_layout_is_made_anew(folder: Path) -> None:
     ensure_dataset(_SCALE, tables=("reason",))
     marker = folder / "sf0.01" / "_COMPLETE.json"
