@@ -16,7 +16,7 @@ from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, reader
 from aqe_plugin.logs.hadoop import HadoopFiles, conf_of, files, opened_hadoop_files
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 from aqe_plugin.render.progress import LogProgress
-from aqe_plugin.tuning.learned import read_logs
+from aqe_plugin.tuning.history_of_logs import history_of_logs
 from commands import Answer
 from daemons import daemon
 from samples import COMPRESS, LOG_START, OUTCOME, decided, ended, line, log_bytes, query_lines, write_log
@@ -236,15 +236,12 @@ def test_explain_shows_the_same_of_an_address_as_of_its_path(tmp_path: Path, ans
     assert answer("explain", log.as_uri(), "--format", "json", "--hadoop-conf", "io.file.buffer.size=8192") == by_path
 
 
-def test_what_logs_of_an_address_taught_is_kept_by_it(logs: Path, tmp_path: Path) -> None:
+def test_the_history_at_an_address_is_that_at_its_path(logs: Path) -> None:
     write_log(logs / "app-1")
     write_log(logs / "app-2.inprogress")
-    store, uri = tmp_path / "learned.db", logs.as_uri()
-    by_path = read_logs([str(logs)], {}, None, LogProgress(None))
-    # Three times in one command, between which nothing changes.
-    by_uri = read_logs([uri, uri, uri], {}, store, LogProgress(None))
-    assert by_uri.history.runs == by_path.history.runs * 3
-    assert (by_path.logs, by_uri.logs, by_uri.remembered, by_uri.trouble) == (2, 6, 4, "")
+    by_path, by_uri = (history_of_logs([one], {}, LogProgress(None)) for one in (str(logs), logs.as_uri()))
+    assert by_uri == by_path
+    assert (by_path.logs, len(by_path.history.runs)) == (2, 2)
 
 
 def test_the_daemon_keeps_its_offsets_in_a_hadoop_file_system(logs: Path, tmp_path: Path) -> None:
