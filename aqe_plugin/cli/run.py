@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
-from aqe_plugin.cli.log_options import HadoopConfOption, NoStoreOption, StoreOption
+from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.conf.stores.locate import store_of
 from aqe_plugin.errors import ConfError, PysparkMissingError
 from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
@@ -59,8 +59,6 @@ def run(
         list[str] | None, typer.Option("--canary-log", help="As for apply; repeatable.", path_type=str)
     ] = None,
     hadoop_conf: HadoopConfOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
     history_user: Annotated[
         str | None, typer.Option(help="User for a History Server that asks for a password.")
     ] = None,
@@ -87,10 +85,6 @@ def run(
     if is_url(source):
         access = access_of(source, history_user, history_password, history_token, history_running_every)
     words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_share, canary_logs or [])
-    if words:
-        # Beside the checkpoint, where a daemon may write.
-        kept = store or checkpoint.absolute().with_name(f"{checkpoint.name}.learned.db")
-        words += ("--no-store",) if no_store else ("--store", str(kept))
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.exporter.daemon.run import serve_for_good
     from aqe_plugin.exporter.daemon.tuner import Schedule
