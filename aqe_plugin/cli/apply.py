@@ -18,6 +18,7 @@ from aqe_plugin.cli.evidence import Evidence, evidence
 from aqe_plugin.cli.install import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, say_nothing_recommended
+from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.locate import Where, read_target, store_of
 from aqe_plugin.conf.stores.port import TargetConf
@@ -53,7 +54,9 @@ def apply(
     canary: Annotated[
         Path | None,
         typer.Option(
-            readable=False, help="The conf file that a part of the applications reads, e.g. that of one queue."
+            readable=False,
+            metavar=PATH,
+            help="The conf file that a part of the applications reads, e.g. that of one queue.",
         ),
     ] = None,
     canary_share: Annotated[
@@ -62,7 +65,7 @@ def apply(
     ] = None,
     canary_logs: Annotated[
         list[str] | None,
-        typer.Option("--canary-log", help="Event logs of those applications; may be repeated.", path_type=str),
+        typer.Option("--canary-log", metavar=PATH, help="Event logs of those applications; repeatable."),
     ] = None,
     canary_decisions: Annotated[
         str | None, typer.Option(help="With --decisions: the tables that were made of the canary's logs.")
