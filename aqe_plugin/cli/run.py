@@ -99,9 +99,19 @@ def run(
     words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_share, canary_logs or [])
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.exporter.daemon.run import serve_for_good
+    from aqe_plugin.exporter.daemon.tuner import Schedule
 
-    tuning = None if tune_every is None else (words, tune_every * 3600)
-    serve_for_good(source, checkpoint, port, address, applications, every, tuning, hadoop_conf or [], access)
+    serve_for_good(
+        source,
+        checkpoint,
+        port=port,
+        address=address,
+        applications=applications,
+        every_seconds=every,
+        schedule=None if tune_every is None else Schedule(words, tune_every * 3600),
+        hadoop_conf=hadoop_conf or [],
+        access=access,
+    )
 
 
 def _require_no_secret(context: typer.Context) -> None:

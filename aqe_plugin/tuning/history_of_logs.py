@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from aqe_plugin.events.queries import QueryStory, stories
+from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.logs import Skipped, read_log
-from aqe_plugin.logs.queries import Progress, opened_logs
+from aqe_plugin.logs.files import opened_files
+from aqe_plugin.logs.queries import Progress
 from aqe_plugin.tuning.history import History, history_of
 
 __all__ = ["HistoryOfLogs", "history_of_logs"]
@@ -44,11 +45,12 @@ def history_of_logs(places: Sequence[str], hadoop_conf: Mapping[str, str], progr
     def queries() -> Iterator[QueryStory]:
         nonlocal logs
         for place in places:
-            with opened_logs(place, hadoop_conf) as found:
-                progress.found(len(found.logs))
-                logs += len(found.logs)
-                for log in found.logs:
-                    for query in stories(read_log(log, found.files), log.name):
+            with opened_files(place, hadoop_conf) as files:
+                found = files.find()
+                progress.found(len(found))
+                logs += len(found)
+                for log in found:
+                    for query in queries_in(read_log(log, files), log.name):
                         if isinstance(query, Skipped):
                             skipped.append(query)
                         else:

@@ -27,8 +27,8 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 import aqe_plugin
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events.codec import decode, encode
 from aqe_plugin.events.describe import quantity
+from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.events.lines import Event, parse_event
 from aqe_plugin.events.model import JoinFacts, JoinKind
 from aqe_plugin.events.queries import JoinStory, QueryStory
@@ -598,7 +598,7 @@ def command(spark: SparkSession, answer: Answer, monkeypatch: pytest.MonkeyPatch
     def session(name: str, **how: bool) -> Iterator[SparkSession]:
         yield spark
 
-    for module in ("pipeline_cli", "tuning_evidence"):
+    for module in ("cli.pipeline", "cli.evidence"):
         monkeypatch.setattr(f"aqe_plugin.{module}.job_session", session)
     return answer
 
