@@ -16,9 +16,9 @@ from aqe_plugin.cli.install import HomeOption, TargetOption
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.events.describe import quantity
-from aqe_plugin.pipeline.session import job_session
 from aqe_plugin.render.terminal import shown
 from aqe_plugin.tuning.groups import current
+from aqe_plugin.tuning.spark_session import job_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.logs import Skipped, read_log
 from aqe_plugin.logs.files import opened_files
 from aqe_plugin.logs.queries import Progress
-from aqe_plugin.tuning.history import History, history_of
+from aqe_plugin.tuning.history import QueryHistory, history_of
 
 __all__ = ["HistoryOfLogs", "history_of_logs"]
 
@@ -23,7 +23,7 @@ class HistoryOfLogs:
         skipped: lines, or whole files, that could not be used.
     """
 
-    history: History
+    history: QueryHistory
     logs: int
     skipped: tuple[Skipped, ...]
 

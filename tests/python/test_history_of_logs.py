@@ -53,13 +53,13 @@ def test_several_places_are_read_in_their_order(folder: Path) -> None:
 def test_recommend_says_how_many_logs_it_read_and_what_it_skipped(
     tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=4)
+    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=4)
     logs = tmp_path / "logs"
     logs.mkdir()
     for number in range(2):
         (logs / f"app-{number}").write_bytes(log_of(fleet.week(None), f"app-{number}"))
     (logs / "note").write_text("no log")
-    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", lambda: nullcontext(fleet.replay))
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", lambda: nullcontext(fleet.replay))
     code, _, err = answer("recommend", str(logs), "--format", "json")
     assert code == 0
     assert err.splitlines()[:2] == [

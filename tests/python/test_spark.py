@@ -238,14 +238,14 @@ def test_runs_in_both_modes_are_evidence_that_recommend_weighs(session: Session)
         story for story in told if isinstance(story, QueryStory) and story.description.endswith("to be weighed")
     )
     assert len(history.runs) == 12
-    assert len({run.cohort for run in history.runs}) == 1
+    assert len({run.fingerprint for run in history.runs}) == 1
     ways = {run.options for run in history.runs}
     assert (JoinOption(Strategy.PLAIN_SORT_MERGE, False),) in ways
     session.spark.conf.set("spark.aqePlugin.mode", "off")
     findings = recommend(history.runs, current({}), Limits(), SparkReplay(session.spark))
     assert len(findings) == 8
     # Enough runs for every group to have its own answer; which one depends on how long this machine took.
-    assert not any("no query shape" in one.reason and "with 5 runs" in one.reason for one in findings)
+    assert not any("no fingerprint" in one.reason and "with 5 runs" in one.reason for one in findings)
 
 
 def decide(spark: SparkSession, cases: list[tuple[Any, Any]]) -> list[Any]:
