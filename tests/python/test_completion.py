@@ -15,13 +15,9 @@ from aqe_plugin.cli.app import app
 from aqe_plugin.cli.settings import settings_of
 from commands import Answer
 
-<<<<<<< HEAD
 pytestmark = pytest.mark.process
 
-COMMANDS = describe(app)
-=======
 SETTINGS = settings_of(typer.main.get_command(app), {}, None)
->>>>>>> main
 CHECKS = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}
 # What bash does when TAB is pressed after these words.
 ASK = """
