@@ -128,9 +128,10 @@ class BuildFacts:
     Attributes:
         rows: rows the stage wrote, negative when not known.
         stage_bytes: bytes it wrote, compressed for a shuffle.
-        memory_bytes_per_row: bytes of one row in memory, uncompressed.
+        memory_bytes_per_row: bytes of one row in memory, uncompressed, as the join reads it.
         origin_rows: rows of the table that the keys come from, before filters and joins removed any.
         already_broadcast: the build side is a finished broadcast relation, not a shuffle.
+        unmeasured_columns: columns of variable width whose bytes nobody measured.
     """
 
     rows: int
@@ -142,6 +143,7 @@ class BuildFacts:
     origin_rows: int | None
     already_broadcast: bool
     keys: KeyFacts
+    unmeasured_columns: int = 0
 
     @property
     def memory_bytes(self) -> int:
