@@ -17,6 +17,7 @@ from aqe_plugin.cli.history_source import HistorySource, opened_history
 from aqe_plugin.cli.install import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
+from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import read_target, store_of
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.journal import journal_of
@@ -54,7 +55,9 @@ def apply(
     canary: Annotated[
         Path | None,
         typer.Option(
-            readable=False, help="The conf file that a part of the applications reads, e.g. that of one queue."
+            readable=False,
+            metavar=PATH,
+            help="The conf file that a part of the applications reads, e.g. that of one queue.",
         ),
     ] = None,
     canary_share: Annotated[
@@ -63,7 +66,7 @@ def apply(
     ] = None,
     canary_logs: Annotated[
         list[str] | None,
-        typer.Option("--canary-log", help="Event logs of those applications; may be repeated.", path_type=str),
+        typer.Option("--canary-log", metavar=PATH, help="Event logs of those applications; repeatable."),
     ] = None,
     canary_decisions: Annotated[
         str | None, typer.Option(help="With --decisions: the tables that were made of the canary's logs.")

@@ -1,4 +1,4 @@
-"""What commands that read event logs have in common."""
+"""Options of the commands that read event logs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["LOGS_ARE", "HadoopConfOption"]
+__all__ = ["LOGS_HELP", "HadoopConfOption"]
 
-LOGS_ARE = "files, rolling logs' folders, or folders of logs, here or at hdfs://, s3a:// and what else Spark can open"
+LOGS_HELP = "Event logs: a log, a folder of logs, or an address that Spark can open (hdfs://, s3a://)."
 HadoopConfOption = Annotated[
     list[str] | None,
     typer.Option(
         "--hadoop-conf",
         metavar="KEY=VALUE",
-        help="For hdfs://, s3a:// and the like: a key of Hadoop's conf; repeatable. Passwords belong in Spark's conf.",
+        help="A key of Hadoop's conf for hdfs://, s3a:// and the like; repeatable. Keep passwords in Spark's conf.",
     ),
 ]

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from aqe_plugin.cli.history_source import opened_history
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
-from aqe_plugin.cli.log_options import LOGS_ARE, HadoopConfOption
+from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
 from aqe_plugin.conf.stores.locate import Where, read_target
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
@@ -33,7 +33,7 @@ __all__ = [
 
 LogsArgument = Annotated[
     list[str] | None,
-    typer.Argument(help=f"Event logs: {LOGS_ARE}.", show_default=False, path_type=str),
+    typer.Argument(help=LOGS_HELP, show_default=False),
 ]
 DecisionsOption = Annotated[
     str | None,

@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import aqe_plugin
+
+pytestmark = pytest.mark.process
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -599,7 +599,7 @@ def command(spark: SparkSession, answer: Answer, monkeypatch: pytest.MonkeyPatch
     def session(name: str, **how: bool) -> Iterator[SparkSession]:
         yield spark
 
-    for module in ("pipeline_cli", "tuning_evidence"):
+    for module in ("cli.pipeline", "cli.history_source"):
         monkeypatch.setattr(f"aqe_plugin.{module}.job_session", session)
     return answer
 

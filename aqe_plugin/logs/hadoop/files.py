@@ -47,8 +47,8 @@ class HadoopFiles:
     def __init__(self, uri: str, jvm: HadoopJvm, spool: Path) -> None:
         scheme, _, rest = uri.partition(":")
         authority, _, inside = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest.lstrip("/"))
-        self.base = f"{scheme}://{authority}"
-        self.uri = f"{self.base}/{inside.rstrip('/')}"
+        self._base = f"{scheme}://{authority}"
+        self.uri = f"{self._base}/{inside.rstrip('/')}"
         self.root = Path("/")
         self._jvm = jvm
         self._spool = spool
@@ -153,7 +153,7 @@ class HadoopFiles:
 
     def _name(self, path: Path) -> str:
         """The address of a path in this file system."""
-        return f"{self.base}{path.as_posix()}"
+        return f"{self._base}{path.as_posix()}"
 
 
 @contextmanager
