@@ -13,6 +13,8 @@ import pytest
 import aqe_plugin
 from samples import write_log
 
+pytestmark = pytest.mark.process
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
