@@ -122,7 +122,7 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True)
 class BuildFacts:
-    """The finished build side; negative ``rows`` are not known, and nobody measured the width of ``unmeasured_columns``."""
+    """The finished build side; negative ``rows`` are not known. The width of ``unmeasured_columns`` nobody measured."""
 
     rows: int
     stage_bytes: int
