@@ -13,7 +13,7 @@ from aqe_plugin.events.describe import quantity
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.pipeline.report_charts import bars, calibration
 from aqe_plugin.tuning.history import QueryHistory, in_arm
-from aqe_plugin.tuning.recommendation import Finding, Recommendation
+from aqe_plugin.tuning.recommendation import Finding
 
 __all__ = ["Row", "Summary", "page"]
 
@@ -32,6 +32,7 @@ _STYLE = (
     "svg{width:100%;height:auto;font-size:11px}dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}"
     "dd{margin:0}.none{color:#66717e}"
 )
+_COMPARED = ("observed", "applied", "saved")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -136,36 +137,27 @@ def _days(days: Sequence[Row]) -> str:
 
 
 def _compared(fingerprints: Sequence[Row], did: str) -> str:
-    if not fingerprints:
-        return _none(f"Of the fingerprints with at least 5 runs both in mode apply and in another mode, none {did}.")
     rows = [
-        (
-            _text(row["joinConditions"]),
-            _number(f"{row['applied']:,}"),
-            _number(_millis(row["observedMillis"])),
-            _number(_millis(row["appliedMillis"])),
-            _number(_millis(row["savedMillis"])),
-        )
+        (row["joinConditions"], f"{row['applied']:,}", *(_millis(row[f"{name}Millis"]) for name in _COMPARED))
         for row in fingerprints
     ]
-    return _table(("joins of the query", "runs", "time without", "time with", "saved in all"), rows)
+    return _table(
+        ("joins of the query", "#runs", "#time without", "#time with", "#saved in all"),
+        rows,
+        f"Of the fingerprints with at least 5 runs both in mode apply and in another mode, none {did}.",
+    )
 
 
 def _joins(joins: Sequence[Row]) -> str:
-    if not joins:
-        return _none("No join has any regret.")
     rows = [
         (
-            _text(row["join"]),
-            _number(str(row["mode"])),
-            _number(f"{row['joins']:,}"),
-            _number(_millis(row["regretMillis"])),
-            _number(_rate(row["predictedPass"])),
-            _number(_rate(row["measuredPass"])),
+            *(row["join"], str(row["mode"]), f"{row['joins']:,}", _millis(row["regretMillis"])),
+            *(_rate(row["predictedPass"]), _rate(row["measuredPass"])),
         )
         for row in joins
     ]
-    return _table(("join", "mode", "decided", "regret", "pass rate predicted", "measured"), rows)
+    heads = ("join", "#mode", "#decided", "#regret", "#pass rate predicted", "#measured")
+    return _table(heads, rows, "No join has any regret.")
 
 
 def _pass_rates(rates: Sequence[Row]) -> str:
@@ -182,21 +174,14 @@ def _findings(findings: Sequence[Finding]) -> str:
     if not findings:
         return _none("No finished query to learn from.")
     made = [finding.recommendation for finding in findings if finding.recommendation is not None]
-    rows = [_change(one, change.key, change.old, change.new) for one in made for change in one.changes]
-    others = [(_text(one.group), _text(one.reason)) for one in findings if one.recommendation is None]
-    changes = _table(("key", "old", "new", "confidence", "why"), rows) if rows else _none("Nothing to change.")
-    left = _table(("unchanged", "because"), others) if others else ""
-    return changes + left
-
-
-def _change(one: Recommendation, key: str, old: float, new: float) -> tuple[str, ...]:
-    return (
-        _text(key),
-        _number(f"{old:.6g}"),
-        _number(f"{new:.6g}"),
-        _number(_rate(one.risk.confidence)),
-        _text(one.why),
-    )
+    changed = [
+        (change.key, f"{change.old:.6g}", f"{change.new:.6g}", _rate(one.risk.confidence), one.why)
+        for one in made
+        for change in one.changes
+    ]
+    unchanged = [(one.group, one.reason) for one in findings if one.recommendation is None]
+    changes = _table(("key", "#old", "#new", "#confidence", "why"), changed, "Nothing to change.")
+    return changes + (_table(("unchanged", "because"), unchanged, "") if unchanged else "")
 
 
 def _arms(history: QueryHistory) -> str:
@@ -205,32 +190,28 @@ def _arms(history: QueryHistory) -> str:
         of_arm = in_arm(history, arm)
         applications = {run.application for run in of_arm.runs} | {failure.application for failure in of_arm.failures}
         if applications:
-            counts = (len(applications), len(of_arm.runs), len(of_arm.failures))
-            rows.append((_text(arm.value), *(_number(f"{count:,}") for count in counts)))
-    if not rows:
-        return _none("No query belonged to an arm of a trial.")
-    return _table(("arm", "applications", "finished queries", "failed queries"), rows)
+            rows.append((arm.value, f"{len(applications):,}", f"{len(of_arm.runs):,}", f"{len(of_arm.failures):,}"))
+    heads = ("arm", "#applications", "#finished queries", "#failed queries")
+    return _table(heads, rows, "No query belonged to an arm of a trial.")
 
 
 def _rejected(rejected: Sequence[Row]) -> str:
-    if not rejected:
-        return _none("Every line of the plugin could be read.")
-    rows = [(_text(row["why"]), _number(f"{row['lines']:,}"), _number(f"{row['logs']:,}")) for row in rejected]
-    return _table(("why", "lines", "logs"), rows)
+    rows = [(row["why"], f"{row['lines']:,}", f"{row['logs']:,}") for row in rejected]
+    return _table(("why", "#lines", "#logs"), rows, "Every line of the plugin could be read.")
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{_shown(name)}</th>" for name in heads)
-    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], without_rows: str) -> str:
+    """A table, or the text ``without_rows``; a head that begins with ``#`` is that of a column of numbers."""
+    if not rows:
+        return _none(without_rows)
+    kinds = ["n" if head.startswith("#") else "t" for head in heads]
+    head = "".join(f"<th>{_shown(name.removeprefix('#'))}</th>" for name in heads)
+    cells = (
+        "".join(f'<td class="{kind}">{_shown(cell)}</td>' for kind, cell in zip(kinds, row, strict=True))
+        for row in rows
+    )
+    body = "".join(f"<tr>{one}</tr>" for one in cells)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _text(text: str) -> str:
-    return f'<td class="t">{_shown(text)}</td>'
-
-
-def _number(text: str) -> str:
-    return f'<td class="n">{_shown(text)}</td>'
 
 
 def _none(text: str) -> str:
