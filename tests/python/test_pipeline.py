@@ -268,7 +268,9 @@ def test_ingest_finds_the_same_lines_as_the_plain_reader(spark: SparkSession, tm
     for row in rows:
         value = {"Event": KINDS[row.kind], **json.loads(row.line)} if row.kind in ("started", "over") else row.line
         with suppress(EventSchemaError):
-            event = parse_event(value.encode() if isinstance(value, str) else json.dumps(value).encode())
+            event = parse_event(
+                value.encode() if isinstance(value, str) else json.dumps(value, separators=(",", ":")).encode()
+            )
             if event is not None:
                 found[row.log].append(event)
     compared = 0
