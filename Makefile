@@ -197,7 +197,7 @@ $(VENV)/.installed: pyproject.toml python/constraints.txt | $(BIN)/python
 	@touch $(VENV)/.data $(VENV)/.demo $@
 
 $(VENV)/.demo: pyproject.toml python/constraints.txt $(VENV)/.data
-	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,spark]'
+	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,metrics,spark]'
 	@touch $@
 
 $(VENV)/.data: pyproject.toml python/constraints.txt | $(BIN)/python
