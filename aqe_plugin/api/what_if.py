@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.console import RenderableType
-
-from aqe_plugin.api.tables import Table, html_of, rich_of, text_of
+from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.threshold_names import conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
-from aqe_plugin.events.codec import decode, encode
-from aqe_plugin.events.describe import join_in_words, quantity, reason_in_words, strategy_in_words
+from aqe_plugin.events.describe import describe_join, describe_reason, describe_strategy, quantity
+from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.events.model import JoinDecision
 
 if TYPE_CHECKING:
@@ -77,9 +75,6 @@ class WhatIf:
     def changed(self) -> tuple[JoinReplayed, ...]:
         """The joins that would have gone another way."""
         return tuple(join for join in self.joins if join.changes)
-
-    def __rich__(self) -> RenderableType:
-        return rich_of(self._table())
 
     def __repr__(self) -> str:
         return text_of(self._table())
@@ -158,7 +153,7 @@ def _what(decision: JoinDecision) -> tuple[object, bool]:
 
 
 def _row(join: JoinReplayed) -> tuple[str, str, str]:
-    return join_in_words(join.decided.facts).replace("; ", "\n"), _now(join), _then(join)
+    return describe_join(join.decided.facts).replace("; ", "\n"), _now(join), _then(join)
 
 
 def _now(join: JoinReplayed) -> str:
@@ -176,8 +171,8 @@ def _in_words(decision: JoinDecision) -> str:
     prices = [one.cost_millis for one in decision.options if (one.strategy, one.with_filter) == chosen]
     price = f", predicted {quantity(prices[0], 'millis')}" if prices and prices[0] is not None else ""
     lines = (
-        f"{strategy_in_words(decision.choice, decision.build_filter)}{price}",
-        reason_in_words(decision.reason),
-        f"{'filter' if decision.build_filter else 'no filter'}: {reason_in_words(decision.filter_reason)}",
+        f"{describe_strategy(decision.choice, decision.build_filter)}{price}",
+        describe_reason(decision.reason),
+        f"{'filter' if decision.build_filter else 'no filter'}: {describe_reason(decision.filter_reason)}",
     )
     return "\n".join(lines)

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events.codec import decode, encode
+from aqe_plugin.events.json_values import decode_text, encode
 from aqe_plugin.events.lines import SCHEMA_VERSION
-from aqe_plugin.events.native_json import read_text
-from aqe_plugin.events.queries import QueryStory, stories
+from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from aqe_plugin.logs.files import Files, read_log
 from aqe_plugin.logs.layout import EventLog
@@ -63,7 +62,7 @@ def learn(log: EventLog, files: Files) -> Lesson:
     skipped: list[Skipped] = []
 
     def told() -> Iterator[QueryStory]:
-        for story in stories(read_log(log, files), log.name):
+        for story in queries_in(read_log(log, files), log.name):
             if isinstance(story, Skipped):
                 skipped.append(story)
             else:
@@ -118,4 +117,4 @@ def unpacked(data: bytes) -> Lesson | None:
 
 
 def _parsed(text: bytes) -> Lesson:
-    return read_text(Lesson, text) or decode(Lesson, json.loads(text))
+    return decode_text(Lesson, text)
