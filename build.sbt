@@ -89,6 +89,8 @@ val testArguments =
 val sparkJavaOptions = Seq(
   "-Xmx3g",
   "-Xss4m",
+  // Small queries, each of other generated code: the second compiler never earns what it costs.
+  "-XX:TieredStopAtLevel=1",
   "-Dspark.ui.enabled=false",
   "-Djdk.reflect.useDirectMethodHandle=false",
   "-Dio.netty.tryReflectionSetAccessible=true"
@@ -120,6 +122,9 @@ def of(lines: Seq[SparkLine]): ScopeFilter = ScopeFilter(inProjects(projects(lin
 val jars = taskKey[Seq[File]]("Packages every Spark line and puts the jars where the Python wheel carries them")
 val primaryJar = taskKey[Seq[File]]("Packages the primary Spark line alone and puts its jar where the Python wheel carries it")
 val carriedJar = taskKey[File]("Packages one Spark line and puts its jar where the Python wheel carries it")
+
+// The tests that need no Spark session; the tag is that of the trait NeedsSession.
+addCommandAlias("units", "spark41/testOnly -- -l NeedsSession")
 
 // What `make lint` asks of the Scala half; `format` is the same with the answer written into the files.
 addCommandAlias("lint", "scalafmtCheckAll; scalafmtSbtCheck; spark41/Compile/scalafix --check; spark41/Test/scalafix --check")
