@@ -1,8 +1,8 @@
-"""How Java reads a properties file (``java.util.Properties.load``), with the place of everything it reads.
+"""Reads a properties file as Java does (``java.util.Properties.load``), with the offset of every key and value.
 
-Spark reads ``spark-defaults.conf`` with it, as UTF-8. The rules that matter here: a line ends at ``\\n``, ``\\r`` or
-both; an odd number of backslashes at its end joins it with the next, whose leading white space goes; a key ends at the
-first white space, ``=`` or ``:`` without a backslash before it.
+Spark reads ``spark-defaults.conf`` so, as UTF-8. The rules that matter here: a line ends at ``\\n``, ``\\r`` or both;
+an odd number of backslashes at its end joins it with the next, without that line's leading white space; a key ends at
+the first white space, ``=`` or ``:`` without a backslash before it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _SPARK_TRIMS = "".join(chr(code) for code in range(33) if chr(code) not in "\r\n
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key and its value.
+    """One key and its value, with offsets into the text.
 
     Attributes:
-        value: without the white space around it, which Spark takes off.
-        start: where its first line begins.
-        end: where the next line begins.
-        value_start: where the value stands as it is written, escapes and joined lines included.
-        value_end: where that ends, before white space at the end of the line.
+        value: without the white space around it, which Spark removes.
+        start: of its first line.
+        end: of the next line's start.
+        value_start: of the value as written, with escapes and joined lines.
+        value_end: of the end of the value as written, without trailing white space.
         line: number of its first line, from 1.
-        open: the file ends within it: whatever is appended would become a part of it.
+        open: the file ends within the entry, so appended text would become a part of it.
     """
 
     key: str
@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line as Java joins it: the places of the characters that count, and where it begins and ends."""
+    """A line as Java joins it: the offsets of its characters that count, of its start and of its end."""
 
     kept: list[int]
     start: int
@@ -59,14 +59,13 @@ class _Line:
 
 
 def entries_of(text: str, name: str) -> tuple[Entry, ...]:
-    """Every entry in order, those of one key that stands twice included.
+    """Every entry in order, including repeated keys.
 
     Args:
-        text: the file, one character for each byte or group of bytes.
-        name: what to call it in an error.
+        name: the file's name in an error.
 
     Raises:
-        TargetError: a ``\\u`` without four hexadecimal digits, at which Java gives up on the whole file.
+        TargetError: a ``\\u`` has no four hexadecimal digits, for which Java refuses the whole file.
     """
     found, number, counted = [], 1, 0
     for line in _lines(text):
@@ -76,7 +75,7 @@ def entries_of(text: str, name: str) -> tuple[Entry, ...]:
 
 
 def escaped(value: str) -> str:
-    """``value`` as it is written behind a separator on one line."""
+    """``value`` as written on one line behind a separator."""
 
     def escape(match: re.Match[str]) -> str:
         letters = {letter: name for name, letter in _LETTERS.items()}
@@ -99,7 +98,7 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _next_line(text: str, position: int) -> _Line | None:
-    """The next line that is neither blank nor a comment, ``None`` when there is none."""
+    """The next line that is neither blank nor a comment, if any."""
     kept: list[int] = []
     natural_start = start = position
     skipping, joined, backslash = True, False, False
@@ -150,7 +149,7 @@ def _entry(text: str, line: _Line, number: int, name: str) -> Entry:
     malformed = _BAD_UNICODE.search(written)
     if malformed is not None:
         raise TargetError(
-            f"{name}, line {number}: \\u without four hexadecimal digits, at which Spark refuses the whole file. "
+            f"{name}, line {number}: \\u without four hexadecimal digits; Spark refuses the whole file. "
             "Write a backslash as \\\\."
         )
     key_end, value_start = _split(written)
@@ -171,7 +170,7 @@ def _entry(text: str, line: _Line, number: int, name: str) -> Entry:
 
 
 def _split(written: str) -> tuple[int, int]:
-    """Where the key ends and where the value begins."""
+    """The end of the key and the start of the value."""
     key = re.match(r"(?:\\.|[^\\=: \t\f])*", written, re.DOTALL)
     separator = re.compile(r"[ \t\f]*[=:]?[ \t\f]*").match(written, key.end() if key else 0)
     return (key.end() if key else 0), (separator.end() if separator else 0)
