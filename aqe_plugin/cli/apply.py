@@ -20,9 +20,9 @@ from aqe_plugin.cli.log_options import HadoopConfOption, NoStoreOption, StoreOpt
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, say_nothing_recommended
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.locate import Where, read_target, store_of
-from aqe_plugin.conf.stores.port import TargetConf
 from aqe_plugin.conf.stores.session_address import SCHEME, without_secrets
 from aqe_plugin.conf.stores.session_store import SessionStore
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import Proposal, carry_out
 from aqe_plugin.install.journal import Actor, Phase, journal_of

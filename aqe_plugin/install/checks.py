@@ -64,13 +64,14 @@ class Check:
     fix: str = ""
 
     @property
-    def failed(self) -> bool:
-        return self.verdict is CheckVerdict.FAILED
+    def ok(self) -> bool:
+        """Whether it did not fail."""
+        return self.verdict is not CheckVerdict.FAILED
 
     @property
     def finding(self) -> str:
         """What was found and what to do."""
-        return f"{self.found} {self.fix}".rstrip()
+        return f"{self.found.rstrip('.')}. {self.fix}" if self.fix else self.found
 
 
 def outcome_of(name: str, ok: bool, found: str, fix: str = "") -> Check:
@@ -102,7 +103,11 @@ def machine_checks() -> list[Check]:
         version = import_pyspark().__version__
         return f"{jar_for(version).name} fits Spark {spark_line(version)}"
 
-    return [_tried("Java", java), _tried("PySpark", lambda: f"PySpark {import_pyspark().__version__}"), _tried("jar", jar)]
+    return [
+        _tried("Java", java),
+        _tried("PySpark", lambda: f"PySpark {import_pyspark().__version__}"),
+        _tried("jar", jar),
+    ]
 
 
 # A conf
@@ -173,7 +178,7 @@ def session_started(probe: Probe, spark_version: str) -> Check:
         found = f"PySpark is of line {expected} and started Spark {probe.spark_version}."
         return Check("session", CheckVerdict.FAILED, found, "Unset SPARK_HOME or correct it.")
     rows = right_rows(probe.rows)
-    return rows if rows.failed else outcome_of("session", True, f"Spark {probe.spark_version} started; {rows.found}")
+    return rows if not rows.ok else outcome_of("session", True, f"Spark {probe.spark_version} started; {rows.found}")
 
 
 def right_rows(rows: int) -> Check:
@@ -189,7 +194,9 @@ def plugin_in_force(probe: Probe, driver_log: str) -> Check:
     if any(extension.startswith("io.aqeplugin.") for extension in entries_of(probe.extensions)):
         return Check("plugin", CheckVerdict.OK, f"{PLUGIN_CLASS} is loaded and its rules are in force")
     warnings = [line[line.index(_WARNING) :] for line in driver_log.splitlines() if _WARNING in line]
-    return Check("plugin", CheckVerdict.FAILED, *(warnings[:1] or ["it was loaded and stood down silently.", "Report this."]))
+    return Check(
+        "plugin", CheckVerdict.FAILED, *(warnings[:1] or ["it was loaded and stood down silently.", "Report this."])
+    )
 
 
 def mode_set(value: str | None) -> Check:

@@ -50,7 +50,7 @@ def doctor(log: Path | None, with_session: bool) -> Iterator[Check]:
     yield from machine
     if not with_session:
         yield Check("session", CheckVerdict.NOT_RUN, "left out by --no-session")
-    elif any(check.failed for check in machine):
+    elif not all(check.ok for check in machine):
         yield Check("session", CheckVerdict.NOT_RUN, "needs all of the above")
     else:
         with _temporary_folder("doctor") as folder:
@@ -81,13 +81,17 @@ def verify(where: Where, home: Path, jar: Path | None, environment: Mapping[str,
         yield Check("conf", CheckVerdict.FAILED, found, "aqe-plugin install does that.")
         return
     checks = [*(jars_exist(status.jars) if jar is None else ()), *key_checks(target.conf.items())]
-    bad = "; ".join(check.found if check.name == "jar" else f"{check.name} = {check.found}" for check in checks if check.failed)
+    bad = "; ".join(
+        check.found if check.name == "jar" else f"{check.name} = {check.found}" for check in checks if not check.ok
+    )
     yield outcome_of("conf", not bad, bad or f"{status.file} names the plugin{', and its jar' if status.jars else ''}")
     with _temporary_folder("verify") as folder:
         command = submit_command(home, _properties(target, jar, folder), folder)
         version = home_version(home)
         if version is None:
-            raise SetupError(f"{home}: there is no jars/spark-core_*.jar in it, so it is not a Spark. Give --spark-home.")
+            raise SetupError(
+                f"{home}: there is no jars/spark-core_*.jar in it, so it is not a Spark. Give --spark-home."
+            )
         for check in _session(command, submit_environment(home, environment), folder, version):
             # Nothing is proved in a mode that is off.
             yield replace(check, verdict=CheckVerdict.FAILED) if check.verdict is CheckVerdict.NOT_RUN else check
@@ -113,9 +117,7 @@ def spark_home_of(where: Where, given: Path | None, environment: Mapping[str, st
     return home
 
 
-def _session(
-    command: list[str], environment: Mapping[str, str], folder: Path, spark_version: str
-) -> Iterator[Check]:
+def _session(command: list[str], environment: Mapping[str, str], folder: Path, spark_version: str) -> Iterator[Check]:
     """The checks of the application that ``command`` starts, of which ``spark_version`` is expected."""
     try:
         probe, driver_log = run_probe(command, environment, folder)

@@ -137,7 +137,9 @@ class Journal:
             return None
         content = read_or_none(self._backup(wanted))
         if digest(content) != wanted:
-            raise JournalError(f"{self._backup(wanted)}: the backup is missing or damaged; restore the file by other means.")
+            raise JournalError(
+                f"{self._backup(wanted)}: the backup is missing or damaged; restore the file by other means."
+            )
         return content
 
     def _backup(self, name: str) -> Path:

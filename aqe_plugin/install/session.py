@@ -106,8 +106,8 @@ def _require_plugin_in_jvm() -> None:
         jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(PLUGIN_CLASS)
     except Py4JError as error:
         raise SessionError(
-            "The JVM was started without the plugin's jar, which cannot be added now. In a notebook restart the kernel; "
-            f"start a submitted application with spark-submit {_OPTIONS} (after the plugins you have)."
+            "The JVM was started without the plugin's jar, which cannot be added now. In a notebook restart the "
+            f"kernel; start a submitted application with spark-submit {_OPTIONS} (after the plugins you have)."
         ) from error
 
 
@@ -118,4 +118,3 @@ def _require_no_overriding_submit_args() -> None:
             "PYSPARK_SUBMIT_ARGS sets jars or plugins and overrides the session's builder. Remove them there, or add "
             f"the plugin there: {_OPTIONS}."
         )
-

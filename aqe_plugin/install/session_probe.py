@@ -20,7 +20,16 @@ from aqe_plugin.errors import AqePluginError, SessionError
 from aqe_plugin.install.checks import small_join
 from aqe_plugin.install.session import configure
 
-__all__ = ["Probe", "answer_file", "events_folder", "read_answer", "run_probe", "run_submitted", "submit_command", "submit_environment"]
+__all__ = [
+    "Probe",
+    "answer_file",
+    "events_folder",
+    "read_answer",
+    "run_probe",
+    "run_submitted",
+    "submit_command",
+    "submit_environment",
+]
 
 _SESSION_SECONDS = 300
 _PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
@@ -89,7 +98,9 @@ def run_probe(command: list[str], environment: Mapping[str, str], folder: Path) 
         last = (ran.stderr.strip().splitlines() or ["no message"])[-1]
         raise SessionError(f"the session ended before it could report: {last}")
     if probe.error:
-        raise SessionError(f"{probe.error}. Try the same with plain PySpark; `aqe-plugin jar-path` names the jar in use.")
+        raise SessionError(
+            f"{probe.error}. Try the same with plain PySpark; `aqe-plugin jar-path` names the jar in use."
+        )
     return probe, ran.stderr
 
 

@@ -63,7 +63,7 @@ def status_of(where: Where) -> InstallStatus:
     listed = entries_of(conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)
     jars = tuple(_jar(entry, target.conf.runs_on_this_machine) for entry in our_jars(target.conf))
     missing = target.store.why_not_loaded()
-    problems = [check.finding for check in conf_checks(listed, jars) if check.failed]
+    problems = [check.finding for check in conf_checks(listed, jars) if not check.ok]
     return InstallStatus(
         file=target.store.name,
         exists=target.content is not None,

@@ -81,7 +81,7 @@ class AnySession:
         assert {option.strategy for option in decision.options} >= {decision.choice}
         assert query.ended is not None
         assert (query.ended.errors, query.ended.planned - query.ended.applied) == (0, 0)
-        assert repr(seen).startswith("The frame was run once, its rows thrown away.\n")
+        assert repr(seen).startswith("The frame was run once, its rows discarded.\n")
         assert re.search(r"<td[^>]*>inner join on[^<]*build side right: 200 rows", seen._repr_html_())
 
     def test_columns_of_one_name_can_be_explained(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:

@@ -234,7 +234,7 @@ def test_hostile_text_is_shown_as_what_it_is() -> None:
 def test_a_frame_without_joins_is_said_to_have_had_none() -> None:
     shown = Explanation("The frame was run.", ())
     assert " ".join(repr(shown).split()) == (
-        "The frame was run. aqe_decisions() has no join of it: there is none, or the plugin left the query alone."
+        "The frame was run. aqe_decisions() has no join of it: it has none, or the plugin left the query alone."
     )
     assert "has no join of it" in shown._repr_html_()
     assert shown.decisions == ()

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from api_sessions import CONFS, AnySession, aqe, items, plan_of, sales, write_tables
 from aqe_plugin import AqePlugin
-from aqe_plugin.install.session import MODE_KEY
+from aqe_plugin.conf.keys import MODE_KEY
 from commands import Answer
 from samples import query_lines, write_log
 from spark_servers import free_port, with_the_plugin

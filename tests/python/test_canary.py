@@ -86,11 +86,11 @@ def test_the_keys_of_a_canary_are_read_back_as_what_they_try() -> None:
         (
             f"{CANARY_SET}{PASS_RATE}s",
             "0.5",
-            f"unknown key, and nothing is tried; meant was {CANARY_SET}{PASS_RATE}?",
+            f"unknown key, and nothing is tried; did you mean {CANARY_SET}{PASS_RATE}?",
         ),
         (f"{CANARY_SET}canary.share", "1", None),
         (f"{CANARY_SET}decisions.keptQueries", "1", None),
-        (f"{PREFIX}canary.shares", "1", f"unknown key, and nothing is tried; meant was {CANARY_SHARE}?"),
+        (f"{PREFIX}canary.shares", "1", f"unknown key, and nothing is tried; did you mean {CANARY_SHARE}?"),
     ],
 )
 def test_a_key_that_the_plugin_would_not_take_is_told(key: str, value: str, problem: str | None) -> None:

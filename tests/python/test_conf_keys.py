@@ -32,7 +32,7 @@ def test_a_value_that_the_plugin_takes_has_no_problem(key: str, value: str) -> N
         ("filter.exactMaxKeys", "10000001", "not allowed: expected 0 to 10000000 keys"),
         ("filter.falsePositiveRate", "NaN", "not allowed: expected 1.0E-4 to 0.5 ratio"),
         ("filter.maxPassRate", "", "not allowed: expected 0 to 1 ratio"),
-        ("filter.maxByte", "1m", "unknown key, the plugin ignores it; meant was spark.aqePlugin.filter.maxBytes?"),
+        ("filter.maxByte", "1m", "unknown key, the plugin ignores it; did you mean spark.aqePlugin.filter.maxBytes?"),
         ("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", "1", "unknown key, the plugin ignores it"),
     ],
 )
@@ -58,7 +58,7 @@ def test_a_number_is_read_in_its_keys_unit() -> None:
 def test_a_default_lies_within_the_limits() -> None:
     for key in conf_keys().values():
         if key.allowed.startswith("one of "):
-            with pytest.raises(ValueError, match="is no number"):
+            with pytest.raises(ValueError, match="is not a number"):
                 _ = key.limits
         else:
             low, high = key.limits

@@ -40,7 +40,7 @@ def test_install_shows_the_change_and_waits_for_yes(conf: Path, jar: str, answer
     code, out, err = answer("install", "--target", str(conf), "--jar", jar)
     assert (code, err) == (0, "Nothing was written: --yes does it.\n")
     assert "com.acme.P,io.aqeplugin.AqePlugin" in out
-    assert "loads the plugin, after the plugins that are there" in out
+    assert "loads the plugin, after the present plugins" in out
     assert conf.read_bytes() == before
 
 
@@ -110,7 +110,7 @@ def test_json_says_what_changes_and_whether_it_was_done(conf: Path, jar: str, an
     assert shown["changes"][2] == {
         "key": "spark.aqePlugin.mode",
         "new": "observe",
-        "why": "how far the plugin goes: off, observe or apply",
+        "why": "the plugin's mode: off, observe or apply",
     }
     assert json.loads(answer(*words, "--yes")[1])["applied"] is True
     again = json.loads(answer(*words, "--yes")[1])
@@ -161,7 +161,7 @@ def test_status_flags_unknown_and_bad_values_and_a_jar_that_is_gone(conf: Path, 
     code, out, _ = answer("status", "--target", str(conf))
     assert code == 5
     assert "not allowed: expected 1k to 1g bytes" in out
-    assert "unknown key, the plugin ignores it; meant was spark.aqePlugin.filter.maxBytes?" in out
+    assert "unknown key, the plugin ignores it; did you mean spark.aqePlugin.filter.maxBytes?" in out
     Path(jar).unlink()
     code, out, _ = answer("status", "--target", str(conf))
     assert code == 3

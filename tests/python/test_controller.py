@@ -147,7 +147,7 @@ def test_uninstall_of_what_was_installed_by_hand_takes_our_entries_alone(conf: P
         (
             "spark.jars /x/aqe-plugin-spark-4.0-0.1.0.jar",
             (
-                "spark.jars lists the jar for Spark 4.0 (/x/aqe-plugin-spark-4.0-0.1.0.jar), and the one to install is "
+                "spark.jars lists the jar for Spark 4.0 (/x/aqe-plugin-spark-4.0-0.1.0.jar), and the jar to install is "
                 "for Spark 4.1. If the cluster's Spark is now 4.1, run `aqe-plugin uninstall` first; if it is 4.0, "
                 "give --spark 4.0."
             ),
@@ -156,28 +156,28 @@ def test_uninstall_of_what_was_installed_by_hand_takes_our_entries_alone(conf: P
             f"spark.jars {JAR},/x/aqe-plugin-spark-4.1-0.0.9.jar",
             (
                 f"spark.jars lists 2 jars of aqe-plugin ({JAR}, /x/aqe-plugin-spark-4.1-0.0.9.jar). "
-                "Leave the one that fits the cluster's Spark, or none, and try again."
+                "Keep the one that fits the cluster's Spark, or none, and try again."
             ),
         ),
         (
             "spark.plugins io.aqeplugin.AqePlugin,x,io.aqeplugin.AqePlugin",
             (
                 "spark.plugins names io.aqeplugin.AqePlugin 2 times, and Spark would load it as often. "
-                "Leave it there once and try again."
+                "Keep one of them and try again."
             ),
         ),
         (
             "spark.plugins.defaultList io.aqeplugin.AqePlugin",
             (
                 "spark.plugins.defaultList names io.aqeplugin.AqePlugin already, and with spark.plugins Spark would "
-                "load it twice. Take it out there, or leave the conf as it is."
+                "load it twice. Remove it there, or leave the conf as it is."
             ),
         ),
         (
             "spark.aqePlugin.mode aply",
             (
                 "spark.aqePlugin.mode is 'aply', not allowed: expected one of off, observe, apply. "
-                "Mend or remove it and try again."
+                "Correct or remove it and try again."
             ),
         ),
     ],

@@ -96,7 +96,7 @@ def test_an_interrupted_install_is_reported_until_it_is_settled(conf: Path) -> N
     (remark,) = [one for one in status_of(conf).remarks if one.startswith("install no. 1")]
     assert remark == (
         "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted; the file holds the old state, "
-        "and the next change writes that down."
+        "and the next change records that."
     )
     said = carry_out(propose_install(conf, JAR, None), ACTOR)
     assert said[-1] == "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had changed nothing"
@@ -130,6 +130,6 @@ def test_two_controllers_do_not_change_one_file_at_once(conf: Path) -> None:
 def test_a_file_that_changed_since_it_was_shown_is_not_overwritten(conf: Path) -> None:
     proposal = propose_install(conf, JAR, None)
     conf.write_bytes(b"spark.x 1\n")
-    with pytest.raises(ConflictError, match="changed while this was being prepared"):
+    with pytest.raises(ConflictError, match="somebody else changed it in the meantime"):
         carry_out(proposal, ACTOR)
     assert conf.read_bytes() == b"spark.x 1\n"

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.conf.stores.locate import parse_target
-from aqe_plugin.conf.stores.port import TargetConf
 from aqe_plugin.conf.syntax.kubernetes import parse_kubernetes
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
+from aqe_plugin.install.plan import plan_install
 
 MANIFEST = """\
 # The nightly job.
@@ -107,7 +108,7 @@ def test_apaches_own_operator_is_known_too() -> None:
 def test_a_value_that_is_no_string_is_remarked() -> None:
     conf = parsed(MANIFEST.replace('"2"', "2"))
     assert conf.remarks() == (
-        "spark.executor.instances: 2 is no string to YAML, and Kubernetes refuses it: put it in quotes.",
+        "spark.executor.instances: 2 is not a string in YAML, and Kubernetes refuses it: put it in quotes.",
     )
 
 
@@ -154,7 +155,7 @@ def test_yaml_that_is_none_names_line_and_fault() -> None:
 
 
 def test_yaml_that_is_nested_without_end_is_told() -> None:
-    with pytest.raises(TargetError, match=r"m\.yaml: not YAML of Kubernetes: mappings and lists in too many others"):
+    with pytest.raises(TargetError, match=r"m\.yaml: not Kubernetes YAML: mappings and lists are nested too deeply"):
         parse_kubernetes("a: " + "[" * 100_000, "m.yaml")
 
 
@@ -203,20 +204,20 @@ def test_a_value_over_several_lines_is_not_touched() -> None:
     with pytest.raises(ConflictError) as error:
         conf.with_value("spark.plugins", "x")
     assert str(error.value) == (
-        "app.yaml, line 10: spark.plugins is an alias or spans lines, which is not changed safely. "
+        "app.yaml, line 10: spark.plugins is an alias or spans lines and cannot be changed safely. "
         "Write its value on the key's own line."
     )
 
 
-def test_jars_of_the_operators_own_list_overrule_and_are_refused() -> None:
+def test_jars_that_the_operator_lists_itself_are_refused() -> None:
     conf = parsed(MANIFEST.replace("  driver:", "  deps:\n    jars: [a.jar]\n  driver:"))
-    with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which overrule spark\.jars\. Move them"):
-        conf.with_value("spark.jars", "x.jar")
+    with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which override spark\.jars\. Move them"):
+        plan_install(conf, "local:///x/aqe-plugin-spark-4.1-0.1.0.jar", None, "app.yaml")
 
 
 def test_a_configmap_that_is_immutable_or_no_literal_block_is_refused() -> None:
     assert refused(CONFIGMAP + "immutable: true\n", ConflictError) == (
-        "app.yaml: the ConfigMap is immutable. Make one under a new name and install into that."
+        "app.yaml: the ConfigMap is immutable. Create one under a new name and install into that."
     )
     folded = CONFIGMAP.replace("conf: |  # read", "conf: >  # read")
     assert refused(folded, ConflictError).startswith(
@@ -234,7 +235,7 @@ def test_yaml_must_be_there_and_be_utf_8() -> None:
     with pytest.raises(TargetError) as error:
         parse_target(Path("app.yaml"), None)
     assert str(error.value) == (
-        "app.yaml: no such file. A Kubernetes file must be there; only spark-defaults.conf is made."
+        "app.yaml: no such file. A Kubernetes file must exist; only spark-defaults.conf is created."
     )
-    with pytest.raises(TargetError, match=r"app\.yaml: byte 2 is no UTF-8"):
+    with pytest.raises(TargetError, match=r"app\.yaml: byte 2 is not UTF-8"):
         parse_target(Path("app.yaml"), b"a:\xff")

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api_server import ApiServer
-from aqe_plugin.conf.stores.address import parse_address
-from aqe_plugin.conf.stores.live import LiveStore
+from aqe_plugin.conf.stores.kubernetes_address import parse_address
+from aqe_plugin.conf.stores.kubernetes_store import KubernetesStore
 from aqe_plugin.errors import AqePluginError, ConflictError
 from aqe_plugin.install.controller import (
     Proposal,
@@ -58,7 +58,7 @@ __all__ = ["here"]
 )
 @pytest.mark.parametrize("back", [lambda store: propose_rollback(store, False), lambda s: propose_uninstall(s, False)])
 def test_what_is_taken_back_leaves_the_object_as_it_was(
-    api: ApiServer, here: dict[str, str], text: str, path: str, back: Callable[[LiveStore], Proposal]
+    api: ApiServer, here: dict[str, str], text: str, path: str, back: Callable[[KubernetesStore], Proposal]
 ) -> None:
     before = copy.deepcopy(api.objects[path])
     store = opened(here, text)
@@ -141,7 +141,7 @@ def test_a_change_of_somebody_else_before_ours_is_told_and_kept(api: ApiServer, 
     proposal = propose_install(store, JAR, None)
     theirs = THEIRS + "spark.new 1\n"
     api.put(CONFIGMAP, data={"spark-defaults.conf": theirs})
-    with pytest.raises(ConflictError, match="changed while this was being prepared"):
+    with pytest.raises(ConflictError, match="somebody else changed it in the meantime"):
         carry_out(proposal, ACTOR)
     assert api.objects[CONFIGMAP]["data"]["spark-defaults.conf"] == theirs
 
@@ -155,8 +155,8 @@ def test_a_change_of_somebody_else_at_the_same_moment_is_told_and_kept(api: ApiS
     with pytest.raises(ConflictError) as error:
         carry_out(proposal, ACTOR)
     assert str(error.value) == (
-        "kubernetes:spark/configmap/conf: somebody else changed it meanwhile (spark.secret), and nothing was written. "
-        "Look at it and try again."
+        "kubernetes:spark/configmap/conf: somebody else changed it in the meantime (spark.secret); nothing was "
+        "written. Look at it and try again."
     )
     assert api.objects[CONFIGMAP]["data"]["spark-defaults.conf"] == theirs
     assert [record.phase for record in journal_of(store).records] == [Phase.ABANDONED]
@@ -176,7 +176,7 @@ def test_a_change_elsewhere_in_the_object_is_no_conflict(api: ApiServer, here: d
 def test_an_object_that_never_rests_is_given_up(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here, "kubernetes:sparkapplication/nightly")
     api.before_patch = [lambda: api.put(APPLICATION, status={})] * 9
-    with pytest.raises(ConflictError, match="somebody else changed it 5 times while this was being written"):
+    with pytest.raises(ConflictError, match="somebody else changed it 5 times during the write"):
         carry_out(propose_install(store, JAR, None), ACTOR)
 
 
@@ -185,7 +185,7 @@ def test_an_object_that_never_rests_is_given_up(api: ApiServer, here: dict[str, 
 
 def test_without_the_extra_a_live_target_says_how_to_get_it(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    for name in ("aqe_plugin.conf.stores.live", "aqe_plugin.conf.stores.api_server"):
+    for name in ("aqe_plugin.conf.stores.kubernetes_store", "aqe_plugin.conf.stores.api_server"):
         monkeypatch.delitem(sys.modules, name)
     message = "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'.\n"
     assert answer("status", "--target", "kubernetes:configmap/conf") == (3, "", message)
@@ -203,15 +203,15 @@ def test_a_whole_life_on_the_command_line(
     assert (code, err) == (
         0,
         (
-            f"Nothing was written: --yes does it. http://127.0.0.1:{api.port} would take it. "
-            "The operator then runs the application again, and KILLS the run that is under way.\n"
+            f"Nothing was written: --yes does it. http://127.0.0.1:{api.port} would accept it. "
+            "The operator then restarts the application, and KILLS the present run.\n"
         ),
     )
     assert '+  "spark.aqePlugin.mode": "observe",' in out.splitlines()
     assert out.splitlines()[0] == f"--- {name}"
     assert api.objects[APPLICATION] == before
     code, _, err = answer("install", *target, "--jar", JAR, "--yes")
-    assert (code, err.startswith(f"Done: {name} is changed. The operator then runs the application again")) == (0, True)
+    assert (code, err.startswith(f"Done: {name} is changed. The operator then restarts the application")) == (0, True)
     told = json.loads(answer("status", *target, "--format", "json")[1])
     assert (told["file"], told["installed"]) == (name, True)
     assert answer("uninstall", *target, "--yes")[0] == 0

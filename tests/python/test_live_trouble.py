@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from api_server import ApiServer
-from aqe_plugin.conf.stores.address import parse_address
-from aqe_plugin.conf.stores.live import open_store
+from aqe_plugin.conf.stores.kubernetes_address import parse_address
+from aqe_plugin.conf.stores.kubernetes_store import open_store
 from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.errors import ClusterError, ConfError, ConflictError, TargetError, WriteError
 from aqe_plugin.install.controller import (
@@ -39,7 +39,7 @@ def test_whoever_waits_is_told_why(api: ApiServer, here: dict[str, str]) -> None
     said: list[str] = []
     api.faults = [(429, {"Retry-After": "0"})]
     open_store("kubernetes:configmap/conf", here, said.append, QUICK)
-    assert said == [f"http://127.0.0.1:{api.port} is busy or broken (429), try 1 of 3; asked again in 0.0 s."]
+    assert said == [f"http://127.0.0.1:{api.port} is busy or broken (429), try 1 of 3; trying again in 0.0 s."]
 
 
 def test_a_server_that_stays_busy_is_told(api: ApiServer, here: dict[str, str]) -> None:
@@ -90,7 +90,7 @@ def test_a_token_that_has_expired_is_told_at_once(api: ApiServer, here: dict[str
     with pytest.raises(ClusterError) as error:
         opened(here)
     assert str(error.value) == (
-        f"kubernetes:spark/configmap/conf: http://127.0.0.1:{api.port} does not know who asks (401): the kubeconfig's "
+        f"kubernetes:spark/configmap/conf: http://127.0.0.1:{api.port} rejects the credentials (401): the kubeconfig's "
         "token or certificate is missing, wrong or expired. Log in again; kubectl auth whoami tries the same."
     )
     assert len(api.requests) == 1
@@ -116,7 +116,7 @@ def test_an_object_that_is_not_there_is_told(api: ApiServer, here: dict[str, str
     ("code", "error", "message"),
     [
         (403, WriteError, r"forbids it \(403\).* The role needs the verbs get and patch for configmaps"),
-        (422, WriteError, r"does not take the change \(422\): .* It holds what it held"),
+        (422, WriteError, r"refuses the change \(422\): .* The object is unchanged"),
     ],
 )
 def test_a_change_that_is_refused_is_refused_in_the_rehearsal_and_never_begun(
@@ -134,10 +134,10 @@ def test_a_change_that_is_refused_is_refused_in_the_rehearsal_and_never_begun(
 def test_an_immutable_configmap_and_binary_data_are_left_alone(api: ApiServer, here: dict[str, str]) -> None:
     api.objects[CONFIGMAP]["immutable"] = True
     store = opened(here)
-    with pytest.raises(ConflictError, match=r"the ConfigMap is immutable\. Make one under a new name"):
+    with pytest.raises(ConflictError, match=r"the ConfigMap is immutable\. Create one under a new name"):
         carry_out(propose_install(store, JAR, None), ACTOR)
     api.put(CONFIGMAP, binaryData={"spark-defaults.conf": "AAAA"})
-    with pytest.raises(TargetError, match="stands in binaryData"):
+    with pytest.raises(TargetError, match="is in binaryData"):
         store.read()
 
 
@@ -147,10 +147,10 @@ def test_an_application_that_the_jar_does_not_fit_is_left_alone(api: ApiServer, 
     with pytest.raises(ConflictError, match=r"is for Spark 4\.0\.1, and the jar local:.* is for Spark 4\.1"):
         propose_install(opened(here, "kubernetes:sparkapplication/nightly"), JAR, None)
     api.put(APPLICATION, spec={**spec, "deps": {"jars": ["a.jar"]}})
-    with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which overrule spark\.jars"):
+    with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which override spark\.jars"):
         propose_install(opened(here, "kubernetes:sparkapplication/nightly"), JAR, None)
     api.put(APPLICATION, spec={**spec, "sparkConf": {"spark.a": 1}})
-    with pytest.raises(TargetError, match="sparkConf is no map of keys to strings"):
+    with pytest.raises(TargetError, match="sparkConf is not a map of keys to strings"):
         status_of(opened(here, "kubernetes:sparkapplication/nightly"))
     api.put(APPLICATION, spec=None)
     with pytest.raises(TargetError, match="the application has no spec"):

@@ -62,14 +62,14 @@ def test_a_malformed_escape_is_refused_with_its_line() -> None:
     with pytest.raises(TargetError) as error:
         conf("spark.x 1\nspark.home C:\\users\n")
     assert str(error.value) == (
-        "spark-defaults.conf, line 2: \\u without four hexadecimal digits, at which Spark refuses the whole file. "
+        "spark-defaults.conf, line 2: \\u without four hexadecimal digits; Spark refuses the whole file. "
         "Write a backslash as \\\\."
     )
 
 
 def test_a_key_that_stands_twice_is_remarked_and_changed_where_spark_looks() -> None:
     text = "spark.plugins a\nspark.master x\nspark.plugins b\n"
-    assert conf(text).remarks() == ("spark.plugins stands 2 times; Spark takes the last, on line 3.",)
+    assert conf(text).remarks() == ("spark.plugins is set 2 times; Spark takes the last, on line 3.",)
     assert conf(text).with_value("spark.plugins", "b,c").text == text.replace(" b", " b,c")
 
 

@@ -29,7 +29,7 @@ def test_rollback_goes_back_one_change_at_a_time(conf: Path) -> None:
     assert conf.read_bytes() == THEIRS
     with pytest.raises(JournalError) as error:
         propose_rollback(conf, force=False)
-    assert str(error.value) == (f"{conf}: nothing to roll back; aqe-plugin has no change of it in force.")
+    assert str(error.value) == (f"{conf}: there is nothing to roll back; no change of aqe-plugin is in force.")
 
 
 def test_rollback_after_somebody_elses_change_names_the_keys_and_no_values(conf: Path) -> None:
@@ -40,7 +40,7 @@ def test_rollback_after_somebody_elses_change_names_the_keys_and_no_values(conf:
         propose_rollback(conf, force=False)
     assert str(error.value) == (
         f"{conf}: changed since install no. 1 by somebody else: it differs in spark.secret. "
-        "Rolling back would undo that too: --force does it and keeps the present file as a backup."
+        "A rollback would undo that too: --force does so and keeps the present file as a backup."
     )
     rollback(conf, force=True)
     assert conf.read_bytes() == THEIRS
@@ -108,5 +108,5 @@ def test_a_journal_of_a_newer_version_is_not_guessed_at(conf: Path) -> None:
     install(conf)
     path = journal_of(conf).folder / "journal.jsonl"
     path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
-    with pytest.raises(JournalError, match="the journal has schemaVersion 2, this aqe-plugin reads up to 1: upgrade"):
+    with pytest.raises(JournalError, match="schemaVersion 2, and this aqe-plugin reads up to 1: upgrade"):
         propose_uninstall(conf, purge=False)

@@ -148,7 +148,7 @@ def test_a_key_of_ours_that_its_owner_changed_since_is_a_conflict(store: Session
         propose_rollback(store, force=False)
     proposal = propose_install(store, None, "apply")
     confs[RATE] = "0.9"
-    with pytest.raises(ConflictError, match="changed while this was being prepared"):
+    with pytest.raises(ConflictError, match="somebody else changed it in the meantime"):
         carry_out(proposal, ACTOR)
     assert (confs[MODE], confs[RATE]) == ("off", "0.9")
 
@@ -173,7 +173,7 @@ def test_a_server_without_the_plugin_is_refused_with_what_to_do(
     store: SessionStore, server: ConnectServer, confs: dict[str, str]
 ) -> None:
     server.has_plugin = False
-    with pytest.raises(SessionError, match=r"spark\.plugins is read when.*aqe-plugin install --spark-home.*start the"):
+    with pytest.raises(SessionError, match=r"spark\.plugins is read when.*aqe-plugin install --spark-home.*restart"):
         propose_install(store, None, None)
     confs["spark.plugins"] = "com.acme.P, io.aqeplugin.AqePlugin"
     with pytest.raises(SessionError, match=r"spark\.plugins names the plugin.*stood down.*log of the server's driver"):
@@ -185,7 +185,7 @@ def test_a_server_without_the_plugin_is_refused_with_what_to_do(
     "key", ["spark.plugins", "spark.jars", f"{PREFIX}decisions.keptQueries", f"{PREFIX}canary.share"]
 )
 def test_a_key_that_is_read_when_an_application_starts_is_refused(store: SessionStore, key: str) -> None:
-    with pytest.raises(ConfError, match=rf"{key} is read when an application starts.*conf of the server, and start"):
+    with pytest.raises(ConfError, match=rf"{key} is read when an application starts.*server's conf and restart"):
         store.parse(b"").with_value(key, "5")
 
 
@@ -219,7 +219,7 @@ def test_a_session_that_ends_meanwhile_is_not_begun_again(
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        (grpc.StatusCode.UNAUTHENTICATED, "does not know who asks.*SPARK_CONNECT_AUTHENTICATE_TOKEN"),
+        (grpc.StatusCode.UNAUTHENTICATED, "rejects the credentials.*SPARK_CONNECT_AUTHENTICATE_TOKEN"),
         (grpc.StatusCode.PERMISSION_DENIED, "forbids it: because"),
         (grpc.StatusCode.INTERNAL, r"cannot be asked \(INTERNAL\): because"),
     ],
@@ -289,7 +289,7 @@ def test_a_session_is_installed_into_and_left_from_the_command_line(
     assert confs == THEIRS
     code, out, err = answer("install", "--target", target, "--mode", "apply", "--yes", "--why", "try it")
     assert (code, confs[MODE]) == (0, "apply")
-    assert f"Done: {name}: queries of this session that are planned from now on go by it" in err
+    assert f"Done: {name}: queries that this session plans from now on use it" in err
     assert answer("status", "--target", target, "--format", "conf")[1].splitlines() == [
         "spark.plugins io.aqeplugin.AqePlugin",
         f"{RATE} 0.5",
@@ -329,7 +329,7 @@ def test_a_server_that_runs_no_query_is_told_in_a_line(answer: Answer, target: s
     code, out, err = answer("verify", "--target", target)
     assert code == 4
     assert out.split() == ["ok", "plugin", "loaded", "in", "the", "session's", "application"]
-    assert "did not carry out a query" in err
+    assert "did not run a query" in err
     assert "Traceback" not in err
 
 

@@ -259,7 +259,7 @@ def test_a_value_that_is_asked_for_goes_to_all_when_there_is_no_canary(cluster: 
     ("words", "why"),
     [
         (["--set", "spark.aqePlugin.filter.buildTimeout"], "write KEY=VALUE"),
-        (["--set", "spark.master=local"], "spark.master = local: no key of the plugin (spark.aqePlugin.*)."),
+        (["--set", "spark.master=local"], "spark.master = local: not a key of the plugin (spark.aqePlugin.*)."),
         (["--set", "spark.aqePlugin.filter.buildTimeout=0"], "buildTimeout = 0: "),
         (["--set", ASKED, "--set", ASKED], "given twice, as 10 and as 10."),
     ],
@@ -445,4 +445,4 @@ def test_rollouts_of_a_newer_version_are_not_guessed_at(cluster: Cluster, answer
     assert step(cluster, answer)["ring"] == "observe"
     path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
-    assert (code, "schemaVersion 2, this aqe-plugin reads up to 1: upgrade it" in err) == (4, True)
+    assert (code, "schemaVersion 2, and this aqe-plugin reads up to 1: upgrade it" in err) == (4, True)

@@ -64,11 +64,9 @@ class ObjectApi:
             TargetError: it does not exist.
             ClusterError: the server cannot be asked.
         """
-        kind = self.address.kind
-        if kind.group:
+        read: Any = client.CoreV1Api(self.connection).read_namespaced_config_map
+        if self.address.kind.group:
             read = client.CustomObjectsApi(self.connection).get_namespaced_custom_object
-        else:
-            read = client.CoreV1Api(self.connection).read_namespaced_config_map
         found = self._call(False, lambda: read(**self._path(), _request_timeout=self._timeout()))
         plain: dict[str, Any] = self.connection.sanitize_for_serialization(found)
         return plain
@@ -83,11 +81,15 @@ class ObjectApi:
             WriteError: the server refuses the patch.
             ClusterError: the server cannot be asked; it may have taken the patch.
         """
+        send: Any = client.CoreV1Api(self.patching).patch_namespaced_config_map
         if self.address.kind.group:
             send = client.CustomObjectsApi(self.patching).patch_namespaced_custom_object
-        else:
-            send = client.CoreV1Api(self.patching).patch_namespaced_config_map
-        asked = {**self._path(), "body": dict(body), "field_manager": _MANAGER, **({"dry_run": "All"} if dry_run else {})}
+        asked = {
+            **self._path(),
+            "body": dict(body),
+            "field_manager": _MANAGER,
+            **({"dry_run": "All"} if dry_run else {}),
+        }
         try:
             self._call(True, lambda: send(**asked, _request_timeout=self._timeout()))
         except _OutOfDateError:

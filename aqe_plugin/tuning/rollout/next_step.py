@@ -10,7 +10,7 @@ from aqe_plugin.conf.canary import keys_of
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY, PREFIX, number_of
 from aqe_plugin.conf.stores.locate import Where, find_target, read_target
-from aqe_plugin.conf.stores.port import TargetConf
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.controller import Proposal, propose_tuning

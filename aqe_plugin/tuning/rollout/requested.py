@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.locate import Where
-from aqe_plugin.conf.stores.port import TargetConf
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
 from aqe_plugin.install.journal import Actor, Phase
