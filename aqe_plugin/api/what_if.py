@@ -11,7 +11,7 @@ from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.api.threshold_names import conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
-from aqe_plugin.events.describe import join_in_words, quantity, reason_in_words, strategy_in_words
+from aqe_plugin.events.describe import describe_join, describe_reason, describe_strategy, quantity
 from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.events.model import JoinDecision
 
@@ -151,7 +151,7 @@ def _row(join: JoinReplayed) -> tuple[str, str, str]:
         now, then = join.decided, "cannot be replayed: more than facts and thresholds settled this join"
     else:
         now, then = join.now, _in_words(join.then) if join.changes else "the same"
-    return join_in_words(join.decided.facts).replace("; ", "\n"), _in_words(now), then
+    return describe_join(join.decided.facts).replace("; ", "\n"), _in_words(now), then
 
 
 def _in_words(decision: JoinDecision) -> str:
@@ -159,8 +159,8 @@ def _in_words(decision: JoinDecision) -> str:
     prices = [one.cost_millis for one in decision.options if (one.strategy, one.with_filter) == chosen]
     price = f", predicted {quantity(prices[0], 'millis')}" if prices and prices[0] is not None else ""
     lines = (
-        f"{strategy_in_words(decision.choice, decision.build_filter)}{price}",
-        reason_in_words(decision.reason),
-        f"{'filter' if decision.build_filter else 'no filter'}: {reason_in_words(decision.filter_reason)}",
+        f"{describe_strategy(decision.choice, decision.build_filter)}{price}",
+        describe_reason(decision.reason),
+        f"{'filter' if decision.build_filter else 'no filter'}: {describe_reason(decision.filter_reason)}",
     )
     return "\n".join(lines)

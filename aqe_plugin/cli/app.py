@@ -22,12 +22,10 @@ from aqe_plugin.cli.recommend import add_recommend_command
 from aqe_plugin.cli.run import add_run_command
 from aqe_plugin.cli.settings import add_settings_commands, use_settings
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
-from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
-from aqe_plugin.logs.addresses import is_hadoop_uri
 from aqe_plugin.logs.hadoop.conf import conf_of
 from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.machine.pyspark import import_pyspark
@@ -133,20 +131,12 @@ def export(
     New lines and new logs are picked up at each scrape of /metrics. /healthz and /readyz are for probes.
     """
     # Nothing else needs its libraries, which take longer to import than the rest.
-    from aqe_plugin.exporter import EventLogCollector, Tally, serve, serve_source, stderr_log
+    from aqe_plugin.exporter import serve
 
-    codes, log = frozenset(reason_meanings()), stderr_log()
     with ExitStack() as held:
         held.enter_context(_left_by_signals())
-        if is_hadoop_uri(folder):
-            from aqe_plugin.logs.hadoop import HadoopFollower, opened_files
-
-            files = held.enter_context(opened_files(folder, conf_of(hadoop_conf or [])))
-            files.require()
-            collector = EventLogCollector(HadoopFollower(files), Tally(codes, applications), log)
-            served = held.enter_context(serve_source(collector, folder, port, address, log))
-        else:
-            served = held.enter_context(serve(Path(folder), port, address, codes, log, applications))
+        conf = conf_of(hadoop_conf or [])
+        served = held.enter_context(serve(folder, port, address, applications=applications, hadoop_conf=conf))
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         threading.Event().wait()
 

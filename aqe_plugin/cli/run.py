@@ -36,7 +36,7 @@ def run(
         ),
     ],
     checkpoint: Annotated[
-        Path, typer.Option(readable=False, help="The file to keep the place and the sums in; made when there is none.")
+        Path, typer.Option(readable=False, help="The file for offsets and sums; created when it does not exist.")
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
     address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
@@ -77,7 +77,7 @@ def run(
         ),
     ] = RUNNING_EVERY_SECONDS,
 ) -> None:
-    """Watch event logs for good: serve their metrics, keep the place in a checkpoint, and tune on a schedule.
+    """Watch event logs for good: serve their metrics, keep offsets and sums in a checkpoint, and tune on a schedule.
 
     A kill at any point loses nothing and counts nothing twice. SIGTERM and SIGINT stop it with exit code 0 when the
     checkpoint was written, else with 8. /metrics, /healthz and /readyz answer at once, also while logs are read.
@@ -93,9 +93,19 @@ def run(
         words += ("--no-store",) if no_store else ("--store", str(kept))
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.exporter.daemon.run import serve_for_good
+    from aqe_plugin.exporter.daemon.tuner import Schedule
 
-    tuning = None if tune_every is None else (words, tune_every * 3600)
-    serve_for_good(source, checkpoint, port, address, applications, every, tuning, hadoop_conf or [], access)
+    serve_for_good(
+        source,
+        checkpoint,
+        port=port,
+        address=address,
+        applications=applications,
+        every_seconds=every,
+        schedule=None if tune_every is None else Schedule(words, tune_every * 3600),
+        hadoop_conf=hadoop_conf or [],
+        access=access,
+    )
 
 
 def _require_no_secret(context: typer.Context) -> None:

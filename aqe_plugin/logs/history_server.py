@@ -33,8 +33,9 @@ from tenacity import (
 
 from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.logs.access import Access
-from aqe_plugin.logs.file_offsets import Marks
-from aqe_plugin.logs.follow import PartsFollower
+from aqe_plugin.logs.file_offsets import FileOffsets
+from aqe_plugin.logs.files import LocalFiles
+from aqe_plugin.logs.follow import Failures, LogFollower
 from aqe_plugin.logs.layout import find_event_logs
 from aqe_plugin.logs.reader import Record
 
@@ -43,8 +44,6 @@ __all__ = ["HistoryServerFollower"]
 _CHUNK_BYTES = 256 * 1024
 _MAX_LIST_BYTES = 256 * 1024 * 1024
 _ATTEMPTS = 3
-# A server that fails for so many logs in a row is not asked for the others until the next poll.
-_FAILURES_IN_A_ROW = 3
 _BUSY_STATUS = 429
 _HINTS = {
     http.client.UNAUTHORIZED: " Set history-user and history-password, or history-token, for aqe-plugin run.",
@@ -91,9 +90,10 @@ class HistoryServerFollower:
         url: str,
         spool: Path,
         stop: threading.Event,
-        marks: Marks | None = None,
-        timeout_seconds: float = 30,
+        offsets: FileOffsets | None = None,
+        *,
         access: Access | None = None,
+        timeout_seconds: float = 30,
     ) -> None:
         self._url = url.rstrip("/")
         self._spool = spool
@@ -102,11 +102,11 @@ class HistoryServerFollower:
         self._access = access or Access()
         # Logs of applications that run, and when each was last asked for.
         self._fetched: dict[str, float] = {}
-        self._follower = PartsFollower(marks or Marks())
+        self._follower = LogFollower(LocalFiles(), offsets)
 
     @property
-    def marks(self) -> Marks:
-        return self._follower.marks
+    def offsets(self) -> FileOffsets:
+        return self._follower.offsets
 
     def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
         """See :class:`~aqe_plugin.logs.EventSource`.
@@ -115,29 +115,22 @@ class HistoryServerFollower:
             EventLogError: the server did not answer, or not for some of the logs; they are asked for again.
         """
         attempts = self._retried(self._attempts)
-        failures: list[str] = []
-        in_a_row = 0
+        failures = Failures()
         for attempt in attempts:
-            if self._stop.is_set() or in_a_row == _FAILURES_IN_A_ROW:
+            if self._stop.is_set() or failures.too_many:
                 break
-            if self._is_read(attempt) or self._is_too_soon(attempt):
-                continue
-            try:
-                yield from self._attempt(attempt)
-                in_a_row = 0
-            except EventLogError as error:
-                failures.append(str(error))
-                in_a_row += 1
+            if not self._is_read(attempt) and not self._is_too_soon(attempt):
+                with failures.counted():
+                    yield from self._attempt(attempt)
         running = {attempt.name for attempt in attempts if not attempt.completed}
         self._fetched = {name: at for name, at in self._fetched.items() if name in running}
         if attempts and not self._stop.is_set():
-            self._follower.forget({key for attempt in attempts for key in self.marks.of(attempt.name)})
-        if failures:
-            raise EventLogError(f"{len(failures)} logs could not be fetched, the first: {failures[0]}")
+            self._follower.forget({key for attempt in attempts for key in self.offsets.of(attempt.name)})
+        failures.raise_any()
 
     def _is_read(self, attempt: _Attempt) -> bool:
-        marks = self.marks.of(attempt.name).values()
-        return bool(marks) and all(mark.version == attempt.version for mark in marks if mark.missing_since is None)
+        files = self.offsets.of(attempt.name).values()
+        return bool(files) and all(file.version == attempt.version for file in files if file.missing_since is None)
 
     def _is_too_soon(self, attempt: _Attempt) -> bool:
         """Whether it runs, which makes its log new at every look, and was fetched a moment ago."""
@@ -160,8 +153,8 @@ class HistoryServerFollower:
                 yield from self._follower.read(log, attempt.name, keys, whole=True)
         if not attempt.completed:
             self._fetched[attempt.name] = time.monotonic()
-        for key, mark in self.marks.of(attempt.name).items():
-            self.marks.put(key, replace(mark, version=attempt.version))
+        for key, file in self.offsets.of(attempt.name).items():
+            self.offsets.put(key, replace(file, version=attempt.version))
 
     def _attempts(self) -> list[_Attempt]:
         try:

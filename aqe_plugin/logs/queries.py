@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from aqe_plugin.events.queries import QueryStory, stories
-from aqe_plugin.logs import EventLog, Skipped, find_event_logs, read_log
-from aqe_plugin.logs.addresses import is_hadoop_uri
-from aqe_plugin.logs.files import Files, LocalFiles
+from aqe_plugin.events.queries import QueryStory, queries_in
+from aqe_plugin.logs import Skipped, read_log
+from aqe_plugin.logs.files import opened_files
 
-__all__ = ["OpenLogs", "Progress", "opened_logs", "read_queries"]
+__all__ = ["Progress", "read_queries"]
 
 
 class Progress(Protocol):
@@ -26,28 +23,6 @@ class Progress(Protocol):
     def done(self) -> None:
         """One more was read."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class OpenLogs:
-    """The logs at one place; ``base`` is what comes before their parts' paths in an address, empty for files here."""
-
-    logs: Sequence[EventLog]
-    files: Files
-    base: str
-
-
-@contextmanager
-def opened_logs(path: Path | str, hadoop_conf: Mapping[str, str] | None = None) -> Iterator[OpenLogs]:
-    """The logs at ``path``, which can be read as long as the context lasts; arguments and errors as below."""
-    if isinstance(path, str) and is_hadoop_uri(path):
-        # PySpark, and a JVM, for nothing but such an address.
-        from aqe_plugin.logs.hadoop import opened_files
-
-        with opened_files(path, hadoop_conf or {}) as files:
-            yield OpenLogs(files.find(), files, files.base)
-        return
-    yield OpenLogs(find_event_logs(Path(path)), LocalFiles(), "")
 
 
 def read_queries(
@@ -67,10 +42,11 @@ def read_queries(
         NoDataError: it is a folder without any event log.
         SetupError: for an address, PySpark or Java is missing.
     """
-    with opened_logs(path, hadoop_conf) as found:
+    with opened_files(path, hadoop_conf) as files:
+        logs = files.find()
         if progress is not None:
-            progress.found(len(found.logs))
-        for log in found.logs:
-            yield from stories(read_log(log, found.files), log.name)
+            progress.found(len(logs))
+        for log in logs:
+            yield from queries_in(read_log(log, files), log.name)
             if progress is not None:
                 progress.done()

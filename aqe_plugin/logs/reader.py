@@ -16,7 +16,7 @@ from aqe_plugin.errors import AqePluginError, EventSchemaError
 from aqe_plugin.events.lines import Event, is_event_line, parse_event
 from aqe_plugin.logs.codecs import Piece, decompressor
 from aqe_plugin.logs.layout import LogPart
-from aqe_plugin.logs.offset import HEAD_BYTES, Place, of_the_same_file, with_head
+from aqe_plugin.logs.offset import HEAD_BYTES, Offset, is_same_file, with_head
 
 __all__ = ["PartReader", "Record", "Skipped"]
 
@@ -52,23 +52,23 @@ class PartReader:
 
     Args:
         part: the file.
-        place: where to begin.
+        offset: where to begin.
         is_wanted: tells by a line's first bytes whether it is to be handed out.
     """
 
     def __init__(
-        self, part: LogPart, place: Place | None = None, is_wanted: Callable[[bytes], bool] = is_event_line
+        self, part: LogPart, offset: Offset | None = None, is_wanted: Callable[[bytes], bool] = is_event_line
     ) -> None:
         self._path = part.path
         self._codec = part.codec
         self._is_wanted = is_wanted
         self._unreadable = ""
-        self._begin(place or Place())
+        self._begin(offset or Offset())
 
     @property
-    def place(self) -> Place:
+    def offset(self) -> Offset:
         """Behind the last line handed out; true before the first and after each whole chunk alone."""
-        return self._place
+        return self._offset
 
     @property
     def pending_bytes(self) -> int:
@@ -78,13 +78,13 @@ class PartReader:
     @property
     def stuck(self) -> bool:
         """Whether something outside the file keeps it from being read: rights, a file system, a package."""
-        return bool(self._unreadable) or (self._closed and not self._place.closed)
+        return bool(self._unreadable) or (self._closed and not self._offset.closed)
 
     def next_bytes(self, head: bytes) -> int | None:
         """Where in a file that begins with ``head`` it will read on; ``None`` when it will not."""
-        if not of_the_same_file(self._place, head):
+        if not is_same_file(self._offset, head):
             return 0
-        return None if self._closed else self._offset_bytes
+        return None if self._closed else self._at_bytes
 
     def read_on(self, path: Path | None = None) -> Iterator[Record]:
         """What was written since the last call; ``path`` is the file's present name when it was renamed."""
@@ -104,7 +104,7 @@ class PartReader:
                 left_bytes = self._resume(file)
                 while not self._closed and (chunk := file.read(min(_CHUNK_BYTES, max(0, left_bytes)))):
                     left_bytes -= len(chunk)
-                    self._offset_bytes += len(chunk)
+                    self._at_bytes += len(chunk)
                     yield self._chunk(chunk)
             self._unreadable = ""
         except OSError as error:
@@ -131,16 +131,16 @@ class PartReader:
             still = " (the application has not ended)" if in_progress else ""
             yield self._close(self._line + 1, f"the line is cut off{still}")
 
-    def _begin(self, place: Place) -> None:
-        self._place = place
-        self._decompress = None if self._codec else decompressor("", place.restart_bytes)
-        self._offset_bytes = place.restart_bytes
-        self._skip_bytes = place.skip_bytes
-        self._line = place.lines
-        self._records = place.records
-        self._repeated = place.repeated
-        self._discarding = place.discarding
-        self._closed = place.closed
+    def _begin(self, offset: Offset) -> None:
+        self._offset = offset
+        self._decompress = None if self._codec else decompressor("", offset.restart_bytes)
+        self._at_bytes = offset.restart_bytes
+        self._skip_bytes = offset.skip_bytes
+        self._line = offset.lines
+        self._records = offset.records
+        self._repeated = offset.repeated
+        self._discarding = offset.discarding
+        self._closed = offset.closed
         self._pending: list[bytes] = []
         self._pending_bytes = 0
 
@@ -150,15 +150,15 @@ class PartReader:
         size_bytes = file.seek(0, 2)
         file.seek(0)
         head = file.read(min(HEAD_BYTES, size_bytes))
-        if not of_the_same_file(self._place, head):
-            self._begin(Place())
-        self._place = with_head(self._place, head)
-        file.seek(self._offset_bytes)
-        return size_bytes - self._offset_bytes
+        if not is_same_file(self._offset, head):
+            self._begin(Offset())
+        self._offset = with_head(self._offset, head)
+        file.seek(self._at_bytes)
+        return size_bytes - self._at_bytes
 
     def _chunk(self, chunk: bytes) -> Iterator[Record]:
         try:
-            self._decompress = self._decompress or decompressor(self._codec, self._offset_bytes - len(chunk))
+            self._decompress = self._decompress or decompressor(self._codec, self._at_bytes - len(chunk))
         except AqePluginError as error:
             # The place stays: what is missing may be there when another process reads on.
             yield self._close(None, str(error))
@@ -172,10 +172,10 @@ class PartReader:
             yield self._close(self._line + 1 if self._line else None, str(error))
         if self._decompress.complete and not self._pending and not self._skip_bytes:
             # At the end of a frame, of which nothing needs to be read again.
-            self._place = replace(self._place, restart_bytes=self._offset_bytes, skip_bytes=0)
-        self._place = replace(
-            self._place,
-            read_bytes=max(self._offset_bytes, self._place.read_bytes),
+            self._offset = replace(self._offset, restart_bytes=self._at_bytes, skip_bytes=0)
+        self._offset = replace(
+            self._offset,
+            read_bytes=max(self._at_bytes, self._offset.read_bytes),
             lines=self._line,
             records=self._records,
             repeated=self._repeated,
@@ -262,7 +262,7 @@ class PartReader:
 
     def _move(self, piece: Piece, to_bytes: int) -> None:
         """The place is now ``to_bytes`` into ``piece``."""
-        self._place = replace(self._place, restart_bytes=piece.restart_bytes, skip_bytes=piece.skip_bytes + to_bytes)
+        self._offset = replace(self._offset, restart_bytes=piece.restart_bytes, skip_bytes=piece.skip_bytes + to_bytes)
 
     def _is_foreign(self, line: bytes) -> bool:
         """Whether ``line``, which may be cut anywhere, is a first line that no event log has."""

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import Mark, Marks
-from aqe_plugin.logs.offset import Place
+from aqe_plugin.logs import FileOffset, FileOffsets
+from aqe_plugin.logs.offset import Offset
 from daemons import Daemon, daemon
 from samples import LOG_START, decided, ended, line, log_bytes, query_lines, spark_line, write_log
 
@@ -108,13 +108,15 @@ def test_after_the_clock_went_back_it_tunes_at_once_and_goes_on(logs: Path, tmp_
         running.wait_until((tmp_path / "checkpoint.db.tuning.jsonl").exists)
 
 
-def test_a_clock_that_jumps_drops_no_mark_of_a_file_that_is_there_and_keeps_others_for_a_week() -> None:
-    marks = Marks({name: Mark(name, 0, compacted=False, place=Place(lines=1)) for name in ("here", "gone")})
+def test_a_jumping_clock_keeps_offsets_of_missing_files_for_a_week() -> None:
+    offsets = FileOffsets(
+        {name: FileOffset(name, 0, compacted=False, offset=Offset(lines=1)) for name in ("here", "gone")}
+    )
     for now_seconds in (5.0 * WEEK_SECONDS, 0.0, 0.9 * WEEK_SECONDS):
-        marks.miss_all_but({"here"}, now_seconds)
-        assert len(marks) == 2
-    marks.miss_all_but({"here"}, 1.1 * WEEK_SECONDS)
-    assert (len(marks), marks.get("gone")) == (1, None)
+        offsets.miss_all_but({"here"}, now_seconds)
+        assert len(offsets) == 2
+    offsets.miss_all_but({"here"}, 1.1 * WEEK_SECONDS)
+    assert (len(offsets), offsets.get("gone")) == (1, None)
 
 
 def test_an_event_of_long_ago_or_of_the_future_is_counted_like_any_other(logs: Path, tmp_path: Path) -> None:

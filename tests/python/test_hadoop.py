@@ -12,15 +12,15 @@ import pytest
 from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError, SessionError
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import EventSource, Marks, reader
-from aqe_plugin.logs.hadoop import HadoopFiles, HadoopFollower, conf_of, files, opened_files
+from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, reader
+from aqe_plugin.logs.hadoop import HadoopFiles, conf_of, files, opened_hadoop_files
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 from aqe_plugin.render.progress import LogProgress
 from aqe_plugin.tuning.learned import read_logs
 from commands import Answer
 from daemons import daemon
 from samples import COMPRESS, LOG_START, OUTCOME, decided, ended, line, log_bytes, query_lines, write_log
-from watching import CODES, Killed, KilledAfter, Sums, read_plainly, sums
+from watching import Killed, KilledAfter, Sums, read_plainly, sums
 
 pytestmark = pytest.mark.spark
 
@@ -64,10 +64,10 @@ def own_lines(number: int) -> list[bytes]:
 
 def read_on(jvm: HadoopJvm, logs: Path, spool: Path, killed_after: int | None = None) -> Sums:
     """What a process that goes on from the checkpoint beside ``spool`` has after one look."""
-    tally = Tally(CODES)
+    tally = Tally()
     with opened(spool.with_name("checkpoint.db"), str(logs)) as kept:
         kept.restore(tally)
-        source: EventSource = HadoopFollower(HadoopFiles(logs.as_uri(), jvm, spool), kept.marks())
+        source: EventSource = FolderFollower(HadoopFiles(logs.as_uri(), jvm, spool), kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
         try:
             EventLogCollector(source, tally, stderr_log(), kept).read_on()
@@ -110,7 +110,7 @@ def test_only_what_is_new_is_copied(jvm: HadoopJvm, logs: Path, spool: Path) -> 
                 copied.append((piece.stat().st_size, piece.stat().st_blocks * 512))
                 yield piece
 
-    follower = HadoopFollower(Watched(logs.as_uri(), jvm, spool), Marks())
+    follower = FolderFollower(Watched(logs.as_uri(), jvm, spool), FileOffsets())
 
     def look() -> list[tuple[int, int]]:
         copied.clear()
@@ -175,8 +175,7 @@ def test_an_address_that_cannot_be_read_is_said(
 
 def test_a_folder_without_logs_is_no_error_for_who_follows_it(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
     found = HadoopFiles(logs.as_uri(), jvm, spool)
-    found.require()
-    assert list(HadoopFollower(found).poll()) == []
+    assert list(FolderFollower(found).poll()) == []
     with pytest.raises(NoDataError, match=r"logs: no event log in this folder\."):
         found.find()
 
@@ -184,10 +183,10 @@ def test_a_folder_without_logs_is_no_error_for_who_follows_it(jvm: HadoopJvm, lo
 def test_a_jvm_that_dies_is_started_again_and_what_a_process_left_is_cleared_away(logs: Path, spool: Path) -> None:
     write_log(logs / "app-1")
     (spool / "piece").write_bytes(b"left by one that was killed")
-    with opened_files(logs.as_uri(), {"fs.defaultFS": "file:///"}, spool) as found:
+    with opened_hadoop_files(logs.as_uri(), {"fs.defaultFS": "file:///"}, spool) as found:
         assert list(spool.iterdir()) == []
         assert spool.stat().st_mode & 0o077 == 0
-        follower = HadoopFollower(found)
+        follower = FolderFollower(found)
         process = found._jvm._gateway.proc
         process.kill()
         process.wait()
@@ -203,7 +202,7 @@ def test_a_jvm_that_does_not_start_is_said_in_its_own_words(
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraJavaOptions -agentlib:nosuch\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     refused = pytest.raises(SessionError, match=r"does not start \(.*Could not find agent library nosuch .*\)\.$")
-    with refused, opened_files("hdfs://nn/logs", {}, spool):
+    with refused, opened_hadoop_files("hdfs://nn/logs", {}, spool):
         pass
 
 
@@ -211,14 +210,14 @@ def test_a_conf_of_hadoop_that_is_no_xml_is_named(monkeypatch: pytest.MonkeyPatc
     (tmp_path / "core-site.xml").write_text("<configuration>\n<property></configuration>\n")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     refused = pytest.raises(SessionError, match=r"does not start \(.*core-site\.xml")
-    with refused, opened_files("hdfs://nn/logs", {}, spool):
+    with refused, opened_hadoop_files("hdfs://nn/logs", {}, spool):
         pass
 
 
 def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     missing = pytest.raises(PysparkMissingError, match=r"pip install 'aqe-plugin\[spark\]'")
-    with missing, opened_files("hdfs://nn/logs", {}, spool):
+    with missing, opened_hadoop_files("hdfs://nn/logs", {}, spool):
         pass
     assert not spool.exists()
 

@@ -23,7 +23,7 @@ from aqe_plugin.logs.history_server import HistoryServerFollower
 from commands import Answer
 from daemons import daemon
 from samples import LOG_START, log_bytes, query_lines, zstd_stream
-from watching import CODES, Sums, sums
+from watching import Sums, sums
 
 
 class HistoryServer:
@@ -113,10 +113,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HistoryServer]:
 
 def read(server: HistoryServer, home: Path, access: Access | None = None) -> Sums:
     """What a process that goes on from the checkpoint in ``home`` has after one look."""
-    tally = Tally(CODES)
+    tally = Tally()
     with opened(home / "checkpoint.db", server.url) as kept:
         kept.restore(tally)
-        follower = HistoryServerFollower(server.url, home, threading.Event(), kept.marks(), 5, access)
+        follower = HistoryServerFollower(
+            server.url, home, threading.Event(), kept.offsets(), access=access, timeout_seconds=5
+        )
         EventLogCollector(follower, tally, stderr_log(), kept).read_on()
     assert [path.name for path in home.iterdir() if "checkpoint" not in path.name] == []
     return sums(tally)
@@ -166,7 +168,7 @@ def test_a_server_that_stays_away_is_told_and_nothing_is_lost_or_doubled(
     told = read(server, tmp_path)
     assert told["aqe_plugin_queries_total",] == 1
     assert told["aqe_plugin_exporter_read_errors_total",] == 2
-    assert "1 logs could not be fetched, the first: " in capsys.readouterr().err
+    assert "1 logs could not be read, the first: " in capsys.readouterr().err
     fetched(server)
     assert read(server, tmp_path)["aqe_plugin_queries_total",] == 2
     assert fetched(server) == ["app-2/logs"]
@@ -245,7 +247,7 @@ def test_a_password_goes_to_no_other_server(server: HistoryServer, tmp_path: Pat
         thread.start()
         try:
             url = f"http://127.0.0.1:{sends_on.server_port}"
-            follower = HistoryServerFollower(url, tmp_path, threading.Event(), None, 5, Access("Bearer t0ken"))
+            follower = HistoryServerFollower(url, tmp_path, threading.Event(), access=Access("Bearer t0ken"))
             with pytest.raises(EventLogError, match="answers 401"):
                 next(follower.poll())
         finally:
@@ -263,9 +265,9 @@ def test_a_log_that_can_never_be_fetched_keeps_none_that_is_gone_in_memory(
     del server.logs["app-1"]
     server.put("app-2", app_2=log_bytes(query_lines(2)))
     server.faults = [200, 403]
-    with pytest.raises(EventLogError, match=r"1 logs could not be fetched, the first: .* answers 403"):
+    with pytest.raises(EventLogError, match=r"1 logs could not be read, the first: .* answers 403"):
         list(follower.poll())
-    (mark,) = follower.marks.of("app-1").values()
+    (mark,) = follower.offsets.of("app-1").values()
     assert mark.missing_since is not None
 
 

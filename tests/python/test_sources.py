@@ -350,7 +350,7 @@ def test_a_growing_log_gives_each_event_once_and_survives_the_rename_at_its_end(
     seen += polled(follower)
     assert seen == [decided(1), ended(1), decided(2), ended(2)]
     assert polled(follower) == []
-    assert len(follower.marks) == 1
+    assert len(follower.offsets) == 1
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy"])

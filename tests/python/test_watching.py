@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.exporter.daemon import checkpoint as checkpoint_module
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import FolderFollower, Mark, Marks, Skipped, reader
-from aqe_plugin.logs.offset import Place
+from aqe_plugin.logs import FileOffset, FileOffsets, FolderFollower, Skipped, reader
+from aqe_plugin.logs.offset import Offset
 from samples import (
     APPLICATION_START,
     COMPRESS,
@@ -32,7 +32,7 @@ from samples import (
     spark_line,
     write_log,
 )
-from watching import CODES, Killed, read_plainly, read_with_checkpoint, sums
+from watching import Killed, read_plainly, read_with_checkpoint, sums
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -123,15 +123,17 @@ def test_compaction_between_two_reads_loses_and_repeats_nothing(tmp_path: Path) 
 @given(numbers=st.lists(st.integers(0, 5), max_size=8))
 def test_records_of_a_rolling_log_are_counted_once_however_often_it_was_compacted(numbers: list[int]) -> None:
     """Each part holds so many records; every second one is compacted with all before it."""
-    marks, total = Marks(), 0
+    offsets, total = FileOffsets(), 0
     for number, records in enumerate(numbers, start=1):
         total += records
-        marks.put(f"part {number}", Mark("app-1", number, compacted=False, place=Place(records=records)))
+        offsets.put(f"part {number}", FileOffset("app-1", number, compacted=False, offset=Offset(records=records)))
         if number % 2:
-            before = marks.counted("app-1", number)
+            before = offsets.counted("app-1", number)
             assert before == total
-            marks.put(f"compact {number}", Mark("app-1", number, compacted=True, place=Place(repeated=before)))
-        assert marks.counted("app-1", number) == total
+            offsets.put(
+                f"compact {number}", FileOffset("app-1", number, compacted=True, offset=Offset(repeated=before))
+            )
+        assert offsets.counted("app-1", number) == total
 
 
 # Other files, and files that go
@@ -177,10 +179,10 @@ def test_a_log_that_ended_and_is_cut_off_is_told_once_and_read_on_if_more_comes(
     path.write_bytes(packed[:-9])
 
     def skipped_after(looks: int) -> float:
-        tally = Tally(CODES)
+        tally = Tally()
         with opened(checkpoint, str(folder)) as kept:
             kept.restore(tally)
-            reading = EventLogCollector(FolderFollower(folder, kept.marks()), tally, stderr_log(), kept)
+            reading = EventLogCollector(FolderFollower(folder, kept.offsets()), tally, stderr_log(), kept)
             for _ in range(looks):
                 reading.read_on()
         return sums(tally)["aqe_plugin_exporter_skipped_total",]
@@ -200,20 +202,20 @@ def test_a_log_of_a_running_application_is_not_told_to_be_cut_off(tmp_path: Path
 
 
 def test_a_folder_that_was_away_for_less_than_a_week_is_not_counted_again(tmp_path: Path) -> None:
-    marks = Marks({"app-1": Mark("app-1", 0, compacted=False, place=Place(read_bytes=5))})
+    offsets = FileOffsets({"app-1": FileOffset("app-1", 0, compacted=False, offset=Offset(read_bytes=5))})
     day, now = 86_400.0, 1_700_000_000.0
-    marks.miss_all_but((), now)
-    marks.miss_all_but((), now + 6 * day)
-    assert marks.get("app-1") is not None
-    marks.miss_all_but(("app-1",), now + 6.5 * day)
-    marks.miss_all_but((), now + 8 * day)
+    offsets.miss_all_but((), now)
+    offsets.miss_all_but((), now + 6 * day)
+    assert offsets.get("app-1") is not None
+    offsets.miss_all_but(("app-1",), now + 6.5 * day)
+    offsets.miss_all_but((), now + 8 * day)
     # A clock that goes back begins the week anew.
-    marks.miss_all_but((), now + 2 * day)
-    marks.miss_all_but((), now + 8.5 * day)
-    assert marks.get("app-1") is not None
-    marks.miss_all_but((), now + 9.5 * day)
-    assert marks.get("app-1") is None
-    assert marks.changes() == {"app-1": None}
+    offsets.miss_all_but((), now + 2 * day)
+    offsets.miss_all_but((), now + 8.5 * day)
+    assert offsets.get("app-1") is not None
+    offsets.miss_all_but((), now + 9.5 * day)
+    assert offsets.get("app-1") is None
+    assert offsets.changes() == {"app-1": None}
 
 
 def test_a_name_that_is_no_utf8_is_kept(tmp_path: Path) -> None:
@@ -238,7 +240,7 @@ def test_a_line_of_any_length_takes_bounded_memory_and_the_rest_is_read(
         for _ in range(300):
             file.write(megabyte)
         file.write(b'"}\n' + b"".join(query_lines(2)))
-    tally = Tally(CODES)
+    tally = Tally()
     follower = FolderFollower(tmp_path)
     tracemalloc.start()
     try:
@@ -290,4 +292,4 @@ def test_many_logs_are_read_with_few_open_decompressors(tmp_path: Path) -> None:
         with path.open("ab") as file:
             file.write(line(ended(8)))
     assert sum(1 for _, records in follower.poll() for _ in records) == 200
-    assert len(follower._follower._readers) == 64
+    assert len(follower._readers) == 64

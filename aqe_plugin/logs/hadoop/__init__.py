@@ -6,7 +6,6 @@ lie in a folder here, piece by piece, while the reader of :mod:`aqe_plugin.logs`
 
 from aqe_plugin.logs.hadoop.conf import conf_of
 from aqe_plugin.logs.hadoop.files import HadoopFiles
-from aqe_plugin.logs.hadoop.follow import HadoopFollower
-from aqe_plugin.logs.hadoop.logs import opened_files
+from aqe_plugin.logs.hadoop.logs import opened_hadoop_files
 
-__all__ = ["HadoopFiles", "HadoopFollower", "conf_of", "opened_files"]
+__all__ = ["HadoopFiles", "conf_of", "opened_hadoop_files"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aqe_plugin.errors import EventLogError, NoDataError
+from aqe_plugin.errors import EventLogError
 from aqe_plugin.logs.hadoop.jvm import FileGoneError, FileRefusedError, HadoopJvm
 from aqe_plugin.logs.layout import EventLog, LogPart, is_rolling, no_log_in, rolling_log, single_log
 from aqe_plugin.logs.offset import HEAD_BYTES
@@ -52,15 +51,6 @@ class HadoopFiles:
         self._spool = spool
         self._listed: dict[Path, _Listed] = {}
         self._growing: set[Path] = set()
-
-    def require(self) -> None:
-        """Makes sure that there is something at the address.
-
-        Raises:
-            EventLogError: there is nothing, or it cannot be listed.
-        """
-        with suppress(NoDataError):
-            self.find()
 
     def find(self) -> list[EventLog]:
         """The logs that are there, sorted by name; see :func:`aqe_plugin.logs.find_event_logs`.

@@ -12,11 +12,11 @@ from aqe_plugin.errors import EventLogError
 from aqe_plugin.logs.hadoop.files import HadoopFiles
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 
-__all__ = ["opened_files"]
+__all__ = ["opened_hadoop_files"]
 
 
 @contextmanager
-def opened_files(uri: str, conf: Mapping[str, str], spool: Path | None = None) -> Iterator[HadoopFiles]:
+def opened_hadoop_files(uri: str, conf: Mapping[str, str], spool: Path | None = None) -> Iterator[HadoopFiles]:
     """The logs at ``uri``, with a JVM that runs as long as the context lasts.
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.events.json_values import decode_text, encode
 from aqe_plugin.events.lines import SCHEMA_VERSION
-from aqe_plugin.events.queries import QueryStory, stories
+from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from aqe_plugin.logs.files import Files, read_log
 from aqe_plugin.logs.layout import EventLog
@@ -62,7 +62,7 @@ def learn(log: EventLog, files: Files) -> Lesson:
     skipped: list[Skipped] = []
 
     def told() -> Iterator[QueryStory]:
-        for story in stories(read_log(log, files), log.name):
+        for story in queries_in(read_log(log, files), log.name):
             if isinstance(story, Skipped):
                 skipped.append(story)
             else:

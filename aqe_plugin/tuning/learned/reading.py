@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqe_plugin.errors import StoreError
-from aqe_plugin.logs.files import Files
+from aqe_plugin.logs.files import Files, opened_files
 from aqe_plugin.logs.layout import EventLog
-from aqe_plugin.logs.queries import Progress, opened_logs
+from aqe_plugin.logs.queries import Progress
 from aqe_plugin.logs.reader import Skipped
 from aqe_plugin.tuning.history import History
 from aqe_plugin.tuning.learned.lesson import Lesson, learn, name_of, version_of
@@ -88,10 +88,11 @@ def read_logs(places: Sequence[str], hadoop_conf: Mapping[str, str], store: Path
     remembered = 0
     with _memory(store) as memory:
         for place in places:
-            with opened_logs(place, hadoop_conf) as found:
-                progress.found(len(found.logs))
-                for log in found.logs:
-                    lesson, was_known = _lesson(log, found.files, name_of(log, found.base), memory)
+            with opened_files(place, hadoop_conf) as files:
+                logs = files.find()
+                progress.found(len(logs))
+                for log in logs:
+                    lesson, was_known = _lesson(log, files, name_of(log, files.base), memory)
                     lessons.append(lesson)
                     remembered += was_known
                     first_skipped = first_skipped or _first_skipped(log, lesson)
