@@ -12,7 +12,8 @@ class TargetConf(Protocol):
     """A Spark conf as an immutable value, in whatever syntax it is written.
 
     A change leaves every other byte as it was: ``with_value`` of an absent key, and then ``without`` it, gives the
-    text it began with.
+    text it began with. Both raise :class:`~aqe_plugin.errors.ConflictError`, with how to fix it, when the text cannot
+    be changed safely.
     """
 
     __slots__ = ()
@@ -29,7 +30,7 @@ class TargetConf(Protocol):
 
     @property
     def jars_overruled(self) -> bool:
-        """Whether another list of jars beside the conf overrules ``spark.jars``."""
+        """Whether another list of jars beside the conf overrides ``spark.jars``."""
         return False
 
     def items(self) -> dict[str, str]:
@@ -37,39 +38,24 @@ class TargetConf(Protocol):
         ...
 
     def get(self, key: str) -> str | None:
-        """The value that Spark will see for ``key``, ``None`` when it is not set."""
         return self.items().get(key)
 
     def remarks(self) -> tuple[str, ...]:
         """Sentences on what is legal in the text and seldom intended."""
         return ()
 
-    def with_value(self, key: str, value: str) -> TargetConf:
-        """The conf with ``key`` set.
+    def with_value(self, key: str, value: str) -> TargetConf: ...
 
-        Raises:
-            ConflictError: the text cannot be changed safely; the message says how to fix it.
-            ConfError: the conf is a running session's, and ``key`` is read when an application starts.
-        """
-        ...
+    def without(self, key: str) -> TargetConf: ...
 
-    def without(self, key: str) -> TargetConf:
-        """The conf without ``key``.
-
-        Raises:
-            ConflictError: as for ``with_value``.
-        """
-        ...
-
-    def render(self) -> bytes:
-        """The whole text."""
-        ...
+    def render(self) -> bytes: ...
 
 
 class ConfStore(Protocol):
     """A place that keeps a conf: a file, an object on an API server or a running session.
 
-    It is read whole and replaced whole: what ``read`` returned can be given to ``replace`` later, byte for byte.
+    It is read whole and replaced whole: what ``read`` returned can be given to ``replace`` later, byte for byte. Every
+    method but the properties raises :class:`~aqe_plugin.errors.InputError` when the place cannot be reached or read.
     """
 
     __slots__ = ()
@@ -92,20 +78,10 @@ class ConfStore(Protocol):
         """The folder on this machine that holds the journal and the backups."""
         ...
 
-    def make_journal_folder(self) -> None:
-        """Makes the folder if it does not exist.
-
-        Raises:
-            WriteError: it cannot be made.
-        """
-        ...
+    def make_journal_folder(self) -> None: ...
 
     def read(self) -> bytes | None:
-        """The content, ``None`` when there is none.
-
-        Raises:
-            InputError: it cannot be read.
-        """
+        """The content, ``None`` when there is none."""
         ...
 
     def parse(self, content: bytes | None) -> TargetConf:
@@ -120,8 +96,7 @@ class ConfStore(Protocol):
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
         """Tries ``replace`` without doing it, where a server allows that; returns a sentence for the user, or nothing.
 
-        Raises:
-            AqePluginError: as ``replace``.
+        Raises the errors of ``replace``.
         """
         return ""
 
@@ -143,8 +118,5 @@ class ConfStore(Protocol):
         """For a running application: empty when the plugin is loaded in it, else why not and what to do.
 
         ``None`` for a conf that applications read when they start.
-
-        Raises:
-            InputError: the application cannot be asked.
         """
         return None

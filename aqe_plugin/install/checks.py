@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, entries_of, problem_of
 from aqe_plugin.errors import AqePluginError, EventLogError
 from aqe_plugin.install.jars import JarStatus, jar_for, spark_line
+from aqe_plugin.machine.java import find_java
+from aqe_plugin.machine.pyspark import import_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,12 +27,14 @@ __all__ = [
     "conf_checks",
     "deciding",
     "event_log",
+    "jar_fits",
     "jars_exist",
+    "java_works",
     "key_checks",
-    "machine_checks",
     "mode_set",
     "outcome_of",
     "plugin_in_force",
+    "pyspark_installed",
     "right_rows",
     "session_started",
     "small_join",
@@ -87,30 +91,26 @@ def _tried(name: str, find: Callable[[], str]) -> Check:
         return Check(name, CheckVerdict.FAILED, str(error))
 
 
-# This machine
-
-
-def machine_checks() -> list[Check]:
-    """Java, PySpark, and a jar for it."""
-    from aqe_plugin.machine.java import find_java
-    from aqe_plugin.machine.pyspark import import_pyspark
-
-    def java() -> str:
+def java_works() -> Check:
+    def find() -> str:
         found = find_java()
         return f"Java {found.release} at {found.path}"
 
-    def jar() -> str:
+    return _tried("Java", find)
+
+
+def pyspark_installed() -> Check:
+    return _tried("PySpark", lambda: f"PySpark {import_pyspark().__version__}")
+
+
+def jar_fits() -> Check:
+    """Whether there is a jar for the installed PySpark."""
+
+    def find() -> str:
         version = import_pyspark().__version__
         return f"{jar_for(version).name} fits Spark {spark_line(version)}"
 
-    return [
-        _tried("Java", java),
-        _tried("PySpark", lambda: f"PySpark {import_pyspark().__version__}"),
-        _tried("jar", jar),
-    ]
-
-
-# A conf
+    return _tried("jar", find)
 
 
 def conf_checks(listed: int, jars: Sequence[JarStatus]) -> list[Check]:
@@ -120,51 +120,30 @@ def conf_checks(listed: int, jars: Sequence[JarStatus]) -> list[Check]:
         listed: how often ``spark.plugins`` names the plugin.
         jars: the jars of the plugin in ``spark.jars``.
     """
+    add = "aqe-plugin install adds it."
+    unless = "unless the jar is in Spark's own jars folder, every application fails to start"
+    no_jar = f"{PLUGINS_KEY} names the plugin and spark.jars has no jar of it: {unless}"
+    not_named = f"spark.jars lists the jar and {PLUGINS_KEY} does not name the plugin"
+    several = "spark.jars lists several jars of aqe-plugin"
     return [
-        outcome_of("plugin", listed < 2, f"{PLUGINS_KEY} names {PLUGIN_CLASS} {listed} times.", "Leave it there once."),
-        outcome_of(
-            "jar",
-            len(jars) < 2,
-            "spark.jars lists several jars of aqe-plugin.",
-            "Leave the one that fits the cluster's Spark.",
-        ),
-        outcome_of(
-            "jar",
-            not listed or bool(jars),
-            "spark.plugins names the plugin and spark.jars has no jar of it: unless the jar is in Spark's own jars "
-            "folder, every application fails to start.",
-            "aqe-plugin install adds it.",
-        ),
-        outcome_of(
-            "plugin",
-            not jars or listed > 0,
-            "spark.jars lists the jar and spark.plugins does not name the plugin.",
-            "aqe-plugin install adds it.",
-        ),
+        outcome_of("plugin", listed < 2, f"{PLUGINS_KEY} names {PLUGIN_CLASS} {listed} times", "Keep one of them."),
+        outcome_of("plugin", listed > 0 or not jars, not_named, add),
+        outcome_of("jar", len(jars) < 2, several, "Keep the one that fits the cluster's Spark."),
+        outcome_of("jar", not listed or bool(jars), no_jar, add),
         *(jars_exist(jars) if listed else ()),
     ]
 
 
 def jars_exist(jars: Sequence[JarStatus]) -> list[Check]:
     """For each jar, whether it exists; a jar on another machine passes."""
-    return [
-        outcome_of(
-            "jar",
-            jar.exists is not False,
-            f"{jar.location} does not exist: every application fails to start.",
-            "Put it back, or give install another --jar.",
-        )
-        for jar in jars
-    ]
+    missing, fix = "does not exist: every application fails to start", "Put it back, or give install another --jar."
+    return [outcome_of("jar", jar.exists is not False, f"{jar.location} {missing}", fix) for jar in jars]
 
 
 def key_checks(conf: Mapping[str, str]) -> list[Check]:
     """Each of the plugin's keys that is set, in alphabetical order, and whether its value is allowed."""
     ours = sorted((key, value, problem_of(key, value)) for key, value in conf.items() if key.startswith(PREFIX))
     return [outcome_of(key, not problem, f"{value}: {problem}" if problem else value) for key, value, problem in ours]
-
-
-# A session
 
 
 def session_started(probe: Probe, spark_version: str) -> Check:
@@ -178,7 +157,7 @@ def session_started(probe: Probe, spark_version: str) -> Check:
         found = f"PySpark is of line {expected} and started Spark {probe.spark_version}."
         return Check("session", CheckVerdict.FAILED, found, "Unset SPARK_HOME or correct it.")
     rows = right_rows(probe.rows)
-    return rows if not rows.ok else outcome_of("session", True, f"Spark {probe.spark_version} started; {rows.found}")
+    return replace(rows, name="session", found=f"Spark {probe.spark_version} started; {rows.found}")
 
 
 def right_rows(rows: int) -> Check:
@@ -221,9 +200,6 @@ def small_join(spark: SparkSession) -> DataFrame:
     """A join of :data:`JOIN_ROWS` rows that the plugin has to decide."""
     fact = spark.range(1000 * JOIN_ROWS).selectExpr("id % 1000 AS key", "id AS value")
     return fact.join(spark.range(1000).selectExpr("id AS key", "id AS name").where("name = 7"), "key").select("value")
-
-
-# An event log
 
 
 def event_log(name: str, path: Path) -> Check:

@@ -2,14 +2,14 @@
 
 Each change is first a :class:`Proposal`, which touches nothing and can be shown, and then ``carry_out``. Through a
 crash, a full disk or another writer, the target holds its old bytes or its new ones; the next ``carry_out`` records how
-an interrupted change ended.
+an interrupted change ended. A function here that reads the target raises TargetError when it cannot be read, and
+ConflictError when it is written in a way that cannot be changed safely or only its owner can resolve its state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timezone
 from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change, changes_between, merged
@@ -60,8 +60,6 @@ def propose_install(where: Where, jar: str | None, mode: str | None) -> Proposal
         mode: ``None`` keeps the mode that is set; see :func:`plan_install`.
 
     Raises:
-        TargetError: the target cannot be read.
-        ConflictError: only the owner can resolve the state of the target.
         SessionError: the session's application has not loaded the plugin.
     """
     target = read_target(where)
@@ -80,8 +78,6 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
         purge: remove the plugin's own keys too, whoever set them.
 
     Raises:
-        TargetError: the target cannot be read.
-        ConflictError: it is written in a way that cannot be changed.
         JournalError: its journal cannot be used.
     """
     target = read_target(where)
@@ -98,11 +94,9 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
         conf = purged(conf)
     after = None if start is None and not conf.items() else conf.render()
     whys = {PLUGINS_KEY: "the plugin is no longer loaded", JARS_KEY: "its jar is no longer needed"}
-    own_keys = "--purge removes the plugin's own keys" if purge else "aqe-plugin had set it"
-    changes = tuple(
-        replace(change, why=whys.get(change.key, own_keys if change.key.startswith(PREFIX) else change.why))
-        for change in changes_between(target.conf.items(), conf.items(), "aqe-plugin had set it")
-    )
+    why = "--purge removes the plugin's own keys" if purge else "aqe-plugin had set it"
+    changes = changes_between(target.conf.items(), conf.items(), why)
+    changes = tuple(replace(change, why=whys.get(change.key, why)) for change in changes)
     return Proposal(Action.UNINSTALL, target.store, target.content, after, changes)
 
 
@@ -115,8 +109,6 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
 
     Raises:
         ConfError: a value is not allowed, or a key is not one of the plugin's.
-        TargetError: the target cannot be read.
-        ConflictError: it is written in a way that cannot be changed safely.
     """
     target = read_target(where)
     conf = target.conf
@@ -142,7 +134,6 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
     Raises:
         ConflictError: somebody else changed the target since, and ``force`` is not given.
         JournalError: there is nothing to roll back, ``to`` is not in force, or the backup is missing.
-        TargetError: the target cannot be read.
     """
     store = store_of(where)
     content, journal = store.read(), journal_of(store)
@@ -183,7 +174,7 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
             number=journal.next_number(),
             phase=Phase.BEGUN,
             action=proposal.action,
-            at=_time(actor),
+            at=actor.time(),
             who=actor.who,
             why=actor.why,
             file=store.name,
@@ -198,9 +189,9 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
         try:
             store.replace(proposal.before, proposal.after)
         except (ConflictError, WriteError):
-            journal.write(replace(record, phase=Phase.ABANDONED, at=_time(actor)))
+            journal.write(replace(record, phase=Phase.ABANDONED, at=actor.time()))
             raise
-        journal.write(replace(record, phase=Phase.DONE, at=_time(actor)))
+        journal.write(replace(record, phase=Phase.DONE, at=actor.time()))
     return settled
 
 
@@ -213,7 +204,7 @@ def _settle(journal: Journal, store: ConfStore, actor: Actor) -> list[str]:
     interrupted = journal.interrupted
     if interrupted is not None:
         (ended,) = (one for one in _settled(journal, store.read()) if one.number == interrupted.number)
-        journal.write(replace(ended, at=_time(actor)))
+        journal.write(replace(ended, at=actor.time()))
         outcome = "had been carried out" if ended.phase is Phase.DONE else "had changed nothing"
         reports.append(f"{ended.action.value} no. {ended.number} of {ended.at} was interrupted and {outcome}")
     return reports
@@ -271,7 +262,3 @@ def _difference(store: ConfStore, expected: bytes | None, found: bytes | None) -
         return "the file is gone"
     keys = [change.key for change in changes_between(_items(store, expected), _items(store, found), "")]
     return f"it differs in {', '.join(keys)}" if keys else "it differs in comments or layout"
-
-
-def _time(actor: Actor) -> str:
-    return actor.now().astimezone(timezone.utc).isoformat(timespec="seconds")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from aqe_plugin.conf.keys import JARS_KEY
 from aqe_plugin.conf.stores.file_store import FileStore
@@ -20,12 +19,14 @@ from aqe_plugin.install.checks import (
     CheckVerdict,
     deciding,
     event_log,
+    jar_fits,
     jars_exist,
+    java_works,
     key_checks,
-    machine_checks,
     mode_set,
     outcome_of,
     plugin_in_force,
+    pyspark_installed,
     session_started,
 )
 from aqe_plugin.install.plan import our_jars
@@ -46,14 +47,15 @@ def doctor(log: Path | None, with_session: bool) -> Iterator[Check]:
         log: the user's own event log or folder of logs, to be read as well.
         with_session: start a short real session, which takes some ten seconds.
     """
-    machine = machine_checks()
+    machine = [java_works(), pyspark_installed(), jar_fits()]
     yield from machine
     if not with_session:
         yield Check("session", CheckVerdict.NOT_RUN, "left out by --no-session")
     elif not all(check.ok for check in machine):
         yield Check("session", CheckVerdict.NOT_RUN, "needs all of the above")
     else:
-        with _temporary_folder("doctor") as folder:
+        with TemporaryDirectory(prefix="aqe-plugin-doctor-") as name:
+            folder = Path(name)
             command = [sys.executable, "-m", "aqe_plugin.install.session_probe", str(folder)]
             checks = _session(command, os.environ, folder, import_pyspark().__version__)
             # A mode that is off is no fault of this machine.
@@ -85,7 +87,8 @@ def verify(where: Where, home: Path, jar: Path | None, environment: Mapping[str,
         check.found if check.name == "jar" else f"{check.name} = {check.found}" for check in checks if not check.ok
     )
     yield outcome_of("conf", not bad, bad or f"{status.file} names the plugin{', and its jar' if status.jars else ''}")
-    with _temporary_folder("verify") as folder:
+    with TemporaryDirectory(prefix="aqe-plugin-verify-") as name:
+        folder = Path(name)
         command = submit_command(home, _properties(target, jar, folder), folder)
         version = home_version(home)
         if version is None:
@@ -148,9 +151,3 @@ def _properties(target: Target, jar: Path | None, folder: Path) -> Path:
     path = folder / "verify.conf"
     path.write_bytes(made.render())
     return path
-
-
-@contextmanager
-def _temporary_folder(command: str) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=f"aqe-plugin-{command}-") as name:
-        yield Path(name)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 
@@ -52,6 +52,10 @@ class Actor:
     why: str
     now: Callable[[], datetime]
 
+    def time(self) -> str:
+        """The time in ISO 8601, UTC."""
+        return self.now().astimezone(timezone.utc).isoformat(timespec="seconds")
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -80,7 +84,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The journal of one target as it was read.
+    """The journal of one target as it was read. What cannot be written raises WriteError.
 
     Attributes:
         folder: holds the journal and the backups.
@@ -107,19 +111,10 @@ class Journal:
         return 1 + max((record.number for record in self.records), default=0)
 
     def write(self, record: Record) -> None:
-        """Appends ``record``.
-
-        Raises:
-            WriteError: it was not written.
-        """
         append_line(self.folder / "journal.jsonl", json.dumps(encode(record)).encode())
 
     def keep(self, content: bytes | None) -> None:
-        """Writes a backup of ``content``, unless there is one.
-
-        Raises:
-            WriteError: it was not written.
-        """
+        """Writes a backup of ``content``, unless there is one."""
         if content is None:
             return
         make_folder(self.folder / "backups", 0o700)

@@ -1,4 +1,7 @@
-"""The changes of a conf that install the plugin or take it out: values in, values out, no file touched."""
+"""The changes of a conf that install the plugin or take it out: values in, values out, no file touched.
+
+ConflictError means that the conf cannot be changed safely, or that only its owner can resolve its state.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,6 @@ def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str)
         jar: path or URL, as Spark will find it; ``None`` to set only the mode, where the plugin is loaded already.
         mode: ``None`` keeps the mode that is set, and otherwise sets :data:`DEFAULT_MODE`.
         name: the target's name in errors.
-
-    Raises:
-        ConflictError: only the owner can resolve the state of the conf.
     """
     _require_one_plugin(conf, name)
     _require_known_mode(conf, name)
@@ -66,9 +66,6 @@ def plan_uninstall(conf: TargetConf, installed: Mapping[str, Change]) -> TargetC
 
     Args:
         installed: what the install changed, by key; empty when that is not recorded.
-
-    Raises:
-        ConflictError: it is written in a way that cannot be changed safely.
     """
     entries: dict[str, Callable[[str], bool]] = {PLUGINS_KEY: _is_plugin, JARS_KEY: _is_jar}
     for key in (MODE_KEY, *entries, *(key for key in installed if key not in (MODE_KEY, *entries))):
@@ -81,11 +78,7 @@ def plan_uninstall(conf: TargetConf, installed: Mapping[str, Change]) -> TargetC
 
 
 def purged(conf: TargetConf) -> TargetConf:
-    """The conf without any of the plugin's own keys.
-
-    Raises:
-        ConflictError: it is written in a way that cannot be changed safely.
-    """
+    """The conf without any of the plugin's own keys."""
     for key in conf.items():
         if key.startswith(PREFIX):
             conf = conf.without(key)

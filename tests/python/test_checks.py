@@ -53,7 +53,7 @@ def test_a_spark_of_another_line_than_pysparks_fails_with_a_fix() -> None:
 
 def test_a_join_with_missing_rows_fails() -> None:
     check = session_started(replace(GOOD, rows=99), "4.1.3")
-    assert (check.ok, check.finding) == (False, "a join gave 99 of 100 rows. Report this.")
+    assert (check.ok, check.finding) == (False, "Spark 4.1.3 started; a join gave 99 of 100 rows. Report this.")
 
 
 def test_a_plugin_that_stood_down_fails_with_the_drivers_warning() -> None:

@@ -121,32 +121,27 @@ class ObjectApi:
         return f"{self.server} does not answer" if isinstance(error, HTTPError) else ""
 
     def _refused(self, error: ApiException, writes: bool) -> Exception:
-        status, said = error.status, _said(error)
+        status, reason = error.status, _message(error)
+        kind: type[AqePluginError] = ClusterError
         if status == 409 and writes:
             return _OutOfDateError()
-        if status == 401:
-            return ClusterError(
-                f"{self.name}: {self.server} rejects the credentials (401): the kubeconfig's token or certificate is "
-                "missing, wrong or expired. Log in again; kubectl auth whoami tries the same."
-            )
-        if status == 403:
-            kind: type[AqePluginError] = WriteError if writes else ClusterError
-            return kind(
-                f"{self.name}: {self.server} forbids it (403): {said}. "
-                f"The role needs the verbs get and patch for {self.address.kind.plural}."
-            )
         if status == 404:
-            return TargetError(f"{self.name}: not found on {self.server} (404): {said}.")
-        if status in _BUSY:
-            return ClusterError(
-                f"{self.name}: {self.server} is busy or broken, asked {self.patience.attempts} times "
-                f"({status}: {said}). Try again later."
+            return TargetError(f"{self.name}: not found on {self.server} (404): {reason}.")
+        if status == 401:
+            problem = (
+                "rejects the credentials (401): the kubeconfig's token or certificate is missing, wrong or expired. "
+                "Log in again; kubectl auth whoami tries the same"
             )
-        if status and writes:
-            return WriteError(
-                f"{self.name}: {self.server} refuses the change ({status}): {said}. The object is unchanged."
-            )
-        return ClusterError(f"{self.name}: {self.server} cannot be asked ({status or 'TLS'}): {said}.")
+        elif status == 403:
+            verbs = f"The role needs the verbs get and patch for {self.address.kind.plural}"
+            problem, kind = f"forbids it (403): {reason}. {verbs}", WriteError if writes else ClusterError
+        elif status in _BUSY:
+            problem = f"is busy or broken, asked {self.patience.attempts} times ({status}: {reason}). Try again later"
+        elif status and writes:
+            problem, kind = f"refuses the change ({status}): {reason}. The object is unchanged", WriteError
+        else:
+            problem = f"cannot be asked ({status or 'TLS'}): {reason}"
+        return kind(f"{self.name}: {self.server} {problem}.")
 
 
 class _OutOfDateError(Exception):
@@ -202,7 +197,7 @@ def _namespace(file: str, context: str | None) -> str:
     return str(chosen["context"].get("namespace") or "default")
 
 
-def _said(error: ApiException) -> str:
+def _message(error: ApiException) -> str:
     """The server's own message, else the HTTP reason."""
     try:
         message = json.loads(error.body or "")["message"]

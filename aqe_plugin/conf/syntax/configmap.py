@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import takewhile
+from os.path import commonprefix
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from aqe_plugin.conf.syntax.properties import PropertiesConf, parse_properties
-from aqe_plugin.conf.syntax.yaml_text import child, documents_of, line_end_after, line_start_before, pairs_of, text_of
+from aqe_plugin.conf.syntax.yaml_text import child, documents_of, line_end_after, line_start_before, text_of
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 
 __all__ = ["CONF_FILE", "ConfigMapConf", "parse_configmap"]
 
 CONF_FILE = "spark-defaults.conf"
-_LINE = re.compile(r"[^\n]*(?:\n|\Z)")
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class ConfigMapConf(TargetConf):
 
     def _with_inner(self, inner: PropertiesConf) -> ConfigMapConf:
         """Replaces the lines that changed; all others keep their indent as it is written."""
-        old, new = _lines(self.inner.text), _lines(inner.text)
-        outer = _lines(self.text[self.start : self.end])
-        alike_before = _alike(old, new)
-        alike_after = _alike(old[alike_before:][::-1], new[alike_before:][::-1])
+        old, new = _LINES.findall(self.inner.text), _LINES.findall(inner.text)
+        outer = _LINES.findall(self.text[self.start : self.end])
+        alike_before = len(commonprefix((old, new)))
+        alike_after = len(commonprefix((old[alike_before:][::-1], new[alike_before:][::-1])))
         fresh = [self.indent + line if line.strip() else line for line in new[alike_before : len(new) - alike_after]]
         block = "".join(outer[:alike_before] + fresh + outer[len(outer) - alike_after :])
         text = self.text[: self.start] + block + self.text[self.end :]
@@ -80,7 +80,7 @@ def parse_configmap(text: str, name: str, document: int, root: MappingNode) -> C
         raise ConflictError(f"{name}: the ConfigMap is immutable. Create one under a new name and install into that.")
     data = child(root, "data")
     assert isinstance(data, MappingNode)
-    key, value = next((key, value) for key, value in pairs_of(data) if text_of(key) == CONF_FILE)
+    key, value = next((key, value) for key, value in data.value if text_of(key) == CONF_FILE)
     line = value.start_mark.line + 1
     if not isinstance(value, ScalarNode) or value.style != "|" or value.anchor is not None:
         raise ConflictError(
@@ -90,7 +90,7 @@ def parse_configmap(text: str, name: str, document: int, root: MappingNode) -> C
     start = line_end_after(text, value.start_mark.index)
     parent = text[line_start_before(text, key.start_mark.index) : key.start_mark.index]
     indent, end = _block(text, start, value.end_mark.index, parent)
-    inner = "".join(one.removeprefix(indent) for one in _lines(text[start:end]))
+    inner = "".join(one.removeprefix(indent) for one in _LINES.findall(text[start:end]))
     conf = parse_properties(inner.encode("utf-8", "surrogatepass"), f"{name}, {CONF_FILE} from line {line + 1}")
     if conf.items() != parse_properties(value.value.encode("utf-8", "surrogatepass"), name).items():
         raise _not_safe(name, line)
@@ -99,22 +99,13 @@ def parse_configmap(text: str, name: str, document: int, root: MappingNode) -> C
 
 def _block(text: str, start: int, end: int, parent: str) -> tuple[str, int]:
     """The indent of the block's lines, and the offset of its end without blank lines."""
-    lines = _lines(text[start:end])
+    lines = _LINES.findall(text[start:end])
     while lines and not lines[-1].strip():
         lines.pop()
     first = next((line for line in lines if line.strip()), None)
     if first is None:
         return parent + "  ", start
     return first[: len(first) - len(first.lstrip(" "))], start + sum(len(line) for line in lines)
-
-
-def _lines(text: str) -> list[str]:
-    return [line for line in _LINE.findall(text) if line]
-
-
-def _alike(some: list[str], others: list[str]) -> int:
-    """The number of equal lines at the front."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(some, others, strict=False)))
 
 
 def _not_safe(name: str, line: int) -> TargetError:

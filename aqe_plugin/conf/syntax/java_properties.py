@@ -63,7 +63,8 @@ def entries_of(text: str, name: str) -> tuple[Entry, ...]:
     Raises:
         TargetError: a ``\\u`` has no four hexadecimal digits, for which Java refuses the whole file.
     """
-    found, number, counted, end = [], 1, 0, 0
+    found: list[Entry] = []
+    number, counted, end = 1, 0, 0
     while True:
         skipped = _SKIPPED.match(text, end)
         start = skipped.end() if skipped else end

@@ -15,7 +15,6 @@ from aqe_plugin.conf.syntax.yaml_text import (
     is_block,
     line_end_after,
     line_start_before,
-    pairs_of,
     quoted,
     text_of,
     without_line,
@@ -161,7 +160,7 @@ def parse_manifest(text: str, name: str, document: int, root: MappingNode) -> Ma
     spec = child(root, *(spec_path(root) or ("spec",)))
     if not isinstance(spec, MappingNode) or not spec.value or not is_block(spec):
         raise TargetError(f"{name}: the application has no spec with one key a line.")
-    conf_key = next((key for key, _ in pairs_of(spec) if text_of(key) == _CONF), None)
+    conf_key = next((key for key, _ in spec.value if text_of(key) == _CONF), None)
     version = text_of(child(spec, "sparkVersion")) or text_of(child(spec, "runtimeVersions", "sparkVersion"))
     jars = child(spec, "deps", "jars")
     return ManifestConf(
@@ -186,7 +185,7 @@ def _settings(text: str, name: str, conf: Node | None) -> tuple[_Setting, ...]:
             f"{name}, line {conf.start_mark.line + 1}: {_CONF} is written in braces or has an anchor and cannot be "
             "changed safely. Write one key and its value a line."
         )
-    settings = tuple(_setting(text, name, key, value) for key, value in pairs_of(conf))
+    settings = tuple(_setting(text, name, key, value) for key, value in conf.value)
     keys = [setting.key for setting in settings]
     twice = sorted({key for key in keys if keys.count(key) > 1})
     if twice:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -21,7 +20,6 @@ __all__ = [
     "is_block",
     "line_end_after",
     "line_start_before",
-    "pairs_of",
     "quoted",
     "text_of",
     "without_line",
@@ -49,16 +47,12 @@ def documents_of(text: str, name: str) -> list[MappingNode]:
     return [node for node in nodes if isinstance(node, MappingNode)]
 
 
-def pairs_of(mapping: MappingNode) -> Iterator[tuple[Node, Node]]:
-    yield from mapping.value
-
-
 def child(node: Node | None, *path: str) -> Node | None:
     """The node at ``path`` below ``node``, if any."""
     for key in path:
         if not isinstance(node, MappingNode):
             return None
-        node = next((value for name, value in pairs_of(node) if text_of(name) == key), None)
+        node = next((value for name, value in node.value if text_of(name) == key), None)
     return node
 
 
