@@ -7,7 +7,7 @@
     │   ├── MissingJarError
     │   ├── UnsupportedSparkError
     │   ├── PysparkMissingError
-    │   ├── ClientMissingError
+    │   ├── ExtraMissingError
     │   ├── JavaError
     │   ├── SessionError
     │   ├── NotAvailableError
@@ -20,7 +20,6 @@
     │   ├── TargetError
     │   ├── JournalError
     │   ├── CheckpointError
-    │   ├── StoreError
     │   └── TablesError
     ├── ConfError                      5  a value that was given is out of range
     ├── PortInUseError                 6  the exporter's port is taken
@@ -41,13 +40,13 @@ __all__ = [
     "EXIT_CODES",
     "AqePluginError",
     "CheckpointError",
-    "ClientMissingError",
     "ClusterError",
     "CodecMissingError",
     "ConfError",
     "ConflictError",
     "EventLogError",
     "EventSchemaError",
+    "ExtraMissingError",
     "InputError",
     "JavaError",
     "JournalError",
@@ -58,7 +57,6 @@ __all__ = [
     "PysparkMissingError",
     "SessionError",
     "SetupError",
-    "StoreError",
     "TablesError",
     "TargetError",
     "UnsupportedSparkError",
@@ -121,8 +119,8 @@ class CodecMissingError(SetupError):
     """An event log is compressed with a codec whose Python package is not installed."""
 
 
-class ClientMissingError(SetupError):
-    """The client library of a Kubernetes API server, or of a Spark Connect server, is not installed."""
+class ExtraMissingError(SetupError):
+    """A command needs an extra of the package that is not installed."""
 
 
 class InputError(AqePluginError):
@@ -161,10 +159,6 @@ class JournalError(InputError):
 
 class CheckpointError(InputError):
     """What the daemon wrote down about its source is damaged, or of another version."""
-
-
-class StoreError(InputError):
-    """What tuning learned from logs before cannot be had; the logs are read again, so no command ends with it."""
 
 
 class ConfError(AqePluginError):

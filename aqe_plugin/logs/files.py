@@ -18,11 +18,6 @@ class Files(Protocol):
     """Finds event logs, and gives the content of their parts as local files."""
 
     @property
-    def base(self) -> str:
-        """What precedes a part's path in its address; empty for local files."""
-        ...
-
-    @property
     def root(self) -> Path:
         """The folder that all parts are in, as of the latest ``find``."""
         ...
@@ -54,8 +49,6 @@ class Files(Protocol):
 
 class LocalFiles:
     """Event logs at a local path; each part is its own and only piece."""
-
-    base = ""
 
     def __init__(self, root: Path = Path()) -> None:
         self.root = root

@@ -72,7 +72,8 @@ class Failures:
 
     def raise_any(self) -> None:
         if self._messages:
-            raise EventLogError(f"{len(self._messages)} logs could not be read, the first: {self._messages[0]}")
+            logs = "1 log" if len(self._messages) == 1 else f"{len(self._messages)} logs"
+            raise EventLogError(f"{logs} could not be read, the first: {self._messages[0]}")
 
 
 class LogFollower:

@@ -1,4 +1,4 @@
-"""Every query of one or many event logs."""
+"""The queries of event logs."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ __all__ = ["Progress", "read_queries"]
 
 
 class Progress(Protocol):
-    """Is told how far the reading of logs is."""
+    """Follows the reading of logs."""
 
     def found(self, logs: int) -> None:
-        """So many more are to be read."""
+        """So many logs are to be read."""
         ...
 
     def done(self) -> None:
-        """One more was read."""
+        """One more log was read."""
         ...
 
 
 def read_queries(
     path: Path | str, hadoop_conf: Mapping[str, str] | None = None, progress: Progress | None = None
 ) -> Iterator[QueryStory | Skipped]:
-    """The queries of an event log, or of a folder of them, in which at least one join was decided.
+    """The queries with at least one decided join, of an event log or a folder of logs.
 
-    A query comes as soon as its end was read; what could not be used comes in between, as a value.
+    A query comes as soon as its end was read; lines and files that could not be used come in between, as values.
 
     Args:
         path: a path, or an address that Spark's own client opens: ``hdfs://...``, ``s3a://...``, ``file:/...``.
         hadoop_conf: for such an address, Hadoop's conf keys over those of the conf folders.
-        progress: is told how many logs there are, and of each when it was read.
+        progress: gets the number of logs, and a call for each that was read.
 
     Raises:
-        EventLogError: there is nothing at ``path``, or it may not be listed.
+        EventLogError: there is nothing at ``path``, or it cannot be listed.
         NoDataError: it is a folder without any event log.
         SetupError: for an address, PySpark or Java is missing.
     """

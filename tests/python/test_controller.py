@@ -222,6 +222,7 @@ def as_nobody(work: Callable[[], object]) -> str:
         return answer.read()
 
 
+@pytest.mark.process
 def test_a_file_that_may_not_be_read_or_written_says_so(conf: Path) -> None:
     folder = conf.parent
     for parent in (folder, *folder.parents[:2]):
@@ -254,7 +255,7 @@ def test_a_device_is_neither_read_without_end_nor_replaced() -> None:
         propose_install(Path("/dev/full"), JAR, None)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_reading_a_pipe_does_not_hang(tmp_path: Path) -> None:
     pipe = tmp_path / "spark-defaults.conf"
     os.mkfifo(pipe)
     with pytest.raises(TargetError, match="a device, a pipe or a socket"):

@@ -17,7 +17,7 @@ from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.model import PluginMode, Reason, Strategy
 from aqe_plugin.exporter import metrics, serve
 from aqe_plugin.exporter.histogram import Histogram
-from aqe_plugin.exporter.metrics import Kind
+from aqe_plugin.exporter.metrics import MetricType
 from aqe_plugin.exporter.tally import Tally
 from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, line, query_lines, write_log
 from scraping import scrape, value
@@ -34,11 +34,11 @@ def test_a_scrape_has_every_metric_with_its_type_and_help(tmp_path: Path) -> Non
     assert {"process_start_time_seconds", "process_resident_memory_bytes"} <= set(families)
     for metric in metrics.ALL:
         family = families[metric.name.removesuffix("_total")]
-        assert (family.type, family.documentation) == (metric.kind.value, metric.help)
+        assert (family.type, family.documentation) == (metric.type.value, metric.help)
         assert all(set(sample.labels) - {"le"} == set(metric.labels) for sample in family.samples)
 
 
-def test_a_scrape_adds_up_what_the_logs_say(tmp_path: Path) -> None:
+def test_a_scrape_has_the_sums_of_all_logs(tmp_path: Path) -> None:
     broadcast = replace(DECISION, choice=Strategy.BROADCAST)
     write_log(tmp_path / "app-1", query_lines(1), [line(decided(2, broadcast, PluginMode.OBSERVE))])
     write_log(tmp_path / "app-2", [line(ended(1, (OUTCOME, PASSED_ALL)))])
@@ -68,7 +68,7 @@ def test_a_scrape_adds_up_what_the_logs_say(tmp_path: Path) -> None:
     assert value(got, "aqe_plugin_build_info", version=__version__) == 1
 
 
-def test_what_a_filter_let_through_is_held_against_what_was_predicted(tmp_path: Path) -> None:
+def test_predicted_and_measured_pass_rates_are_both_observed(tmp_path: Path) -> None:
     write_log(tmp_path / "app-1", query_lines(1), [line(ended(2))])
     with serve(str(tmp_path), 0) as port:
         got = scrape(port)
@@ -79,7 +79,7 @@ def test_what_a_filter_let_through_is_held_against_what_was_predicted(tmp_path: 
     assert value(got, "aqe_plugin_filter_measured_pass_ratio_count") == 1
 
 
-def test_the_next_scrape_has_what_was_written_meanwhile_once(tmp_path: Path) -> None:
+def test_the_next_scrape_counts_new_lines_once(tmp_path: Path) -> None:
     with serve(str(tmp_path), 0) as port:
         assert value(scrape(port), "aqe_plugin_queries_total") == 0
         running = write_log(tmp_path / "app-1.inprogress", query_lines(1))
@@ -99,7 +99,7 @@ def test_a_planned_filter_that_was_not_applied_is_counted(tmp_path: Path) -> Non
     assert value(got, "aqe_plugin_errors_total") == 2
 
 
-def test_what_had_to_be_skipped_is_counted_and_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_skipped_lines_and_files_are_counted_and_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("no log")
     write_log(tmp_path / "app-1", [line(ended(), schemaVersion=2)])
     with serve(str(tmp_path), 0) as port:
@@ -109,7 +109,7 @@ def test_what_had_to_be_skipped_is_counted_and_logged(tmp_path: Path, capsys: py
     )
 
 
-def test_a_folder_that_goes_away_keeps_the_endpoint_up(tmp_path: Path) -> None:
+def test_the_endpoint_stays_up_when_the_folder_disappears(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     log = write_log(folder / "app-1")
@@ -126,7 +126,7 @@ def test_a_folder_that_goes_away_keeps_the_endpoint_up(tmp_path: Path) -> None:
     assert value(after, last_read) == value(before, last_read) == pytest.approx(time.time(), abs=60)
 
 
-def test_a_port_in_use_is_said(tmp_path: Path) -> None:
+def test_a_port_in_use_is_an_error(tmp_path: Path) -> None:
     with (
         serve(str(tmp_path), 0) as port,
         pytest.raises(PortInUseError) as error,
@@ -136,13 +136,13 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
     assert str(error.value) == f"Port {port} is in use on 127.0.0.1: choose another with --port."
 
 
-def test_an_address_of_another_machine_is_said(tmp_path: Path) -> None:
+def test_an_address_of_another_machine_is_an_error(tmp_path: Path) -> None:
     refused = pytest.raises(ConfError, match=r"Cannot listen on 203\.0\.113\.7 port 0: ")
     with refused, serve(str(tmp_path), 0, "203.0.113.7"):
         pass
 
 
-def test_the_name_of_a_file_gives_a_terminal_nothing_to_act_on(
+def test_control_characters_in_a_file_name_are_logged_as_escapes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "app\x1b]0;title\x07\n\u202egpj").write_text("foreign")
@@ -153,19 +153,19 @@ def test_the_name_of_a_file_gives_a_terminal_nothing_to_act_on(
     assert told.isprintable()
 
 
-def test_a_name_that_no_machine_can_have_is_said(tmp_path: Path) -> None:
+def test_an_invalid_host_name_is_an_error(tmp_path: Path) -> None:
     refused = pytest.raises(ConfError, match=r"Cannot listen on nonsense\.\.host: not the name of a machine\.")
     with refused, serve(str(tmp_path), 0, "nonsense..host"):
         pass
 
 
-def test_a_history_server_is_for_another_command() -> None:
+def test_export_refers_a_history_server_to_run() -> None:
     refused = pytest.raises(EventLogError, match="export reads folders; `aqe-plugin run` watches a History Server")
     with refused, serve("http://history:18080", 0):
         pass
 
 
-def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EventLogError) as error, serve(str(tmp_path / "nowhere"), 0):
         pass
     assert str(error.value) == f"{tmp_path}/nowhere: no such folder; give the folder that spark.eventLog.dir names."
@@ -176,14 +176,14 @@ def test_names_end_in_base_units_and_labels_are_few() -> None:
     assert len(set(names)) == len(names)
     for metric in metrics.ALL:
         assert re.fullmatch(r"aqe_plugin_[a-z]+(_[a-z]+)*", metric.name)
-        assert metric.name.endswith("_total") == (metric.kind is Kind.COUNTER)
-        assert metric.name.endswith(("_seconds", "_ratio")) or metric.kind is not Kind.HISTOGRAM
+        assert metric.name.endswith("_total") == (metric.type is MetricType.COUNTER)
+        assert metric.name.endswith(("_seconds", "_ratio")) or metric.type is not MetricType.HISTOGRAM
         assert not re.search(r"milli|micro|percent|kb|mb", metric.name)
         assert set(metric.labels) <= {"application", "choice", "filter", "kind", "mode", "reason", "version", "waits"}
         assert metric.help.endswith(".")
 
 
-def test_reasons_that_are_known_beforehand_are_codes_of_the_plugin() -> None:
+def test_reasons_with_a_sample_from_the_start_are_codes_of_the_plugin() -> None:
     assert set(metrics.PASS_ALL_REASONS) <= CODES
 
 
@@ -213,7 +213,7 @@ def test_no_count_ever_falls_or_stops_being_a_number(damage: list[tuple[int, ...
 
 def counts(tally: Tally) -> dict[tuple[str, ...], float]:
     """Every sum of the tally, by metric and label values."""
-    plain = [metric for metric in metrics.ALL if metric.kind is Kind.COUNTER]
+    plain = [metric for metric in metrics.ALL if metric.type is MetricType.COUNTER]
     return {(metric.name, *labels): count for metric in plain for labels, count in tally.counts(metric).items()}
 
 

@@ -42,7 +42,7 @@ def test_ten_thousand_applications_are_as_many_series_as_a_hundred() -> None:
     assert kept == {f"job {number}" for number in range(9_901, 10_001)}
 
 
-def test_after_a_restart_the_applications_kept_are_the_latest_whatever_their_logs_are_called() -> None:
+def test_the_latest_applications_are_kept_whatever_the_names_of_their_logs() -> None:
     tally = Tally(applications=2)
     for log_name, name, time_millis in (
         ("a", "new", 3000),
@@ -63,7 +63,7 @@ def add_application(tally: Tally, log_name: str, name: str, time_millis: int) ->
         tally.add(log_name, event)
 
 
-def test_applications_get_no_metrics_of_their_own_when_none_are_asked_for(tmp_path: Path) -> None:
+def test_with_a_limit_of_zero_applications_get_no_metrics(tmp_path: Path) -> None:
     write_log(tmp_path / "app-1")
     with serve(str(tmp_path), 0, applications=0) as port:
         got = scrape(port)
@@ -81,7 +81,7 @@ def test_an_exemplar_names_the_query_behind_a_bucket(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["\ud800", "a\x00b\x1b[31m", 'say "hi"\\\n', "\N{GRINNING FACE}" * 10_000, ""])
-def test_a_hostile_application_name_is_a_label_value_that_can_be_read(tmp_path: Path, name: str) -> None:
+def test_any_application_name_becomes_a_printable_label_value(tmp_path: Path, name: str) -> None:
     start = spark_line("SparkListenerApplicationStart", **{"App Name": name, "App ID": name})
     (tmp_path / "log").write_bytes(LOG_START + start + line(decided()) + line(ended()))
     with serve(str(tmp_path), 0) as port:
@@ -91,7 +91,7 @@ def test_a_hostile_application_name_is_a_label_value_that_can_be_read(tmp_path: 
     assert sample.labels["application"].isprintable()
 
 
-def test_numbers_that_only_damage_explains_count_for_nothing(tmp_path: Path) -> None:
+def test_impossible_numbers_count_as_zero(tmp_path: Path) -> None:
     assert FACTS.waiting is not None
     endless = replace(DECISION, facts=replace(FACTS, waiting=replace(FACTS.waiting, idle_millis=float("inf"))))
     damaged = replace(ended(), duration_millis=-(2**63), rule_millis=-5, planned=-3, applied=0)

@@ -38,9 +38,7 @@ def test_once_the_logs_are_read_it_is_healthy_and_ready(tmp_path: Path) -> None:
         assert ask(port, "/") == (200, "aqe-plugin: /metrics /healthz /readyz\n")
 
 
-def test_a_first_read_that_takes_long_says_that_it_began_and_how_it_went(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_read_logs_its_start_and_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_log(tmp_path / "app-1")
     with serve(str(tmp_path), 0):
         began, done = capsys.readouterr().err.splitlines()
@@ -48,7 +46,7 @@ def test_a_first_read_that_takes_long_says_that_it_began_and_how_it_went(
     assert 'level=info event="event logs read" files=1 seconds=0.' in done
 
 
-def test_another_path_is_said_not_to_be_there(tmp_path: Path) -> None:
+def test_an_unknown_path_answers_404(tmp_path: Path) -> None:
     with serve(str(tmp_path), 0) as port:
         assert ask(port, "/secrets") == (404, "not found: there are /metrics, /healthz and /readyz\n")
 
@@ -114,7 +112,7 @@ def test_a_folder_that_could_not_be_read_yet_is_not_ready(tmp_path: Path) -> Non
     assert collector.ready
 
 
-def test_a_client_that_says_nothing_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_silent_client_does_not_block_others(tmp_path: Path) -> None:
     with (
         serve(str(tmp_path), 0) as port,
         socket.create_connection(("127.0.0.1", port)),

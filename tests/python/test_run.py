@@ -21,6 +21,8 @@ from daemons import Daemon, daemon
 from samples import COMPRESS, log_bytes, query_lines, write_log
 from watching import Sums, read_plainly
 
+pytestmark = pytest.mark.process
+
 
 def shown(running: Daemon) -> Sums:
     """The counters and histogram sums of a scrape, as ``watching.sums`` has them."""
@@ -38,7 +40,7 @@ def shown(running: Daemon) -> Sums:
     return told
 
 
-def test_killed_again_and_again_while_logs_grow_it_counts_what_a_plain_read_counts(tmp_path: Path) -> None:
+def test_repeated_kills_while_logs_grow_leave_the_counts_of_a_plain_read(tmp_path: Path) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     contents = {
@@ -67,7 +69,7 @@ def test_killed_again_and_again_while_logs_grow_it_counts_what_a_plain_read_coun
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_with_everything_written_down(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_it_with_everything_stored(tmp_path: Path, number: signal.Signals) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / "app-1")
@@ -91,7 +93,7 @@ def test_a_second_one_at_the_same_checkpoint_ends_with_code_7(tmp_path: Path, an
     assert err.startswith(f"{checkpoint}: another aqe-plugin runs with this checkpoint.")
 
 
-def test_a_folder_that_goes_away_is_told_and_read_on_when_it_is_back(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported_and_read_on_when_it_is_back(tmp_path: Path) -> None:
     folder, away = tmp_path / "logs", tmp_path / "away"
     folder.mkdir()
     write_log(folder / "app-1")
@@ -105,7 +107,7 @@ def test_a_folder_that_goes_away_is_told_and_read_on_when_it_is_back(tmp_path: P
         running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 2)
 
 
-def test_on_a_full_disk_it_goes_on_and_ends_with_code_8(tmp_path: Path) -> None:
+def test_on_a_full_disk_it_continues_and_ends_with_code_8(tmp_path: Path) -> None:
     """The process may make no file larger than the checkpoint is, which is a disk that fills up."""
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
@@ -126,7 +128,7 @@ def test_on_a_full_disk_it_goes_on_and_ends_with_code_8(tmp_path: Path) -> None:
         running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 401)
 
 
-def test_what_is_wrong_with_the_options_is_said(tmp_path: Path, answer: Answer) -> None:
+def test_wrong_options_are_errors(tmp_path: Path, answer: Answer) -> None:
     checkpoint = ("--checkpoint", str(tmp_path / "checkpoint.db"))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -196,7 +198,7 @@ def test_hadoop_conf_reaches_the_tuning_command_and_not_the_journal(tmp_path: Pa
 
 
 def test_it_tunes_on_its_schedule_and_journals_each_run(tmp_path: Path) -> None:
-    """Over a folder in which nothing can be learned, which needs no Spark to be said."""
+    """Over an empty folder, for which `recommend` needs no Spark."""
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     journal = tmp_path / "checkpoint.db.tuning.jsonl"
@@ -205,9 +207,7 @@ def test_it_tunes_on_its_schedule_and_journals_each_run(tmp_path: Path) -> None:
         running.wait_until(lambda: "event=tuned exit_code=4" in running.said)
     (line,) = journal.read_text().splitlines()
     told = json.loads(line)
-    store = f"{checkpoint}.learned.db"
-    assert (told["command"], told["exitCode"]) == (["recommend", str(folder), "--format", "json", "--store", store], 4)
-    assert Path(store).is_file()
+    assert (told["command"], told["exitCode"]) == (["recommend", str(folder), "--format", "json"], 4)
     assert "no event log in this folder" in told["stderr"]
     # The hour is not over, also for the next process.
     with daemon(folder, checkpoint, "--tune-every", "1") as running:

@@ -103,12 +103,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         spark.stop()
 
 
-def test_configure_alone_loads_the_plugin_and_its_rules(session: Session) -> None:
-    conf = session.spark.sparkContext.getConf()
-    assert conf.get("spark.plugins") == "io.aqeplugin.AqePlugin"
-    assert "io.aqeplugin." in (session.spark.conf.get("spark.sql.extensions") or "")
-
-
 def test_a_query_has_the_same_rows_in_every_mode_and_explain_tells_what_was_done(session: Session) -> None:
     expected = session.run("without the plugin", "off")
     assert session.run("observed", "observe") == expected
@@ -238,14 +232,14 @@ def test_runs_in_both_modes_are_evidence_that_recommend_weighs(session: Session)
         story for story in told if isinstance(story, QueryStory) and story.description.endswith("to be weighed")
     )
     assert len(history.runs) == 12
-    assert len({run.cohort for run in history.runs}) == 1
+    assert len({run.fingerprint for run in history.runs}) == 1
     ways = {run.options for run in history.runs}
     assert (JoinOption(Strategy.PLAIN_SORT_MERGE, False),) in ways
     session.spark.conf.set("spark.aqePlugin.mode", "off")
     findings = recommend(history.runs, current({}), Limits(), SparkReplay(session.spark))
     assert len(findings) == 8
     # Enough runs for every group to have its own answer; which one depends on how long this machine took.
-    assert not any("no query shape" in one.reason and "with 5 runs" in one.reason for one in findings)
+    assert not any("no fingerprint" in one.reason and "with 5 runs" in one.reason for one in findings)
 
 
 def decide(spark: SparkSession, cases: list[tuple[Any, Any]]) -> list[Any]:

@@ -121,7 +121,7 @@ def test_compaction_between_two_reads_loses_and_repeats_nothing(tmp_path: Path) 
 
 
 @given(numbers=st.lists(st.integers(0, 5), max_size=8))
-def test_records_of_a_rolling_log_are_counted_once_however_often_it_was_compacted(numbers: list[int]) -> None:
+def test_records_of_a_rolling_log_count_once_over_any_number_of_compactions(numbers: list[int]) -> None:
     """Each part holds so many records; every second one is compacted with all before it."""
     offsets, total = FileOffsets(), 0
     for number, records in enumerate(numbers, start=1):
@@ -139,7 +139,7 @@ def test_records_of_a_rolling_log_are_counted_once_however_often_it_was_compacte
 # Other files, and files that go
 
 
-def test_another_log_of_the_same_name_is_counted_too_and_a_copy_that_grew_goes_on(tmp_path: Path) -> None:
+def test_a_new_log_of_the_same_name_counts_and_a_grown_copy_continues(tmp_path: Path) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
 
@@ -171,7 +171,7 @@ def test_the_same_log_cut_shorter_is_not_counted_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", sorted(COMPRESS))
-def test_a_log_that_ended_and_is_cut_off_is_told_once_and_read_on_if_more_comes(tmp_path: Path, codec: str) -> None:
+def test_a_truncated_log_is_reported_once_and_read_on_when_more_comes(tmp_path: Path, codec: str) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     packed = COMPRESS[codec](log_bytes(query_lines(1), query_lines(2)))
@@ -194,14 +194,14 @@ def test_a_log_that_ended_and_is_cut_off_is_told_once_and_read_on_if_more_comes(
     assert read_with_checkpoint(folder, checkpoint)["aqe_plugin_queries_total",] == 2
 
 
-def test_a_log_of_a_running_application_is_not_told_to_be_cut_off(tmp_path: Path) -> None:
+def test_the_log_of_a_running_application_is_not_reported_as_truncated(tmp_path: Path) -> None:
     (tmp_path / "app-1.inprogress").write_bytes(log_bytes(query_lines(1))[:-9])
     follower = FolderFollower(tmp_path)
     for _ in range(3):
         assert not any(isinstance(record, Skipped) for _, records in follower.poll() for record in records)
 
 
-def test_a_folder_that_was_away_for_less_than_a_week_is_not_counted_again(tmp_path: Path) -> None:
+def test_a_folder_missing_for_less_than_a_week_is_not_counted_again(tmp_path: Path) -> None:
     offsets = FileOffsets({"app-1": FileOffset("app-1", 0, compacted=False, offset=Offset(read_bytes=5))})
     day, now = 86_400.0, 1_700_000_000.0
     offsets.miss_all_but((), now)
@@ -218,7 +218,7 @@ def test_a_folder_that_was_away_for_less_than_a_week_is_not_counted_again(tmp_pa
     assert offsets.changes() == {"app-1": None}
 
 
-def test_a_name_that_is_no_utf8_is_kept(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf8_is_kept(tmp_path: Path) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / os.fsdecode(b"app-\xff"))
@@ -254,7 +254,7 @@ def test_a_line_of_any_length_takes_bounded_memory_and_the_rest_is_read(
     assert told["aqe_plugin_exporter_skipped_total",] == (0 if start == FOREIGN else 1)
 
 
-def test_a_process_that_is_killed_within_a_long_line_goes_on_within_it(
+def test_a_process_killed_inside_a_long_line_continues_inside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "_MAX_LINE_BYTES", 5000)
@@ -270,7 +270,7 @@ def test_a_process_that_is_killed_within_a_long_line_goes_on_within_it(
     assert told["aqe_plugin_queries_total",] == 2
 
 
-def test_a_package_that_was_missing_is_no_end_for_the_next_process(
+def test_a_log_skipped_for_a_missing_package_is_read_once_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"

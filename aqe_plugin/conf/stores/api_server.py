@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from aqe_plugin.conf.stores.kubernetes_address import Address
 from aqe_plugin.conf.stores.patience import Patience
-from aqe_plugin.errors import AqePluginError, ClientMissingError, ClusterError, TargetError, WriteError
+from aqe_plugin.errors import AqePluginError, ClusterError, ExtraMissingError, TargetError, WriteError
 
 try:
     from kubernetes import client, config
@@ -21,7 +21,7 @@ try:
     from kubernetes.config.config_exception import ConfigException
     from urllib3.exceptions import HTTPError
 except ImportError as missing:
-    raise ClientMissingError(
+    raise ExtraMissingError(
         "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'."
     ) from missing
 

@@ -134,7 +134,7 @@ def open_session(
 
     Raises:
         ConfError: ``text`` is not an address.
-        ClientMissingError: the client of Spark Connect is not installed.
+        ExtraMissingError: the client of Spark Connect is not installed.
     """
     address = parse_session_address(text, environment)
     # This import takes longer than all others together.

@@ -58,8 +58,8 @@ class ConfigMapConf(TargetConf):
         """Replaces the lines that changed; all others keep their indent as it is written."""
         old, new = _LINES.findall(self.inner.text), _LINES.findall(inner.text)
         outer = _LINES.findall(self.text[self.start : self.end])
-        alike_before = len(commonprefix((old, new)))
-        alike_after = len(commonprefix((old[alike_before:][::-1], new[alike_before:][::-1])))
+        alike_before = len(commonprefix((old, new)))  # noqa: RUF071 - of lists of lines
+        alike_after = len(commonprefix((old[alike_before:][::-1], new[alike_before:][::-1])))  # noqa: RUF071
         fresh = [self.indent + line if line.strip() else line for line in new[alike_before : len(new) - alike_after]]
         block = "".join(outer[:alike_before] + fresh + outer[len(outer) - alike_after :])
         text = self.text[: self.start] + block + self.text[self.end :]
