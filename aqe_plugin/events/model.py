@@ -122,7 +122,7 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True)
 class BuildFacts:
-    """The finished build side; negative ``rows`` are not known."""
+    """The finished build side; negative ``rows`` are not known. The width of ``unmeasured_columns`` nobody measured."""
 
     rows: int
     stage_bytes: int
@@ -133,6 +133,7 @@ class BuildFacts:
     origin_rows: int | None
     already_broadcast: bool
     keys: KeyFacts
+    unmeasured_columns: int = 0
 
     @property
     def memory_bytes(self) -> int:

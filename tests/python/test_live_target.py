@@ -203,7 +203,7 @@ def test_a_whole_life_on_the_command_line(
     assert (code, err) == (
         0,
         (
-            f"Nothing was written: --yes does it. http://127.0.0.1:{api.port} would accept it. "
+            f"Nothing was written; --yes makes the change. http://127.0.0.1:{api.port} would accept it. "
             "The operator then restarts the application, and KILLS the present run.\n"
         ),
     )

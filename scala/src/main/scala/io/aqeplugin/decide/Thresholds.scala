@@ -84,12 +84,15 @@ final case class SelfDisable(sampleBatches: Long, maxPassRate: Double, skipBatch
   *   limit on rows × (bytes of a row in memory + `hashBytesPerRow`)
   * @param memoryKey
   *   the conf key that set it: one of Spark's own where Spark allows less
+  * @param thresholdKey
+  *   the conf key of the size up to which Spark broadcasts by itself
   */
 final case class BroadcastLimits(
     maxMemoryBytes: Long,
     maxRows: Long,
     hashBytesPerRow: Long,
-    memoryKey: String = AqeConf.BroadcastMaxMemoryBytes.key
+    memoryKey: String = AqeConf.BroadcastMaxMemoryBytes.key,
+    thresholdKey: String = "spark.sql.autoBroadcastJoinThreshold"
 ) {
 
   /** No more than `bytes`, which is what the conf `key` allows. */

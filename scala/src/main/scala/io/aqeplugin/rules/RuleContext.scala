@@ -69,6 +69,7 @@ object RuleContext {
     val broadcast = thresholds.broadcast
       .atMost(resultBytes, MaxResultSizeKey)
       .atMost(bytesOf(MaxTableSizeKey, "8g") / 2, MaxTableSizeKey)
+      .copy(thresholdKey = SparkThreshold.of(SQLConf.get).key)
     val filter = thresholds.filter.copy(maxBytes = math.min(thresholds.filter.maxBytes, resultBytes / 2))
     thresholds.copy(broadcast = broadcast, filter = filter)
   }
