@@ -18,7 +18,7 @@ from aqe_plugin.conf.keys import conf_keys, number_of, problem_of
         ("test.openGates", "TRUE"),
     ],
 )
-def test_a_value_that_the_plugin_takes_has_no_problem(key: str, value: str) -> None:
+def test_an_allowed_value_has_no_problem(key: str, value: str) -> None:
     assert problem_of(f"spark.aqePlugin.{key}", value) == ""
 
 
@@ -36,11 +36,11 @@ def test_a_value_that_the_plugin_takes_has_no_problem(key: str, value: str) -> N
         ("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", "1", "unknown key, the plugin ignores it"),
     ],
 )
-def test_a_value_that_it_does_not_take_is_told_with_what_it_would(key: str, value: str, problem: str) -> None:
+def test_a_problem_names_the_allowed_values(key: str, value: str, problem: str) -> None:
     assert problem_of(f"spark.aqePlugin.{key}", value) == problem
 
 
-def test_every_key_of_the_table_takes_its_own_limits() -> None:
+def test_every_key_allows_its_own_limits() -> None:
     for key in conf_keys().values():
         separator = ", " if key.allowed.startswith("one of ") else " to "
         for value in key.allowed.removeprefix("one of ").split(separator):

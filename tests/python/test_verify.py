@@ -37,7 +37,7 @@ ALL_OK = [("ok", name) for name in ("conf", "session", "plugin", "mode", "events
 
 
 @pytest.mark.spark
-def test_an_installed_plugin_is_loaded_decides_and_gives_right_rows(tmp_path: Path, answer: Answer) -> None:
+def test_verify_passes_after_install_and_fails_without_the_jar(tmp_path: Path, answer: Answer) -> None:
     target = tmp_path / "spark-defaults.conf"
     target.write_text("spark.master yarn\nspark.dynamicAllocation.enabled true\nspark.sql.ansi.enabled=true\n")
     assert answer("install", "--target", str(target), "--yes")[0] == 0
@@ -55,7 +55,7 @@ def test_an_installed_plugin_is_loaded_decides_and_gives_right_rows(tmp_path: Pa
 
 @only_in_test_all
 @pytest.mark.spark
-def test_a_manifest_is_proved_on_this_machine_with_a_copy_of_its_jar(tmp_path: Path, answer: Answer) -> None:
+def test_verify_of_a_manifest_uses_a_local_copy_of_its_jar(tmp_path: Path, answer: Answer) -> None:
     target = tmp_path / "application.yaml"
     target.write_text(MANIFEST)
     code, out, _ = answer("verify", "--target", str(target), "--jar", str(jar_for("4.1")))
@@ -105,7 +105,7 @@ def test_java_reads_properties_as_we_do(tmp_path: Path) -> None:
         gateway.shutdown()
 
 
-def test_a_conf_without_the_plugin_is_not_started(tmp_path: Path) -> None:
+def test_verify_starts_nothing_without_an_installed_plugin(tmp_path: Path) -> None:
     target = tmp_path / "spark-defaults.conf"
     target.write_text("spark.master yarn\n")
     (check,) = verify(target, tmp_path, None, {})
@@ -115,7 +115,7 @@ def test_a_conf_without_the_plugin_is_not_started(tmp_path: Path) -> None:
     )
 
 
-def test_a_jar_in_an_image_asks_for_a_copy_here(tmp_path: Path) -> None:
+def test_verify_of_an_image_asks_for_a_local_copy_of_its_jar(tmp_path: Path) -> None:
     target = tmp_path / "application.yaml"
     target.write_text(MANIFEST)
     with pytest.raises(TargetError) as error:
@@ -123,7 +123,7 @@ def test_a_jar_in_an_image_asks_for_a_copy_here(tmp_path: Path) -> None:
     assert str(error.value) == (f"{target}: {JAR} is not on this machine. Give --jar with a copy of it.")
 
 
-def test_the_spark_is_the_one_given_then_the_files_own_then_the_environments(tmp_path: Path) -> None:
+def test_verify_starts_the_given_spark_else_the_files_else_spark_home(tmp_path: Path) -> None:
     for name in ("given", "own", "environment"):
         (tmp_path / name / "bin").mkdir(parents=True)
         (tmp_path / name / "bin" / "spark-submit").touch()
