@@ -345,7 +345,7 @@ def test_a_canary_for_a_session_is_refused(answer: Answer, target: str, tmp_path
     log, conf = str(write_log(tmp_path / "app")), str(tmp_path / "spark-defaults.conf")
     for words in (("--target", target, "--canary", conf), ("--target", conf, "--canary", target)):
         code, _, err = answer("apply", log, *words)
-        assert (code, "a running session has no canary and is none" in err, "s3cret" in err) == (5, True, False)
+        assert (code, "a running session has no canary and cannot be one" in err, "s3cret" in err) == (5, True, False)
 
 
 def test_an_address_without_a_session_id_is_refused(answer: Answer, server: ConnectServer) -> None:
