@@ -1,4 +1,4 @@
-"""The tables that the Scala side generates, held against what this side reads them as."""
+"""The tables that the Scala side generates match the values that this side reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OBJECTS = {schema["name"]: schema["fields"] for schema in SCHEMA["objects"]}
 
 
 def schema_type(shape: Any) -> tuple[str, bool, list[str]]:
-    """Type, whether it must be there, and allowed values, in the schema's own words."""
+    """Type, whether it is required, and allowed values, as the schema writes them."""
     origin = get_origin(shape)
     if origin in (Union, types.UnionType):
         inner = next(option for option in get_args(shape) if option is not types.NoneType)
