@@ -26,7 +26,7 @@ from aqe_plugin.cli.settings import PATH, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.install.doctor import checks
+from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.hadoop.conf import conf_of
@@ -168,7 +168,7 @@ def doctor(
     output: TableOrJsonOption = TableOrJson.TABLE,
 ) -> None:
     """Check Java, PySpark, the jar, and the plugin in a real session; each failure says how to mend it."""
-    if not print_checks(checks(event_log, session), output, Console(soft_wrap=True)):
+    if not print_checks(doctor_checks(event_log, session), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 

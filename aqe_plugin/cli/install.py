@@ -14,16 +14,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.api.verify_session import verify_session
+from aqe_plugin.api.session_check import verify_session
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import Where, find_target, store_of
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, SetupError
 from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
 from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.install.health import spark_home_of, verify
 from aqe_plugin.install.journal import Action, Actor, journal_of
 from aqe_plugin.install.status import status_of
-from aqe_plugin.install.verify import spark_home_of, verify
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.control import (
     diff_of,
@@ -227,11 +227,8 @@ def history(
             print_rollouts(rollouts, stdout)
     else:
         stderr.print(f"aqe-plugin never changed {shown(store_of(path).name)}.")
-    if journal.damaged_lines:
-        lines = ", ".join(str(number) for number in journal.damaged_lines)
-        stderr.print(
-            Text(f"{shown(str(journal.folder))}/journal.jsonl: damaged lines left out: {lines}", style="yellow")
-        )
+    if journal.damage:
+        stderr.print(Text(shown(journal.damage), style="yellow"))
 
 
 def place_of(target: Path | None, spark_home: Path | None) -> Where:
