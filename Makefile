@@ -80,8 +80,9 @@ check-python: lint-python
 	$(PYTEST) -m unit $(WORKERS)
 
 .PHONY: test
-test: prerequisites venv jar ## what every change passes: lint, the tests of both languages, the other Spark lines' smoke tests
+test: prerequisites ## what every change passes: lint, the tests of both languages, the other Spark lines' smoke tests
 	@mkdir -p $(REPORTS)
+	@$(MAKE) --jobs=2 venv jar
 	@echo "Follow it with: tail -f $(REPORTS)/jvm.log $(REPORTS)/python.log"
 	@$(LANES) test-jvm test-python
 
@@ -130,7 +131,7 @@ test-spark: prerequisites ## Spark's own test suites with the plugin on: make te
 	$(PYTHON) -m tests.spark.run --suites $(SUITES) --mode $(MODE) --line $(LINE)
 
 .PHONY: test-spark-quick
-test-spark-quick: prerequisites
+test-spark-quick: prerequisites ## the smallest of them, with every gate open
 	$(PYTHON) -m tests.spark.run --quick
 
 .PHONY: test-hdfs
@@ -196,7 +197,7 @@ $(VENV)/.installed: pyproject.toml python/constraints.txt | $(BIN)/python
 	@touch $(VENV)/.data $(VENV)/.demo $@
 
 $(VENV)/.demo: pyproject.toml python/constraints.txt $(VENV)/.data
-	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,spark]'
+	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,metrics,spark]'
 	@touch $@
 
 $(VENV)/.data: pyproject.toml python/constraints.txt | $(BIN)/python
