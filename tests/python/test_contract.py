@@ -12,9 +12,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 import aqe_plugin
+from aqe_plugin.conf.keys import MODE_KEY
 from aqe_plugin.events import lines as events
 from aqe_plugin.events import model
-from aqe_plugin.install.session import MODE_KEY, Mode
+from aqe_plugin.install.session import Mode
 
 PACKAGE = Path(aqe_plugin.__file__).parent
 SCHEMA: dict[str, Any] = json.loads((PACKAGE / "events/event_schema.json").read_text(encoding="utf-8"))
