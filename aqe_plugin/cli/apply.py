@@ -21,7 +21,7 @@ from aqe_plugin.cli.apply_options import (
     values_of,
 )
 from aqe_plugin.cli.history_source import HistorySource, opened_history
-from aqe_plugin.cli.install import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor, place_of
+from aqe_plugin.cli.install import HomeOption, TableOrJsonOption, TargetOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
 from aqe_plugin.conf.stores.locate import read_target, store_of
@@ -59,7 +59,7 @@ def apply(
     min_runs: RunsOption = 5,
     asked: SetOption = None,
     yes: YesOption = False,
-    output: ToldOption = TableOrJson.TABLE,
+    output: TableOrJsonOption = TableOrJson.TABLE,
     why: WhyOption = "",
     hadoop_conf: HadoopConfOption = None,
 ) -> None:

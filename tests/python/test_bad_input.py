@@ -37,14 +37,14 @@ def logs(tmp_path: Path) -> Path:
 
 
 def without_the_rights_of_root() -> None:
-    """The program that is started next is held to the modes of files, though root may run the tests."""
+    """File permissions apply to the next process, even when root runs the tests."""
     if sys.platform == "linux":
         for right in _RIGHTS_OF_ROOT:
             ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
 
 
 def peak_bytes(running: Daemon) -> int:
-    """The largest resident set of its process so far."""
+    """The largest resident set of the process so far."""
     status = Path(f"/proc/{running.process.pid}/status").read_text()
     return next(int(one.split()[1]) for one in status.splitlines() if one.startswith("VmHWM")) * 1024
 
@@ -55,7 +55,7 @@ def test_an_endless_line_between_others_takes_little_memory(logs: Path, tmp_path
     event = "io.aqeplugin.tell.QueryEnded" if own else "SparkListenerTaskEnd"
     with (logs / "app-1").open("wb") as file:
         file.write(log_bytes(query_lines(1)) + spark_line(event, text="")[:-3])
-        # A hole: so many bytes to whoever reads it, and nothing on the disk.
+        # A hole: many bytes to a reader, none on the disk.
         file.seek(LINE_BYTES, os.SEEK_CUR)
         file.write(b'"}\n' + b"".join(query_lines(2)))
     with daemon(logs, tmp_path / "checkpoint.db") as running:
@@ -75,15 +75,15 @@ def test_unreadable_lines_and_files_are_reported_and_the_rest_counts(logs: Path,
     with daemon(logs, tmp_path / "checkpoint.db") as running:
         running.wait_until(lambda: running.value("aqe_plugin_exporter_skipped_total") == 5)
         assert running.value("aqe_plugin_queries_total") == 3
-        said = running.said
-    for told in (
+        stderr = running.stderr
+    for found in (
         "QueryEnded has schemaVersion 2, this aqe-plugin reads up to 1: upgrade it to read them",
         "JoinDecided has schemaVersion 0, this aqe-plugin reads from 1 on",
         "app-2, line 8: the log is cut off; if more of it comes, that is read",
         "app-3: not a Spark event log",
         "app-4.lzf: it is compressed with lzf, which aqe-plugin does not read",
     ):
-        assert said.count(told) == 1, told
+        assert stderr.count(found) == 1, found
 
 
 def test_a_folder_without_permission_is_reported_and_read_once_permitted(logs: Path, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_folder_without_permission_is_reported_and_read_once_permitted(logs: P
     try:
         with daemon(logs, tmp_path / "checkpoint.db", preexec_fn=without_the_rights_of_root) as running:
             running.wait_until(lambda: running.value("aqe_plugin_exporter_read_errors_total") > 0)
-            assert f"{logs}: cannot be read (Permission denied)." in running.said
+            assert f"{logs}: cannot be read (Permission denied)." in running.stderr
             assert not running.is_ready()
             logs.chmod(0o755)
             running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 1)
