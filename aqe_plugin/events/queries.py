@@ -12,7 +12,6 @@ from aqe_plugin.events.model import (
     ExecutionStarted,
     FilterOutcome,
     FilterPlanned,
-    JoinCost,
     JoinDecided,
     JoinDecision,
     PluginMode,
@@ -20,7 +19,7 @@ from aqe_plugin.events.model import (
     TrialArm,
 )
 
-__all__ = ["JoinStory", "QueryStory", "costs_of", "first_line", "stories"]
+__all__ = ["JoinStory", "QueryStory", "first_line", "stories"]
 
 _MAX_OPEN_QUERIES = 10_000
 
@@ -29,15 +28,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class JoinStory:
-    """One join: what was decided, the filters it planned, and what became of each (none yet while the query runs).
-
-    ``cost`` is what it cost, ``None`` when its log does not say.
-    """
+    """One join: what was decided, the filters it planned, and what became of each (none yet while the query runs)."""
 
     decision: JoinDecision
     filters: tuple[FilterPlanned, ...]
     outcomes: tuple[FilterOutcome, ...]
-    cost: JoinCost | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +118,11 @@ def _told(execution_id: int, query: _Open, application: ApplicationStarted) -> I
     if not query.joins and (query.ended is None or query.ended.errors == 0):
         return
     outcomes = query.ended.outcomes if query.ended is not None else ()
-    costs = costs_of(query.ended)
     joins = tuple(
         JoinStory(
             joined.decision,
             joined.filters,
             tuple(outcome for outcome in outcomes if outcome.join_id == joined.decision.facts.join_id),
-            costs.get(joined.decision.facts.join_id),
         )
         for joined in query.joins
     )
@@ -144,11 +137,6 @@ def _told(execution_id: int, query: _Open, application: ApplicationStarted) -> I
         ended=query.ended,
         error=first_line(query.over.error_message) if query.over is not None else None,
     )
-
-
-def costs_of(ended: QueryEnded | None) -> dict[str, JoinCost]:
-    """What the joins of a query cost, by their ids; of joins that nobody measured there is nothing."""
-    return {cost.join_id: cost for cost in (ended.join_costs if ended is not None else None) or ()}
 
 
 def _duration_millis(query: _Open) -> int | None:

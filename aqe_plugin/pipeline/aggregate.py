@@ -15,7 +15,7 @@ from aqe_plugin.pipeline.warehouse import Commit, Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["aggregate", "cohort_days", "cost_days", "join_days", "pass_rate_days"]
+__all__ = ["aggregate", "cohort_days", "join_days", "pass_rate_days"]
 
 _BUCKETS = 20
 _JOIN_COLUMNS = (
@@ -49,7 +49,6 @@ def aggregate(spark: SparkSession, tables: str, thresholds: Mapping[str, float])
         "cohort_days": cohort_days(queries, joins),
         "join_days": join_days(joins),
         "pass_rate_days": pass_rate_days(joins),
-        "cost_days": cost_days(queries),
     }
     rows = {
         table: house.write(frames[table], table, run, by_date=by_date) for table, (_, by_date) in AGGREGATES.items()
@@ -109,34 +108,6 @@ def pass_rate_days(joins: DataFrame) -> DataFrame:
         F.avg(F.abs(F.col("measuredPass") - F.col("_predicted"))).alias("absoluteError"),
     )
     return rows.select(*_columns("pass_rate_days"))
-
-
-def cost_days(queries: DataFrame) -> DataFrame:
-    """How well costs are predicted: for each day and option that ran, what its joins were to cost and what they did.
-
-    ``basis`` says what a measured cost stands on: ``own`` (the join had its stages to itself), ``shared`` (their time
-    was divided as prices are), ``at_most`` (they also did what has no price), or why there is none. ``medianRatio`` is
-    of measured to predicted, join by join.
-
-    Args:
-        queries: rows of the table.
-    """
-    measured, predicted = F.col("cost.costMillis"), F.col("cost.predictedMillis")
-    basis = (
-        F.when(measured.isNull(), F.coalesce("cost.unmeasured", F.lit("not_told")))
-        .when(F.col("cost.otherWork"), F.lit("at_most"))
-        .when(F.col("cost.shared"), F.lit("shared"))
-        .otherwise(F.lit("own"))
-    )
-    costs = queries.select("date", F.explode("joinCosts").alias("cost"))
-    kind = (F.col("cost.strategy").alias("strategy"), F.col("cost.withFilter").alias("filtered"))
-    rows = costs.groupBy("date", *kind, basis.alias("basis")).agg(
-        F.count(F.lit(1)).alias("joins"),
-        _sum(predicted).alias("predictedMillis"),
-        _sum(measured).alias("measuredMillis"),
-        F.percentile_approx(F.when(predicted > 0, measured / predicted), 0.5, 10_000).alias("medianRatio"),
-    )
-    return rows.select(*_columns("cost_days"))
 
 
 def _of_joins() -> list[Column]:

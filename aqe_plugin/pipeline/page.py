@@ -51,7 +51,6 @@ def page(summary: Summary, findings: Sequence[Finding], source: str, history: Hi
         _section("Where it lost", _cohorts(summary.lost, "took longer")),
         _section("Joins with most regret", _joins(summary.joins)),
         _section("How well pass rates are predicted", _pass_rates(summary.pass_rates)),
-        _section("How well costs are predicted", _costs(summary.costs)),
         _section("Recommended changes", _findings(findings)),
         _section("Tried by a share of the applications", _tried(history)),
         _section("Kept aside", _rejected(summary.rejected)),
@@ -154,36 +153,6 @@ def _pass_rates(rates: Sequence[Row]) -> str:
     error = sum(_finite(row["absoluteError"]) * row["joins"] for row in rates) / joins
     told = f"Mean absolute error {quantity(error, 'ratio')} over {joins:,} joins; on the line both are equal."
     return calibration("predicted against measured pass rate", points) + f"<p>{_shown(told)}</p>"
-
-
-_BASES = {
-    "own": "stages of its own",
-    "shared": "stages shared with other joins, divided as their prices are",
-    "at_most": "at most: stages that also did what has no price",
-}
-
-
-def _costs(costs: Sequence[Row]) -> str:
-    if not costs:
-        return _none("No join's cost was measured.")
-    rows = [
-        (
-            _text(_option(row)),
-            _text(_BASES.get(row["basis"], f"not measured: {row['basis']}".replace("_", " "))),
-            _number(f"{row['joins']:,}"),
-            _number(_millis(row["predictedMillis"]) if row["basis"] in _BASES else ""),
-            _number(_millis(row["measuredMillis"]) if row["basis"] in _BASES else ""),
-            _number("" if row["ratio"] is None else f"{_finite(row['ratio']):.3g}"),
-        )
-        for row in costs
-    ]
-    return _table(("option", "measured on", "joins", "predicted in all", "measured in all", "typical ratio"), rows)
-
-
-def _option(row: Row) -> str:
-    if row["strategy"] is None:
-        return ""
-    return f"{row['strategy']}{' with filter' if row['filtered'] else ''}".replace("_", " ")
 
 
 def _findings(findings: Sequence[Finding]) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from aqe_plugin.events.codec import decode
-from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinCost, JoinDecision, PluginMode, QueryEnded
-from aqe_plugin.events.queries import JoinStory, QueryStory, costs_of, first_line
+from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinDecision, PluginMode, QueryEnded
+from aqe_plugin.events.queries import JoinStory, QueryStory, first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,8 +75,7 @@ def stories_of(house: Warehouse) -> Iterator[QueryStory]:
 def _story(row: dict[str, Any]) -> QueryStory | None:
     outcomes = tuple(decode(FilterOutcome, json.loads(text)) for text in row["_outcomes"])
     ended = _ended(row, outcomes)
-    costs = costs_of(ended)
-    joins = tuple(_join(json.loads(text), outcomes, costs) for text in row["_joins"])
+    joins = tuple(_join(json.loads(text), outcomes) for text in row["_joins"])
     if not joins and (ended is None or ended.errors == 0):
         return None
     return QueryStory(
@@ -92,19 +91,17 @@ def _story(row: dict[str, Any]) -> QueryStory | None:
     )
 
 
-def _join(value: Any, outcomes: tuple[FilterOutcome, ...], costs: dict[str, JoinCost]) -> JoinStory:
+def _join(value: Any, outcomes: tuple[FilterOutcome, ...]) -> JoinStory:
     decision = decode(JoinDecision, value["decision"])
     filters = tuple(decode(FilterPlanned, one) for one in value["filters"])
     of_join = tuple(outcome for outcome in outcomes if outcome.join_id == decision.facts.join_id)
-    return JoinStory(decision, filters, of_join, costs.get(decision.facts.join_id))
+    return JoinStory(decision, filters, of_join)
 
 
 def _ended(row: dict[str, Any], outcomes: tuple[FilterOutcome, ...]) -> QueryEnded | None:
     if row["timeMillis"] is None:
         return None
-    costs = row["joinCosts"]
-    told = None if costs is None else [cost.asDict() for cost in costs]
-    return replace(decode(QueryEnded, {**row, "outcomes": [], "joinCosts": told}), outcomes=outcomes)
+    return replace(decode(QueryEnded, {**row, "outcomes": []}), outcomes=outcomes)
 
 
 def _duration_millis(row: dict[str, Any], ended: QueryEnded | None) -> int | None:

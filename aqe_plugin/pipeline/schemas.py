@@ -54,12 +54,6 @@ _OUTCOME = (
     f"reason {{0}} {_REASON}, rowsIn {{0}} bigint, rowsOut {{0}} bigint, batchesSkipped {{0}} bigint, "
     "filterBytes {0} bigint, buildMillis {0} bigint, waitMillis {0} bigint, keys {0} bigint"
 )
-_JOIN_COSTS = (
-    "joinCosts array<struct<joinId: string, strategy: string, withFilter: boolean, predictedMillis: double, "
-    "costMillis: double, taskMillis: double, driverMillis: double, "
-    "shared: boolean, otherWork: boolean, unmeasured: string>>"
-)
-
 JOIN_DECIDED = (
     "schemaVersion bigint, executionId bigint, timeMillis bigint, mode string, "
     f"decision {_DECISION}, filters {_FILTERS}, arm string"
@@ -67,7 +61,7 @@ JOIN_DECIDED = (
 QUERY_ENDED = (
     "schemaVersion bigint, executionId bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
     f"planned bigint, applied bigint, errors bigint, outcomes array<struct<{_OUTCOME.format(':')}>>, "
-    f"{_JOIN_COSTS}, arm string"
+    "arm string"
 )
 # Of Spark's own events only what is asked for.
 SQL_STARTED = "executionId bigint, description string, time bigint"
@@ -87,7 +81,7 @@ QUERIES = (
     "errorMessage string, schemaVersion bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
     "planned bigint, applied bigint, errors bigint, joins bigint, mode string, cohort string, shape string, date date, "
     # Last, and null in rows that an older version wrote.
-    f"{_JOIN_COSTS}, arm string"
+    "arm string"
 )
 REJECTED = f"log string, {_POSITION}, kind string, why string, line string"
 
@@ -115,15 +109,10 @@ _JOIN_DAYS = (
     "measuredJoins bigint, date date"
 )
 _RATE_DAYS = "bucket int, joins bigint, predictedPass double, measuredPass double, absoluteError double, date date"
-_COST_DAYS = (
-    "strategy string, filtered boolean, basis string, joins bigint, predictedMillis double, measuredMillis double, "
-    "medianRatio double, date date"
-)
 
 # What `aggregate` makes of them, anew each time.
 AGGREGATES = {
     "cohort_days": (_COHORT_DAYS, True),
     "join_days": (_JOIN_DAYS, True),
     "pass_rate_days": (_RATE_DAYS, True),
-    "cost_days": (_COST_DAYS, True),
 }

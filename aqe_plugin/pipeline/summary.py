@@ -36,7 +36,6 @@ class Summary:
             their runs took; ``lost`` those that ran longer with them, most lost first.
         joins: joins with most regret.
         pass_rates: predicted against measured, by bucket of the predicted rate.
-        costs: predicted against measured costs, by option and by what the measurement stands on, most joins first.
         rejected: what was kept aside, by reason.
     """
 
@@ -46,7 +45,6 @@ class Summary:
     lost: list[Row]
     joins: list[Row]
     pass_rates: list[Row]
-    costs: list[Row]
     rejected: list[Row]
 
 
@@ -60,8 +58,8 @@ def summary_of(house: Warehouse) -> Summary:
     commits = house.commits("aggregate")[-1:]
     if not commits:
         raise NoDataError(f"{house.root}: no aggregates there. `aqe-plugin pipeline aggregate` makes them.")
-    names = ("cohort_days", "join_days", "pass_rate_days", "cost_days")
-    cohorts, joins, rates, costs = (house.read(name, commits) for name in names)
+    names = ("cohort_days", "join_days", "pass_rate_days")
+    cohorts, joins, rates = (house.read(name, commits) for name in names)
     both = cohorts_both_ways(cohorts)
     return Summary(
         totals=_rows(_totals(cohorts), 1)[0],
@@ -70,7 +68,6 @@ def summary_of(house: Warehouse) -> Summary:
         lost=_rows(both.where("savedMillis < 0").orderBy("savedMillis", "cohort"), _MOST_ROWS),
         joins=_rows(_joins(joins).orderBy(F.desc("regretMillis"), "join"), _MOST_ROWS),
         pass_rates=_rows(_pass_rates(rates).orderBy("bucket"), 1000),
-        costs=_rows(_costs(costs).orderBy(F.desc("joins"), "strategy", "filtered", "basis"), _MOST_ROWS),
         rejected=_rows(_rejected(house.current("rejected")), _MOST_ROWS),
     )
 
@@ -132,17 +129,6 @@ def _pass_rates(rates: DataFrame) -> DataFrame:
 
     return rates.groupBy("bucket").agg(
         mean("predictedPass"), mean("measuredPass"), mean("absoluteError"), F.sum("joins").alias("joins")
-    )
-
-
-def _costs(costs: DataFrame) -> DataFrame:
-    """``ratio`` is the mean of the daily medians of measured to predicted, weighted with the joins of the day."""
-    weight = F.when(F.col("medianRatio").isNotNull(), F.col("joins"))
-    return costs.groupBy("strategy", "filtered", "basis").agg(
-        F.sum("joins").alias("joins"),
-        F.sum("predictedMillis").alias("predictedMillis"),
-        F.sum("measuredMillis").alias("measuredMillis"),
-        (F.sum(F.col("medianRatio") * weight) / F.sum(weight)).alias("ratio"),
     )
 
 

@@ -16,11 +16,11 @@ from rich.text import Text
 
 from aqe_plugin.events.codec import Json, encode
 from aqe_plugin.events.describe import (
-    cost_in_words,
     filter_in_words,
     join_in_words,
     options_not_taken,
     outcome_in_words,
+    price_in_words,
     quantity,
     reason_in_words,
     strategy_in_words,
@@ -110,8 +110,8 @@ def _choice_cell(join: JoinStory) -> Text:
     chosen = strategy_in_words(decision.choice, decision.build_filter)
     cell = Text(chosen, style=_STYLES[decision.choice])
     cell.append(f"\n{visible(reason_in_words(decision.reason))}", style="not bold not dim default")
-    if cost := cost_in_words(decision, join.cost):
-        cell.append(f"\n{visible(cost)}", style="not bold not dim default")
+    if price := price_in_words(decision):
+        cell.append(f"\n{price}", style="not bold not dim default")
     for option in options_not_taken(decision):
         cell.append(f"\nnot {visible(option)}", style="dim not bold")
     return cell
@@ -154,7 +154,7 @@ def _join_json(join: JoinStory) -> Json:
         "choice": strategy_in_words(join.decision.choice, join.decision.build_filter),
         "reason": reason_in_words(join.decision.reason),
         "filterReason": reason_in_words(join.decision.filter_reason),
-        "cost": cost_in_words(join.decision, join.cost),
+        "cost": price_in_words(join.decision),
         "notTaken": [*options_not_taken(join.decision)],
         "outcomes": [outcome_in_words(outcome) for outcome in join.outcomes],
     }

@@ -28,7 +28,7 @@ from rich.console import Console
 
 import aqe_plugin
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events.codec import decode, encode
+from aqe_plugin.events.codec import decode
 from aqe_plugin.events.describe import quantity
 from aqe_plugin.events.lines import Event, parse_event
 from aqe_plugin.events.model import JoinFacts, JoinKind
@@ -36,7 +36,7 @@ from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.logs import Skipped, find_event_logs, read_log
 from aqe_plugin.logs.queries import read_queries
-from aqe_plugin.pipeline.aggregate import aggregate, cost_days
+from aqe_plugin.pipeline.aggregate import aggregate
 from aqe_plugin.pipeline.compact import compact
 from aqe_plugin.pipeline.hindsight import joined_outcomes, measured_joins
 from aqe_plugin.pipeline.history import history_in
@@ -61,11 +61,9 @@ from opened_page import opened
 from samples import (
     APPLICATION_START,
     COMPRESS,
-    COST,
     DECISION,
     FACTS,
     LOG_START,
-    NOT_MEASURED,
     decided,
     ended,
     line,
@@ -541,30 +539,6 @@ def test_sums_are_those_of_the_queries(spark: SparkSession, logs: Path, aggregat
     assert sum(day.rowsOut for day in days) == sum(one.rows_out for one in outcomes)
     assert all(day.regretMillis >= 0 for day in days)
     assert any(day.regretMillis > 0 for day in days)
-
-
-def test_measured_costs_are_held_against_prices_by_what_they_stand_on(
-    spark: SparkSession, logs: Path, aggregated: str
-) -> None:
-    house = Warehouse(spark, aggregated)
-    days = house.read("cost_days", house.commits("aggregate")[-1:]).drop("run").collect()
-    costs = [join.cost for story in read(logs) for join in story.joins if join.cost is not None]
-    assert {(day.strategy, day.filtered, day.basis) for day in days} == {("filtered_sort_merge", True, "own")}
-    assert sum(day.joins for day in days) == len(costs) > 0
-    assert sum(day.measuredMillis for day in days) == sum(cost.cost_millis or 0 for cost in costs)
-    assert sum(day.predictedMillis for day in days) == sum(cost.predicted_millis or 0 for cost in costs)
-    assert {day.medianRatio for day in days} == {1.25}
-
-
-def test_a_cost_that_was_shared_bounded_or_not_measured_is_told_apart(spark: SparkSession) -> None:
-    told = [COST, replace(COST, shared=True), replace(COST, shared=True, other_work=True), NOT_MEASURED, NOT_MEASURED]
-    text = json.dumps({"joinCosts": [encode(cost) for cost in told]})
-    queries = spark.createDataFrame([("2026-11-21", text), ("2026-11-21", "{}")], "date string, line string")
-    parsed = queries.select(F.col("date").cast("date").alias("date"), F.from_json("line", QUERY_ENDED).alias("event"))
-    days = cost_days(parsed.select("date", "event.joinCosts")).collect()
-    found = {(day.strategy, day.basis): (day.joins, day.measuredMillis, day.medianRatio) for day in days}
-    assert found.pop((None, "query_failed")) == (2, 0.0, None)
-    assert found == {("filtered_sort_merge", basis): (1, 1015.0, 1.25) for basis in ("own", "shared", "at_most")}
 
 
 def test_a_cohort_is_compared_with_itself_when_it_ran_both_ways_often_enough(spark: SparkSession) -> None:

@@ -61,18 +61,6 @@ def summary(text: str = "a", number: Any = 1.0) -> Summary:
         lost=[cohort],
         joins=[join],
         pass_rates=[{"predictedPass": number, "measuredPass": number, "absoluteError": number, "joins": 4}],
-        costs=[
-            {
-                "strategy": text,
-                "filtered": True,
-                "basis": basis,
-                "joins": 2,
-                "predictedMillis": number,
-                "measuredMillis": number,
-                "ratio": number,
-            }
-            for basis in ("at_most", text)
-        ],
         rejected=[{"why": text, "lines": 2, "logs": 1}],
     )
 
@@ -102,7 +90,6 @@ def test_a_page_without_anything_to_show_says_so() -> None:
         "No query ran in mode apply.",
         "No join has any regret.",
         "No filter has measured a pass rate.",
-        "No join's cost was measured.",
         "No query was on a side of a trial.",
     ):
         assert told in text

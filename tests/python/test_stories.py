@@ -11,10 +11,8 @@ from aqe_plugin.events.lines import Event, parse_event
 from aqe_plugin.events.queries import QueryStory, stories
 from samples import (
     APPLICATION_START,
-    COST,
     DECISION,
     FACTS,
-    NOT_MEASURED,
     OUTCOME,
     decided,
     ended,
@@ -38,7 +36,7 @@ def test_a_query_has_its_description_decision_filters_and_outcome() -> None:
     assert (story.application, story.application_name) == ("app-1", "nightly")
     assert (story.execution_id, story.description, story.duration_millis) == (7, "q93", 3400)
     (join,) = story.joins
-    assert (join.decision, join.outcomes, join.cost) == (DECISION, (OUTCOME,), COST)
+    assert (join.decision, join.outcomes) == (DECISION, (OUTCOME,))
     assert story.ended == ended()
     assert story.error is None
 
@@ -48,16 +46,10 @@ def test_decisions_that_were_recorded_after_sparks_end_belong_to_the_query() -> 
     assert (story.description, len(story.joins)) == ("q93", 1)
 
 
-def test_each_join_has_the_cost_that_bears_its_name() -> None:
-    (story,) = told(started(), line(decided()), over(), line(ended(costs=(replace(COST, join_id="j2"), NOT_MEASURED))))
-    assert [join.cost for join in story.joins] == [NOT_MEASURED]
-
-
-def test_a_log_of_a_version_that_measured_no_costs_is_read_as_before() -> None:
-    older = line(ended()).replace(b'"joinCosts"', b'"notYet"')
+def test_join_costs_of_older_logs_are_read_over() -> None:
+    older = line(ended(), joinCosts=[{"joinId": "j1", "unmeasured": "query_failed"}])
     (story,) = told(started(), line(decided()), over(), older)
-    assert story.ended == ended(costs=None)
-    assert story.joins[0].cost is None
+    assert story.ended == ended()
 
 
 def test_a_query_without_decisions_has_no_story() -> None:

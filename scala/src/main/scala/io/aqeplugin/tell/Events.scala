@@ -44,8 +44,6 @@ final case class JoinDecided(
   * @param outcomes
   *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, batchesSkipped, filterBytes, buildMillis,
   *   waitMillis, keys
-  * @param joinCosts
-  *   per join what it cost, as far as it was measured; null in logs of versions that did not measure it
   * @param arm
   *   as in [[JoinDecided]]
   */
@@ -60,6 +58,5 @@ final case class QueryEnded(
     applied: Int,
     errors: Long,
     outcomes: JsonNode,
-    joinCosts: JsonNode,
     arm: Option[String] = None
 ) extends SparkListenerEvent

@@ -54,23 +54,6 @@ object Words {
     Seq(text(s"${reason.code.meaning} ("), el("code")(text(reason.code.name)), text(end))
   }
 
-  /** What a join cost, how many times its price that is, and what the number means. */
-  def cost(cost: MeasuredCost): Seq[Node] = {
-    val atMost = if (cost.otherWork) "at most " else ""
-    val ratio =
-      if (cost.predictedMillis > 0) s", ${Quantity.of(rounded(cost.costMillis / cost.predictedMillis), "")} times the predicted" else ""
-    val notes = Seq(
-      Option.when(cost.otherWork)("its stages also did what has no price"),
-      Option.when(cost.shared)("stages shared with other joins, divided as their prices are")
-    ).flatten
-    Seq(text(s"$atMost${Quantity.of(cost.costMillis, "millis")}$ratio")) ++
-      (if (notes.isEmpty) Nil else Seq(el("div")(el("small")(text(notes.mkString("; "))))))
-  }
-
-  def unmeasured(why: Unmeasured): Seq[Node] = Seq(text(s"not measured: ${why.meaning}"))
-
-  private def rounded(value: Double): Double = math.round(value * 100) / 100.0
-
   val ReasonHeaders: Seq[String] = Seq("Why", "Measured", "Limit", "Conf key of the limit")
 
   private val MaxKeyLength = 300

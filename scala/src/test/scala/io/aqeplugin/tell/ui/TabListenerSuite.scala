@@ -67,7 +67,7 @@ class TabListenerSuite extends AnyFunSuite {
       noChoice.copy(decision = array("7")),
       ended(1, Seq("{}")),
       JoinDecided(1, 1, 1, "", array("null"), array("null")),
-      QueryEnded(1, 1, 1, 1, 1, 1, 1, 1, array("null"), array("null"))
+      QueryEnded(1, 1, 1, 1, 1, 1, 1, 1, array("null"))
     )
     val fixture = new Fixture().see(strange: _*).see(decided(3))
     assert(fixture.store.totals.skipped == strange.size)
