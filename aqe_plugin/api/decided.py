@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from aqe_plugin.events.codec import decode
+from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.model import (
     FilterOutcome,
     FilterPlanned,

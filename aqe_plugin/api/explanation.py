@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
-
-from aqe_plugin.api.tables import Table, html_of, rich_of, shown
+from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.events.model import JoinDecision
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.render.queries import COLUMNS, join_cells, query_footing, query_heading, query_table
+from aqe_plugin.render.query_text import COLUMNS, join_cells, plain, query_footing, query_heading
 
 __all__ = ["Explanation"]
 
@@ -33,19 +31,19 @@ class Explanation:
         """The decision for every join."""
         return tuple(join.decision for query in self.queries for join in query.joins)
 
-    def __rich__(self) -> RenderableType:
-        return Group(rich_of(Table(self._note())), *(query_table(query) for query in self.queries))
-
     def __repr__(self) -> str:
-        return shown(self)
+        return text_of(*self._tables())
 
     def _repr_html_(self) -> str:
-        return html_of(Table(self._note()), *(_table(query) for query in self.queries))
+        return html_of(*self._tables())
+
+    def _tables(self) -> tuple[Table, ...]:
+        return (Table(self._note()), *(_table(query) for query in self.queries))
 
     def _note(self) -> str:
         return self.ran if self.queries else f"{self.ran} {_NOTHING}"
 
 
 def _table(query: QueryStory) -> Table:
-    rows = tuple(tuple(cell.plain for cell in join_cells(join)) for join in query.joins)
-    return Table(query_heading(query).plain, COLUMNS, rows, (query_footing(query).plain,))
+    rows = tuple(tuple(plain(cell) for cell in join_cells(join)) for join in query.joins)
+    return Table(plain(query_heading(query)), COLUMNS, rows, (plain(query_footing(query)),))

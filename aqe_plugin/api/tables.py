@@ -1,4 +1,4 @@
-"""A small table as text for a terminal and as HTML for a notebook.
+"""A small table as plain text for a terminal and as HTML for a notebook, made without any library.
 
 Cells may hold anything a query, a path or a log can hold: control characters are made visible, and in HTML nothing is
 markup but what this module writes.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import html
 import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
-from rich import box
-from rich.console import Console, Group, RenderableType
-from rich.table import Table as Grid
-from rich.text import Text
+from aqe_plugin.render.terminal import visible
 
-from aqe_plugin.render import visible
+__all__ = ["Table", "html_of", "text_of"]
 
-__all__ = ["Table", "html_of", "rich_of", "shown", "text_of"]
+_NARROWEST = 8
 
 _CELL = "text-align: left; vertical-align: top; white-space: pre-wrap; padding: 0.3em 0.8em 0.3em 0"
 
@@ -42,31 +42,45 @@ def html_of(*tables: Table) -> str:
 
 
 def text_of(*tables: Table) -> str:
-    """The tables as text without colours, for ``repr``."""
-    return shown(*(rich_of(table) for table in tables))
+    """The tables as plain text, as wide as the terminal, 100 characters where there is none."""
+    width = max(60, shutil.get_terminal_size((100, 25)).columns)
+    return "\n".join(line.rstrip() for table in tables for line in _lines(table, width))
 
 
-def rich_of(table: Table) -> RenderableType:
-    """The table for a rich console."""
-    grid = Grid(box=box.SIMPLE_HEAD, show_lines=any("\n" in cell for row in table.rows for cell in row))
-    for column in table.columns:
-        grid.add_column(column, overflow="fold")
-    for row in table.rows:
-        grid.add_row(*(_plain(cell) for cell in row))
-    return Group(_plain(table.heading), *([grid] if table.rows else []), *(_plain(note) for note in table.notes))
+def _lines(table: Table, width: int) -> Iterator[str]:
+    yield from _wrapped(table.heading, width)
+    if table.rows:
+        yield ""
+        yield from _grid(table, width)
+        yield ""
+    for note in table.notes:
+        yield from _wrapped(note, width)
 
 
-def shown(*parts: RenderableType) -> str:
-    """What rich makes of ``parts`` without colours, as wide as the terminal, 100 characters where there is none."""
-    console = Console(color_system=None, width=max(60, shutil.get_terminal_size((100, 25)).columns))
-    with console.capture() as captured:
-        for part in parts:
-            console.print(part)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
+def _grid(table: Table, width: int) -> Iterator[str]:
+    rows = [[_safe_lines(cell) for cell in row] for row in table.rows]
+    columns = list(zip(table.columns, *rows, strict=True))
+    widths = [max(len(line) for cell in column for line in [*cell.split("\n"), ""]) for column in columns]
+    while sum(widths) + 2 * len(widths) > width and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    spaced = any("\n" in cell for row in rows for cell in row)
+    yield from _row(table.columns, widths)
+    yield "  ".join("-" * wide for wide in widths)
+    for number, row in enumerate(rows):
+        if spaced and number:
+            yield ""
+        yield from _row(row, widths)
 
 
-def _plain(text: str) -> Text:
-    return Text(_safe_lines(text))
+def _row(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    wrapped = [_wrapped(cell, wide) for cell, wide in zip(cells, widths, strict=True)]
+    for line in zip_longest(*wrapped, fillvalue=""):
+        yield "  ".join(part.ljust(wide) for part, wide in zip(line, widths, strict=True))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    lines = (textwrap.wrap(line, max(1, width), break_on_hyphens=False) for line in _safe_lines(text).split("\n"))
+    return [part for line in lines for part in line or [""]]
 
 
 def _html(table: Table) -> str:

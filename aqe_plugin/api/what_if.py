@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.console import RenderableType
-
-from aqe_plugin.api.tables import Table, html_of, rich_of, text_of
+from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.threshold_names import conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
-from aqe_plugin.events.codec import decode, encode
 from aqe_plugin.events.describe import join_in_words, quantity, reason_in_words, strategy_in_words
+from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.events.model import JoinDecision
 
 if TYPE_CHECKING:
@@ -77,9 +75,6 @@ class WhatIf:
     def changed(self) -> tuple[JoinReplayed, ...]:
         """The joins that would have gone another way."""
         return tuple(join for join in self.joins if join.changes)
-
-    def __rich__(self) -> RenderableType:
-        return rich_of(self._table())
 
     def __repr__(self) -> str:
         return text_of(self._table())

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events.codec import decode
+from aqe_plugin.events.json_values import decode_text
 from aqe_plugin.events.model import ExecutionEnded, ExecutionStarted, JoinDecided, QueryEnded
-from aqe_plugin.events.native_json import read_text
 
 __all__ = [
     "OLDEST_SCHEMA_VERSION",
     "SCHEMA_VERSION",
     "ApplicationStarted",
     "Event",
-    "is_accounted_line",
+    "is_counted_line",
     "is_event_line",
     "parse_event",
 ]
@@ -40,85 +39,77 @@ class ApplicationStarted:
 
 Event = JoinDecided | QueryEnded | ExecutionStarted | ExecutionEnded | ApplicationStarted
 
-_SHAPES: dict[str, type[Any]] = {
-    "io.aqeplugin.tell.JoinDecided": JoinDecided,
-    "io.aqeplugin.tell.QueryEnded": QueryEnded,
-    "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ExecutionStarted,
-    "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd": ExecutionEnded,
+_SHAPES: dict[bytes, type[Any]] = {
+    b"io.aqeplugin.tell.JoinDecided": JoinDecided,
+    b"io.aqeplugin.tell.QueryEnded": QueryEnded,
+    b"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ExecutionStarted,
+    b"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd": ExecutionEnded,
+    b"SparkListenerApplicationStart": ApplicationStarted,
 }
-_SHAPES_BY_BYTES = {name.encode(): shape for name, shape in _SHAPES.items()}
-_APPLICATION_START = "SparkListenerApplicationStart"
-_OURS = "io.aqeplugin."
-
+# Spark writes the member "Event" first, so the first bytes of a line say what it is. Most lines, and nearly all bytes,
+# are never parsed.
 _BEFORE_NAME = b'{"Event":"'
+_PREFIXES = tuple(_BEFORE_NAME + name + b'"' for name in _SHAPES)
+# Spark's own SQL events hold whole plans, and a compaction of the log drops them.
+_COUNTED = tuple(prefix for prefix in _PREFIXES if b"io.aqeplugin." in prefix or b"ApplicationStart" in prefix)
 
-# Spark writes the member "Event" first, so a look at the first bytes spares parsing the others, which are most lines
-# and nearly all bytes.
-_PREFIXES = tuple(f'{{"Event":"{name}"'.encode() for name in (*_SHAPES, _APPLICATION_START))
 
-
-# Those that say what the plugin did. Spark's own SQL events hold whole plans, and a compaction of the log drops them.
-_ACCOUNTED = tuple(prefix for prefix in _PREFIXES if _OURS.encode() in prefix or _APPLICATION_START.encode() in prefix)
+@dataclass(frozen=True, slots=True)
+class _SchemaVersion:
+    schema_version: int
 
 
 def is_event_line(line: bytes) -> bool:
-    """Whether ``parse_event`` would make an event of this line; looks at its first bytes only."""
+    """Whether ``parse_event`` makes an event of this line; looks at its first bytes only."""
     return line.startswith(_PREFIXES)
 
 
-def is_accounted_line(line: bytes) -> bool:
-    """Whether it is an event of the plugin or an application's start, which are all that a count needs."""
-    return line.startswith(_ACCOUNTED)
+def is_counted_line(line: bytes) -> bool:
+    """Whether the line is an event of the plugin or an application's start, the only events that metrics count."""
+    return line.startswith(_COUNTED)
 
 
 def parse_event(line: bytes) -> Event | None:
-    """The event that ``line`` holds, ``None`` when it is one that nobody here asks for.
+    """The event in ``line``, ``None`` for a line that is not ``is_event_line``.
 
     Raises:
-        EventSchemaError: the line is no JSON object, is of a newer or older schema, or lacks a member.
+        EventSchemaError: the line is not valid JSON, has a newer or older schema, or lacks a member.
     """
-    return _read_fast(line) or _read_carefully(line)
-
-
-def _read_fast(line: bytes) -> Event | None:
-    """The event of a line that begins as Spark writes it, ``None`` when there is anything to be said about it."""
-    begin = len(_BEFORE_NAME)
-    shape = _SHAPES_BY_BYTES.get(line[begin : line.find(b'"', begin)]) if line.startswith(_BEFORE_NAME) else None
-    event: Event | None = None if shape is None else read_text(shape, line)
-    if isinstance(event, JoinDecided | QueryEnded):
-        return event if OLDEST_SCHEMA_VERSION <= event.schema_version <= SCHEMA_VERSION else None
-    return event
-
-
-def _read_carefully(line: bytes) -> Event | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise EventSchemaError("the line is not whole JSON") from error
-    if not isinstance(value, dict):
-        raise EventSchemaError("the line is no JSON object")
-    name = str(value.get("Event", ""))
-    if name == _APPLICATION_START:
-        # Spark's oldest events have spaces in their members' names and an id that may be absent.
-        time = value.get("Timestamp")
-        time_millis = time if isinstance(time, int) else 0
-        return ApplicationStarted(str(value.get("App ID") or ""), str(value.get("App Name") or ""), time_millis)
-    shape = _SHAPES.get(name)
-    if shape is None:
+    if not is_event_line(line):
         return None
-    short_name = name.rsplit(".", 1)[-1]
-    if name.startswith(_OURS):
-        _check_version(short_name, value.get("schemaVersion"))
-    event: Event = decode(shape, value, short_name)
+    name = line[len(_BEFORE_NAME) : line.index(b'"', len(_BEFORE_NAME))]
+    shape, short_name = _SHAPES[name], name.rpartition(b".")[2].decode()
+    if shape is ApplicationStarted:
+        return _application(line, short_name)
+    try:
+        event: Event = decode_text(shape, line, short_name)
+    except EventSchemaError:
+        # Another version may have other members, which is then no damage.
+        if shape in (JoinDecided, QueryEnded):
+            _check_version(short_name, decode_text(_SchemaVersion, line, short_name).schema_version)
+        raise
+    if isinstance(event, JoinDecided | QueryEnded):
+        _check_version(short_name, event.schema_version)
     return event
 
 
-def _check_version(name: str, version: object) -> None:
-    if isinstance(version, int) and version > SCHEMA_VERSION:
+def _application(line: bytes, name: str) -> ApplicationStarted:
+    try:
+        members = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise EventSchemaError(f"{name}: not valid JSON") from error
+    # Spark's oldest events have spaces in the names of members; the id may be absent.
+    time = members.get("Timestamp")
+    app_id, app_name = (str(members.get(member) or "") for member in ("App ID", "App Name"))
+    return ApplicationStarted(app_id, app_name, time if isinstance(time, int) else 0)
+
+
+def _check_version(name: str, version: int) -> None:
+    if version > SCHEMA_VERSION:
         raise EventSchemaError(
             f"{name} has schemaVersion {version}, this aqe-plugin reads up to {SCHEMA_VERSION}: upgrade it to read them"
         )
-    if isinstance(version, int) and version < OLDEST_SCHEMA_VERSION:
+    if version < OLDEST_SCHEMA_VERSION:
         raise EventSchemaError(
             f"{name} has schemaVersion {version}, this aqe-plugin reads from {OLDEST_SCHEMA_VERSION} on"
         )

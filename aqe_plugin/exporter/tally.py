@@ -6,7 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from aqe_plugin.events.codec import Json, decode, encode
+from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.events.lines import ApplicationStarted, Event
 from aqe_plugin.events.model import FilterOutcome, JoinDecided, QueryEnded
 from aqe_plugin.exporter import metrics

@@ -19,7 +19,7 @@ from pathlib import Path
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.errors import EventSchemaError, JournalError
-from aqe_plugin.events.codec import decode, encode
+from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.machine.disk import append_line, digest, make_folder, read_or_none, replace_file
 
 __all__ = ["SCHEMA_VERSION", "Action", "Actor", "Journal", "Phase", "Record", "in_force", "journal_of"]

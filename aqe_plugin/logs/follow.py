@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from aqe_plugin.errors import NoDataError
-from aqe_plugin.events.lines import is_accounted_line
+from aqe_plugin.events.lines import is_counted_line
 from aqe_plugin.logs.file_offsets import Mark, Marks
 from aqe_plugin.logs.files import Files, LocalFiles
 from aqe_plugin.logs.layout import EventLog, LogPart, find_event_logs
@@ -79,7 +79,7 @@ class PartsFollower:
         mark = self.marks.get(key)
         place = mark.place if mark is not None else _first_place(part, log, self.marks)
         reader = self._readers.pop(key, None) or self._stuck.pop(key, None)
-        reader = reader or PartReader(part, place, is_accounted_line)
+        reader = reader or PartReader(part, place, is_counted_line)
 
         def marked(chunk: Iterator[Record]) -> Iterator[Record]:
             yield from chunk

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from aqe_plugin.events.codec import decode
+from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinDecision, PluginMode, QueryEnded
 from aqe_plugin.events.queries import JoinStory, QueryStory, first_line
 

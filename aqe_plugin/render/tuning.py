@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.events.codec import encode
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.render.terminal import shown
 from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.guards import Guard

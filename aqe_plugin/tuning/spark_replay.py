@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from aqe_plugin.errors import SessionError
-from aqe_plugin.events.codec import encode
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.model import JoinFacts, Strategy
 from aqe_plugin.install.session import configure
 from aqe_plugin.machine.pyspark import import_pyspark

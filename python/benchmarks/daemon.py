@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 from rich.table import Table
 
-from aqe_plugin.events.lines import is_accounted_line
+from aqe_plugin.events.lines import is_counted_line
 from aqe_plugin.logs import find_event_logs
 from aqe_plugin.logs.codecs import decompressor
 
@@ -51,7 +51,7 @@ class Reading:
 def main() -> int:
     arguments = _parser().parse_args()
     console = Console(width=120, soft_wrap=True)
-    recorded = [line for line in _lines(arguments.log) if not arguments.own_events or is_accounted_line(line)]
+    recorded = [line for line in _lines(arguments.log) if not arguments.own_events or is_counted_line(line)]
     if len(recorded) < 2:
         console.print(f"[red]{arguments.log}: holds no event log.[/red]")
         return 2

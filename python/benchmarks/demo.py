@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.rule import Rule
 
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.render import query_table
+from aqe_plugin.render.queries import query_table
 from benchmarks.accounts import Account, accounts_of, last_runs, told_stories
 from benchmarks.configs import chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, measure

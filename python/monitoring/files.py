@@ -11,7 +11,7 @@ from monitoring.prometheus_rule import prometheus_rule
 
 __all__ = ["generated_files"]
 
-_PAGE = Path("docs/operations.md")
+_PAGE = Path("docs/operations/metrics.md")
 _DASHBOARDS = Path("deploy/grafana/dashboards")
 _RULES = Path("deploy/prometheus/rules")
 _PROMETHEUS_RULE = Path("deploy/kubernetes/overlays/prometheus-operator/prometheus-rule.yaml")

@@ -1,4 +1,4 @@
-"""The table of metrics in docs/operations.md."""
+"""The table of metrics in docs/operations/metrics.md."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.deploy.prometheus_server import DEPLOY, PrometheusServer, promtool
 
 RULES = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))
 RULE_TESTS = Path(__file__).with_name("alerts.test.yml")
-RUNBOOK = DEPLOY.parent / "docs" / "operations.md"
+RUNBOOK = DEPLOY.parent / "docs" / "operations" / "alerts.md"
 
 
 def rules(key: str) -> list[dict[str, Any]]:
@@ -76,8 +76,7 @@ def test_the_runbook_names_conf_keys_and_reasons_that_there_are() -> None:
     groups = set(re.findall(r"spark\.aqePlugin\.\w+(?=\.\*)", page))
     assert groups <= {key.rsplit(".", 1)[0] for key in conf_keys()}
     assert not {key for key in named - groups if problem_of(key, "").startswith("unknown key")}
-    alerts = page[page.index("## Alerts") : page.index("## Exit codes")]
-    codes = {word for word in re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", alerts) if not word.startswith("AQE_PLUGIN_")}
+    codes = {word for word in re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", page) if not word.startswith("AQE_PLUGIN_")}
     assert codes <= set(reason_meanings())
 
 

@@ -13,7 +13,7 @@ import cramjam
 import lz4.block
 import zstandard
 
-from aqe_plugin.events.codec import encode
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.model import (
     BuildFacts,
     ClusterFacts,

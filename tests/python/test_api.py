@@ -19,7 +19,7 @@ from aqe_plugin.api.threshold_names import threshold_keys
 from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
-from aqe_plugin.events.codec import encode
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.model import PluginMode, Strategy, TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from confs_in_memory import Confs

@@ -19,7 +19,7 @@ import pytest
 import typer
 
 from aqe_plugin import __version__
-from aqe_plugin.cli import main as cli
+from aqe_plugin.cli.app import app
 from aqe_plugin.errors import EXIT_CODES, AqePluginError
 from commands import Answer
 from samples import OUTCOME, decided, ended, line, query_lines, write_log
@@ -76,7 +76,7 @@ def test_a_path_is_refused_by_what_reads_it_and_not_as_a_command_line() -> None:
             assert group.typer_instance is not None
             yield from told(group.typer_instance)
 
-    found = list(told(cli.app))
+    found = list(told(app))
     assert len(found) > 10
     assert [(command, option) for command, option, refuses in found if refuses] == []
 
@@ -282,7 +282,7 @@ def test_a_fault_of_our_own_is_one_line_too(answer: Answer, monkeypatch: pytest.
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr(cli, "read_queries", broken)
+    monkeypatch.setattr("aqe_plugin.cli.app.read_queries", broken)
     code, _, err = answer("explain", "x")
     assert (code, err) == (1, "ZeroDivisionError: by\\nzero (a fault of aqe-plugin; --debug shows where)\n")
 
@@ -296,7 +296,7 @@ def test_every_error_has_an_exit_code_that_help_and_manual_document(answer: Answ
     assert all(error.__doc__ for error in tree(AqePluginError))
     told = " ".join(answer("--help")[1].split())
     assert all(f"{code} {meaning}" in told for code, meaning in EXIT_CODES.items())
-    manual = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    manual = (Path(__file__).parents[2] / "docs" / "operations" / "command-line.md").read_text(encoding="utf-8")
     codes = re.findall(r"^\| (\d+) \|", manual.split("## Exit codes")[1], re.MULTILINE)
     assert list(map(int, codes)) == list(EXIT_CODES)
     for code, meaning in EXIT_CODES.items():

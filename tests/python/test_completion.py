@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.cli.main import app
+from aqe_plugin.cli.app import app
 from aqe_plugin.cli.settings_.description import describe
 from commands import Answer
 

@@ -1,7 +1,7 @@
 """Tuning of a simulated fleet whose best thresholds are known: where it ends, and what it never does.
 
 Seeds are fixed: a failure here is a change of behaviour, not of luck. What the numbers are over more seeds is in
-``docs/operations.md``.
+``docs/operations/tune.md``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.cli.main import app
+from aqe_plugin.cli.app import app
 from aqe_plugin.cli.settings_.description import describe
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.install.jars import PACKAGE_VERSION

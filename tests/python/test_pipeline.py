@@ -28,8 +28,8 @@ from rich.console import Console
 
 import aqe_plugin
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events.codec import decode
 from aqe_plugin.events.describe import quantity
+from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.lines import Event, parse_event
 from aqe_plugin.events.model import JoinFacts, JoinKind
 from aqe_plugin.events.queries import JoinStory, QueryStory

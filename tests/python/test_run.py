@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from aqe_plugin.events.codec import Json
+from aqe_plugin.events.json_values import Json
 from aqe_plugin.exporter import metrics, stderr_log
 from aqe_plugin.exporter.daemon import tuner
 from aqe_plugin.exporter.daemon.checkpoint import opened

@@ -15,7 +15,7 @@ import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aqe_plugin.cli.main import app
+from aqe_plugin.cli.app import app
 from aqe_plugin.cli.settings import use_settings
 from aqe_plugin.cli.settings_.description import CommandSettings, describe, shared_settings
 from aqe_plugin.cli.settings_.file import SettingsFile, parse_settings, read_file

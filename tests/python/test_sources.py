@@ -222,7 +222,7 @@ def test_a_damaged_line_in_the_middle_is_skipped_alone(tmp_path: Path) -> None:
     path = write_log(tmp_path / "app-1", lines, query_lines(2))
     records = read(path)
     assert len(ours(records)) == 3
-    assert [str(item) for item in skipped(records)] == [f"{path}, line 5: the line is not whole JSON"]
+    assert [str(item) for item in skipped(records)] == [f"{path}, line 5: JoinDecided: not valid JSON"]
 
 
 def test_a_newer_schema_is_said_and_the_rest_is_read(tmp_path: Path) -> None:

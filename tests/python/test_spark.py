@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
 import aqe_plugin
-from aqe_plugin.events.codec import encode
 from aqe_plugin.events.describe import reason_meanings
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import JoinDecided, PluginMode, QueryEnded, Strategy
 from aqe_plugin.events.queries import QueryStory, stories

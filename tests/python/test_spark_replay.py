@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.events.codec import decode
+from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.model import JoinFacts, PluginMode, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.groups import ALL_OPEN, COEFFICIENTS, GATES, alone, current

@@ -24,7 +24,8 @@ from aqe_plugin.events.describe import (
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import Reason, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, stories
-from aqe_plugin.render import print_json, print_table, visible
+from aqe_plugin.render.queries import print_json, print_table
+from aqe_plugin.render.terminal import visible
 from samples import (
     DECISION,
     FACTS,

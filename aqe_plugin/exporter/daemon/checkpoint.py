@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, EventSchemaError, WriteError
-from aqe_plugin.events.codec import Json, decode, encode
+from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.logs import Mark, Marks
 from aqe_plugin.machine.disk import lock

@@ -21,7 +21,7 @@ from typing import IO
 from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.errors import WriteError
-from aqe_plugin.events.codec import Json, encode
+from aqe_plugin.events.json_values import Json, encode
 from aqe_plugin.exporter.daemon.checkpoint import Checkpoint
 from aqe_plugin.machine.disk import append_line
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events.codec import decode, encode
+from aqe_plugin.events.json_values import decode_text, encode
 from aqe_plugin.events.lines import SCHEMA_VERSION
-from aqe_plugin.events.native_json import read_text
 from aqe_plugin.events.queries import QueryStory, stories
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from aqe_plugin.logs.files import Files, read_log
@@ -118,4 +117,4 @@ def unpacked(data: bytes) -> Lesson | None:
 
 
 def _parsed(text: bytes) -> Lesson:
-    return read_text(Lesson, text) or decode(Lesson, json.loads(text))
+    return decode_text(Lesson, text)

@@ -16,7 +16,7 @@ from pathlib import Path
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.errors import EventSchemaError, JournalError
-from aqe_plugin.events.codec import decode, encode
+from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.install.journal import Phase, journal_of
 from aqe_plugin.machine.disk import append_line, lock, read_or_none
 from aqe_plugin.tuning.recommendation import Evidence

@@ -7,7 +7,7 @@ import io.aqeplugin.filters.FilterKind
 import io.aqeplugin.observe.QueryStates
 
 /** What the driver counts in Spark's own metrics system, under `plugin.io.aqeplugin.AqePlugin`, since its JVM started: this file is the table of
-  * its names, from which `docs/operations.md` is made. Executors count what [[io.aqeplugin.exec.ExecutorMetrics]] names.
+  * its names, from which `docs/operations/metrics.md` is made. Executors count what [[io.aqeplugin.exec.ExecutorMetrics]] names.
   */
 object DecisionMetrics {
   private val decisions =

@@ -1,0 +1,245 @@
+"""The commands of ``aqe-plugin`` that only read, and the groups of the others."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from aqe_plugin.cli.apply import add_apply_command
+from aqe_plugin.cli.install import ToldOption, add_commands
+from aqe_plugin.cli.log_options import LOGS_ARE, HadoopConfOption
+from aqe_plugin.cli.pipeline import add_pipeline_commands
+from aqe_plugin.cli.recommend import add_recommend_command
+from aqe_plugin.cli.run import add_run_command
+from aqe_plugin.cli.settings import add_settings_commands, use_settings
+from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
+from aqe_plugin.events.describe import reason_meanings
+from aqe_plugin.events.queries import QueryStory
+from aqe_plugin.install.doctor import checks
+from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
+from aqe_plugin.logs import Skipped
+from aqe_plugin.logs.addresses import is_hadoop_uri
+from aqe_plugin.logs.hadoop.conf import conf_of
+from aqe_plugin.logs.queries import read_queries
+from aqe_plugin.machine.pyspark import import_pyspark
+from aqe_plugin.render.checks import print_checks
+from aqe_plugin.render.formats import TableOrJson
+from aqe_plugin.render.progress import LogProgress, log_progress
+from aqe_plugin.render.queries import print_json, print_table
+from aqe_plugin.render.terminal import visible
+
+__all__ = ["app"]
+
+_EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
+
+_SKIPPED_SHOWN = 20
+
+
+app = typer.Typer(
+    name="aqe-plugin",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="Installs and tunes aqe-plugin, and explains and exports what it decided for the joins of Spark queries.",
+    epilog=_EXIT_CODES,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(PACKAGE_VERSION)
+        raise typer.Exit
+
+
+@app.callback()
+def _all_commands(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    config: Annotated[Path | None, typer.Option(help="The settings file to read; see `aqe-plugin config`.")] = None,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+    use_settings(app, context, config)
+
+
+@app.command("jar-path")
+def jar_path(
+    spark: Annotated[
+        str | None, typer.Option(help="Spark version or line, e.g. 4.1; the installed PySpark's when left out.")
+    ] = None,
+) -> None:
+    """Print the path of the jar for a Spark line: spark-submit --jars $(aqe-plugin jar-path)."""
+    typer.echo(jar_for(spark if spark is not None else import_pyspark().__version__))
+
+
+@app.command()
+def explain(
+    log: Annotated[str, typer.Argument(help=f"Event logs: {LOGS_ARE}.", path_type=str)],
+    output: Annotated[TableOrJson, typer.Option("--format", help="A table, or one JSON object per query and line.")] = (
+        TableOrJson.TABLE
+    ),
+    query: Annotated[
+        int | None, typer.Option(help="Only the query with this number (Spark's SQL execution id).")
+    ] = None,
+    hadoop_conf: HadoopConfOption = None,
+) -> None:
+    """Show each query's joins: what was chosen, why, and what it saved.
+
+    Spark writes event logs to the folder spark.eventLog.dir when spark.eventLog.enabled is true. Single and rolling
+    logs are read, plain or compressed with zstd (lz4 and snappy: with the extra "codecs"), also while the
+    application runs.
+    """
+    skipped: list[Skipped] = []
+    stdout = Console()
+    with log_progress(Console(stderr=True)) as progress:
+        told = _only(query, _queries(log, conf_of(hadoop_conf or []), skipped, progress))
+        if stdout.is_terminal:
+            told = _in_place_of(progress, told)
+        shown = print_json(told, stdout) if output is TableOrJson.JSON else print_table(told, stdout)
+    if shown == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
+        raise EventLogError(f"{skipped[0]}.")
+    _say_skipped(skipped)
+    if shown == 0:
+        raise _nothing_to_show(log, query)
+
+
+@app.command()
+def export(
+    folder: Annotated[
+        str, typer.Argument(help="The folder that spark.eventLog.dir names, hdfs:// and s3a:// too.", path_type=str)
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
+    address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
+    applications: Annotated[
+        int,
+        typer.Option(min=0, max=10_000, help="So many applications, the latest, get metrics of their own."),
+    ] = 100,
+    hadoop_conf: HadoopConfOption = None,
+) -> None:
+    """Serve the decisions of a folder of event logs to Prometheus, until stopped.
+
+    New lines and new logs are picked up at each scrape of /metrics. /healthz and /readyz are for probes.
+    """
+    # Nothing else needs its libraries, which take longer to import than the rest.
+    from aqe_plugin.exporter import EventLogCollector, Tally, serve, serve_source, stderr_log
+
+    codes, log = frozenset(reason_meanings()), stderr_log()
+    with ExitStack() as held:
+        held.enter_context(_left_by_signals())
+        if is_hadoop_uri(folder):
+            from aqe_plugin.logs.hadoop import HadoopFollower, opened_files
+
+            files = held.enter_context(opened_files(folder, conf_of(hadoop_conf or [])))
+            files.require()
+            collector = EventLogCollector(HadoopFollower(files), Tally(codes, applications), log)
+            served = held.enter_context(serve_source(collector, folder, port, address, log))
+        else:
+            served = held.enter_context(serve(Path(folder), port, address, codes, log, applications))
+        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
+        threading.Event().wait()
+
+
+@app.command()
+def doctor(
+    event_log: Annotated[
+        Path | None, typer.Option(readable=False, help="Also check that this event log or folder is readable.")
+    ] = None,
+    session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
+    output: ToldOption = TableOrJson.TABLE,
+) -> None:
+    """Check Java, PySpark, the jar, and the plugin in a real session; each line that fails says how to mend it."""
+    if not print_checks(checks(event_log, session), output, Console(soft_wrap=True)):
+        raise typer.Exit(SetupError.exit_code)
+
+
+add_run_command(app)
+add_commands(app)
+add_recommend_command(app)
+add_apply_command(app)
+add_settings_commands(app)
+add_pipeline_commands(app)
+
+
+def _flow(group: typer.Typer) -> None:
+    """Joins the lines of each paragraph of its commands' help, which a terminal then breaks where it is wide enough."""
+    for command in group.registered_commands:
+        text = inspect.getdoc(command.callback) or ""
+        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    for inner in group.registered_groups:
+        if inner.typer_instance is not None:
+            _flow(inner.typer_instance)
+
+
+_flow(app)
+
+
+def _queries(
+    log: str, hadoop_conf: Mapping[str, str], skipped: list[Skipped], progress: LogProgress
+) -> Iterator[QueryStory]:
+    """The queries of ``log``; what could not be used is put aside."""
+    for query in read_queries(log, hadoop_conf, progress):
+        if isinstance(query, Skipped):
+            skipped.append(query)
+        else:
+            yield query
+
+
+def _in_place_of(progress: LogProgress, told: Iterator[QueryStory]) -> Iterator[QueryStory]:
+    """``told``, on the terminal that ``progress`` is shown on until there is something to print."""
+    for story in told:
+        progress.stop()
+        yield story
+
+
+def _only(query: int | None, told: Iterator[QueryStory]) -> Iterator[QueryStory]:
+    return (story for story in told if query is None or story.execution_id == query)
+
+
+def _say_skipped(skipped: list[Skipped]) -> None:
+    stderr = Console(stderr=True, soft_wrap=True)
+    for item in skipped[:_SKIPPED_SHOWN]:
+        stderr.print(Text(f"skipped {visible(str(item))}", style="yellow"))
+    if len(skipped) > _SKIPPED_SHOWN:
+        stderr.print(Text(f"skipped {len(skipped) - _SKIPPED_SHOWN} more", style="yellow"))
+
+
+def _nothing_to_show(log: str, query: int | None) -> NoDataError:
+    if query is not None:
+        return NoDataError(
+            f"{log}: no decision of aqe-plugin for query {query} in it. "
+            "Without --query, every query that has one is shown."
+        )
+    return NoDataError(
+        f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it) "
+        "and spark.aqePlugin.mode observe or apply?"
+    )
+
+
+@contextmanager
+def _left_by_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM end the context and the command with exit code 0, whatever it is at.
+
+    The first process of a container does not even die of a signal that it handles nowhere.
+    """
+
+    def leave(*_: object) -> NoReturn:
+        raise SystemExit(0)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

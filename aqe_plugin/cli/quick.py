@@ -1,0 +1,35 @@
+"""``jar-path`` without Typer, whose import takes longer than the answer; scripts call it in every ``spark-submit``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from aqe_plugin.cli.settings_.file import find_file
+from aqe_plugin.install.jars import jar_for
+from aqe_plugin.machine.pyspark import import_pyspark
+
+__all__ = ["jar_path_answer"]
+
+_PREFIX = "AQE_PLUGIN__"
+
+
+def jar_path_answer(words: Sequence[str], environment: Mapping[str, str]) -> Path | None:
+    """The answer to a plain ``jar-path``, ``None`` for any other command line, and where settings might apply.
+
+    Raises:
+        AqePluginError: as ``jar_for`` and ``import_pyspark``.
+    """
+    spark: str | None
+    match list(words):
+        case ["jar-path"]:
+            spark = None
+        case ["jar-path", "--spark", spark]:
+            pass
+        case ["jar-path", option] if option.startswith("--spark="):
+            spark = option.partition("=")[2]
+        case _:
+            return None
+    if any(name.startswith(_PREFIX) for name in environment) or find_file(None, environment) is not None:
+        return None
+    return jar_for(spark if spark is not None else import_pyspark().__version__)

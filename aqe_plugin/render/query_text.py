@@ -1,0 +1,99 @@
+"""A query and its joins in words, for terminals, notebooks and plain text alike.
+
+Each function returns segments: pieces of text, each with a style, which plain text drops. Whatever comes from a log
+(query descriptions, table names, error texts) may hold anything, so control characters are made visible.
+"""
+
+from __future__ import annotations
+
+from aqe_plugin.events.describe import (
+    filter_in_words,
+    join_in_words,
+    options_not_taken,
+    outcome_in_words,
+    price_in_words,
+    quantity,
+    reason_in_words,
+    strategy_in_words,
+)
+from aqe_plugin.events.model import Strategy
+from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.render.terminal import visible
+
+__all__ = ["COLUMNS", "Segments", "join_cells", "plain", "query_footing", "query_heading"]
+
+Segments = tuple[tuple[str, str], ...]
+
+COLUMNS = ("join", "choice and reason", "filters and their effect")
+
+_STYLES = {
+    Strategy.BROADCAST: "bold green",
+    Strategy.FILTERED_SORT_MERGE: "bold cyan",
+    Strategy.PLAIN_SORT_MERGE: "bold",
+    Strategy.LEAVE_TO_SPARK: "dim",
+}
+
+
+def plain(segments: Segments) -> str:
+    """The text of ``segments`` without styles."""
+    return "".join(text for text, _ in segments)
+
+
+def query_heading(query: QueryStory) -> Segments:
+    """Number, duration, description, mode, arm of a trial, application, and the error of a failed query."""
+    took = "still running" if query.duration_millis is None else quantity(query.duration_millis, "millis")
+    arm = "" if query.arm is None else f", {query.arm.value}"
+    application = visible(query.application_name or query.application)
+    failed = () if query.error is None else ((f"\nfailed: {visible(query.error)}", "red"),)
+    return (
+        (f"query {query.execution_id}", "bold"),
+        (f"  {took}  ", ""),
+        (visible(query.description), "bold"),
+        (f"  [{query.mode.value}{arm}]  {application}", "dim"),
+        *failed,
+    )
+
+
+def join_cells(join: JoinStory) -> tuple[Segments, Segments, Segments]:
+    """The cells below :data:`COLUMNS` for one join."""
+    facts = visible(join_in_words(join.decision.facts)).replace("; ", "\n")
+    return ((facts, ""),), _choice_cell(join), _filter_cell(join)
+
+
+def query_footing(query: QueryStory) -> Segments:
+    """Filters, rows removed, time in the plugin's rules and errors; yellow without an outcome, red after a fault."""
+    ended = query.ended
+    if ended is None:
+        return (("no outcome yet: the query's end is not in the log", "yellow"),)
+    share = f" ({quantity(ended.rule_millis / ended.duration_millis, 'ratio')})" if ended.duration_millis else ""
+    removed = sum(outcome.rows_removed for outcome in ended.outcomes)
+    parts = (
+        f"filters planned {ended.planned}, applied {ended.applied}",
+        f"{quantity(removed, 'rows')} removed",
+        f"plugin rules took {quantity(ended.rule_millis, 'millis')}{share}",
+        f"errors {ended.errors}",
+    )
+    return (("; ".join(parts), "red" if ended.errors or ended.applied < ended.planned else "dim"),)
+
+
+def _choice_cell(join: JoinStory) -> Segments:
+    decision = join.decision
+    cell = [
+        (strategy_in_words(decision.choice, decision.build_filter), _STYLES[decision.choice]),
+        (f"\n{visible(reason_in_words(decision.reason))}", ""),
+    ]
+    if price := price_in_words(decision):
+        cell.append((f"\n{price}", ""))
+    return (*cell, *((f"\nnot {visible(option)}", "dim") for option in options_not_taken(decision)))
+
+
+def _filter_cell(join: JoinStory) -> Segments:
+    decision = join.decision
+    verb = "filter" if decision.build_filter else "no filter"
+    done = {(outcome.filter_id, outcome.table, outcome.scan_columns) for outcome in join.outcomes}
+    pending = (one for one in join.filters if (one.filter_id, one.table, one.scan_columns) not in done)
+    return (
+        (f"{verb}: {visible(reason_in_words(decision.filter_reason))}", ""),
+        *((f"\n{visible(filter_in_words(one))}", "" if one.applied else "yellow") for one in pending),
+        *((f"\n{visible(outcome_in_words(one))}", "yellow" if one.reason else "green") for one in join.outcomes),
+    )
