@@ -4,8 +4,9 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.annotation.JsonDeserialize
 import org.apache.spark.scheduler.SparkListenerEvent
 
-/** The events that the plugin writes to Spark's event log. This file is their schema: fields are only ever added, and a change of meaning
-  * raises `schemaVersion`. The class names are part of it, Spark writes them as the `Event` field.
+/** The events that the plugin writes to Spark's event log; this file is their schema. Fields are added, an optional field may be dropped, and any
+  * other change raises `schemaVersion`: a reader ignores fields that it does not know and does without optional ones. The class names are part of
+  * the schema, since Spark writes them as the `Event` field.
   */
 object Events {
   val SchemaVersion = 1

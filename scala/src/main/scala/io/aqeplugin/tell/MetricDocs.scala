@@ -6,7 +6,11 @@ import io.aqeplugin.exec.ExecutorMetrics
 /** The names in Spark's own metrics system, for `docs/operations/metrics.md`. */
 object MetricDocs {
   lazy val Section: GeneratedSection =
-    GeneratedSection("docs/operations/metrics.md", "spark metrics", table(Seq("driver" -> DecisionMetrics.All, "executor" -> ExecutorMetrics.All)))
+    GeneratedSection(
+      "docs/operations/metrics.md",
+      "spark metrics",
+      table(Seq("driver" -> DecisionMetrics.All, "executor" -> ExecutorMetrics.All))
+    )
 
   private def table(sources: Seq[(String, Seq[MetricFamily])]): String =
     (Seq("| Name | Where | Type | Unit | What it is |", "|---|---|---|---|---|") ++ sources.flatMap { case (where, families) =>
