@@ -11,7 +11,7 @@ from aqe_plugin.api.force import Choice, force_in_scope, force_join
 from aqe_plugin.api.journal import History, JournaledConf
 from aqe_plugin.api.session_check import Check, Checks, checked_confs, checked_join
 from aqe_plugin.api.session_confs import ConfScope, set_for_a_while
-from aqe_plugin.api.threshold_names import ThresholdChanges
+from aqe_plugin.api.threshold_fields import ThresholdChanges
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import conf_keys

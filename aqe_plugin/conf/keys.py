@@ -42,6 +42,7 @@ class ConfKey:
     Attributes:
         default: as a conf would write it.
         per_session: whether each session may have its own value, so that it may be tried by a share of applications.
+        threshold: its name in Python, if decisions are held against it and users may set it.
     """
 
     key: str
@@ -50,6 +51,7 @@ class ConfKey:
     allowed: str
     default: str
     per_session: bool
+    threshold: str | None = None
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -78,6 +80,7 @@ def conf_keys() -> Mapping[str, ConfKey]:
                 entry["allowed"],
                 entry["defaultText"],
                 entry["perSession"],
+                entry.get("threshold"),
             )
             for entry in table["keys"]
         }

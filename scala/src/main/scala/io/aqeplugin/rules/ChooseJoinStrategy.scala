@@ -11,6 +11,7 @@ import org.apache.spark.sql.internal.SQLConf
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.{BuildLimits, BuiltFilters, FilterLabel, SelfDisable}
+import io.aqeplugin.filters.FilterLimits
 import io.aqeplugin.observe._
 import io.aqeplugin.place._
 import io.aqeplugin.storage.FooterStatistics
@@ -55,17 +56,20 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Spar
   private def isStreaming(plan: SparkPlan): Boolean = plan.logicalLink.exists(_.isStreaming)
 
   private def limits(thresholds: Thresholds): BuildLimits = BuildLimits(
-    exactMaxKeys = thresholds.filter.exactMaxKeys.min(Int.MaxValue).toInt,
-    inListMaxKeys = thresholds.filter.inListMaxKeys.min(Int.MaxValue).toInt,
-    maxFilterBytes = thresholds.filter.maxBytes,
-    falsePositiveRate = thresholds.filter.falsePositiveRate,
-    buildTimeoutMillis = thresholds.filter.buildTimeoutMillis
+    FilterLimits(
+      expectedKeys = Long.MaxValue,
+      exactMaxKeys = thresholds(AqeConf.FilterExactMaxKeys).min(Int.MaxValue).toInt,
+      maxFilterBytes = thresholds(AqeConf.FilterMaxBytes),
+      falsePositiveRate = thresholds(AqeConf.FilterFalsePositiveRate)
+    ),
+    inListMaxKeys = thresholds(AqeConf.FilterInListMaxKeys).min(Int.MaxValue).toInt,
+    timeoutMillis = thresholds(AqeConf.FilterBuildTimeout)
   )
 
   private def rest(thresholds: Thresholds): SelfDisable = SelfDisable(
-    thresholds.filter.selfDisable.sampleBatches.min(Int.MaxValue).toInt,
-    if (thresholds.openGates) 1.0 else thresholds.filter.selfDisable.maxPassRate,
-    thresholds.filter.selfDisable.skipBatches.min(Int.MaxValue).toInt
+    thresholds(AqeConf.SelfDisableSampleBatches).min(Int.MaxValue).toInt,
+    if (thresholds.openGates) 1.0 else thresholds(AqeConf.SelfDisableMaxPassRate),
+    thresholds(AqeConf.SelfDisableSkipBatches).min(Int.MaxValue).toInt
   )
 }
 
@@ -78,7 +82,7 @@ object ChooseJoinStrategy {
   private[rules] def capped(wanted: Seq[Placement], context: RuleContext): (Seq[Placement], Seq[(Placement, Reason)]) = {
     // By position: a placement holds plans, and hashing those would walk them whole.
     val perScan = wanted.indices.groupBy(i => System.identityHashCode(wanted(i).target.scan)).values
-    val maxPerScan = context.thresholds.filter.maxPerScan
+    val maxPerScan = context.thresholds(AqeConf.FilterMaxPerScan).toInt
     val bestOfScans = perScan.flatMap(_.sortBy(wanted(_).expectedPassRate).take(maxPerScan)).toSeq
     val best = bestOfScans.sortBy(wanted(_).expectedPassRate).take(MaxFiltersPerPlan).toSet
     val (kept, tooMany) = wanted.indices.partition(best.contains)
@@ -98,7 +102,7 @@ private[rules] final class Pass(plan: SparkPlan, context: RuleContext) {
 
   /** What the files of scanned tables say, asked for once in a query. */
   val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
-  private val estimates = new SizeEstimator(context.thresholds.waiting.keptPerPredicate, tables)
+  private val estimates = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), tables)
   private val reader = new JoinFactsReader(plan, context, estimates)
   private val guard = new ReuseGuard(plan)
   private val reuses = SQLConf.get.exchangeReuseEnabled

@@ -47,10 +47,10 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
     hint.fold(join)(h => join.copy(hint = h))
   }
 
-  private def hintFor(decision: JoinDecision, sparkStrategy: Strategy): Option[HintInfo] = (decision.choice, sparkStrategy) match {
-    case (Strategy.Broadcast, Strategy.PlainSortMerge)                              => Some(HintInfo(strategy = Some(BROADCAST)))
-    case (Strategy.PlainSortMerge | Strategy.FilteredSortMerge, Strategy.Broadcast) => Some(HintInfo(strategy = Some(NO_BROADCAST_HASH)))
-    case _                                                                          => None
+  private def hintFor(decision: JoinDecision, sparkStrategy: Strategy): Option[HintInfo] = (decision.method, sparkStrategy) match {
+    case (Some(Method.Broadcast), Strategy.PlainSortMerge) => Some(HintInfo(strategy = Some(BROADCAST)))
+    case (Some(Method.SortMerge), Strategy.Broadcast)      => Some(HintInfo(strategy = Some(NO_BROADCAST_HASH)))
+    case _                                                 => None
   }
 
   private def factsOf(join: Join, context: RuleContext): Option[JoinFacts] = join match {
@@ -59,7 +59,7 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
         kind <- JoinFinder.kindOf(joinType, nullAware = false)
         state <- context.state.join(JoinId.of(kind, leftKeys, rightKeys))
         // Nearly all joins, once they are decided.
-        if !context.state.decision(state.joinId).exists(_.choice == Strategy.LeaveToSpark)
+        if !context.state.decision(state.joinId).exists(_.method.isEmpty)
         (leftOrdered, rightOrdered) = JoinId.ordered(leftKeys, rightKeys).unzip
         (side, keys) = if (state.buildSide == Side.Left) (left, leftOrdered) else (right, rightOrdered)
         probe = if (state.buildSide == Side.Left) right else left

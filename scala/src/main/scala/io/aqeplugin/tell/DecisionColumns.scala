@@ -26,11 +26,11 @@ final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecisio
   /** The option that was taken; none when the join was left to Spark. */
   def taken: Option[WeighedOption] = decision.options.find(isTaken)
 
-  def isTaken(option: WeighedOption): Boolean = option.strategy == decision.choice && option.withFilter == decision.buildFilter
+  def isTaken(weighed: WeighedOption): Boolean = decision.taken.contains(weighed.option)
 
   /** The price of what Spark would have done by itself. */
   def sparkCostMillis: Option[Double] =
-    decision.options.find(option => option.strategy == facts.sparkStrategy && !option.withFilter).flatMap(_.costMillis)
+    JoinOption.of(facts.sparkStrategy, withFilter = false).flatMap(spark => decision.options.find(_.option == spark)).flatMap(_.costMillis)
 
   /** Once the query has ended: every filter of the join on every scan, those that ran first. */
   def filters: Option[Seq[FilterOnScan]] = query.end.map { end =>
@@ -78,8 +78,8 @@ object DecisionColumns {
   )
 
   val OptionFields: Seq[DecisionColumn[WeighedOption]] = Seq(
-    text[WeighedOption]("strategy", oneOf("how the join would be done", Strategy.All.map(_.name)))(_.strategy.name),
-    flag[WeighedOption]("with_filter", "whether with a filter on the probe side's scans")(_.withFilter),
+    text[WeighedOption]("strategy", oneOf("how the join would be done", Strategy.All.map(_.name)))(_.option.strategy.name),
+    flag[WeighedOption]("with_filter", "whether with a filter on the probe side's scans")(_.option.withFilter),
     double[WeighedOption]("cost_millis", "millis", "predicted cost; null when it was ruled out before it was priced")(_.costMillis)
   ) ++ reason[WeighedOption]("reason", "why it was not taken")(o => Some(o.reason))
 

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.{JsonNodeFactory, ObjectNode}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 
 class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
@@ -56,18 +57,22 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         """{"spark.aqePlugin.filter.maxPassRate": "0.5", "broadcast.maxMemoryBytes": "64m", "cost.jobLaunchNanos": 1e9, "filter.minProbeRows": 1e3}"""
       )
       .flatMap(DecisionJson.readThresholds)
-    val default = Thresholds.Default
-    val expected = default.copy(
-      filter = default.filter.copy(maxPassRate = 0.5, minProbeRows = 1000),
-      broadcast = default.broadcast.copy(maxMemoryBytes = 64L << 20),
-      cost = default.cost.copy(jobLaunchNanos = 1e9)
-    )
+    val expected = Thresholds.Default
+      .updated(AqeConf.FilterMaxPassRate, 0.5)
+      .updated(AqeConf.FilterMinProbeRows, 1000L)
+      .updated(AqeConf.BroadcastMaxMemoryBytes, 64L << 20)
+      .updated(AqeConf.CostJobLaunchNanos, 1e9)
     assert(read == Right(expected))
   }
 
   test("a threshold out of its range is refused by name") {
     val read = DecisionJson.parse("""{"filter.maxPassRate": 2}""").flatMap(DecisionJson.readThresholds)
     assert(read == Left("Bad value for spark.aqePlugin.filter.maxPassRate: '2'. Allowed: 0 to 1."))
+  }
+
+  test("a sort-merge join whose name and whose flag disagree about its filter is refused by name") {
+    val node = DecisionJson.write(complete.copy(method = Some(Method.SortMerge), buildFilter = true)).put("buildFilter", false)
+    assert(DecisionJson.read(node) == Left("choice: filtered_sort_merge without a filter is no option"))
   }
 
   test("a field that nobody knows is skipped") {

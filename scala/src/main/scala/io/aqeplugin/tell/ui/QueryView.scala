@@ -54,7 +54,7 @@ object QueryView {
   private def join(story: JoinStory): Seq[Node] = {
     val decision = story.decision
     Seq(
-      el("h4", "id" -> s"join-${story.number}")(text(s"Join ${story.number}: ${Words.strategy(decision.choice, decision.buildFilter)}")),
+      el("h4", "id" -> s"join-${story.number}")(text(s"Join ${story.number}: ${Words.choice(decision)}")),
       el("p")(text(s"${Words.join(decision.facts)}; ${Words.sides(decision.facts)}")),
       table(s"join-${story.number}-options", Formats.TableClass, OptionHeaders, options(decision) ++ verdicts(decision))
     ) ++ filters(story)
@@ -64,19 +64,12 @@ object QueryView {
 
   /** Every option, the one that was taken first. */
   private def options(decision: JoinDecision): Seq[Node] = {
-    val (taken, others) =
-      decision.options.partition(option => option.strategy == decision.choice && option.withFilter == decision.buildFilter)
+    val (taken, others) = decision.options.partition(weighed => decision.taken.contains(weighed.option))
     val dearest = decision.options.flatMap(_.costMillis).maxOption.getOrElse(0.0)
-    val first = taken.headOption.getOrElse(WeighedOption(decision.choice, decision.buildFilter, None, decision.reason))
-    option(first.copy(reason = decision.reason), dearest, taken = true) +: others.map(option(_, dearest, taken = false))
-  }
-
-  private def option(option: WeighedOption, dearestMillis: Double, taken: Boolean): Node = {
-    val cost = option.costMillis.toSeq.flatMap { millis =>
-      Seq(text(Quantity.of(millis, "millis")), el("div")(Bars.share(if (dearestMillis > 0) millis / dearestMillis else 0)))
-    }
-    val name = Words.strategy(option.strategy, option.withFilter)
-    answer(if (taken) strong(name) else text(name), cost, if (taken) "yes" else "no", option.reason)
+    def cost(millis: Double): Seq[Node] =
+      Seq(text(Quantity.of(millis, "millis")), el("div")(Bars.share(if (dearest > 0) millis / dearest else 0)))
+    val first = answer(strong(Words.choice(decision)), taken.flatMap(_.costMillis).flatMap(cost), "yes", decision.reason)
+    first +: others.map(other => answer(text(Words.option(other.option)), other.costMillis.toSeq.flatMap(cost), "no", other.reason))
   }
 
   /** The two other questions: whether there is a filter, and whether the probe side was held back for it. */

@@ -8,10 +8,15 @@ import io.aqeplugin.tell.ui.Html.{el, text}
 /** Parts of decisions in words. */
 object Words {
 
-  /** The strategy's name; a filter beside a strategy whose name does not say so is added. */
-  def strategy(choice: Strategy, withFilter: Boolean): String = {
-    val name = choiceName(choice.name)
-    if (withFilter && choice != Strategy.FilteredSortMerge) s"$name with filter" else name
+  /** The option's name; a filter that the name does not say is added. */
+  def option(option: JoinOption): String = named(option.strategy, option.withFilter)
+
+  /** What was decided. */
+  def choice(decision: JoinDecision): String = named(decision.choice, decision.buildFilter)
+
+  private def named(strategy: Strategy, withFilter: Boolean): String = {
+    val name = choiceName(strategy.name)
+    if (withFilter && strategy != Strategy.FilteredSortMerge) s"$name with filter" else name
   }
 
   def choiceName(name: String): String = Strategy.fromName(name) match {

@@ -21,7 +21,7 @@ class TabListenerSuite extends AnyFunSuite {
       (kv.count(classOf[QueryRecord]), kv.count(classOf[JoinRecord]), kv.count(classOf[OutcomesRecord]))
   }
 
-  private val leftToSpark = Decision.copy(choice = Strategy.LeaveToSpark)
+  private val leftToSpark = Decision.copy(method = None)
 
   test("a query that runs shows its joins, and no outcome yet") {
     val store = new Fixture().see(decided(7, filters = s"[${placed()}]"), decided(7, leftToSpark)).store

@@ -106,8 +106,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a join shows every option with its price and reason, the one taken first, with measured value, limit and conf key") {
     val ruledOut = WeighedOption(
-      Strategy.Broadcast,
-      withFilter = false,
+      JoinOption.Broadcast,
       None,
       Reason(
         ReasonCode.BroadcastMemory,
@@ -117,8 +116,8 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         "spark.aqePlugin.broadcast.maxMemoryBytes"
       )
     )
-    val taken = WeighedOption(Strategy.FilteredSortMerge, withFilter = true, Some(1500), Reason(ReasonCode.Cheapest))
-    val decision = Decision.copy(choice = Strategy.FilteredSortMerge, buildFilter = true, options = Seq(ruledOut, taken))
+    val taken = WeighedOption(JoinOption.FilteredSortMerge, Some(1500), Reason(ReasonCode.Cheapest))
+    val decision = Decision.copy(method = Some(Method.SortMerge), buildFilter = true, options = Seq(ruledOut, taken))
     val rows = cells(table(query(store(decided(1, decision)), 1), "join-1-options"))
     assert(rows.head.take(3) == Seq("filtered sort-merge", "1.5 s100.0 %", "yes"))
     assert(rows(1) == Seq(
