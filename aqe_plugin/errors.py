@@ -20,7 +20,6 @@
     │   ├── TargetError
     │   ├── JournalError
     │   ├── CheckpointError
-    │   ├── StoreError
     │   └── TablesError
     ├── ConfError                      5  a value that was given is out of range
     ├── PortInUseError                 6  the exporter's port is taken
@@ -58,7 +57,6 @@ __all__ = [
     "PysparkMissingError",
     "SessionError",
     "SetupError",
-    "StoreError",
     "TablesError",
     "TargetError",
     "UnsupportedSparkError",
@@ -161,10 +159,6 @@ class JournalError(InputError):
 
 class CheckpointError(InputError):
     """What the daemon wrote down about its source is damaged, or of another version."""
-
-
-class StoreError(InputError):
-    """What tuning learned from logs before cannot be had; the logs are read again, so no command ends with it."""
 
 
 class ConfError(AqePluginError):

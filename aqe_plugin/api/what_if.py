@@ -11,7 +11,7 @@ from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.threshold_names import conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
-from aqe_plugin.events.describe import join_in_words, quantity, reason_in_words, strategy_in_words
+from aqe_plugin.events.describe import describe_join, describe_reason, describe_strategy, quantity
 from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.events.model import JoinDecision
 
@@ -153,7 +153,7 @@ def _what(decision: JoinDecision) -> tuple[object, bool]:
 
 
 def _row(join: JoinReplayed) -> tuple[str, str, str]:
-    return join_in_words(join.decided.facts).replace("; ", "\n"), _now(join), _then(join)
+    return describe_join(join.decided.facts).replace("; ", "\n"), _now(join), _then(join)
 
 
 def _now(join: JoinReplayed) -> str:
@@ -171,8 +171,8 @@ def _in_words(decision: JoinDecision) -> str:
     prices = [one.cost_millis for one in decision.options if (one.strategy, one.with_filter) == chosen]
     price = f", predicted {quantity(prices[0], 'millis')}" if prices and prices[0] is not None else ""
     lines = (
-        f"{strategy_in_words(decision.choice, decision.build_filter)}{price}",
-        reason_in_words(decision.reason),
-        f"{'filter' if decision.build_filter else 'no filter'}: {reason_in_words(decision.filter_reason)}",
+        f"{describe_strategy(decision.choice, decision.build_filter)}{price}",
+        describe_reason(decision.reason),
+        f"{'filter' if decision.build_filter else 'no filter'}: {describe_reason(decision.filter_reason)}",
     )
     return "\n".join(lines)

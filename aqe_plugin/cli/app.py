@@ -1,4 +1,4 @@
-"""The commands of ``aqe-plugin`` that only read, and the groups of the others."""
+"""All commands of ``aqe-plugin``; those of one room stand in modules of their own."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.text import Text
 
 from aqe_plugin.cli.apply import add_apply_command
+from aqe_plugin.cli.config import add_config_commands
 from aqe_plugin.cli.install import ToldOption, add_commands
-from aqe_plugin.cli.log_options import LOGS_ARE, HadoopConfOption
+from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
 from aqe_plugin.cli.pipeline import add_pipeline_commands
 from aqe_plugin.cli.recommend import add_recommend_command
 from aqe_plugin.cli.run import add_run_command
-from aqe_plugin.cli.settings import add_settings_commands, use_settings
+from aqe_plugin.cli.settings import PATH, use_settings
+from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
-from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.install.doctor import checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
-from aqe_plugin.logs.addresses import is_hadoop_uri
 from aqe_plugin.logs.hadoop.conf import conf_of
 from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.machine.pyspark import import_pyspark
@@ -47,10 +48,9 @@ _SKIPPED_SHOWN = 20
 app = typer.Typer(
     name="aqe-plugin",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Installs and tunes aqe-plugin, and explains and exports what it decided for the joins of Spark queries.",
+    help="Install and tune aqe-plugin, and explain or export its decisions on the joins of Spark queries.",
     epilog=_EXIT_CODES,
 )
 
@@ -65,41 +65,53 @@ def _print_version(wanted: bool) -> None:
 def _all_commands(
     context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    config: Annotated[Path | None, typer.Option(help="The settings file to read; see `aqe-plugin config`.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            envvar=CONFIG_VARIABLE,
+            readable=False,
+            metavar=PATH,
+            help="The settings file to read; see aqe-plugin config --help.",
+        ),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options that stand before the command."""
-    use_settings(app, context, config)
+    use_settings(context, config)
 
 
 @app.command("jar-path")
 def jar_path(
     spark: Annotated[
-        str | None, typer.Option(help="Spark version or line, e.g. 4.1; the installed PySpark's when left out.")
+        str | None, typer.Option(help="Spark version or line, e.g. 4.1; without it, that of the installed PySpark.")
     ] = None,
 ) -> None:
-    """Print the path of the jar for a Spark line: spark-submit --jars $(aqe-plugin jar-path)."""
+    """Print the path of the jar for a Spark line.
+
+    Example: spark-submit --jars "$(aqe-plugin jar-path)" --conf spark.plugins=io.aqeplugin.AqePlugin job.py
+    """
     typer.echo(jar_for(spark if spark is not None else import_pyspark().__version__))
 
 
 @app.command()
 def explain(
-    log: Annotated[str, typer.Argument(help=f"Event logs: {LOGS_ARE}.", path_type=str)],
-    output: Annotated[TableOrJson, typer.Option("--format", help="A table, or one JSON object per query and line.")] = (
-        TableOrJson.TABLE
-    ),
+    log: Annotated[str, typer.Argument(help=LOGS_HELP)],
+    output: Annotated[
+        TableOrJson, typer.Option("--format", help="A table, or one JSON object a line for each query.")
+    ] = (TableOrJson.TABLE),
     query: Annotated[
-        int | None, typer.Option(help="Only the query with this number (Spark's SQL execution id).")
+        int | None, typer.Option(help="Only the query with this number, Spark's SQL execution id.")
     ] = None,
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
-    """Show each query's joins: what was chosen, why, and what it saved.
+    """Show the joins of each query: the choice, its reason, and what it saved.
 
-    Spark writes event logs to the folder spark.eventLog.dir when spark.eventLog.enabled is true. Single and rolling
-    logs are read, plain or compressed with zstd (lz4 and snappy: with the extra "codecs"), also while the
-    application runs.
+    Spark writes event logs to spark.eventLog.dir when spark.eventLog.enabled is true. Single and rolling logs are
+    read, plain or compressed (zstd; lz4 and snappy need the extra "codecs"), also while the application runs.
+
+    Example: aqe-plugin explain /tmp/spark-events --query 7
     """
     skipped: list[Skipped] = []
     stdout = Console()
@@ -118,35 +130,30 @@ def explain(
 @app.command()
 def export(
     folder: Annotated[
-        str, typer.Argument(help="The folder that spark.eventLog.dir names, hdfs:// and s3a:// too.", path_type=str)
+        str, typer.Argument(help="The folder of event logs (spark.eventLog.dir), or its hdfs:// or s3a:// address.")
     ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
-    address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve on; 0 takes any free one.")] = 9417,
+    address: Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 is every interface.")] = "127.0.0.1",
     applications: Annotated[
         int,
-        typer.Option(min=0, max=10_000, help="So many applications, the latest, get metrics of their own."),
+        typer.Option(min=0, max=10_000, help="How many applications, the latest, get metrics of their own."),
     ] = 100,
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
-    """Serve the decisions of a folder of event logs to Prometheus, until stopped.
+    """Serve the decisions in a folder of event logs to Prometheus, until stopped.
 
-    New lines and new logs are picked up at each scrape of /metrics. /healthz and /readyz are for probes.
+    Each scrape of /metrics reads new lines and new logs; /healthz and /readyz answer probes. For one that survives
+    restarts see run.
+
+    Example: aqe-plugin export /tmp/spark-events --port 9417
     """
     # Nothing else needs its libraries, which take longer to import than the rest.
-    from aqe_plugin.exporter import EventLogCollector, Tally, serve, serve_source, stderr_log
+    from aqe_plugin.exporter import serve
 
-    codes, log = frozenset(reason_meanings()), stderr_log()
     with ExitStack() as held:
         held.enter_context(_left_by_signals())
-        if is_hadoop_uri(folder):
-            from aqe_plugin.logs.hadoop import HadoopFollower, opened_files
-
-            files = held.enter_context(opened_files(folder, conf_of(hadoop_conf or [])))
-            files.require()
-            collector = EventLogCollector(HadoopFollower(files), Tally(codes, applications), log)
-            served = held.enter_context(serve_source(collector, folder, port, address, log))
-        else:
-            served = held.enter_context(serve(Path(folder), port, address, codes, log, applications))
+        conf = conf_of(hadoop_conf or [])
+        served = held.enter_context(serve(folder, port, address, applications=applications, hadoop_conf=conf))
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         threading.Event().wait()
 
@@ -154,12 +161,13 @@ def export(
 @app.command()
 def doctor(
     event_log: Annotated[
-        Path | None, typer.Option(readable=False, help="Also check that this event log or folder is readable.")
+        Path | None,
+        typer.Option(readable=False, metavar=PATH, help="Also check that this event log or folder can be read."),
     ] = None,
     session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
     output: ToldOption = TableOrJson.TABLE,
 ) -> None:
-    """Check Java, PySpark, the jar, and the plugin in a real session; each line that fails says how to mend it."""
+    """Check Java, PySpark, the jar, and the plugin in a real session; each failure says how to mend it."""
     if not print_checks(checks(event_log, session), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
@@ -168,15 +176,15 @@ add_run_command(app)
 add_commands(app)
 add_recommend_command(app)
 add_apply_command(app)
-add_settings_commands(app)
+add_config_commands(app)
 add_pipeline_commands(app)
 
 
 def _flow(group: typer.Typer) -> None:
-    """Joins the lines of each paragraph of its commands' help, which a terminal then breaks where it is wide enough."""
+    """Joins the lines of each paragraph of help, which a terminal breaks at its own width, and escapes markup."""
     for command in group.registered_commands:
         text = inspect.getdoc(command.callback) or ""
-        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+        command.help = escape("\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")))
     for inner in group.registered_groups:
         if inner.typer_instance is not None:
             _flow(inner.typer_instance)

@@ -1,4 +1,4 @@
-"""The commands that change a conf file (``install``, ``rollback``, ``uninstall``) and look at one (the others)."""
+"""The commands that change a conf (``install``, ``rollback``, ``uninstall``) or read one (the others)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.api.verify_session import verify_session
+from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import Where, find_target, home_version, read_target, store_of
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, MissingJarError, SetupError, TargetError
@@ -66,28 +67,28 @@ TargetOption = Annotated[
     Path | None,
     typer.Option(
         readable=False,
-        help="spark-defaults.conf, a Kubernetes file in YAML (ConfigMap or Spark operator manifest), an object on "
-        "an API server: kubernetes:NAMESPACE/KIND/NAME, or a running session: sc://HOST:PORT/;session_id=UUID.",
+        metavar=PATH,
+        help="The conf to read or change: spark-defaults.conf, a Kubernetes YAML file (ConfigMap or Spark operator "
+        "manifest), a live object (kubernetes:NAMESPACE/KIND/NAME), or a running session "
+        "(sc://HOST:PORT/;session_id=UUID).",
     ),
 ]
 HomeOption = Annotated[
     Path | None,
     typer.Option(
-        "--spark-home", readable=False, help="The folder Spark was unpacked to; its conf/spark-defaults.conf."
+        "--spark-home", readable=False, metavar=PATH, help="An unpacked Spark; its conf/spark-defaults.conf is taken."
     ),
 ]
-YesOption = Annotated[bool, typer.Option("--yes", help="Do it; without this the change is only shown.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Make the change; without it the change is only shown.")]
 ShownOption = Annotated[
-    ChangeFormat, typer.Option("--format", help="Keys in a table or JSON, lines of a conf, or a diff of the file.")
+    ChangeFormat, typer.Option("--format", help="A table, JSON, conf lines, or a diff of the file.")
 ]
-ToldOption = Annotated[TableOrJson, typer.Option("--format", help="A table, or JSON.")]
+ToldOption = Annotated[TableOrJson, typer.Option("--format", help="A table or JSON lines.")]
 StatusOption = Annotated[
-    ConfFormat, typer.Option("--format", help="A table or JSON, or the lines of a conf that install the same.")
+    ConfFormat, typer.Option("--format", help="A table, JSON, or the conf lines that install the same.")
 ]
-HistoryOption = Annotated[
-    DiffFormat, typer.Option("--format", help="A table or JSON, or what each change took out and put in.")
-]
-WhyOption = Annotated[str, typer.Option("--why", help="Why, for the journal.")]
+HistoryOption = Annotated[DiffFormat, typer.Option("--format", help="A table, JSON, or a diff of each change.")]
+WhyOption = Annotated[str, typer.Option("--why", help="The reason, for the journal.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -100,22 +101,23 @@ def install(
     target: TargetOption = None,
     spark_home: HomeOption = None,
     mode: Annotated[
-        InstallMode | None, typer.Option(help="Left out, a mode that is set stays, and a fresh install observes.")
+        InstallMode | None, typer.Option(help="Without it, a mode that is set stays, and a new install observes.")
     ] = None,
     jar: Annotated[
-        str | None, typer.Option(help="The jar, as Spark will find it: a path, or a URL such as local:///opt/….jar.")
+        str | None, typer.Option(help="The jar as Spark will find it: a path, or a URL such as local:///opt/….jar.")
     ] = None,
     spark: Annotated[str | None, typer.Option(help="The cluster's Spark version or line, e.g. 4.1.")] = None,
     yes: YesOption = False,
     output: ShownOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
-    """Install the plugin into a conf file: adds it to spark.plugins, its jar to spark.jars, and sets the mode.
+    """Install the plugin into a conf: add it to spark.plugins and its jar to spark.jars, and set the mode.
 
-    Whatever else is in the file stays as it is, byte for byte. Done twice it says that there is nothing to do.
-    Without --target and --spark-home the file is spark-defaults.conf in $SPARK_CONF_DIR, else in $SPARK_HOME/conf; it
-    is so for all commands that look at a file or change one. Of a running session, which has loaded the plugin or
-    cannot, it sets the mode.
+    Everything else in the file stays, byte for byte, and a second install changes nothing. Without --target and
+    --spark-home, every command that reads or changes a conf takes spark-defaults.conf in $SPARK_CONF_DIR, else in
+    $SPARK_HOME/conf. In a running session, which has loaded the plugin or cannot load it, install sets the mode.
+
+    Example: aqe-plugin install --target /etc/spark/spark-defaults.conf --yes
     """
     path = place_of(target, spark_home)
     wanted = _jar(path, spark_home, jar, spark)
@@ -123,9 +125,9 @@ def install(
 
 
 def status(target: TargetOption = None, spark_home: HomeOption = None, output: StatusOption = ConfFormat.TABLE) -> None:
-    """Show whether the plugin is installed, its jar, mode and keys.
+    """Show whether the plugin is installed, its jar, its mode and its keys.
 
-    Exit code 3 when something keeps the plugin from working, 5 when one of its keys has a value that is not allowed.
+    Exit code 3: something keeps the plugin from working. Exit code 5: a key has a value that is not allowed.
     """
     found = status_of(place_of(target, spark_home))
     stdout = Console(soft_wrap=True)
@@ -147,15 +149,17 @@ def verify_command(
     jar: Annotated[
         Path | None,
         typer.Option(
-            readable=False, help="A copy on this machine of the jar that the file names, e.g. for a container."
+            readable=False,
+            metavar=PATH,
+            help="A copy of the jar on this machine, when the conf names one in a container image.",
         ),
     ] = None,
     output: ToldOption = TableOrJson.TABLE,
 ) -> None:
-    """Start a short real Spark application through the file: is the plugin loaded, does it decide, are the rows right?
+    """Run a small join through the conf, and check that the plugin is loaded, decides it, and keeps its rows.
 
-    It runs on this machine with one thread, whatever master the file names, which takes a while. Of a running
-    session it starts none, and asks the same by a small join in that session.
+    A short Spark application runs on this machine with one thread, whatever master the conf names. In a running
+    session, the join runs in that session instead.
     """
     path = place_of(target, spark_home)
     if isinstance(path, SessionStore):
@@ -178,14 +182,17 @@ def rollback(
     spark_home: HomeOption = None,
     to: Annotated[
         int | None,
-        typer.Option("--to", min=0, help="The change to go back to, by its number in `history`; 0: before the first."),
+        typer.Option("--to", min=0, help="The number in `history` of the change to go back to; 0 is before the first."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
     yes: YesOption = False,
     output: ShownOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
-    """Make the file what it was before the last change in force, or right after an earlier one, byte for byte."""
+    """Restore the file as it was before the last change in force, or right after an earlier one, byte for byte.
+
+    Example: aqe-plugin rollback --target spark-defaults.conf --to 2 --yes
+    """
     path = place_of(target, spark_home)
     _show_and_do(propose_rollback(path, force, to), yes, output, why)
 
@@ -198,7 +205,7 @@ def uninstall(
     output: ShownOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
-    """Take out of the file what install put in; when nothing else changed since, its bytes are those from before."""
+    """Take out of the file what install put in; if nothing else changed since, every byte is as before."""
     path = place_of(target, spark_home)
     _show_and_do(propose_uninstall(path, purge), yes, output, why)
 
@@ -206,7 +213,7 @@ def uninstall(
 def history(
     target: TargetOption = None, spark_home: HomeOption = None, output: HistoryOption = DiffFormat.TABLE
 ) -> None:
-    """Show what aqe-plugin did to the file: who, when, what, why, digests before and after; then its rollouts."""
+    """Show what aqe-plugin did to the file (who, when, what, why, digests before and after), and its rollouts."""
     path = place_of(target, spark_home)
     journal, rollouts = journal_of(path), rollouts_of(path)
     stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)

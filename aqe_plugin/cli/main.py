@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
         # Typer itself answers a command line that it does not understand, and leaves by SystemExit.
         from aqe_plugin.cli.app import app
 
-        app(words, obj=words)
+        app(words, obj=words, prog_name="aqe-plugin")
     except AqePluginError as error:
         _fail(str(error), error.exit_code, debug)
     except BrokenPipeError:

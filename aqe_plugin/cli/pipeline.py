@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.cli.install import HomeOption, TargetOption
+from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.events.describe import quantity
-from aqe_plugin.pipeline.session import job_session
 from aqe_plugin.render.terminal import shown
 from aqe_plugin.tuning.groups import current
+from aqe_plugin.tuning.spark_session import job_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,10 +29,13 @@ _SUBMIT = Path(__file__).with_name("pipeline_script.py")
 
 LogsArgument = Annotated[
     list[str],
-    typer.Argument(help="Event logs: files, rolling logs' folders, or folders of logs; any path Spark can read."),
+    typer.Argument(
+        help="Event logs: files, folders of rolling logs, or folders of logs; any path that Spark can read."
+    ),
 ]
 TablesOption = Annotated[
-    str, typer.Option("--tables", help="The folder of the tables; any path Spark can write to.", show_default=False)
+    str,
+    typer.Option("--tables", help="The folder of the tables; any path that Spark can write to.", show_default=False),
 ]
 
 
@@ -40,8 +44,9 @@ def add_pipeline_commands(app: typer.Typer) -> None:
     group = typer.Typer(
         name="pipeline",
         no_args_is_help=True,
-        help="Event logs of a fleet as tables, made by Spark: ingest, aggregate, report, compact. Each is also a job "
-        "for spark-submit: spark-submit --jars $(aqe-plugin jar-path) $(aqe-plugin pipeline script-path) ingest ...",
+        help="Turn a fleet's event logs into tables, daily aggregates and a page, by Spark.",
+        epilog="Each command is also a job for spark-submit: spark-submit --jars $(aqe-plugin jar-path) "
+        "$(aqe-plugin pipeline script-path) ingest LOGS --tables TABLES",
     )
     for command in (ingest, aggregate, report, compact):
         group.command()(command)
@@ -50,10 +55,12 @@ def add_pipeline_commands(app: typer.Typer) -> None:
 
 
 def ingest(logs: LogsArgument, tables: TablesOption) -> None:
-    """Read what is new in event logs into the tables; run it again as often as you like.
+    """Read what is new in event logs into the tables; run it as often as you like.
 
-    Logs that grew, rolled, were renamed or compacted since are read again, and each application attempt is in the
-    tables once. A run that was killed has done nothing.
+    Logs that grew, rolled, were renamed or compacted since are read again; each application attempt is in the tables
+    once. A run that is killed changes nothing.
+
+    Example: aqe-plugin pipeline ingest hdfs:///spark-logs --tables hdfs:///aqe-plugin
     """
     from aqe_plugin.pipeline.ingest import ingest as job
 
@@ -75,9 +82,9 @@ def ingest(logs: LogsArgument, tables: TablesOption) -> None:
 
 
 def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: HomeOption = None) -> None:
-    """Sum the tables up by day: time, waits, pass rates, savings and regret of query shapes and joins.
+    """Aggregate the tables by day: time, waits, pass rates, savings and regret of queries and joins.
 
-    Prices are the plugin's own, at the thresholds of the file that --target or --spark-home name, without one at the
+    Prices are the plugin's own, at the thresholds of the conf that --target or --spark-home names, else at the
     defaults.
     """
     from aqe_plugin.pipeline.aggregate import aggregate as job
@@ -91,16 +98,16 @@ def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: Hom
 
 def report(
     tables: TablesOption,
-    output: Annotated[Path, typer.Option("--output", "-o", readable=False, help="The HTML file to write.")] = Path(
-        "aqe-plugin.html"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", readable=False, metavar=PATH, help="The HTML file to write.")
+    ] = Path("aqe-plugin.html"),
     target: TargetOption = None,
     spark_home: HomeOption = None,
 ) -> None:
-    """Write one HTML page from the latest aggregates: what was saved and lost, and what to change.
+    """Write one HTML page from the latest aggregates: savings, losses, and what to change.
 
-    The page loads nothing and runs nothing. What to change is told from the values of the file that --target or
-    --spark-home name, without one from the defaults.
+    The page loads nothing and runs nothing. Its advice starts from the values of the conf that --target or
+    --spark-home names, else from the defaults.
     """
     from aqe_plugin.pipeline.report import report as job
 
@@ -114,10 +121,12 @@ def compact(
     tables: TablesOption,
     keep_hours: Annotated[
         float,
-        typer.Option(min=0, help="What counts for nothing is removed when it is older; longer than any job runs."),
+        typer.Option(
+            min=0, help="Files that no run counts are removed when older than this; longer than any job runs."
+        ),
     ] = 24.0,
 ) -> None:
-    """Put the small runs since the last time into one, and remove what killed and replaced runs left."""
+    """Merge the small runs since the last time into one, and remove what killed and replaced runs left."""
     from aqe_plugin.pipeline.compact import compact as job
 
     with _session("compact", tables) as spark:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from aqe_plugin.cli.settings_.file import find_file
+from aqe_plugin.cli.settings_file import is_anything_set
 from aqe_plugin.install.jars import jar_for
 from aqe_plugin.machine.pyspark import import_pyspark
 
 __all__ = ["jar_path_answer"]
-
-_PREFIX = "AQE_PLUGIN__"
 
 
 def jar_path_answer(words: Sequence[str], environment: Mapping[str, str]) -> Path | None:
@@ -30,6 +28,6 @@ def jar_path_answer(words: Sequence[str], environment: Mapping[str, str]) -> Pat
             spark = option.partition("=")[2]
         case _:
             return None
-    if any(name.startswith(_PREFIX) for name in environment) or find_file(None, environment) is not None:
+    if is_anything_set(environment):
         return None
     return jar_for(spark if spark is not None else import_pyspark().__version__)

@@ -1,16 +1,15 @@
-"""The command that learns from event logs, and changes nothing: ``recommend``."""
+"""The command ``recommend``, which changes nothing."""
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from aqe_plugin.cli.evidence import evidence
+from aqe_plugin.cli.history_source import opened_history
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
-from aqe_plugin.cli.log_options import LOGS_ARE, HadoopConfOption, NoStoreOption, StoreOption, store_of_choice
+from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
 from aqe_plugin.conf.stores.locate import Where, read_target
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
@@ -20,7 +19,7 @@ from aqe_plugin.render.terminal import print_lines
 from aqe_plugin.render.tuning import conf_lines, print_findings, print_findings_json
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
-from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best, guard_of
+from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best
 
 __all__ = [
     "DecisionsOption",
@@ -28,13 +27,13 @@ __all__ = [
     "RunsOption",
     "StepOption",
     "add_recommend_command",
-    "say_nothing_recommended",
+    "print_nothing_recommended",
 ]
 
 
 LogsArgument = Annotated[
     list[str] | None,
-    typer.Argument(help=f"Event logs: {LOGS_ARE}.", show_default=False, path_type=str),
+    typer.Argument(help=LOGS_HELP, show_default=False),
 ]
 DecisionsOption = Annotated[
     str | None,
@@ -45,7 +44,7 @@ FindingsOption = Annotated[
     typer.Option("--format", help="A table or JSON of every group; lines of a conf, or a diff, of the best."),
 ]
 StepOption = Annotated[float, typer.Option(min=1.01, max=10, help="Largest factor by which a value may change.")]
-RunsOption = Annotated[int, typer.Option(min=5, max=1000, help="Runs that a query shape must have to be evidence.")]
+RunsOption = Annotated[int, typer.Option(min=5, max=1000, help="Runs that a fingerprint must have to count.")]
 
 
 def add_recommend_command(app: typer.Typer) -> None:
@@ -62,37 +61,33 @@ def recommend_command(
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
     hadoop_conf: HadoopConfOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
 ) -> None:
     """Recommend thresholds from what recurring queries took; changes nothing.
 
-    The present values are those of the file that --target or --spark-home name, without one the defaults. Decisions
-    are made again by the plugin itself in a Spark session on this machine, which has to start first.
+    The present values are those of the file that --target or --spark-home name, without one the defaults. The plugin
+    itself decides the logged joins again, in a Spark session on this machine.
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
     path = place_of(target, spark_home) if target is not None or spark_home is not None else None
     if output is ChangeFormat.DIFF and path is None:
         raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
-    kept = store_of_choice(store, no_store, os.environ)
-    with evidence(logs, decisions, hadoop_conf or [], store=kept) as known, known.replay() as replay:
-        findings = recommend(known.everywhere.runs, current(conf), limits, replay)
+    with opened_history(logs, decisions, hadoop_conf) as source, source.replay() as replay:
+        findings = recommend(source.everywhere.runs, current(conf), limits, replay)
     _show_findings(findings, limits, path, output)
 
 
 def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Where | None, output: ChangeFormat) -> None:
     stdout = Console(soft_wrap=output is not ChangeFormat.TABLE)
-    guard = guard_of(limits)
-    chosen = best(findings, guard)
+    chosen = best(findings, limits)
     if output is ChangeFormat.TABLE:
-        print_findings(findings, guard, stdout)
+        print_findings(findings, limits, stdout)
     elif output is ChangeFormat.JSON:
-        print_findings_json(findings, guard, chosen, stdout)
+        print_findings_json(findings, limits, chosen, stdout)
     elif chosen is not None:
         print_lines(_lines(chosen, path, output), stdout)
     if chosen is None:
-        say_nothing_recommended(findings, limits)
+        print_nothing_recommended(findings, limits)
 
 
 def _lines(chosen: Recommendation, path: Where | None, output: ChangeFormat) -> list[str]:
@@ -102,11 +97,11 @@ def _lines(chosen: Recommendation, path: Where | None, output: ChangeFormat) -> 
     return diff_of(propose_tuning(path, dict(line.split(" ", 1) for line in lines), chosen.why))
 
 
-def say_nothing_recommended(findings: tuple[Finding, ...], limits: Limits) -> None:
-    """Says on standard error which bounds no group of ``findings`` passed."""
+def print_nothing_recommended(findings: tuple[Finding, ...], limits: Limits) -> None:
+    """Prints on standard error that no group of ``findings`` is within ``limits``."""
     stopped = sum(finding.recommendation is not None for finding in findings)
-    more = f" {stopped} would save time, and the guard stops them." if stopped else ""
+    more = f" {stopped} would save time but exceed a limit." if stopped else ""
     Console(stderr=True, soft_wrap=True).print(
-        f"Nothing to change: no group passes with at least {limits.min_runs} runs of a shape, steps of at most "
+        f"Nothing to change: no group passes with at least {limits.min_runs} runs of a fingerprint, steps of at most "
         f"x{limits.max_step:g}, and confidence {limits.min_confidence:g}.{more}"
     )

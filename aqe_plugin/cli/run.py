@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
-from aqe_plugin.cli.log_options import HadoopConfOption, NoStoreOption, StoreOption
+from aqe_plugin.cli.log_options import HadoopConfOption
+from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import store_of
 from aqe_plugin.errors import ConfError, PysparkMissingError
 from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
@@ -29,19 +30,23 @@ def run(
     source: Annotated[
         str,
         typer.Argument(
-            help="The folder that spark.eventLog.dir names, hdfs:// and s3a:// too; or a History Server: "
+            help="A folder of event logs (spark.eventLog.dir), its hdfs:// or s3a:// address, or a History Server: "
             "http://HOST:18080.",
             show_default=False,
-            path_type=str,
         ),
     ],
     checkpoint: Annotated[
-        Path, typer.Option(readable=False, help="The file to keep the place and the sums in; made when there is none.")
+        Path,
+        typer.Option(
+            readable=False,
+            metavar=PATH,
+            help="The file that keeps offsets and counts across restarts; created when absent.",
+        ),
     ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes any free one.")] = 9417,
-    address: Annotated[str, typer.Option(help="Address to serve on; 0.0.0.0 for every interface.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve on; 0 takes any free one.")] = 9417,
+    address: Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 is every interface.")] = "127.0.0.1",
     applications: Annotated[
-        int, typer.Option(min=0, max=10_000, help="So many applications, the latest, get metrics of their own.")
+        int, typer.Option(min=0, max=10_000, help="How many applications, the latest, get metrics of their own.")
     ] = 100,
     every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two looks at the logs.")] = 10,
     tune_every: Annotated[
@@ -49,53 +54,64 @@ def run(
         typer.Option(min=0.01, max=24 * 365, help="Hours between two runs of recommend; without it there are none."),
     ] = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Run apply --yes instead of recommend: one ring at a time, back on harm.")
+        bool,
+        typer.Option(
+            "--apply", help="Run apply --yes instead of recommend: one ring at a time, and back when it does harm."
+        ),
     ] = False,
     target: TargetOption = None,
     spark_home: HomeOption = None,
-    canary: Annotated[Path | None, typer.Option(readable=False, help="As for apply.")] = None,
+    canary: Annotated[Path | None, typer.Option(readable=False, metavar=PATH, help="As for apply.")] = None,
     canary_share: Annotated[float | None, typer.Option(min=0.001, max=0.999, help="As for apply.")] = None,
     canary_logs: Annotated[
-        list[str] | None, typer.Option("--canary-log", help="As for apply; repeatable.", path_type=str)
+        list[str] | None, typer.Option("--canary-log", metavar=PATH, help="As for apply; repeatable.")
     ] = None,
     hadoop_conf: HadoopConfOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
     history_user: Annotated[
-        str | None, typer.Option(help="User for a History Server that asks for a password.")
+        str | None, typer.Option(help="The user name for a History Server that asks for one.")
     ] = None,
     history_password: Annotated[
-        str | None, typer.Option(hidden=True, help="That user's password; from the environment or the settings file.")
+        str | None, typer.Option(hidden=True, help="The password of that user; never on the command line.")
     ] = None,
     history_token: Annotated[
-        str | None, typer.Option(hidden=True, help="A bearer token instead; from the environment or the settings file.")
+        str | None, typer.Option(hidden=True, help="A bearer token instead; never on the command line.")
     ] = None,
     history_running_every: Annotated[
         float,
         typer.Option(
-            min=0, max=86400, help="Least seconds between two fetches of a running application's log from there."
+            min=0,
+            max=86400,
+            help="Least seconds between two fetches of a running application's log from a History Server.",
         ),
     ] = RUNNING_EVERY_SECONDS,
 ) -> None:
-    """Watch event logs for good: serve their metrics, keep the place in a checkpoint, and tune on a schedule.
+    """Watch event logs and serve their metrics until stopped; optionally tune on a schedule.
 
-    A kill at any point loses nothing and counts nothing twice. SIGTERM and SIGINT stop it with exit code 0 when the
-    checkpoint was written, else with 8. /metrics, /healthz and /readyz answer at once, also while logs are read.
+    A kill at any point loses nothing and counts nothing twice. SIGTERM and SIGINT stop it: exit code 0 when the
+    checkpoint was written, else 8. /metrics, /healthz and /readyz answer while logs are read.
+
+    Example: aqe-plugin run /tmp/spark-events --checkpoint /var/lib/aqe-plugin/checkpoint.db
     """
     _require_no_secret(context)
     access = None
     if is_url(source):
         access = access_of(source, history_user, history_password, history_token, history_running_every)
     words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_share, canary_logs or [])
-    if words:
-        # Beside the checkpoint, where a daemon may write.
-        kept = store or checkpoint.absolute().with_name(f"{checkpoint.name}.learned.db")
-        words += ("--no-store",) if no_store else ("--store", str(kept))
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.exporter.daemon.run import serve_for_good
+    from aqe_plugin.exporter.daemon.tuner import Schedule
 
-    tuning = None if tune_every is None else (words, tune_every * 3600)
-    serve_for_good(source, checkpoint, port, address, applications, every, tuning, hadoop_conf or [], access)
+    serve_for_good(
+        source,
+        checkpoint,
+        port=port,
+        address=address,
+        applications=applications,
+        every_seconds=every,
+        schedule=None if tune_every is None else Schedule(words, tune_every * 3600),
+        hadoop_conf=hadoop_conf or [],
+        access=access,
+    )
 
 
 def _require_no_secret(context: typer.Context) -> None:

@@ -1,135 +1,202 @@
-"""``config``, which shows what is set and where, and ``completion``."""
+"""Options that the command line leaves out, from the environment or a TOML file, become Click's ``default_map``.
+
+Click checks each value as it checks an option. Its own variables are not used: it splits lists at spaces and colons,
+which paths and addresses hold.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
-from rich.console import Console
 
-from aqe_plugin.cli.settings_.apply import defaults_of, resolved
-from aqe_plugin.cli.settings_.description import CommandSettings, describe
-from aqe_plugin.cli.settings_.file import CONFIG_VARIABLE, find_file, places
-from aqe_plugin.cli.settings_.show import print_settings, print_settings_json, settings_as_toml
-from aqe_plugin.errors import ConfError, NoDataError, TargetError
-from aqe_plugin.render.formats import ConfFormat
-from aqe_plugin.render.terminal import shown
+from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings, read_settings
+from aqe_plugin.conf.stores.session_address import without_secrets
+from aqe_plugin.errors import ConfError
+from aqe_plugin.logs.addresses import is_hadoop_uri
 
-if TYPE_CHECKING:
-    from aqe_plugin.cli.settings_.resolve import Resolved
+__all__ = ["PATH", "Setting", "settings_of", "use_settings"]
 
-__all__ = ["add_settings_commands", "use_settings"]
-
-
-class Action(str, Enum):
-    """What ``config`` does."""
-
-    SHOW = "show"
-    PATH = "path"
-    CHECK = "check"
+# The metavar of an option that names a file or folder; in a settings file it is relative to that file.
+PATH = "PATH"
+_HIDDEN = "(hidden)"
+# Each command has its own meaning for them, so they are not set for all commands at once; nor are switches.
+_OWN = {"format", "jar"}
+_ADDRESSES = ("kubernetes:", "sc:/")
+# As Spark's spark.redaction.regex, and the names that S3 and Azure use.
+_SECRET = re.compile(
+    r"^([^=]*(?:secret|password|token|access[.]?key|account[.]key|credential)[^=]*=)[\s\S]*", re.IGNORECASE
+)
 
 
-class Shell(str, Enum):
-    """The shells that completion is offered for."""
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One option of one command.
 
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
+    Attributes:
+        words: the command, as on the command line.
+        name: the option without ``--``.
+        option: Click's object.
+        value: what sets it, or the option's default.
+        place: the variable, or the file and key, that sets it; empty for the default.
+    """
+
+    words: tuple[str, ...]
+    name: str
+    option: Any
+    value: Any = None
+    place: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command's name in settings, e.g. ``pipeline-compact``."""
+        return "-".join(self.words)
+
+    @property
+    def origin(self) -> str:
+        """``environment``, ``file`` or ``default``."""
+        return "default" if not self.place else "environment" if self.place.startswith(PREFIX) else "file"
+
+    @property
+    def shown(self) -> Any:
+        """The value for anybody's eyes, fit for JSON."""
+        if self.option.hidden and self.value is not None:
+            return _HIDDEN
+        if isinstance(self.value, list):
+            return [without_secrets(_SECRET.sub(rf"\1{_HIDDEN}", one)) for one in self.value]
+        plain = self.value.value if isinstance(self.value, Enum) else self.value
+        return without_secrets(str(plain)) if isinstance(plain, str | Path) else plain
 
 
-def use_settings(app: typer.Typer, context: typer.Context, given: Path | None) -> None:
-    """Puts what is set in the place of the defaults of the command that is about to be parsed.
+def use_settings(context: typer.Context, given: Path | None) -> None:
+    """Makes what is set the default of the command that is about to be parsed.
 
     Raises:
         TargetError: the settings file cannot be read.
-        ConfError: it, or the environment, sets something that there is not, or a value that is not allowed.
+        ConfError: the file or the environment sets an unknown option, or a value that is not allowed.
     """
-    words, command = tuple(context.obj or ()), context.invoked_subcommand
-    # Help is there also, and above all, when the settings are wrong.
-    if command is None or "--help" in words:
+    words: list[str] = context.obj or []
+    # Help is there also, and above all, when settings are wrong; `config` reports what is wrong itself.
+    if context.invoked_subcommand in (None, "config") or "--help" in words:
         return
-    try:
-        settings = resolved(app, os.environ, given)
-    except (ConfError, TargetError):
-        # `config` says itself what is wrong, and `config path` where.
-        if command == "config":
-            return
-        raise
-    if settings:
-        context.default_map = _by_words(settings, describe(app), words)
+    settings = settings_of(context.command, os.environ, find_settings(given, os.environ))
+    homes = {one.words for one in settings if one.name == "spark-home" and one.origin == "environment"}
+    home_given = any(word.partition("=")[0] == "--spark-home" for word in words)
+    defaults: dict[str, Any] = {}
+    for one in settings:
+        # Of the two options that name a conf file, the one set nearer wins.
+        if one.name == "target" and (home_given or (one.origin == "file" and one.words in homes)):
+            continue
+        command = defaults
+        for word in one.words:
+            command = command.setdefault(word, {})
+        if one.place:
+            command[one.option.name] = one.value
+    context.default_map = defaults
 
 
-def add_settings_commands(app: typer.Typer) -> None:
-    """Adds the commands to ``app``, whose commands they are about."""
+def settings_of(root: Any, environment: Mapping[str, str], path: Path | None) -> list[Setting]:
+    """Every option of every command below ``root``, and what sets it: the environment, else the file at ``path``.
 
-    @app.command()
-    def config(
-        context: typer.Context,
-        action: Annotated[Action, typer.Argument(help="Show what is set, or check it, or say where the file is.")],
-        command: Annotated[str | None, typer.Argument(help="Only the settings of this command.")] = None,
-        output: Annotated[
-            ConfFormat, typer.Option("--format", help="A table, JSON, or a settings file that sets the same.")
-        ] = ConfFormat.TABLE,
-    ) -> None:
-        """Show each setting and where its value comes from: environment, file or default; an option overrules them all.
+    In each of them, a setting of one command wins over the same setting of all commands.
 
-        The file is config.toml in ~/.config/aqe-plugin or /etc/aqe-plugin, or whatever --config or
-        AQE_PLUGIN__CONFIG names.
-        """
-        given = None if context.parent is None else context.parent.params.get("config")
-        path = find_file(given, os.environ)
-        stdout = Console(soft_wrap=True)
-        if action is Action.PATH:
-            if path is None:
-                raise NoDataError(_no_file())
-            stdout.print(shown(str(path)), markup=False, highlight=False)
-            return
-        commands, settings = describe(app), resolved(app, os.environ, given)
-        if command is not None:
-            commands = tuple(one for one in commands if one.name == command)
-            if not commands:
-                raise ConfError(f"{command}: no such command; aqe-plugin --help lists them.")
-        if action is Action.CHECK:
-            stdout.print(f"{'no settings file' if path is None else shown(str(path))}: nothing wrong", highlight=False)
-        elif output is ConfFormat.JSON:
-            print_settings_json(commands, settings, stdout)
-        elif output is ConfFormat.CONF:
-            stdout.file.write(settings_as_toml(commands, settings))
+    Raises:
+        TargetError: the settings file cannot be read.
+        ConfError: one of them sets an unknown option, or a value that is not allowed.
+    """
+    found = {(one.command, one.name): one for one in _options(root)}
+    given = [] if path is None else sorted(_in_file(path), key=lambda one: bool(one[0]))
+    given += sorted(_in_environment(environment), key=lambda one: bool(one[0]))
+    for command, name, value, place in given:
+        set_here = [key for key, one in found.items() if name == key[1] and _may_set(command, one)]
+        if not set_here:
+            raise ConfError(f"{place}: no such setting; {_hint(command, name, place, found.values())}")
+        for key in set_here:
+            taken = _taken(value, found[key].option, place, path)
+            _check(taken, found[key].option, place, typer.Context(root))
+            found[key] = replace(found[key], value=taken, place=place)
+    return list(found.values())
+
+
+def _options(group: Any, before: tuple[str, ...] = ()) -> Iterator[Setting]:
+    for word, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _options(command, (word,))
+        for option in (one for one in command.params if one.param_type_name == "option"):
+            name = next(name for name in option.opts if name.startswith("--"))
+            yield Setting((*before, word), name.removeprefix("--"), option, option.default)
+
+
+def _may_set(command: str, option: Setting) -> bool:
+    return command == option.command or not (command or option.option.is_flag or option.name in _OWN)
+
+
+def _in_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Any, str]]:
+    """Command (empty for all), option, value and place of each variable."""
+    for variable, text in environment.items():
+        if variable.startswith(PREFIX) and variable != CONFIG_VARIABLE and text:
+            command, _, name = variable.removeprefix(PREFIX).lower().replace("_", "-").rpartition("--")
+            yield command, name, text, variable
+
+
+def _in_file(path: Path) -> Iterator[tuple[str, str, Any, str]]:
+    """The same of each key."""
+    for key, value in read_settings(path).items():
+        if isinstance(value, dict):
+            yield from ((key, name, inner, f"{path}: [{key}] {name}") for name, inner in value.items())
         else:
-            print_settings(commands, settings, Console())
-
-    @app.command()
-    def completion(
-        shell: Annotated[Shell, typer.Argument(help="The shell that is to complete.")],
-    ) -> None:
-        """Print a script with which a shell completes commands, options and their values.
-
-        Bash: aqe-plugin completion bash > ~/.local/share/bash-completion/completions/aqe-plugin
-        """
-        # Not needed by any other command.
-        from aqe_plugin.cli.completion import completion_script
-
-        typer.echo(completion_script(describe(app), shell.value))
+            yield "", key, value, f"{path}: {key}"
 
 
-def _by_words(
-    settings: Mapping[tuple[str, str], Resolved], commands: Sequence[CommandSettings], words: Sequence[str]
-) -> dict[str, Any]:
-    """What is set, in dictionaries by the words of each command, as a parser looks it up."""
-    found: dict[str, Any] = {}
-    for command in commands:
-        *group, last = command.words
-        inner = found
-        for word in group:
-            inner = inner.setdefault(word, {})
-        inner[last] = defaults_of(settings, command.name, words)
-    return found
+def _taken(value: Any, option: Any, place: str, path: Path | None) -> Any:
+    """``value`` as Click takes a default."""
+    in_file = not place.startswith(PREFIX)
+    if option.multiple and not in_file:
+        # What is not JSON is refused below.
+        with suppress(ValueError):
+            value = json.loads(value)
+    if option.multiple != isinstance(value, list) or isinstance(value, dict):
+        expected = 'a list such as ["a", "b"]' if option.multiple else "one value"
+        raise ConfError(f"{place}: expected {expected}.")
+    if option.is_flag:
+        return value
+    folder = path.absolute().parent if in_file and path is not None and option.metavar == PATH else None
+    taken = [_beside(folder, str(one)) for one in (value if option.multiple else [value])]
+    return taken if option.multiple else taken[0]
 
 
-def _no_file() -> str:
-    looked = ", ".join(shown(str(path)) for path in places(os.environ))
-    return f"There is no settings file: looked for {looked}; --config FILE or {CONFIG_VARIABLE} names another."
+def _beside(folder: Path | None, text: str) -> str:
+    is_address = text.startswith(_ADDRESSES) or is_hadoop_uri(text)
+    return text if folder is None or is_address else str(folder / Path(text).expanduser())
+
+
+def _check(value: Any, option: Any, place: str, context: typer.Context) -> None:
+    try:
+        option.process_value(context, value)
+    except typer.BadParameter as error:
+        why = error.message.removeprefix("Value error, ").rstrip(".")
+        raise ConfError(f"{place} = {json.dumps(value)} is not allowed: {why}.") from error
+
+
+def _hint(command: str, name: str, place: str, options: Collection[Setting]) -> str:
+    """What to write instead, spelled as in ``place``."""
+    keys = [(one.command, one.name) for one in options]
+    keys += [("", one.name) for one in options if _may_set("", one)]
+    alike = [key for key in keys if key[1] == name]
+    by_text = {" ".join(key): key for key in alike or keys}
+    near = get_close_matches(f"{command} {name}", by_text, n=1, cutoff=0.0 if alike else 0.7)
+    if not near:
+        return "aqe-plugin config show lists every setting."
+    command, name = by_text[near[0]]
+    if place.startswith(PREFIX):
+        return f"did you mean {PREFIX}{'__'.join(filter(None, (command, name))).upper().replace('-', '_')}?"
+    return f"did you mean {f'[{command}] {name}' if command else name}?"

@@ -1,4 +1,4 @@
-"""Decisions and their outcome in words and numbers, for people; no layout here."""
+"""Decisions and their outcomes as sentences; layout is up to the caller."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinDecision, JoinFacts, Reason, Strategy
 
 __all__ = [
-    "filter_in_words",
-    "join_in_words",
+    "describe_filter",
+    "describe_join",
+    "describe_outcome",
+    "describe_price",
+    "describe_reason",
+    "describe_strategy",
     "options_not_taken",
-    "outcome_in_words",
-    "price_in_words",
     "quantity",
-    "reason_in_words",
     "reason_meanings",
-    "strategy_in_words",
 ]
 
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -32,13 +32,13 @@ _STRATEGIES = {
 
 @cache
 def reason_meanings() -> Mapping[str, str]:
-    """Reason code → its meaning, as the Scala side defines them."""
+    """Reason code → meaning, as the Scala side defines them."""
     table = json.loads((Path(__file__).parent / "reason_codes.json").read_text(encoding="utf-8"))
     return {entry["code"]: entry["meaning"] for entry in table["codes"]}
 
 
 def quantity(value: float, unit: str) -> str:
-    """A number with its unit at a scale a person reads: ``12.3 MiB``, ``1.2 s``, ``4.5 M rows``, ``36.0 %``."""
+    """A number with its unit at a readable scale: ``12.3 MiB``, ``1.2 s``, ``4.5 M rows``, ``36.0 %``."""
     if unit == "bytes":
         return _scaled(value, 1024, _BINARY_UNITS)
     if unit == "millis":
@@ -50,35 +50,35 @@ def quantity(value: float, unit: str) -> str:
     return f"{_count(value)} {unit}"
 
 
-def reason_in_words(reason: Reason) -> str:
-    """What the code means, then the numbers: ``… (CODE: 12.3 MiB against 10.0 MiB, spark.aqePlugin.…)``."""
+def describe_reason(reason: Reason) -> str:
+    """The meaning of the code, then the numbers: ``… (CODE: 12.3 MiB against 10.0 MiB, spark.aqePlugin.…)``."""
     numbers = [quantity(number, reason.unit) for number in (reason.measured, reason.limit) if number is not None]
     details = ", ".join(part for part in (" against ".join(numbers), reason.conf_key) if part)
-    meaning = reason_meanings().get(reason.code, "a reason that this version of aqe-plugin does not know")
+    meaning = reason_meanings().get(reason.code, "a reason unknown to this version of aqe-plugin")
     return f"{meaning} ({reason.code}{': ' if details else ''}{details})"
 
 
-def strategy_in_words(strategy: Strategy, with_filter: bool = False) -> str:
-    """The strategy's name; a filter beside a strategy whose name does not say so is added."""
+def describe_strategy(strategy: Strategy, with_filter: bool = False) -> str:
+    """The name of the strategy, with its filter where the name does not include one."""
     added = " with filter" if with_filter and strategy is not Strategy.FILTERED_SORT_MERGE else ""
     return _STRATEGIES[strategy] + added
 
 
 def options_not_taken(decision: JoinDecision) -> list[str]:
-    """Each option that was not taken, with its predicted cost and why; those of one reason and no cost together."""
+    """One line per rejected option: predicted cost and reason; options with the same cost and reason share a line."""
     chosen = (decision.choice, decision.build_filter)
     names: dict[tuple[float | None, Reason], list[str]] = {}
     for option in decision.options:
         if (option.strategy, option.with_filter) != chosen:
-            name = strategy_in_words(option.strategy, option.with_filter)
+            name = describe_strategy(option.strategy, option.with_filter)
             names.setdefault((option.cost_millis, option.reason), []).append(name)
     return [
-        f"{' or '.join(alike)}{_after_comma(_predicted(cost_millis))}: {reason_in_words(reason)}"
+        f"{' or '.join(alike)}{_after_comma(_predicted(cost_millis))}: {describe_reason(reason)}"
         for (cost_millis, reason), alike in names.items()
     ]
 
 
-def price_in_words(decision: JoinDecision) -> str:
+def describe_price(decision: JoinDecision) -> str:
     """The predicted cost of the chosen option: ``predicted 812 ms``; empty when the option has no price."""
     chosen = (decision.choice, decision.build_filter)
     prices = (option.cost_millis for option in decision.options if (option.strategy, option.with_filter) == chosen)
@@ -93,8 +93,8 @@ def _after_comma(text: str) -> str:
     return f", {text}" if text else ""
 
 
-def join_in_words(facts: JoinFacts) -> str:
-    """Kind, keys, and how large both sides are."""
+def describe_join(facts: JoinFacts) -> str:
+    """Kind, keys, and the sizes of both sides."""
     kind = facts.kind.value.replace("_", " ")
     build = f"{quantity(facts.build.rows, 'rows')}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
     sides = (
@@ -104,24 +104,24 @@ def join_in_words(facts: JoinFacts) -> str:
     return "; ".join((f"{kind} join on {', '.join(facts.keys)}", *sides))
 
 
-def filter_in_words(planned: FilterPlanned) -> str:
-    """Where a filter was planned, and why it is or is not in the plan."""
-    place = f"{planned.table}({', '.join(planned.scan_columns)})"
-    return f"{place}: {'' if planned.applied else 'not applied, '}{reason_in_words(planned.reason)}"
+def describe_filter(planned: FilterPlanned) -> str:
+    """The scan of a planned filter, and why the filter is or is not in the plan."""
+    scan = f"{planned.table}({', '.join(planned.scan_columns)})"
+    return f"{scan}: {'' if planned.applied else 'not applied, '}{describe_reason(planned.reason)}"
 
 
-def outcome_in_words(outcome: FilterOutcome) -> str:
-    """What a filter did to one scan and what it cost."""
-    place = f"{outcome.table}({', '.join(outcome.scan_columns)})"
+def describe_outcome(outcome: FilterOutcome) -> str:
+    """What a filter removed from one scan, and its cost."""
+    scan = f"{outcome.table}({', '.join(outcome.scan_columns)})"
     if outcome.kind == "missing":
-        return f"{place}: planned and not found when the scan ran, every row passed"
+        return f"{scan}: planned, but not found when the scan ran; all rows passed"
     waited = f"waited {quantity(outcome.wait_millis, 'millis')}"
     if outcome.reason is not None:
-        return f"{place}: let everything through, {reason_in_words(outcome.reason)}; {waited}"
+        return f"{scan}: all rows passed, {describe_reason(outcome.reason)}; {waited}"
     removed = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "nothing"
     rows = f"{_count(outcome.rows_in)} → {quantity(outcome.rows_out, 'rows')}, {removed} removed"
     cost = f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}"
-    return f"{place}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
+    return f"{scan}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
 
 
 def _count(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Puts the events of one application together into one story for each query."""
+"""Puts the events of one application together, query by query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aqe_plugin.events.model import (
     TrialArm,
 )
 
-__all__ = ["JoinStory", "QueryStory", "first_line", "stories"]
+__all__ = ["JoinStory", "QueryStory", "first_line", "queries_in"]
 
 _MAX_OPEN_QUERIES = 10_000
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class JoinStory:
-    """One join: what was decided, the filters it planned, and what became of each (none yet while the query runs)."""
+    """One join: the decision, its planned filters, and the outcome of each (none while the query runs)."""
 
     decision: JoinDecision
     filters: tuple[FilterPlanned, ...]
@@ -37,13 +37,13 @@ class JoinStory:
 
 @dataclass(frozen=True, slots=True)
 class QueryStory:
-    """One query with at least one decision, or with a fault of the plugin that kept it from deciding.
+    """One query with at least one decision, or with a fault that kept the plugin from deciding.
 
     Attributes:
         application: the application's id, else the name of its log.
         description: as in Spark's UI; empty when the log lacks the query's start.
         duration_millis: wall time, ``None`` while it runs.
-        ended: the plugin's own account of the whole query, ``None`` while it runs.
+        ended: the plugin's event at the end of the query, ``None`` while it runs.
         error: the first line of the query's error, ``None`` when it succeeded or still runs.
     """
 
@@ -59,22 +59,22 @@ class QueryStory:
 
     @property
     def arm(self) -> TrialArm | None:
-        """The side of a trial that it was on; ``None`` when nothing was tried, and while it runs."""
+        """The arm of the trial that the query belonged to; ``None`` without a trial, and while it runs."""
         return None if self.ended is None else self.ended.arm
 
 
 @dataclass
 class _Open:
-    """What is known so far of one query; lives only while its events come in."""
+    """What is known so far of a query whose events still come in."""
 
     joins: list[JoinDecided] = field(default_factory=list)
     started: ExecutionStarted | None = None
-    over: ExecutionEnded | None = None
+    spark_ended: ExecutionEnded | None = None
     ended: QueryEnded | None = None
 
 
-def stories(records: Iterable[Event | T], log_name: str) -> Iterator[QueryStory | T]:
-    """Stories of one application's events, each as soon as it is complete; what is no event is passed through.
+def queries_in(records: Iterable[Event | T], log_name: str) -> Iterator[QueryStory | T]:
+    """The queries of one application's events, each as soon as it is complete; other records are passed through.
 
     A query that never ended comes last, without an outcome. At most 10,000 queries are kept open.
     """
@@ -93,28 +93,28 @@ def stories(records: Iterable[Event | T], log_name: str) -> Iterator[QueryStory 
             yield record
         if len(queries) > _MAX_OPEN_QUERIES:
             oldest = next(iter(queries))
-            yield from _told(oldest, queries.pop(oldest), application)
+            yield from _story(oldest, queries.pop(oldest), application)
     for execution_id, query in queries.items():
-        yield from _told(execution_id, query, application)
+        yield from _story(execution_id, query, application)
 
 
 def _end(
     event: ExecutionEnded | QueryEnded, queries: dict[int, _Open], application: ApplicationStarted
 ) -> Iterator[QueryStory]:
-    """A query is over with both ends: decisions that were never made are recorded between Spark's and the plugin's."""
+    # Decisions that were never made are recorded between Spark's end and the plugin's, so a query needs both.
     query = queries.get(event.execution_id)
     if query is None:
         return
     if isinstance(event, QueryEnded):
         query.ended = event
     else:
-        query.over = event
-    if query.over is not None and query.ended is not None:
+        query.spark_ended = event
+    if query.spark_ended is not None and query.ended is not None:
         del queries[event.execution_id]
-        yield from _told(event.execution_id, query, application)
+        yield from _story(event.execution_id, query, application)
 
 
-def _told(execution_id: int, query: _Open, application: ApplicationStarted) -> Iterator[QueryStory]:
+def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> Iterator[QueryStory]:
     if not query.joins and (query.ended is None or query.ended.errors == 0):
         return
     outcomes = query.ended.outcomes if query.ended is not None else ()
@@ -135,19 +135,19 @@ def _told(execution_id: int, query: _Open, application: ApplicationStarted) -> I
         duration_millis=_duration_millis(query),
         joins=joins,
         ended=query.ended,
-        error=first_line(query.over.error_message) if query.over is not None else None,
+        error=first_line(query.spark_ended.error_message) if query.spark_ended is not None else None,
     )
 
 
 def _duration_millis(query: _Open) -> int | None:
     if query.ended is not None:
         return query.ended.duration_millis
-    if query.started is not None and query.over is not None:
-        return max(0, query.over.time - query.started.time)
+    if query.started is not None and query.spark_ended is not None:
+        return max(0, query.spark_ended.time - query.started.time)
     return None
 
 
 def first_line(text: str | None) -> str | None:
-    """The first line of an error that Spark tells, ``None`` when there was none."""
+    """The first line of an error message, ``None`` when there is none."""
     lines = (text or "").strip().splitlines()
     return lines[0] if lines else None

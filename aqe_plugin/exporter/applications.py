@@ -1,27 +1,27 @@
-"""Which application a log belongs to, and the sums of those that were last heard of."""
+"""The application of each log, and sums of the applications with the latest events."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from aqe_plugin.events.lines import ApplicationStarted
-from aqe_plugin.exporter import metrics
-from aqe_plugin.exporter.metrics import Metric
+from aqe_plugin.exporter.metrics import ALL, Metric
 
-__all__ = ["ApplicationState", "ApplicationSums", "SumRow", "Sums", "label_text"]
+__all__ = ["ApplicationState", "ApplicationSums", "SumRow", "Sums", "label_text", "rows_of", "sums_of"]
 
 _MAX_LABEL_CHARS = 80
-# A log of which the application is forgotten goes by its own name.
+# Logs beyond this many are counted under their own names.
 _MAX_LOGS = 100_000
+_METRICS = {metric.name: metric for metric in ALL}
 
 Sums = defaultdict[tuple[Metric, tuple[str, ...]], float]
 
 
 @dataclass(frozen=True, slots=True)
 class SumRow:
-    """One sum: of which metric, with which labels."""
+    """One stored sum."""
 
     metric: str
     labels: tuple[str, ...]
@@ -30,22 +30,31 @@ class SumRow:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationState:
-    """The sums of one application, and when its latest event was, in milliseconds since 1970."""
+    """The stored sums of one application; ``latest_millis`` is the time of its latest event."""
 
     latest_millis: int
     sums: tuple[SumRow, ...]
 
 
+def rows_of(sums: Sums) -> tuple[SumRow, ...]:
+    return tuple(SumRow(metric.name, labels, by) for (metric, labels), by in sums.items())
+
+
+def sums_of(rows: Iterable[SumRow]) -> Sums:
+    """The sums of metrics that still exist."""
+    return defaultdict(float, {(_METRICS[row.metric], row.labels): row.by for row in rows if row.metric in _METRICS})
+
+
 def label_text(text: str) -> str:
-    """``text`` as a label value: at most 80 characters, and none that a terminal, a parser or UTF-8 stumbles over."""
+    """``text`` as a label value: at most 80 characters, all of them printable."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[:_MAX_LABEL_CHARS])
 
 
 class ApplicationSums:
-    """Sums by application name, for the ``limit`` names with the latest events; those before them are forgotten.
+    """Sums by application name, for the ``limit`` names with the latest events; the others are forgotten.
 
-    Runs of one recurring job share a name and so its sums. A name that comes back begins at 0, which Prometheus takes
-    for the restart that it is.
+    Runs of a recurring job share a name and so its sums. A forgotten name that comes back begins at 0, which Prometheus
+    sees as a counter reset.
     """
 
     def __init__(self, limit: int) -> None:
@@ -57,36 +66,33 @@ class ApplicationSums:
         self._changed_logs: set[str] = set()
 
     def changes(self) -> Iterator[tuple[str, ApplicationState | None]]:
-        """Names whose sums changed since ``settle``, ``None`` for those that were forgotten."""
+        """Names whose sums changed since ``settle``; ``None`` for forgotten ones."""
         for name in self._changed:
             sums = self._sums.get(name)
-            rows = tuple(SumRow(metric.name, labels, by) for (metric, labels), by in (sums or {}).items())
-            yield name, None if sums is None else ApplicationState(self._latest_millis[name], rows)
+            yield name, None if sums is None else ApplicationState(self._latest_millis[name], rows_of(sums))
 
     def changed_logs(self) -> Iterator[tuple[str, ApplicationStarted | None]]:
-        """Logs whose application became known since ``settle``, or was forgotten."""
+        """Logs whose application became known since ``settle``; ``None`` for forgotten ones."""
         for log_name in self._changed_logs:
             yield log_name, self._started.get(log_name)
 
     def settle(self) -> None:
-        """The changes were written down."""
+        """The changes were stored."""
         self._changed.clear()
         self._changed_logs.clear()
 
     def restore(self, name: str, state: ApplicationState) -> None:
-        """Goes on with an application's sums, of which one limit's worth finds room."""
-        if len(self._sums) < self._limit or self._has_room(state.latest_millis):
-            known = {metric.name: metric for metric in metrics.ALL}
-            rows = ((known.get(row.metric), row) for row in state.sums)
-            self._sums[name] = defaultdict(float, {(m, row.labels): row.by for m, row in rows if m is not None})
+        """Continues with stored sums, within the limit."""
+        if self._has_room(state.latest_millis):
+            self._sums[name] = sums_of(state.sums)
             self._latest_millis[name] = state.latest_millis
 
     def restore_log(self, log_name: str, started: ApplicationStarted) -> None:
-        """Goes on with what is known of a log."""
+        """Continues with the stored application of a log."""
         self._started[log_name] = started
 
     def start(self, log_name: str, started: ApplicationStarted) -> None:
-        """What comes from this log is of that application, whose sums begin now: Prometheus must see the 0 first."""
+        """Events of this log now belong to that application, whose sums begin at once: Prometheus must see the 0."""
         app_id, name = label_text(started.app_id or log_name), label_text(started.app_name or log_name)
         self._started[log_name] = ApplicationStarted(app_id, name)
         self._changed_logs.add(log_name)
@@ -97,12 +103,12 @@ class ApplicationSums:
         self.sums(log_name, started.time_millis)
 
     def id_of(self, log_name: str) -> str:
-        """The application's id, else its log's name."""
+        """The id of the log's application, or the name of the log."""
         started = self._started.get(log_name)
         return started.app_id if started is not None else label_text(log_name)
 
     def sums(self, log_name: str, time_millis: int) -> Sums:
-        """What to add to for an event of that time; nobody reads it when ``limit`` others had later ones."""
+        """The sums that an event of that time adds to; they are thrown away when ``limit`` others had later events."""
         started = self._started.get(log_name)
         name = started.app_name if started is not None else label_text(log_name)
         if name not in self._sums and not self._has_room(time_millis):
@@ -118,7 +124,7 @@ class ApplicationSums:
                 yield (name, *labels), sums.get((metric, labels), 0.0)
 
     def _has_room(self, time_millis: int) -> bool:
-        """Whether a name with an event of that time may join, for which the oldest may have to go."""
+        """Whether a name with an event of that time is kept; the oldest one may be forgotten for it."""
         if len(self._sums) < self._limit:
             return True
         oldest = min(self._latest_millis, key=self._latest_millis.__getitem__, default=None)

@@ -1,4 +1,4 @@
-"""A Prometheus collector over event logs: reads on, adds up, writes down how far, and hands out the sums."""
+"""A Prometheus collector over event logs: reads on, adds up, stores offsets and sums, and hands out the sums."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from aqe_plugin.exporter.histogram import Bucket, QueryExemplar
 from aqe_plugin.exporter.metrics import Kind, Metric
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.install.jars import PACKAGE_VERSION
-from aqe_plugin.logs import EventSource, Marks, Record, Skipped
+from aqe_plugin.logs import EventSource, FileOffsets, Record, Skipped
 
-__all__ = ["EventLogCollector", "Memory"]
+__all__ = ["EventLogCollector", "Storage"]
 
-# Parts are of 256 KiB on disk, so that much is read again after a kill at most.
+# A part is at most 256 KiB of a file, which bounds what is read again after a kill.
 _PARTS_BETWEEN_WRITES = 256
 
 
-class Memory(Protocol):
-    """Where marks and sums are kept, if anywhere."""
+class Storage(Protocol):
+    """Where offsets and sums are stored."""
 
-    def write(self, marks: Marks, tally: Tally) -> None:
-        """Writes the changes of both down, in one.
+    def write(self, offsets: FileOffsets, tally: Tally) -> None:
+        """Stores the changes of both in one transaction.
 
         Raises:
-            WriteError: neither is written.
+            WriteError: nothing was stored.
         """
         ...
 
 
 class EventLogCollector(Collector):
-    """Counts are those of all logs of the source since the sums began, the logs found then included.
+    """Counts events of all logs of the source, existing logs included.
 
-    A scrape never sees a sum that is not written down: after a kill it would see a lower one, and Prometheus would take
-    that for a counter that began at 0 again.
+    With a storage, a scrape sees stored sums only: after a kill it would otherwise see a lower sum, which Prometheus
+    takes for a counter reset.
 
     Args:
-        memory: where to write down; without it a scrape itself reads on first, with it whoever calls ``read_on``.
-        stops: asked between two parts, whether to read no further.
+        storage: where to store offsets and sums; without one, each scrape reads on first.
+        stops: asked between two parts whether to stop reading.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class EventLogCollector(Collector):
         source: EventSource,
         tally: Tally,
         log: FilteringBoundLogger,
-        memory: Memory | None = None,
+        storage: Storage | None = None,
         stops: Callable[[], bool] = lambda: False,
     ) -> None:
         self._source = source
         self._tally = tally
         self._log = log
-        self._memory = memory
+        self._storage = storage
         self._stops = stops
-        # The server answers each scrape in a thread of its own.
+        # The server answers each scrape in its own thread.
         self._lock = threading.Lock()
         self._last_read_seconds = 0.0
         self._families: list[Family] = []
@@ -70,19 +70,19 @@ class EventLogCollector(Collector):
 
     @property
     def ready(self) -> bool:
-        """Whether the source was read to its end once; answers at once, also while it is being read."""
+        """Whether the source was read to its end once; never waits."""
         return self._last_read_seconds > 0
 
     @property
     def files(self) -> int:
         """Event log files read so far."""
-        return len(self._source.marks)
+        return len(self._source.offsets)
 
     def read_on(self) -> None:
-        """Adds what was written since the last time; a source that is away for the moment is logged and counted.
+        """Adds what was written since the last call; a source that cannot be read is logged and counted.
 
         Raises:
-            WriteError: the memory cannot be written. Nothing is lost: the next call writes it first.
+            WriteError: the storage cannot be written. Nothing is lost: the next call writes first.
         """
         with self._lock:
             self._write()
@@ -97,22 +97,22 @@ class EventLogCollector(Collector):
                 self._write()
             self._publish()
 
-    def write_down(self) -> None:
-        """Writes down what was added; after the last ``read_on``.
+    def store(self) -> None:
+        """Stores what was added, after the last ``read_on``.
 
         Raises:
-            WriteError: the memory cannot be written.
+            WriteError: the storage cannot be written.
         """
         with self._lock:
             self._write()
 
     def collect(self) -> Iterator[Family]:
-        if self._memory is None:
+        if self._storage is None:
             self.read_on()
         yield from self._families
 
     def describe(self) -> list[Family]:
-        # Spares reading the whole folder when the collector is registered.
+        # Without this, registering the collector reads the whole folder.
         return []
 
     def _add_all(self) -> bool:
@@ -121,7 +121,7 @@ class EventLogCollector(Collector):
             self._add(log_name, records)
             if self._stops():
                 return False
-            if self._memory is not None and number % _PARTS_BETWEEN_WRITES == 0:
+            if self._storage is not None and number % _PARTS_BETWEEN_WRITES == 0:
                 self._write()
                 self._publish()
         return True
@@ -135,9 +135,9 @@ class EventLogCollector(Collector):
                 self._tally.add(log_name, record)
 
     def _write(self) -> None:
-        if self._memory is not None:
-            self._memory.write(self._source.marks, self._tally)
-        self._source.marks.settle()
+        if self._storage is not None:
+            self._storage.write(self._source.offsets, self._tally)
+        self._source.offsets.settle()
         self._tally.settle()
 
     def _publish(self) -> None:

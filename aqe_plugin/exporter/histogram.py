@@ -1,4 +1,4 @@
-"""A histogram that remembers, for each bucket, which query it last saw there."""
+"""A histogram that remembers the latest query of each bucket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Bucket", "Histogram", "HistogramState", "QueryExemplar"]
 
 @dataclass(frozen=True, slots=True)
 class QueryExemplar:
-    """The query behind one observation: where to look it up, what was observed, and when the query ended."""
+    """The query behind one observation; ``time_seconds`` is when it ended."""
 
     application_id: str
     execution_id: int
@@ -20,7 +20,7 @@ class QueryExemplar:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Observations at or below ``bound`` (the last is infinite), and the latest of those above the bucket before."""
+    """Observations at or below ``bound`` (the last is infinite), and the latest one above the bucket before."""
 
     bound: float
     count: int
@@ -29,8 +29,9 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class HistogramState:
-    """Everything a histogram knows: for each bucket, the last without a bound, its own count and latest query."""
+    """A stored histogram: count and exemplar of each bucket on its own; the last bucket has no bound."""
 
+    metric: str
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
     sum: float
@@ -52,11 +53,11 @@ class Histogram:
         self._exemplars[bucket] = exemplar or self._exemplars[bucket]
         self.sum += value
 
-    def to_state(self) -> HistogramState:
-        return HistogramState(self._bounds[:-1], tuple(self._counts), self.sum, tuple(self._exemplars))
+    def to_state(self, metric: str) -> HistogramState:
+        return HistogramState(metric, self._bounds[:-1], tuple(self._counts), self.sum, tuple(self._exemplars))
 
     def restore(self, state: HistogramState) -> None:
-        """Goes on from there; observations that were counted into other bounds cannot be taken over."""
+        """Continues from ``state``, unless its buckets have other bounds."""
         if state.bounds == self._bounds[:-1] and len(state.counts) == len(state.exemplars) == len(self._bounds):
             self._counts, self._exemplars, self.sum = list(state.counts), list(state.exemplars), state.sum
 

@@ -1,10 +1,10 @@
 """Every metric the exporter offers: name, type, help text, labels, and the values a label can take.
 
-Names and labels are an interface: dashboards and alerts are built on them. They follow Prometheus' conventions: base
-units at the end of a name, ``_total`` behind every counter, and labels that take a handful of values, all known
-beforehand. No application id, query, table or column is ever a label; a histogram's exemplars name the query instead.
-Only the family ``aqe_plugin_application_*`` has a label of free text, the application's *name*, and only for so many
-applications as the exporter was told.
+Dashboards and alerts depend on names and labels. They follow Prometheus' conventions: base units at the end of a name,
+``_total`` behind every counter, and labels with a handful of values, all known beforehand. No application id, query,
+table or column is ever a label; a histogram's exemplars name the query instead. Only the family
+``aqe_plugin_application_*`` has a label of free text, the application's *name*, and only for a limited number of
+applications.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Kind(str, Enum):
     HISTOGRAM = "histogram"
 
 
-# Each is there once, and a key of many sums: by its identity it is found in a tenth of the time.
+# Compared by identity: each metric exists once, and as a key of sums it is found in a tenth of the time.
 @dataclass(frozen=True, slots=True, eq=False)
 class Metric:
     """One metric family.
 
     Attributes:
-        starts: label values that are there from the start, as 0, so that a first event is seen as an increase.
+        starts: label values with a sample of 0 from the start, so that the first event is an increase.
         buckets: upper bounds of a histogram, in the unit that the name ends in; the last bucket, +Inf, is left out.
     """
 
@@ -55,7 +55,7 @@ class Metric:
 
     @property
     def start_labels(self) -> list[tuple[str, ...]]:
-        """Values of the labels, the application left out, for which there is a sample from the start."""
+        """Values of the labels, without the application, that have a sample from the start."""
         values: list[tuple[str, ...]] = [(start,) for start in self.starts]
         return values if self.labels not in ((), ("application",)) else [()]
 
@@ -147,43 +147,5 @@ LAST_READ = _gauge("exporter_last_read_timestamp_seconds", "When the folder was 
 SKIPPED = _counter("exporter_skipped", "Lines and files of event logs that could not be used.")
 READ_ERRORS = _counter("exporter_read_errors", "Times the folder of event logs could not be read.")
 
-ALL = (
-    APPLICATIONS,
-    QUERIES,
-    DECISIONS,
-    FILTER_DECISIONS,
-    WAIT_DECISIONS,
-    WAIT_SAVING,
-    WAIT_IDLE,
-    FILTERS_PLANNED,
-    FILTERS_APPLIED,
-    FILTERS_NOT_APPLIED,
-    FILTERS,
-    PASS_ALL,
-    ROWS_IN,
-    ROWS_OUT,
-    BATCHES_SKIPPED,
-    FILTER_BYTES,
-    BUILD_SECONDS,
-    WAIT_SECONDS,
-    RULE_SECONDS,
-    QUERY_SECONDS,
-    PREDICTED_PASS,
-    MEASURED_PASS,
-    PASS_ERROR,
-    ERRORS,
-    APPLICATION_QUERIES,
-    APPLICATION_QUERY_SECONDS,
-    APPLICATION_RULE_SECONDS,
-    APPLICATION_DECISIONS,
-    APPLICATION_ROWS_IN,
-    APPLICATION_ROWS_OUT,
-    APPLICATION_WAIT_SECONDS,
-    APPLICATION_NOT_APPLIED,
-    APPLICATION_ERRORS,
-    BUILD_INFO,
-    FILES,
-    LAST_READ,
-    SKIPPED,
-    READ_ERRORS,
-)
+# In the order in which they stand above.
+ALL = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

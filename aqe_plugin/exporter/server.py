@@ -1,4 +1,8 @@
-"""The HTTP endpoint that Prometheus scrapes."""
+"""The HTTP server that Prometheus scrapes.
+
+``/metrics`` has the metrics. ``/healthz`` answers 200 while the process runs, ``/readyz`` once the logs were read to
+their end and sums are complete; before, it answers 503.
+"""
 
 from __future__ import annotations
 
@@ -7,77 +11,70 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import structlog
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 from structlog.typing import EventDict, FilteringBoundLogger
 
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.exporter.collector import EventLogCollector
-from aqe_plugin.exporter.endpoint import endpoint
+from aqe_plugin.exporter.source import opened_folder
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.logs import FolderFollower
+from aqe_plugin.logs.addresses import is_url
 
-__all__ = ["listening", "require_folder", "serve", "serve_source", "stderr_log"]
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-# How often the server looks whether it is to stop.
+__all__ = ["listening", "serve", "stderr_log"]
+
+# How often the server checks whether to stop.
 _SHUTDOWN_LOOK_SECONDS = 0.1
 
 
 @contextmanager
 def serve(
-    folder: Path,
+    folder: str,
     port: int,
-    address: str,
-    reason_codes: frozenset[str],
-    log: FilteringBoundLogger,
+    address: str = "127.0.0.1",
+    *,
     applications: int = 100,
+    hadoop_conf: Mapping[str, str] | None = None,
 ) -> Iterator[int]:
     """Serves the metrics of ``folder`` while the context lasts, and gives the port (0 asks for any free one).
 
-    The logs that are there already are read at once; a scrape that comes meanwhile waits, so every answer is whole.
-    ``/readyz`` does not wait, and says whether that is done. The latest ``applications`` have metrics of their own.
+    Existing logs are read at once. A scrape that comes meanwhile waits, so every answer is complete; ``/readyz`` does
+    not wait. The latest ``applications`` have metrics of their own.
 
     Raises:
-        EventLogError: ``folder`` is no folder.
-        PortInUseError: someone else listens on that port.
+        EventLogError: ``folder`` is not a folder of event logs.
+        SetupError: ``folder`` is in a Hadoop file system, and PySpark or Java is missing.
+        PortInUseError: another process listens on that port.
         ConfError: the address or port is not one of this machine's, or may not be used.
     """
-    require_folder(folder)
-    collector = EventLogCollector(FolderFollower(folder), Tally(reason_codes, applications), log)
-    with serve_source(collector, str(folder), port, address, log) as served:
-        yield served
-
-
-@contextmanager
-def serve_source(
-    collector: EventLogCollector, folder: str, port: int, address: str, log: FilteringBoundLogger
-) -> Iterator[int]:
-    """The same of what ``collector`` reads, which is in ``folder``.
-
-    Raises:
-        PortInUseError: someone else listens on that port.
-        ConfError: the address or port is not one of this machine's, or may not be used.
-    """
-    with listening(collector, port, address) as served:
-        log.info("reading the event logs", folder=folder)
-        started = time.monotonic()
-        collector.read_on()
-        log.info("event logs read", files=collector.files, seconds=round(time.monotonic() - started, 1))
-        yield served
+    if is_url(folder):
+        raise EventLogError(f"{folder}: export reads folders; `aqe-plugin run` watches a History Server.")
+    log = stderr_log()
+    with opened_folder(folder, hadoop_conf) as source:
+        collector = EventLogCollector(source, Tally(applications), log)
+        with listening(collector, port, address) as served:
+            log.info("reading the event logs", folder=folder)
+            started = time.monotonic()
+            collector.read_on()
+            log.info("event logs read", files=collector.files, seconds=round(time.monotonic() - started, 1))
+            yield served
 
 
 @contextmanager
 def listening(collector: EventLogCollector, port: int, address: str) -> Iterator[int]:
-    """Answers for ``collector`` while the context lasts, and gives the port (0 asks for any free one).
+    """Serves ``collector`` while the context lasts, and gives the port (0 asks for any free one).
 
     Raises:
-        PortInUseError: someone else listens on that port.
+        PortInUseError: another process listens on that port.
         ConfError: the address or port is not one of this machine's, or may not be used.
     """
     registry = CollectorRegistry()
@@ -91,7 +88,7 @@ def listening(collector: EventLogCollector, port: int, address: str) -> Iterator
         if error.errno == errno.EADDRINUSE:
             raise PortInUseError(f"Port {port} is in use on {address}: choose another with --port.") from error
         raise ConfError(f"Cannot listen on {address} port {port}: {error.strerror or error}.") from error
-    server.set_app(endpoint(registry, lambda: collector.ready))
+    server.set_app(_endpoint(registry, lambda: collector.ready))
     thread = threading.Thread(
         target=server.serve_forever, args=(_SHUTDOWN_LOOK_SECONDS,), name="aqe-plugin exporter", daemon=True
     )
@@ -104,21 +101,32 @@ def listening(collector: EventLogCollector, port: int, address: str) -> Iterator
         thread.join()
 
 
-def require_folder(folder: Path) -> None:
-    """Makes sure that there is such a folder.
+def _endpoint(registry: CollectorRegistry, ready: Callable[[], bool]) -> WSGIApplication:
+    metrics = make_wsgi_app(registry)
 
-    Raises:
-        EventLogError: there is none.
-    """
-    # What Path makes of two slashes.
-    if str(folder).startswith(("http:/", "https:/")):
-        raise EventLogError(f"{folder}: export reads folders; `aqe-plugin run` watches a History Server.")
-    if not folder.is_dir():
-        raise EventLogError(f"{folder}: no such folder; give the folder that spark.eventLog.dir names.")
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == "/metrics":
+            return metrics(environ, start_response)  # type: ignore[no-any-return]  # typed as a bare Callable
+        status, text = _page(path, ready)
+        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+        return [text.encode()]
+
+    return answer
+
+
+def _page(path: str, ready: Callable[[], bool]) -> tuple[str, str]:
+    if path == "/healthz":
+        return "200 OK", "ok\n"
+    if path == "/readyz":
+        return ("200 OK", "ok\n") if ready() else ("503 Service Unavailable", "the event logs are still being read\n")
+    if path == "/":
+        return "200 OK", "aqe-plugin: /metrics /healthz /readyz\n"
+    return "404 Not Found", "not found: there are /metrics, /healthz and /readyz\n"
 
 
 class _Handler(WSGIRequestHandler):
-    """Drops a connection that says nothing for ten seconds, and writes no line for each request."""
+    """Drops a connection that is silent for ten seconds; logs no requests."""
 
     timeout = 10
 
@@ -127,7 +135,7 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A thread for each request, so that a scrape which waits for the logs holds up no probe."""
+    """A thread for each request, so a scrape that waits for the logs does not hold up a probe."""
 
     daemon_threads = True
 
@@ -137,11 +145,11 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().__init__((str(bound[0]), port), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no fault of ours, and nothing to write about."""
+        """A client that disconnects is not logged."""
 
 
 def _without_control(_: object, __: str, values: EventDict) -> EventDict:
-    """Names of files and texts of logs are anybody's: what a terminal would act on stands as its escape."""
+    """File names and texts of logs are untrusted: control characters are logged as escapes."""
     return {key: _printable(value) if isinstance(value, str) else value for key, value in values.items()}
 
 

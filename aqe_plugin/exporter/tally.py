@@ -1,4 +1,4 @@
-"""Adds events up into the numbers behind the metrics."""
+"""Adds events up into the values of the metrics."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.events.lines import ApplicationStarted, Event
 from aqe_plugin.events.model import FilterOutcome, JoinDecided, QueryEnded
 from aqe_plugin.exporter import metrics
-from aqe_plugin.exporter.applications import ApplicationState, ApplicationSums, SumRow
+from aqe_plugin.exporter.applications import ApplicationState, ApplicationSums, SumRow, Sums, rows_of, sums_of
 from aqe_plugin.exporter.histogram import Histogram, HistogramState, QueryExemplar
 from aqe_plugin.exporter.metrics import Metric
 
@@ -20,38 +21,34 @@ OTHER = "other"
 _KINDS = frozenset(metrics.KINDS)
 _WITHOUT_PASS_RATE = {"pass_all", "missing"}
 _MAX_OPEN_QUERIES = 10_000
-# A Scala Long; more can only be damage, and one such number would stay in a sum for ever.
+# The range of a Scala Long. A larger number is damage, and would stay in a sum for ever.
 _MAX_NUMBER = 2.0**63
-# No query and no filter takes ten years: a clock that was set, or damage.
+# No query takes ten years: a clock was set, or the log is damaged.
 _MAX_MILLIS = 10 * 366 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class _NamedHistogram:
-    metric: str
-    histogram: HistogramState
-
-
-@dataclass(frozen=True, slots=True)
 class _FleetState:
+    """The stored sums of all applications together."""
+
     counts: tuple[SumRow, ...]
-    histograms: tuple[_NamedHistogram, ...]
+    histograms: tuple[HistogramState, ...]
 
 
 class Tally:
-    """Sums since it was made. Counts only grow; not safe to share between threads.
+    """Sums of events. Counts only grow; not safe to share between threads.
 
-    Memory is bounded by the labels' values, ``applications``, 10,000 queries that have not ended, and some 100 bytes
-    for each of 100,000 logs.
+    Memory is bounded by the number of label values, ``applications``, 10,000 open queries, and some 100 bytes for each
+    of 100,000 logs.
 
     Args:
-        reason_codes: the codes that may be label values; any other is counted as ``other``.
-        applications: for how many applications to keep sums of their own.
+        applications: how many applications get sums of their own; codes of reasons that are not in
+            ``reason_codes.json`` are counted as ``other``.
     """
 
-    def __init__(self, reason_codes: Iterable[str], applications: int = 100) -> None:
-        self._reason_codes = frozenset(reason_codes)
-        self._counts: defaultdict[Metric, defaultdict[tuple[str, ...], float]] = defaultdict(lambda: defaultdict(float))
+    def __init__(self, applications: int = 100) -> None:
+        self._reason_codes = frozenset(reason_meanings())
+        self._counts: Sums = defaultdict(float)
         self._histograms = {metric: Histogram(metric.buckets) for metric in metrics.ALL if metric.buckets}
         self._applications = ApplicationSums(applications)
         self._predicted: OrderedDict[tuple[str, int], dict[str, float]] = OrderedDict()
@@ -59,7 +56,7 @@ class Tally:
         self._changed = False
 
     def changes(self) -> dict[str, Json]:
-        """Sections that changed since ``settle``, as JSON; ``None`` is one that is no more."""
+        """Sections that changed since ``settle``, as JSON; ``None`` for removed ones."""
         sections: dict[str, Json] = {"fleet": encode(self._fleet())} if self._changed else {}
         for log_name, started in self._applications.changed_logs():
             sections[f"log/{log_name}"] = encode(started)
@@ -71,16 +68,16 @@ class Tally:
         return sections
 
     def settle(self) -> None:
-        """The changes were written down."""
+        """The changes were stored."""
         self._changed = False
         self._changed_queries.clear()
         self._applications.settle()
 
     def restore(self, sections: Iterable[tuple[str, Json]]) -> None:
-        """Goes on from what ``changes`` gave, all of it, in the order in which sections first came.
+        """Continues from all sections that ``changes`` gave, in the order of their first appearance.
 
         Raises:
-            EventSchemaError: it is not what ``changes`` gave.
+            EventSchemaError: a section has another form.
         """
         for section, value in sections:
             kind, _, rest = section.partition("/")
@@ -96,24 +93,25 @@ class Tally:
                 self._predicted[log_name, int(execution_id)] = dict(rates)
 
     def counts(self, metric: Metric) -> dict[tuple[str, ...], float]:
-        """Label values → count; those that are known beforehand are there from the start, as 0."""
+        """Label values → count; label values known beforehand have a count of 0 from the start."""
         if metric.of_applications:
             return dict(self._applications.of(metric))
-        return {**dict.fromkeys(metric.start_labels, 0.0), **self._counts[metric]}
+        counted = {labels: count for (counter, labels), count in self._counts.items() if counter is metric}
+        return {**dict.fromkeys(metric.start_labels, 0.0), **counted}
 
     def histogram(self, metric: Metric) -> Histogram:
         return self._histograms[metric]
 
     def skip(self) -> None:
-        """One line or file could not be used."""
+        """A line or file was skipped."""
         self._add(metrics.SKIPPED)
 
     def fail_to_read(self) -> None:
-        """The folder could not be read."""
+        """The source could not be read."""
         self._add(metrics.READ_ERRORS)
 
     def add(self, log_name: str, event: Event) -> None:
-        """Counts an event of that log; those of Spark itself count for nothing but an application's start."""
+        """Counts an event of that log; of Spark's own events only the application's start."""
         if isinstance(event, JoinDecided):
             self._add_decision(log_name, event)
         elif isinstance(event, QueryEnded):
@@ -193,21 +191,18 @@ class Tally:
         self._histograms[metric].observe(value, exemplar)
 
     def _fleet(self) -> _FleetState:
-        counts = (SumRow(m.name, labels, by) for m, sums in self._counts.items() for labels, by in sums.items())
-        histograms = (_NamedHistogram(m.name, histogram.to_state()) for m, histogram in self._histograms.items())
-        return _FleetState(tuple(counts), tuple(histograms))
+        histograms = (histogram.to_state(metric.name) for metric, histogram in self._histograms.items())
+        return _FleetState(rows_of(self._counts), tuple(histograms))
 
     def _restore_fleet(self, state: _FleetState) -> None:
-        known = {metric.name: metric for metric in metrics.ALL}
-        for row in state.counts:
-            if row.metric in known:
-                self._counts[known[row.metric]][row.labels] = row.by
-        for named in state.histograms:
-            if named.metric in known and known[named.metric] in self._histograms:
-                self._histograms[known[named.metric]].restore(named.histogram)
+        self._counts = sums_of(state.counts)
+        stored = {histogram.metric: histogram for histogram in state.histograms}
+        for metric, histogram in self._histograms.items():
+            if metric.name in stored:
+                histogram.restore(stored[metric.name])
 
     def _add(self, metric: Metric, *labels: str, by: float = 1) -> None:
-        self._counts[metric][labels] += _sound(by)
+        self._counts[metric, labels] += _sound(by)
         self._changed = True
 
     def _code(self, code: str) -> str:
@@ -215,12 +210,12 @@ class Tally:
 
 
 def _sound(number: float) -> float:
-    """0 for what only a damaged log holds (negative, endless, too large): a counter that fell looks like a restart."""
+    """0 for a number that only a damaged log holds (negative, not finite, too large): counters must not fall."""
     return number if 0 < number < _MAX_NUMBER else 0
 
 
 def _seconds(millis: float) -> float:
-    """What took so long, 0 when nothing can have."""
+    """Milliseconds as seconds, 0 for a duration that cannot be."""
     return _sound(millis) / 1000 if millis < _MAX_MILLIS else 0
 
 

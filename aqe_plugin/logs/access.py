@@ -1,4 +1,4 @@
-"""How a History Server is asked: with which rights, and how often for the log of an application that runs."""
+"""Authentication at a History Server, and how often to fetch the log of a running application."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What goes with each request, and the least time between two that fetch the log of one running application.
-
-    Attributes:
-        authorization: the header's value, empty for none.
-    """
+    """The ``Authorization`` header, empty for none, and the least time between two fetches of a running log."""
 
     authorization: str = field(default="", repr=False)
     running_every_seconds: float = RUNNING_EVERY_SECONDS
@@ -31,16 +27,16 @@ def access(url: str, user: str | None, password: str | None, token: str | None, 
     """Basic authentication with ``user`` and ``password`` (RFC 7617), or a bearer ``token`` (RFC 6750), or neither.
 
     Raises:
-        ConfError: they do not go together, cannot be sent, or ``url`` is none; no password and no token is in its
-            message.
+        ConfError: they exclude each other, cannot be sent, or ``url`` is not a server's address; the message shows no
+            password and no token.
     """
     if "@" in url.partition("//")[2].partition("/")[0]:
         raise ConfError(
-            "The History Server's address holds a user: take it out, and set history-user and history-password instead."
+            "The History Server's address contains a user: remove it, and set history-user and history-password."
         )
     try:
         address = urlsplit(url)
-        # A port is looked at when it is read, and not before.
+        # Reading the port checks it.
         names_server = bool(address.hostname) and address.port != 0
     except ValueError:
         names_server = False
@@ -48,16 +44,16 @@ def access(url: str, user: str | None, password: str | None, token: str | None, 
         raise ConfError(f"{url}: not the address of a server. Write it as http://HOST:18080.")
     if token is not None:
         if user is not None or password is not None:
-            raise ConfError("history-token is set, and so is a user or a password: one kind of them is sent.")
+            raise ConfError("Set history-token, or history-user and history-password, not both.")
         if not _TOKEN.fullmatch(token):
-            raise ConfError("history-token is not allowed: expected printable ASCII without spaces.")
+            raise ConfError("history-token is invalid: expected printable ASCII without spaces.")
         return Access(f"Bearer {token}", running_every_seconds)
     if (user is None) != (password is None):
         missing = "history-user" if user is None else "history-password"
-        raise ConfError(f"{missing} is not set: a user and a password go together.")
+        raise ConfError(f"{missing} is not set: a user needs a password, and a password a user.")
     if user is None or password is None:
         return Access("", running_every_seconds)
     if ":" in user:
-        raise ConfError(f"--history-user {user}: a user with a colon cannot be sent.")
+        raise ConfError(f"--history-user {user}: basic authentication allows no colon in a user.")
     packed = base64.b64encode(f"{user}:{password}".encode()).decode()
     return Access(f"Basic {packed}", running_every_seconds)

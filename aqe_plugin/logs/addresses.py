@@ -1,4 +1,4 @@
-"""What an address names, told by how it is written."""
+"""Tells servers, Hadoop addresses and local paths apart by their text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 __all__ = ["is_hadoop_uri", "is_url"]
 
 _URL = re.compile(r"https?:", re.IGNORECASE)
-# Two letters at least, as one is a drive's.
+# At least two letters: one letter is a drive.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*", re.DOTALL)
 
 
 def is_url(source: str) -> bool:
-    """Whether that names a server, and no file or folder."""
+    """Whether ``source`` is a server's address."""
     return _URL.match(source) is not None
 
 
 def is_hadoop_uri(source: str) -> bool:
-    """Whether that names something in one of Hadoop's file systems: ``hdfs://...``, ``s3a://...``, ``file:/...``."""
+    """Whether ``source`` is an address in a Hadoop file system: ``hdfs://...``, ``s3a://...``, ``file:/...``."""
     return _URI.fullmatch(source) is not None and not is_url(source)

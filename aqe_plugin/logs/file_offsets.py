@@ -1,4 +1,4 @@
-"""How far every file of a source was read: what a checkpoint keeps of it."""
+"""How far every file of a source was read, for the checkpoint."""
 
 from __future__ import annotations
 
@@ -6,101 +6,98 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from aqe_plugin.logs.offset import Place
+from aqe_plugin.logs.offset import Offset
 
-__all__ = ["Mark", "Marks"]
+__all__ = ["FileOffset", "FileOffsets"]
 
-# A folder that was not mounted for a while must not be counted anew.
+# The files of a folder that was not mounted for a while must not be counted again.
 _KEPT_SECONDS = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class FileOffset:
     """How far one file was read.
 
     Attributes:
-        log: name of the application's log that it is a part of.
-        number: its place in a rolling log, 0 for a single file.
-        compacted: it stands for every part up to ``number``.
-        version: what the source said of the whole log when it was last read, empty when it says nothing.
-        missing_since: seconds since 1970 when it was first seen to be gone, ``None`` while it is there.
+        log: name of the application's log that the file belongs to.
+        number: its number in a rolling log, 0 for a single file.
+        compacted: it replaces every part up to ``number``.
+        version: the source's version of the whole log when it was last read, empty when the source gives none.
+        missing_since: seconds since 1970 when the file was first found missing, ``None`` while it is there.
     """
 
     log: str
     number: int
     compacted: bool
-    place: Place
+    offset: Offset
     version: str = ""
     missing_since: float | None = None
 
 
-class Marks:
-    """The marks of all files by key, and which of them changed since they were last written down."""
+class FileOffsets:
+    """The offsets of all files by key, and which of them changed since they were last written to the checkpoint."""
 
-    def __init__(self, kept: Mapping[str, Mark] | None = None) -> None:
-        self._marks: dict[str, Mark] = {}
+    def __init__(self, kept: Mapping[str, FileOffset] | None = None) -> None:
+        self._files: dict[str, FileOffset] = {}
         self._keys: defaultdict[str, set[str]] = defaultdict(set)
         self._changed: set[str] = set()
-        for key, mark in (kept or {}).items():
-            self._put(key, mark)
+        for key, file in (kept or {}).items():
+            self.put(key, file)
+        self.settle()
 
     def __len__(self) -> int:
-        return len(self._marks)
+        return len(self._files)
 
-    def get(self, key: str) -> Mark | None:
-        return self._marks.get(key)
+    def get(self, key: str) -> FileOffset | None:
+        return self._files.get(key)
 
-    def put(self, key: str, mark: Mark) -> None:
-        if self._marks.get(key) != mark:
-            self._put(key, mark)
+    def put(self, key: str, file: FileOffset) -> None:
+        if self._files.get(key) != file:
+            self._files[key] = file
+            self._keys[file.log].add(key)
             self._changed.add(key)
 
-    def changes(self) -> dict[str, Mark | None]:
-        """What changed since ``settle``; ``None`` is a mark that was dropped."""
-        return {key: self._marks.get(key) for key in self._changed}
+    def changes(self) -> dict[str, FileOffset | None]:
+        """What changed since ``settle``; ``None`` is an offset that was dropped."""
+        return {key: self._files.get(key) for key in self._changed}
 
     def settle(self) -> None:
-        """The changes were written down."""
+        """The changes were written."""
         self._changed.clear()
 
-    def of(self, log: str) -> dict[str, Mark]:
-        """The marks of one log's files."""
-        return {key: self._marks[key] for key in self._keys.get(log, ())}
+    def of(self, log: str) -> dict[str, FileOffset]:
+        """The offsets of one log's files."""
+        return {key: self._files[key] for key in self._keys.get(log, ())}
 
     def counted(self, log: str, number: int) -> int:
         """Records handed out from the parts of a rolling log up to ``number``.
 
-        A compacted part holds all records of those that it stands for, in their order: Spark's compaction drops events
-        of finished jobs and queries, and keeps every kind that it does not know.
+        A compacted part holds all records of the parts that it replaces, in their order: Spark's compaction drops
+        events of finished jobs and queries, and keeps every kind that it does not know.
         """
-        marks = [mark for mark in self.of(log).values() if mark.number <= number]
-        compacted = max((mark for mark in marks if mark.compacted), key=lambda mark: mark.number, default=None)
+        files = [file for file in self.of(log).values() if file.number <= number]
+        compacted = max((file for file in files if file.compacted), key=lambda file: file.number, default=None)
         first = -1 if compacted is None else compacted.number
-        before = 0 if compacted is None else compacted.place.records + compacted.place.repeated
-        return before + sum(mark.place.records for mark in marks if not mark.compacted and mark.number > first)
+        before = 0 if compacted is None else compacted.offset.records + compacted.offset.repeated
+        return before + sum(file.offset.records for file in files if not file.compacted and file.number > first)
 
     def miss_all_but(self, present: Iterable[str], now_seconds: float) -> None:
-        """Notes which files are gone, and drops the marks of those that were for a week.
+        """Notes which files are missing, and drops the offsets of files that were missing for a week.
 
-        A clock that jumps cannot drop the mark of a file that is there.
+        A clock that jumps cannot drop the offset of a file that is there.
         """
         here = set(present)
-        for key, mark in list(self._marks.items()):
+        for key, file in list(self._files.items()):
             if key in here:
-                if mark.missing_since is not None:
-                    self.put(key, replace(mark, missing_since=None))
-            elif mark.missing_since is None or mark.missing_since > now_seconds:
-                self.put(key, replace(mark, missing_since=now_seconds))
-            elif now_seconds - mark.missing_since > _KEPT_SECONDS:
-                self._drop(key, mark)
+                self.put(key, replace(file, missing_since=None))
+            elif file.missing_since is None or file.missing_since > now_seconds:
+                self.put(key, replace(file, missing_since=now_seconds))
+            elif now_seconds - file.missing_since > _KEPT_SECONDS:
+                self._drop(key, file)
 
-    def _put(self, key: str, mark: Mark) -> None:
-        self._marks[key] = mark
-        self._keys[mark.log].add(key)
-
-    def _drop(self, key: str, mark: Mark) -> None:
-        del self._marks[key]
-        self._keys[mark.log].discard(key)
-        if not self._keys[mark.log]:
-            del self._keys[mark.log]
+    def _drop(self, key: str, file: FileOffset) -> None:
+        del self._files[key]
+        self._keys[file.log].discard(key)
+        if not self._keys[file.log]:
+            del self._keys[file.log]
         self._changed.add(key)

@@ -1,38 +1,60 @@
-"""Where the bytes of event logs are: in files here, unless another file system is asked for them."""
+"""Where the bytes of event logs are: in local files, or in another file system."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from aqe_plugin.logs.layout import EventLog, LogPart
+from aqe_plugin.logs.addresses import is_hadoop_uri
+from aqe_plugin.logs.layout import EventLog, LogPart, find_event_logs
 from aqe_plugin.logs.reader import PartReader, Record
 
-__all__ = ["Files", "LocalFiles", "read_log"]
+__all__ = ["Files", "LocalFiles", "opened_files", "read_log"]
 
 
 class Files(Protocol):
-    """Gives the content of parts, as files that can be opened here."""
+    """Finds event logs, and gives the content of their parts as local files."""
+
+    @property
+    def root(self) -> Path:
+        """The folder that all parts are in, as of the latest ``find``."""
+        ...
+
+    def find(self) -> list[EventLog]:
+        """The logs that are there, sorted by name.
+
+        Raises:
+            EventLogError: the file or folder is missing or cannot be listed.
+            NoDataError: it is a folder without any event log.
+        """
+        ...
 
     def signature(self, part: LogPart) -> tuple[int, ...] | None:
-        """What changes when anything is written to it; ``None`` when only reading it can tell."""
+        """Changes when anything is written to the part; ``None`` when only reading it can tell."""
         ...
 
     def pieces(self, part: LogPart, reader: PartReader) -> Iterator[Path]:
-        """Files with what ``reader`` reads next, at the offsets where it is in the part, and with the part's beginning.
+        """Files with what ``reader`` reads next, at its offset in the part, and with the beginning of the part.
 
-        Each is to be used up before the next is asked for, and is gone then.
+        Use up each before asking for the next, which removes it.
 
         Raises:
-            OSError: the part may not be read, or is damaged beyond reading; other parts may be well.
+            OSError: the part cannot be read, or is damaged beyond reading; other parts may be readable.
             EventLogError: nothing can be read for the moment.
         """
         ...
 
 
 class LocalFiles:
-    """Parts that are files here, each its own and only piece."""
+    """Event logs at a local path; each part is its own and only piece."""
+
+    def __init__(self, root: Path = Path()) -> None:
+        self.root = root
+
+    def find(self) -> list[EventLog]:
+        return find_event_logs(self.root)
 
     def signature(self, part: LogPart) -> tuple[int, ...] | None:
         try:
@@ -45,11 +67,37 @@ class LocalFiles:
         yield part.path
 
 
-def read_log(log: EventLog, files: Files | None = None) -> Iterator[Record]:
-    """The events of one application in the order they were written; never raises for what is in the files.
+@contextmanager
+def opened_files(
+    source: Path | str, hadoop_conf: Mapping[str, str] | None = None, spool: Path | None = None
+) -> Iterator[Files]:
+    """The event logs at ``source``, readable as long as the context lasts.
+
+    Args:
+        source: a path, or an address that Spark's own client opens: ``hdfs://...``, ``s3a://...``, ``file:/...``.
+        hadoop_conf: for an address, Hadoop's conf keys over those of the conf folders.
+        spool: for an address, the folder for pieces of logs, emptied now and removed at the end; a temporary folder
+            when left out.
 
     Raises:
-        EventLogError: ``files``, those here when it is left out, cannot be read as a whole.
+        SetupError: for an address, PySpark or Java is missing.
+        EventLogError: ``spool`` cannot be created.
+    """
+    if isinstance(source, str) and is_hadoop_uri(source):
+        # Imported here, as PySpark and a JVM are needed for such an address only.
+        from aqe_plugin.logs.hadoop import opened_hadoop_files
+
+        with opened_hadoop_files(source, hadoop_conf or {}, spool) as files:
+            yield files
+    else:
+        yield LocalFiles(Path(source))
+
+
+def read_log(log: EventLog, files: Files | None = None) -> Iterator[Record]:
+    """The events of one application in the order they were written; content never makes it raise.
+
+    Raises:
+        EventLogError: ``files``, local files when left out, cannot be read as a whole.
     """
     for part in log.parts:
         reader = PartReader(part)

@@ -5,23 +5,25 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from aqe_plugin.errors import NoDataError
+from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.events.lines import is_counted_line
-from aqe_plugin.logs.file_offsets import Mark, Marks
+from aqe_plugin.logs.file_offsets import FileOffset, FileOffsets
 from aqe_plugin.logs.files import Files, LocalFiles
-from aqe_plugin.logs.layout import EventLog, LogPart, find_event_logs
-from aqe_plugin.logs.offset import Place
+from aqe_plugin.logs.layout import EventLog, LogPart
+from aqe_plugin.logs.offset import Offset
 from aqe_plugin.logs.reader import PartReader, Record, Skipped
 
-__all__ = ["EventSource", "FolderFollower", "PartsFollower"]
+__all__ = ["EventSource", "Failures", "FolderFollower", "LogFollower"]
 
-# A reader holds a decompressor and an unfinished line; without one, reading on begins at the last block or frame.
+# A reader holds a decompressor and an unfinished line; without one, reading continues at the last block or frame.
 _MAX_READERS = 64
 _MAX_KEPT_LINE_BYTES = 1024 * 1024
+_FAILURES_IN_A_ROW = 3
 
 
 class EventSource(Protocol):
@@ -33,26 +35,53 @@ class EventSource(Protocol):
     def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
         """A log's name with what was written to it since the last call, in parts of bounded size.
 
-        Each part must be used up before the next is asked for. Between two parts, ``marks`` are behind all that was
-        handed out: who stops there and writes them down can go on from there, in another process too.
+        Use up each part before asking for the next. Between two parts, ``offsets`` are behind everything that was
+        handed out: a caller that stops there and stores them can continue from there, in another process too.
 
         Raises:
-            EventLogError: the source is away or may not be read, as a whole or in parts; what could be read came.
+            EventLogError: the source cannot be read, as a whole or in parts; everything readable was handed out.
         """
         ...
 
     @property
-    def marks(self) -> Marks:
+    def offsets(self) -> FileOffsets:
         """How far each file was read."""
         ...
 
 
-class PartsFollower:
-    """Reads files on from their marks; the part of a source that does not care how files are found."""
+class Failures:
+    """Counts the logs of one poll that could not be read; after three in a row the others wait for the next poll."""
 
-    def __init__(self, marks: Marks, files: Files | None = None) -> None:
-        self.marks = marks
-        self._files = files or LocalFiles()
+    def __init__(self) -> None:
+        self._messages: list[str] = []
+        self._in_a_row = 0
+
+    @property
+    def too_many(self) -> bool:
+        return self._in_a_row == _FAILURES_IN_A_ROW
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Around the reading of one log."""
+        try:
+            yield
+            self._in_a_row = 0
+        except EventLogError as error:
+            self._messages.append(str(error))
+            self._in_a_row += 1
+
+    def raise_any(self) -> None:
+        if self._messages:
+            logs = "1 log" if len(self._messages) == 1 else f"{len(self._messages)} logs"
+            raise EventLogError(f"{logs} could not be read, the first: {self._messages[0]}")
+
+
+class LogFollower:
+    """Reads logs on from their offsets; how logs are found is up to others."""
+
+    def __init__(self, files: Files, offsets: FileOffsets | None = None) -> None:
+        self.offsets = offsets or FileOffsets()
+        self._files = files
         self._readers: OrderedDict[str, PartReader] = OrderedDict()
         self._stuck: dict[str, PartReader] = {}
         self._seen: dict[str, tuple[int, ...]] = {}
@@ -62,50 +91,47 @@ class PartsFollower:
     ) -> Iterator[tuple[str, Iterator[Record]]]:
         """What is new in ``log``, under ``name``; see :meth:`EventSource.poll`.
 
-        A log that has ended and is cut off is told: at once when it is here as a ``whole``, otherwise when it did not
-        change from one look to the next, as it may still be on its way here.
+        A log that has ended and is cut off is reported: at once when all of it is here (``whole``), otherwise when it
+        did not change between two polls, as it may still be being copied.
         """
         for part in log.parts:
             key = keys[part.path]
             seen = self._files.signature(part)
-            settled = seen is not None and self._seen.get(key) == seen
-            if not settled:
+            unchanged = seen is not None and self._seen.get(key) == seen
+            if not unchanged:
                 for chunk in self._part(part, name, key, seen):
                     yield name, chunk
-            if (settled or whole) and not log.in_progress and self._is_cut(key):
-                yield name, self._tell_cut(part, key)
+            file = self.offsets.get(key)
+            if (unchanged or whole) and not log.in_progress and file is not None and file.offset.is_cut:
+                yield name, self._report_cut(part, key, file)
 
     def _part(self, part: LogPart, log: str, key: str, seen: tuple[int, ...] | None) -> Iterator[Iterator[Record]]:
-        mark = self.marks.get(key)
-        place = mark.place if mark is not None else _first_place(part, log, self.marks)
+        file = self.offsets.get(key)
+        offset = file.offset if file is not None else _first_offset(part, log, self.offsets)
         reader = self._readers.pop(key, None) or self._stuck.pop(key, None)
-        reader = reader or PartReader(part, place, is_counted_line)
+        reader = reader or PartReader(part, offset, is_counted_line)
 
-        def marked(chunk: Iterator[Record]) -> Iterator[Record]:
+        def then_put_offset(chunk: Iterator[Record]) -> Iterator[Record]:
             yield from chunk
-            # Here and not behind the outer yield, which whoever stops after this part never comes back to.
-            self.marks.put(key, Mark(log, part.number, part.compacted, reader.place))
+            # Here and not behind the outer yield, to which a caller that stops after this part never returns.
+            self.offsets.put(key, FileOffset(log, part.number, part.compacted, reader.offset))
 
         try:
             for piece in self._files.pieces(part, reader):
                 for chunk in reader.chunks(part.path, piece):
-                    yield marked(chunk)
+                    yield then_put_offset(chunk)
         except OSError as error:
             yield reader.refused(error)
-        self.marks.put(key, Mark(log, part.number, part.compacted, reader.place))
+        self.offsets.put(key, FileOffset(log, part.number, part.compacted, reader.offset))
         self._keep(key, reader, seen)
 
-    def _is_cut(self, key: str) -> bool:
-        mark = self.marks.get(key)
-        return mark is not None and mark.place.is_cut and mark.place.told_bytes != mark.place.read_bytes
-
-    def _tell_cut(self, part: LogPart, key: str) -> Iterator[Record]:
-        mark = self.marks.get(key)
-        if mark is not None:
-            yield Skipped(part.path, mark.place.lines + 1, "the log is cut off; if more of it comes, that is read")
-            # A reader that is kept knows nothing of what was told.
+    def _report_cut(self, part: LogPart, key: str, file: FileOffset) -> Iterator[Record]:
+        offset = file.offset
+        if offset.reported_bytes != offset.read_bytes:
+            yield Skipped(part.path, offset.lines + 1, "the log is cut off; if more of it comes, that is read")
+            # A reader that is kept has the offset from before the report.
             self._readers.pop(key, None)
-            self.marks.put(key, replace(mark, place=replace(mark.place, told_bytes=mark.place.read_bytes)))
+            self.offsets.put(key, replace(file, offset=replace(offset, reported_bytes=offset.read_bytes)))
 
     def _keep(self, key: str, reader: PartReader, seen: tuple[int, ...] | None) -> None:
         if reader.stuck:
@@ -119,42 +145,41 @@ class PartsFollower:
             self._readers.popitem(last=False)
 
     def forget(self, present: set[str]) -> None:
-        """Keeps nothing in memory of files that are gone but their marks, and those for a week."""
-        self.marks.miss_all_but(present, time.time())
+        """Keeps nothing of files that are missing but their offsets, and those for a week."""
+        self.offsets.miss_all_but(present, time.time())
         for kept in (self._seen, self._stuck, self._readers):
             for key in [key for key in kept if key not in present]:
                 kept.pop(key)
 
 
-class FolderFollower:
-    """An :class:`EventSource` over a folder of event logs, whatever was renamed, compacted or replaced in between."""
+class FolderFollower(LogFollower):
+    """An :class:`EventSource` over a folder of event logs, whatever is renamed, compacted or replaced between polls."""
 
-    def __init__(self, folder: Path, marks: Marks | None = None) -> None:
-        self._folder = folder
-        self._follower = PartsFollower(marks or Marks())
-
-    @property
-    def marks(self) -> Marks:
-        return self._follower.marks
+    def __init__(self, folder: Path | Files, offsets: FileOffsets | None = None) -> None:
+        super().__init__(LocalFiles(folder) if isinstance(folder, Path) else folder, offsets)
 
     def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
-        """See :class:`EventSource`; a folder without content is no event.
+        """See :class:`EventSource`; a folder without any event log gives nothing.
 
         Raises:
-            EventLogError: the folder is gone or may not be listed.
+            EventLogError: the folder is missing or cannot be listed, or some logs could not be read; the next call
+                reads them.
         """
         try:
-            logs = find_event_logs(self._folder)
+            logs = self._files.find()
         except NoDataError:
-            # What is not mounted looks empty, so nothing is forgotten.
+            # A folder that is not mounted looks empty, so nothing is forgotten.
             return
-        present: set[str] = set()
+        failures, present = Failures(), set[str]()
         for log in logs:
-            keys = {part.path: str(part.key.relative_to(self._folder)) for part in log.parts}
+            keys = {part.path: str(part.key.relative_to(self._files.root)) for part in log.parts}
             present.update(keys.values())
-            yield from self._follower.read(log, log.name, keys)
-        self._follower.forget(present)
+            if not failures.too_many:
+                with failures.counted():
+                    yield from self.read(log, log.name, keys)
+        self.forget(present)
+        failures.raise_any()
 
 
-def _first_place(part: LogPart, log: str, marks: Marks) -> Place:
-    return Place(repeated=marks.counted(log, part.number)) if part.compacted else Place()
+def _first_offset(part: LogPart, log: str, offsets: FileOffsets) -> Offset:
+    return Offset(repeated=offsets.counted(log, part.number)) if part.compacted else Offset()

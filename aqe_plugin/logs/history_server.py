@@ -1,7 +1,7 @@
-"""Follows the event logs of a Spark History Server, which hands out each application's log as a zip archive.
+"""Follows the event logs of a Spark History Server, which serves each application's log as a zip archive.
 
-It is asked for its list of applications, and for those logs alone that changed since they were last read. A log is
-kept on disk while it is read, and not longer. Documented by Spark under "Monitoring and Instrumentation, REST API".
+Each poll lists the applications and fetches the logs that changed. A log is on disk only while it is read. Spark
+documents the API under "Monitoring and Instrumentation, REST API".
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from tenacity import (
 
 from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.logs.access import Access
-from aqe_plugin.logs.file_offsets import Marks
-from aqe_plugin.logs.follow import PartsFollower
+from aqe_plugin.logs.file_offsets import FileOffsets
+from aqe_plugin.logs.files import LocalFiles
+from aqe_plugin.logs.follow import Failures, LogFollower
 from aqe_plugin.logs.layout import find_event_logs
 from aqe_plugin.logs.reader import Record
 
@@ -43,12 +44,10 @@ __all__ = ["HistoryServerFollower"]
 _CHUNK_BYTES = 256 * 1024
 _MAX_LIST_BYTES = 256 * 1024 * 1024
 _ATTEMPTS = 3
-# A server that fails for so many logs in a row is not asked for the others until the next poll.
-_FAILURES_IN_A_ROW = 3
 _BUSY_STATUS = 429
 _HINTS = {
     http.client.UNAUTHORIZED: " Set history-user and history-password, or history-token, for aqe-plugin run.",
-    http.client.FORBIDDEN: " The user that is set may not see it (spark.history.ui.acls).",
+    http.client.FORBIDDEN: " This user has no right to see it (spark.history.ui.acls).",
 }
 _SERVER_STATUS = 500
 
@@ -57,7 +56,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """One attempt of an application, as the server lists it; ``version`` changes whenever its log does."""
+    """One attempt of an application; ``version`` changes whenever its log does."""
 
     application: str
     attempt: str
@@ -66,7 +65,7 @@ class _Attempt:
 
     @property
     def name(self) -> str:
-        """What Spark calls its log."""
+        """Spark's name for its log."""
         return f"{self.application}_{self.attempt}" if self.attempt else self.application
 
     @property
@@ -82,8 +81,7 @@ class HistoryServerFollower:
         url: the server's address, e.g. ``http://history:18080``.
         spool: an existing folder with space for the largest log, packed and unpacked.
         stop: ends waiting and fetching.
-        access: what goes with each request; left out, nothing.
-        timeout_seconds: of each single answer and each piece of one.
+        timeout_seconds: for each answer, and each piece of one.
     """
 
     def __init__(
@@ -91,56 +89,50 @@ class HistoryServerFollower:
         url: str,
         spool: Path,
         stop: threading.Event,
-        marks: Marks | None = None,
-        timeout_seconds: float = 30,
+        offsets: FileOffsets | None = None,
+        *,
         access: Access | None = None,
+        timeout_seconds: float = 30,
     ) -> None:
         self._url = url.rstrip("/")
         self._spool = spool
         self._stop = stop
         self._timeout_seconds = timeout_seconds
         self._access = access or Access()
-        # Logs of applications that run, and when each was last asked for.
+        # When the log of each running application was last fetched.
         self._fetched: dict[str, float] = {}
-        self._follower = PartsFollower(marks or Marks())
+        self._follower = LogFollower(LocalFiles(), offsets)
 
     @property
-    def marks(self) -> Marks:
-        return self._follower.marks
+    def offsets(self) -> FileOffsets:
+        return self._follower.offsets
 
     def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
         """See :class:`~aqe_plugin.logs.EventSource`.
 
         Raises:
-            EventLogError: the server did not answer, or not for some of the logs; they are asked for again.
+            EventLogError: the server did not answer, or some logs could not be fetched; the next call fetches them.
         """
         attempts = self._retried(self._attempts)
-        failures: list[str] = []
-        in_a_row = 0
+        failures = Failures()
         for attempt in attempts:
-            if self._stop.is_set() or in_a_row == _FAILURES_IN_A_ROW:
+            if self._stop.is_set() or failures.too_many:
                 break
-            if self._is_read(attempt) or self._is_too_soon(attempt):
-                continue
-            try:
-                yield from self._attempt(attempt)
-                in_a_row = 0
-            except EventLogError as error:
-                failures.append(str(error))
-                in_a_row += 1
+            if not self._is_read(attempt) and not self._is_too_soon(attempt):
+                with failures.counted():
+                    yield from self._attempt(attempt)
         running = {attempt.name for attempt in attempts if not attempt.completed}
         self._fetched = {name: at for name, at in self._fetched.items() if name in running}
         if attempts and not self._stop.is_set():
-            self._follower.forget({key for attempt in attempts for key in self.marks.of(attempt.name)})
-        if failures:
-            raise EventLogError(f"{len(failures)} logs could not be fetched, the first: {failures[0]}")
+            self._follower.forget({key for attempt in attempts for key in self.offsets.of(attempt.name)})
+        failures.raise_any()
 
     def _is_read(self, attempt: _Attempt) -> bool:
-        marks = self.marks.of(attempt.name).values()
-        return bool(marks) and all(mark.version == attempt.version for mark in marks if mark.missing_since is None)
+        files = self.offsets.of(attempt.name).values()
+        return bool(files) and all(file.version == attempt.version for file in files if file.missing_since is None)
 
     def _is_too_soon(self, attempt: _Attempt) -> bool:
-        """Whether it runs, which makes its log new at every look, and was fetched a moment ago."""
+        """Whether it is running, so that its log changes all the time, and was fetched a moment ago."""
         if attempt.completed:
             self._fetched.pop(attempt.name, None)
             return False
@@ -160,8 +152,8 @@ class HistoryServerFollower:
                 yield from self._follower.read(log, attempt.name, keys, whole=True)
         if not attempt.completed:
             self._fetched[attempt.name] = time.monotonic()
-        for key, mark in self.marks.of(attempt.name).items():
-            self.marks.put(key, replace(mark, version=attempt.version))
+        for key, file in self.offsets.of(attempt.name).items():
+            self.offsets.put(key, replace(file, version=attempt.version))
 
     def _attempts(self) -> list[_Attempt]:
         try:
@@ -175,10 +167,10 @@ class HistoryServerFollower:
                 for attempt in application["attempts"]
             ]
         except (TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise EventLogError(f"{self._url}: answers, but not as a Spark History Server does.") from error
+            raise EventLogError(f"{self._url}: the answer is not that of a Spark History Server.") from error
 
     def _fetch(self, attempt: _Attempt, folder: Path) -> bool:
-        """Whether the server still has that log, which then lies in ``folder``."""
+        """Whether the server still has that log, which is then in ``folder``."""
         try:
             answer = self._get(attempt.path)
         except urllib.error.HTTPError as refusal:
@@ -188,7 +180,7 @@ class HistoryServerFollower:
         with answer, tempfile.TemporaryFile(dir=self._spool) as archive:
             while chunk := answer.read(_CHUNK_BYTES):
                 if self._stop.is_set():
-                    raise EventLogError(f"{attempt.name}: not fetched, as aqe-plugin stops.")
+                    raise EventLogError(f"{attempt.name}: not fetched, because aqe-plugin stops.")
                 archive.write(chunk)
             with zipfile.ZipFile(archive) as packed:
                 self._unpack(packed, folder)
@@ -207,15 +199,15 @@ class HistoryServerFollower:
     def _get(self, path: str) -> Any:
         request = urllib.request.Request(f"{self._url}/api/v1/{path}", headers={"Accept": "*/*"})  # noqa: S310 - checked
         if self._access.authorization:
-            # Not for whomever an answer sends on to.
+            # A redirect must not carry it to another server.
             request.add_unredirected_header("Authorization", self._access.authorization)
         return urllib.request.urlopen(request, timeout=self._timeout_seconds)  # noqa: S310 - by the command line
 
     def _retried(self, ask: Callable[[], T]) -> T:
-        """What the server answers, asked three times at most.
+        """The answer of ``ask``, tried at most three times.
 
         Raises:
-            EventLogError: it did not answer, or said no.
+            EventLogError: the server did not answer, or refused.
         """
         retrying = Retrying(
             retry=retry_if_exception(_is_passing),
@@ -254,15 +246,15 @@ def _completed(attempt: dict[str, Any]) -> bool:
 
 
 def _is_of_a_log(name: str) -> bool:
-    """Whether an entry of the archive is a file, or one in a folder: no way out of where it is unpacked."""
+    """Whether an entry is a file or a file in a folder, so that nothing is unpacked elsewhere."""
     parts = PurePosixPath(name).parts
     return 1 <= len(parts) <= 2 and not {"..", "/"} & set(parts) and "\\" not in name and "\0" not in name
 
 
 def _is_passing(error: BaseException) -> bool:
-    """Whether asking again may help; a full disk here is another matter."""
+    """Whether another try may help."""
     if isinstance(error, urllib.error.HTTPError):
         return error.code == _BUSY_STATUS or error.code >= _SERVER_STATUS
     network = (urllib.error.URLError, ConnectionError, TimeoutError, http.client.HTTPException)
-    # An answer that was cut off is no JSON, and no archive.
+    # An answer that was cut off is not valid JSON, and no archive.
     return isinstance(error, (*network, ValueError, zipfile.BadZipFile))

@@ -1,33 +1,33 @@
-"""How far a file was read, as a value that can be written down."""
+"""How far a file was read, as a value that can be stored."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-__all__ = ["HEAD_BYTES", "Place", "of_the_same_file", "with_head"]
+__all__ = ["HEAD_BYTES", "Offset", "is_same_file", "with_head"]
 
 HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """From here any process reads on, and gives nothing a second time.
+class Offset:
+    """From here any process reads on, and no record comes a second time.
 
-    A compressed file can only be begun anew where a block or frame begins, hence two numbers for one place.
+    A compressed file can be read only from the start of a block or frame, hence two numbers for one offset.
 
     Attributes:
         restart_bytes: offset in the file where a decompressor can begin.
-        skip_bytes: what comes out from there on and was read before.
+        skip_bytes: bytes that come out from there on and were read before.
         read_bytes: how far into the file anything was read, the beginning of an unfinished line included.
-        lines: whole lines before it.
-        records: events, and lines that should have been one, met so far.
-        repeated: of those that come next, so many were handed out from the files that this compacted one stands for.
-        discarding: it is inside a line that is too long to be kept.
-        closed: damaged or foreign; nothing more is read.
-        told_bytes: what ``read_bytes`` was when it was told that the file is cut off there, 0 when it was not.
-        head_bytes: length of what ``head_digest`` is of, 4096 at most.
-        head_digest: SHA-256 of the file's first bytes, by which another file of the same name is told.
+        lines: whole lines before the offset.
+        records: events met so far, and lines that should have been events.
+        repeated: how many of the next records were already handed out from the parts that this compacted part replaces.
+        discarding: the offset is inside a line that is too long to keep.
+        closed: the file is damaged or no event log; nothing more is read.
+        reported_bytes: ``read_bytes`` when the file was reported as cut off, 0 when it never was.
+        head_bytes: length of what ``head_digest`` covers, at most 4096.
+        head_digest: SHA-256 of the file's first bytes, which tells another file of the same name apart.
     """
 
     restart_bytes: int = 0
@@ -38,7 +38,7 @@ class Place:
     repeated: int = 0
     discarding: bool = False
     closed: bool = False
-    told_bytes: int = 0
+    reported_bytes: int = 0
     head_bytes: int = 0
     head_digest: str = ""
 
@@ -49,20 +49,20 @@ class Place:
         return not self.closed and not at_an_end
 
 
-def of_the_same_file(place: Place, head: bytes) -> bool:
-    """Whether a file that begins with ``head``, its first 4096 bytes or all there are, is the one of ``place``.
+def is_same_file(offset: Offset, head: bytes) -> bool:
+    """Whether a file that begins with ``head``, its first 4096 bytes or all there are, is the one of ``offset``.
 
-    Event logs hold the time of their start within these bytes, so those of two runs differ. Neither inode nor time of
-    change would do: a log that is copied here again and again as it grows has new ones each time.
+    The start time of an event log is within these bytes, so the logs of two runs differ. Inode and modification time
+    would not do: a log that is copied again and again as it grows gets new ones each time.
     """
-    return len(head) >= place.head_bytes and _digest(head[: place.head_bytes]) == (place.head_digest or _digest(b""))
+    return len(head) >= offset.head_bytes and _digest(head[: offset.head_bytes]) == (offset.head_digest or _digest(b""))
 
 
-def with_head(place: Place, head: bytes) -> Place:
-    """``place`` in a file that begins with ``head``."""
-    if len(head) == place.head_bytes and place.head_digest:
-        return place
-    return replace(place, head_bytes=len(head), head_digest=_digest(head))
+def with_head(offset: Offset, head: bytes) -> Offset:
+    """``offset`` in a file that begins with ``head``."""
+    if len(head) == offset.head_bytes and offset.head_digest:
+        return offset
+    return replace(offset, head_bytes=len(head), head_digest=_digest(head))
 
 
 def _digest(data: bytes) -> str:

@@ -1,76 +1,52 @@
-"""Every query of one or many event logs."""
+"""The queries of event logs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from aqe_plugin.events.queries import QueryStory, stories
-from aqe_plugin.logs import EventLog, Skipped, find_event_logs, read_log
-from aqe_plugin.logs.addresses import is_hadoop_uri
-from aqe_plugin.logs.files import Files, LocalFiles
+from aqe_plugin.events.queries import QueryStory, queries_in
+from aqe_plugin.logs import Skipped, read_log
+from aqe_plugin.logs.files import opened_files
 
-__all__ = ["OpenLogs", "Progress", "opened_logs", "read_queries"]
+__all__ = ["Progress", "read_queries"]
 
 
 class Progress(Protocol):
-    """Is told how far the reading of logs is."""
+    """Follows the reading of logs."""
 
     def found(self, logs: int) -> None:
-        """So many more are to be read."""
+        """So many logs are to be read."""
         ...
 
     def done(self) -> None:
-        """One more was read."""
+        """One more log was read."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class OpenLogs:
-    """The logs at one place; ``base`` is what comes before their parts' paths in an address, empty for files here."""
-
-    logs: Sequence[EventLog]
-    files: Files
-    base: str
-
-
-@contextmanager
-def opened_logs(path: Path | str, hadoop_conf: Mapping[str, str] | None = None) -> Iterator[OpenLogs]:
-    """The logs at ``path``, which can be read as long as the context lasts; arguments and errors as below."""
-    if isinstance(path, str) and is_hadoop_uri(path):
-        # PySpark, and a JVM, for nothing but such an address.
-        from aqe_plugin.logs.hadoop import opened_files
-
-        with opened_files(path, hadoop_conf or {}) as files:
-            yield OpenLogs(files.find(), files, files.base)
-        return
-    yield OpenLogs(find_event_logs(Path(path)), LocalFiles(), "")
 
 
 def read_queries(
     path: Path | str, hadoop_conf: Mapping[str, str] | None = None, progress: Progress | None = None
 ) -> Iterator[QueryStory | Skipped]:
-    """The queries of an event log, or of a folder of them, in which at least one join was decided.
+    """The queries with at least one decided join, of an event log or a folder of logs.
 
-    A query comes as soon as its end was read; what could not be used comes in between, as a value.
+    A query comes as soon as its end was read; lines and files that could not be used come in between, as values.
 
     Args:
         path: a path, or an address that Spark's own client opens: ``hdfs://...``, ``s3a://...``, ``file:/...``.
         hadoop_conf: for such an address, Hadoop's conf keys over those of the conf folders.
-        progress: is told how many logs there are, and of each when it was read.
+        progress: gets the number of logs, and a call for each that was read.
 
     Raises:
-        EventLogError: there is nothing at ``path``, or it may not be listed.
+        EventLogError: there is nothing at ``path``, or it cannot be listed.
         NoDataError: it is a folder without any event log.
         SetupError: for an address, PySpark or Java is missing.
     """
-    with opened_logs(path, hadoop_conf) as found:
+    with opened_files(path, hadoop_conf) as files:
+        logs = files.find()
         if progress is not None:
-            progress.found(len(found.logs))
-        for log in found.logs:
-            yield from stories(read_log(log, found.files), log.name)
+            progress.found(len(logs))
+        for log in logs:
+            yield from queries_in(read_log(log, files), log.name)
             if progress is not None:
                 progress.done()

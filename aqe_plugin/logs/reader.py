@@ -1,4 +1,4 @@
-"""Reads event logs line by line in bounded memory, and says what it had to skip."""
+"""Reads event logs line by line in bounded memory, and reports what it skips."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from aqe_plugin.errors import AqePluginError, EventSchemaError
 from aqe_plugin.events.lines import Event, is_event_line, parse_event
 from aqe_plugin.logs.codecs import Piece, decompressor
 from aqe_plugin.logs.layout import LogPart
-from aqe_plugin.logs.offset import HEAD_BYTES, Place, of_the_same_file, with_head
+from aqe_plugin.logs.offset import HEAD_BYTES, Offset, is_same_file, with_head
 
 __all__ = ["PartReader", "Record", "Skipped"]
 
 _CHUNK_BYTES = 256 * 1024
 _MAX_LINE_BYTES = 32 * 1024 * 1024
 _FIRST_BYTES = b'{"Event":'
-# Longer than the longest beginning that tells whether a line is wanted.
+# Longer than the longest prefix of a wanted line.
 _PREFIX_BYTES = 128
 _FOREIGN = "not a Spark event log"
-# What network file systems answer for a moment while a log moves or a server is away.
+# Network file systems answer so for a moment, while a log moves or a server is down.
 _PASSING_ERRORS = {errno.EAGAIN, errno.EIO, errno.ESTALE, errno.ETIMEDOUT}
 
 
@@ -46,57 +46,51 @@ Record = Event | Skipped
 
 
 class PartReader:
-    """Reads one file, as far as it goes now, and later on from there.
+    """Reads one file up to its present end, and later on from there.
 
-    After damage or foreign content nothing more comes from it. Another file that takes its name is read from its start.
+    After damage or foreign content it reads no further. Another file that takes its name is read from its start.
 
     Args:
-        part: the file.
-        place: where to begin.
-        is_wanted: tells by a line's first bytes whether it is to be handed out.
+        offset: where to begin.
+        is_wanted: whether a line with these first bytes is handed out.
     """
 
     def __init__(
-        self, part: LogPart, place: Place | None = None, is_wanted: Callable[[bytes], bool] = is_event_line
+        self, part: LogPart, offset: Offset | None = None, is_wanted: Callable[[bytes], bool] = is_event_line
     ) -> None:
         self._path = part.path
         self._codec = part.codec
         self._is_wanted = is_wanted
         self._unreadable = ""
-        self._begin(place or Place())
+        self._begin(offset or Offset())
 
     @property
-    def place(self) -> Place:
-        """Behind the last line handed out; true before the first and after each whole chunk alone."""
-        return self._place
+    def offset(self) -> Offset:
+        """Behind the last line handed out; valid before the first chunk, and after each whole chunk."""
+        return self._offset
 
     @property
     def pending_bytes(self) -> int:
-        """Length of the unfinished line that is kept."""
+        """Length of the unfinished line in memory."""
         return self._pending_bytes
 
     @property
     def stuck(self) -> bool:
-        """Whether something outside the file keeps it from being read: rights, a file system, a package."""
-        return bool(self._unreadable) or (self._closed and not self._place.closed)
+        """Whether rights, the file system or a missing package keep the file from being read."""
+        return bool(self._unreadable) or (self._closed and not self._offset.closed)
 
     def next_bytes(self, head: bytes) -> int | None:
-        """Where in a file that begins with ``head`` it will read on; ``None`` when it will not."""
-        if not of_the_same_file(self._place, head):
+        """Where it continues in a file that begins with ``head``; ``None`` when it reads no further."""
+        if not is_same_file(self._offset, head):
             return 0
-        return None if self._closed else self._offset_bytes
-
-    def read_on(self, path: Path | None = None) -> Iterator[Record]:
-        """What was written since the last call; ``path`` is the file's present name when it was renamed."""
-        for chunk in self.chunks(path):
-            yield from chunk
+        return None if self._closed else self._at_bytes
 
     def chunks(self, path: Path | None = None, content: Path | None = None) -> Iterator[Iterator[Record]]:
-        """The same in parts of bounded size, each to be used up before the next is asked for.
+        """What was written since the last call, in parts of bounded size; use up each before asking for the next.
 
         Args:
-            path: the file's present name.
-            content: the file that its bytes are in, where that is another one.
+            path: the file's present name, when it was renamed.
+            content: the file with its bytes, when that is another one.
         """
         self._path = path or self._path
         try:
@@ -104,21 +98,21 @@ class PartReader:
                 left_bytes = self._resume(file)
                 while not self._closed and (chunk := file.read(min(_CHUNK_BYTES, max(0, left_bytes)))):
                     left_bytes -= len(chunk)
-                    self._offset_bytes += len(chunk)
+                    self._at_bytes += len(chunk)
                     yield self._chunk(chunk)
             self._unreadable = ""
         except OSError as error:
             yield self.refused(error)
 
     def refused(self, error: OSError) -> Iterator[Record]:
-        """What is to be said of a file that could not be read this time."""
-        # Said once, and tried again at the next call: a file that is being renamed is gone for a moment.
-        said, self._unreadable = self._unreadable, f"cannot be read ({error.strerror or error})"
-        if said != self._unreadable:
+        """Reports, once, that the file could not be read; the next call tries again."""
+        # A file that is being renamed is gone for a moment.
+        reported, self._unreadable = self._unreadable, f"cannot be read ({error.strerror or error})"
+        if reported != self._unreadable:
             yield Skipped(self._path, None, self._unreadable)
 
     def finish(self, in_progress: bool) -> Iterator[Record]:
-        """What is left behind the last line's end; call once, when nothing more is expected."""
+        """What follows the last whole line; call once, when nothing more will be written."""
         if self._closed or self._unreadable:
             return
         rest = b"".join(self._pending)
@@ -126,41 +120,41 @@ class PartReader:
             if self._decompress is not None and not self._decompress.complete and not in_progress:
                 yield self._close(self._line + 1, "the file is cut off")
         elif not self._discarding and (self._is_foreign(rest) or _is_json(rest)):
-            yield from self._one_line(rest)
+            yield from self._whole_lines([rest])
         else:
             still = " (the application has not ended)" if in_progress else ""
             yield self._close(self._line + 1, f"the line is cut off{still}")
 
-    def _begin(self, place: Place) -> None:
-        self._place = place
-        self._decompress = None if self._codec else decompressor("", place.restart_bytes)
-        self._offset_bytes = place.restart_bytes
-        self._skip_bytes = place.skip_bytes
-        self._line = place.lines
-        self._records = place.records
-        self._repeated = place.repeated
-        self._discarding = place.discarding
-        self._closed = place.closed
+    def _begin(self, offset: Offset) -> None:
+        self._offset = offset
+        self._decompress = None if self._codec else decompressor("", offset.restart_bytes)
+        self._at_bytes = offset.restart_bytes
+        self._skip_bytes = offset.skip_bytes
+        self._line = offset.lines
+        self._records = offset.records
+        self._repeated = offset.repeated
+        self._discarding = offset.discarding
+        self._closed = offset.closed
         self._pending: list[bytes] = []
         self._pending_bytes = 0
 
     def _resume(self, file: BinaryIO) -> int:
-        """Goes to where it was, or to the start of another file, and says how many bytes are there to be read."""
-        # What is written from now on waits for the next call, so that the head is of all that was read.
+        """Seeks to the offset, or to the start of another file; the number of bytes to read."""
+        # What is written from now on is left to the next call, so that the head covers all that was read.
         size_bytes = file.seek(0, 2)
         file.seek(0)
         head = file.read(min(HEAD_BYTES, size_bytes))
-        if not of_the_same_file(self._place, head):
-            self._begin(Place())
-        self._place = with_head(self._place, head)
-        file.seek(self._offset_bytes)
-        return size_bytes - self._offset_bytes
+        if not is_same_file(self._offset, head):
+            self._begin(Offset())
+        self._offset = with_head(self._offset, head)
+        file.seek(self._at_bytes)
+        return size_bytes - self._at_bytes
 
     def _chunk(self, chunk: bytes) -> Iterator[Record]:
         try:
-            self._decompress = self._decompress or decompressor(self._codec, self._offset_bytes - len(chunk))
+            self._decompress = self._decompress or decompressor(self._codec, self._at_bytes - len(chunk))
         except AqePluginError as error:
-            # The place stays: what is missing may be there when another process reads on.
+            # The offset stays: another process may have the missing package.
             yield self._close(None, str(error))
             return
         try:
@@ -171,11 +165,11 @@ class PartReader:
         except AqePluginError as error:
             yield self._close(self._line + 1 if self._line else None, str(error))
         if self._decompress.complete and not self._pending and not self._skip_bytes:
-            # At the end of a frame, of which nothing needs to be read again.
-            self._place = replace(self._place, restart_bytes=self._offset_bytes, skip_bytes=0)
-        self._place = replace(
-            self._place,
-            read_bytes=max(self._offset_bytes, self._place.read_bytes),
+            # At the end of a frame: nothing of it is read again.
+            self._offset = replace(self._offset, restart_bytes=self._at_bytes, skip_bytes=0)
+        self._offset = replace(
+            self._offset,
+            read_bytes=max(self._at_bytes, self._offset.read_bytes),
             lines=self._line,
             records=self._records,
             repeated=self._repeated,
@@ -211,18 +205,12 @@ class PartReader:
         for line in lines:
             self._line += 1
             if is_wanted(line):
-                yield from self._wanted(line)
-
-    def _one_line(self, line: bytes) -> Iterator[Record]:
-        yield from self._whole_lines([line])
-
-    def _wanted(self, line: bytes) -> Iterator[Record]:
-        try:
-            record: Record | None = parse_event(line)
-        except EventSchemaError as error:
-            record = Skipped(self._path, self._line, str(error))
-        if record is not None:
-            yield from self._hand_out(record)
+                try:
+                    record: Record | None = parse_event(line)
+                except EventSchemaError as error:
+                    record = Skipped(self._path, self._line, str(error))
+                if record is not None:
+                    yield from self._hand_out(record)
 
     def _hand_out(self, record: Record) -> Iterator[Record]:
         self._records += 1
@@ -232,7 +220,7 @@ class PartReader:
             yield record
 
     def _joined(self, end: bytes) -> bytes:
-        """The line that ends with ``end``; of one that nobody wants its beginning alone."""
+        """The line that ends with ``end``; only the prefix of a line that is not wanted."""
         start, pending = self._start(), self._pending
         self._pending, self._pending_bytes = [], 0
         if len(start) == _PREFIX_BYTES and not self._is_wanted(start):
@@ -261,11 +249,11 @@ class PartReader:
         return start
 
     def _move(self, piece: Piece, to_bytes: int) -> None:
-        """The place is now ``to_bytes`` into ``piece``."""
-        self._place = replace(self._place, restart_bytes=piece.restart_bytes, skip_bytes=piece.skip_bytes + to_bytes)
+        """The offset is now ``to_bytes`` into ``piece``."""
+        self._offset = replace(self._offset, restart_bytes=piece.restart_bytes, skip_bytes=piece.skip_bytes + to_bytes)
 
     def _is_foreign(self, line: bytes) -> bool:
-        """Whether ``line``, which may be cut anywhere, is a first line that no event log has."""
+        """Whether ``line``, cut anywhere, is a first line that no event log has."""
         return self._line == 0 and line[: len(_FIRST_BYTES)] != _FIRST_BYTES[: len(line)]
 
     def _close(self, line: int | None, why: str) -> Skipped:
@@ -290,7 +278,7 @@ def _is_passing(error: BaseException) -> bool:
     retry=retry_if_exception(_is_passing), stop=stop_after_attempt(3), wait=wait_exponential(0.1, max=1), reraise=True
 )
 def _open(path: Path) -> BinaryIO:
-    # A pipe that nobody writes to would be waited for.
+    # Opening a pipe waits for a writer.
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "not a file")
     return path.open("rb")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqe_plugin.tuning.history import History, history_of
+from aqe_plugin.tuning.history import QueryHistory, history_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["history_in"]
 
 
-def history_in(spark: SparkSession, tables: str) -> History:
+def history_in(spark: SparkSession, tables: str) -> QueryHistory:
     """What ``tuning.history`` reads of the logs that were ingested.
 
     Raises:

@@ -12,7 +12,7 @@ from aqe_plugin.events.describe import quantity
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.pipeline.charts import bars, calibration
 from aqe_plugin.pipeline.summary import Row, Summary
-from aqe_plugin.tuning.history import History, on
+from aqe_plugin.tuning.history import QueryHistory, in_arm
 from aqe_plugin.tuning.recommendation import Finding, Recommendation
 
 __all__ = ["page"]
@@ -33,7 +33,7 @@ _STYLE = (
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(summary: Summary, findings: Sequence[Finding], source: str, history: History) -> str:
+def page(summary: Summary, findings: Sequence[Finding], source: str, history: QueryHistory) -> str:
     """The whole page.
 
     Args:
@@ -171,15 +171,15 @@ def _change(one: Recommendation, key: str, old: float, new: float) -> tuple[str,
         _text(key),
         _number(f"{old:.6g}"),
         _number(f"{new:.6g}"),
-        _number(_rate(one.confidence)),
+        _number(_rate(one.risk.confidence)),
         _text(one.why),
     )
 
 
-def _tried(history: History) -> str:
+def _tried(history: QueryHistory) -> str:
     rows = []
     for arm in TrialArm:
-        side = on(history, arm)
+        side = in_arm(history, arm)
         applications = {run.application for run in side.runs} | {failure.application for failure in side.failures}
         if applications:
             counts = (len(applications), len(side.runs), len(side.failures))

@@ -1,4 +1,4 @@
-"""The fingerprint of a query shape, in Spark's functions: :mod:`aqe_plugin.tuning.cohorts` over a column.
+"""The fingerprint of a query shape, in Spark's functions: :mod:`aqe_plugin.tuning.fingerprint` over a column.
 
 The patterns are those of that module; where Java's classes of characters differ from Python's they are spelled out, and
 a test holds the two against each other.
@@ -39,7 +39,7 @@ def shape(joins: Column) -> Column:
 
 
 def fingerprint(shape_text: Column) -> Column:
-    """What ``aqe_plugin.tuning.cohorts.fingerprint`` gives."""
+    """What ``aqe_plugin.tuning.fingerprint.fingerprint`` gives."""
     return F.substring(F.sha2(shape_text, 256), 1, _DIGITS)
 
 

@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.events.describe import (
-    join_in_words,
+    describe_join,
+    describe_outcome,
+    describe_price,
+    describe_reason,
+    describe_strategy,
     options_not_taken,
-    outcome_in_words,
-    price_in_words,
-    reason_in_words,
-    strategy_in_words,
 )
 from aqe_plugin.events.json_values import Json, encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
@@ -68,12 +68,12 @@ def _join_json(join: JoinStory) -> Json:
     story = encode(join)
     assert isinstance(story, dict)
     story["inWords"] = {
-        "join": join_in_words(join.decision.facts),
-        "choice": strategy_in_words(join.decision.choice, join.decision.build_filter),
-        "reason": reason_in_words(join.decision.reason),
-        "filterReason": reason_in_words(join.decision.filter_reason),
-        "cost": price_in_words(join.decision),
+        "join": describe_join(join.decision.facts),
+        "choice": describe_strategy(join.decision.choice, join.decision.build_filter),
+        "reason": describe_reason(join.decision.reason),
+        "filterReason": describe_reason(join.decision.filter_reason),
+        "cost": describe_price(join.decision),
         "notTaken": [*options_not_taken(join.decision)],
-        "outcomes": [outcome_in_words(outcome) for outcome in join.outcomes],
+        "outcomes": [describe_outcome(outcome) for outcome in join.outcomes],
     }
     return story

@@ -7,14 +7,14 @@ Each function returns segments: pieces of text, each with a style, which plain t
 from __future__ import annotations
 
 from aqe_plugin.events.describe import (
-    filter_in_words,
-    join_in_words,
+    describe_filter,
+    describe_join,
+    describe_outcome,
+    describe_price,
+    describe_reason,
+    describe_strategy,
     options_not_taken,
-    outcome_in_words,
-    price_in_words,
     quantity,
-    reason_in_words,
-    strategy_in_words,
 )
 from aqe_plugin.events.model import Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
@@ -56,7 +56,7 @@ def query_heading(query: QueryStory) -> Segments:
 
 def join_cells(join: JoinStory) -> tuple[Segments, Segments, Segments]:
     """The cells below :data:`COLUMNS` for one join."""
-    facts = visible(join_in_words(join.decision.facts)).replace("; ", "\n")
+    facts = visible(describe_join(join.decision.facts)).replace("; ", "\n")
     return ((facts, ""),), _choice_cell(join), _filter_cell(join)
 
 
@@ -79,10 +79,10 @@ def query_footing(query: QueryStory) -> Segments:
 def _choice_cell(join: JoinStory) -> Segments:
     decision = join.decision
     cell = [
-        (strategy_in_words(decision.choice, decision.build_filter), _STYLES[decision.choice]),
-        (f"\n{visible(reason_in_words(decision.reason))}", ""),
+        (describe_strategy(decision.choice, decision.build_filter), _STYLES[decision.choice]),
+        (f"\n{visible(describe_reason(decision.reason))}", ""),
     ]
-    if price := price_in_words(decision):
+    if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
     return (*cell, *((f"\nnot {visible(option)}", "dim") for option in options_not_taken(decision)))
 
@@ -93,7 +93,7 @@ def _filter_cell(join: JoinStory) -> Segments:
     done = {(outcome.filter_id, outcome.table, outcome.scan_columns) for outcome in join.outcomes}
     pending = (one for one in join.filters if (one.filter_id, one.table, one.scan_columns) not in done)
     return (
-        (f"{verb}: {visible(reason_in_words(decision.filter_reason))}", ""),
-        *((f"\n{visible(filter_in_words(one))}", "" if one.applied else "yellow") for one in pending),
-        *((f"\n{visible(outcome_in_words(one))}", "yellow" if one.reason else "green") for one in join.outcomes),
+        (f"{verb}: {visible(describe_reason(decision.filter_reason))}", ""),
+        *((f"\n{visible(describe_filter(one))}", "" if one.applied else "yellow") for one in pending),
+        *((f"\n{visible(describe_outcome(one))}", "yellow" if one.reason else "green") for one in join.outcomes),
     )

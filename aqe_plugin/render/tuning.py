@@ -15,13 +15,13 @@ from aqe_plugin.conf.changes import Change
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.render.terminal import shown
 from aqe_plugin.tuning.groups import written
-from aqe_plugin.tuning.guards import Guard
-from aqe_plugin.tuning.recommendation import Evidence, Finding, Recommendation
+from aqe_plugin.tuning.recommendation import Evidence, Finding, Limits, Recommendation, violations
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
 
 __all__ = [
     "conf_lines",
+    "in_future",
     "print_findings",
     "print_findings_json",
     "print_rollout_step",
@@ -33,8 +33,8 @@ __all__ = [
 _RING_STYLES = {Ring.SETTLED: "green", Ring.ROLLED_BACK: "bold red"}
 
 
-def print_findings(findings: Sequence[Finding], guard: Guard, console: Console) -> None:
-    """A row for each key of each group: old and new value, and beside the first why, evidence, and what stops it."""
+def print_findings(findings: Sequence[Finding], limits: Limits, console: Console) -> None:
+    """A row for each key: old and new value, and for the first of a group why, evidence, and the limits it exceeds."""
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("group", "key", "old", "new", "why", "evidence", "verdict"):
         table.add_column(name, overflow="fold")
@@ -43,28 +43,29 @@ def print_findings(findings: Sequence[Finding], guard: Guard, console: Console) 
         if made is None:
             table.add_row(finding.group, "", "", "", Text(finding.reason, style="dim"), "", "")
             continue
-        stopped = guard(made.step).stopped_by
+        stopped = violations(made, limits)
         verdict = Text("; ".join(stopped), style="yellow") if stopped else Text("passes", style="green")
         for number, change in enumerate(made.changes):
             values = (change.key, written(change.key, change.old), written(change.key, change.new))
-            told = (made.why, _in_words(made.evidence, made.confidence), verdict) if number == 0 else ()
-            table.add_row(finding.group if number == 0 else "", *values, *told)
+            reasons = (made.why, _in_words(made.evidence, made.risk.confidence), verdict) if number == 0 else ()
+            table.add_row(finding.group if number == 0 else "", *values, *reasons)
     console.print(table)
 
 
 def print_findings_json(
-    findings: Sequence[Finding], guard: Guard, chosen: Recommendation | None, console: Console
+    findings: Sequence[Finding], limits: Limits, chosen: Recommendation | None, console: Console
 ) -> None:
     """One JSON object a line (JSON Lines), one for each group."""
     for finding in findings:
         made = finding.recommendation
-        told = {
+        stopped = [] if made is None else list(violations(made, limits))
+        members = {
             **_object(finding),
-            "passes": made is not None and guard(made.step).passes,
-            "stoppedBy": [] if made is None else list(guard(made.step).stopped_by),
+            "passes": made is not None and not stopped,
+            "stoppedBy": stopped,
             "chosen": made is not None and made == chosen,
         }
-        console.file.write(json.dumps(told) + "\n")
+        console.file.write(json.dumps(members) + "\n")
 
 
 def conf_lines(chosen: Recommendation) -> list[str]:
@@ -73,7 +74,7 @@ def conf_lines(chosen: Recommendation) -> list[str]:
 
 
 def print_rollout_step(step: RolloutStep, before: Ring | None, console: Console) -> None:
-    """Where the rollout goes and why, and the keys."""
+    """The ring before and after the step, why, and the keys."""
     way = step.ring.value if before in (None, step.ring) else f"{before.value if before else ''} -> {step.ring.value}"
     console.print(Text(f"rollout no. {step.number} ({step.group}): {way}", style="bold"))
     console.print(Text(f"  {shown(step.why)}"))
@@ -89,12 +90,22 @@ def print_rollout_step(step: RolloutStep, before: Ring | None, console: Console)
 
 def print_rollout_step_json(step: RolloutStep, before: Ring | None, done: bool, console: Console) -> None:
     """One JSON object."""
-    told = {**_object(step), "before": None if before is None else before.value, "applied": done}
-    console.file.write(json.dumps(told) + "\n")
+    members = {**_object(step), "before": None if before is None else before.value, "applied": done}
+    console.file.write(json.dumps(members) + "\n")
+
+
+def in_future(last: RolloutStep, folder: str) -> str:
+    """A warning about ``last``, a step dated in the future, whose ledger is in ``folder``."""
+    at = datetime.fromtimestamp(last.at_millis / 1000, timezone.utc).isoformat(timespec="seconds")
+    return (
+        f"rollout no. {last.number}: its last step is dated {at}, in the future, and only runs after it count. If this "
+        "machine's clock is behind, set it. If the clock was ahead when the step was made, begin again: aqe-plugin "
+        f"rollback, then move rollouts.jsonl in {shown(folder)} away."
+    )
 
 
 def print_rollouts(steps: Sequence[RolloutStep], console: Console) -> None:
-    """A paragraph for each step of each rollout, oldest first, in which no key is broken however narrow it is."""
+    """A paragraph for each step of each rollout, oldest first; no key is wrapped, however narrow the terminal."""
     for step in steps:
         at = datetime.fromtimestamp(step.at_millis / 1000, timezone.utc).isoformat(timespec="seconds")
         ring = Text(_ring(step), style=_RING_STYLES.get(step.ring, ""))
@@ -102,7 +113,7 @@ def print_rollouts(steps: Sequence[RolloutStep], console: Console) -> None:
         console.print(heading.append(f"  {at}  {shown(step.who)}"), soft_wrap=True)
         rows = [("why", shown(f"{step.why} ({step.asked_why})" if step.asked_why else step.why))]
         rows += [("changed", _change(change)) for change in step.changes]
-        # A value that somebody asked for rests on none.
+        # A value that somebody asked for has none.
         rows += [("evidence", _in_words(step.evidence, step.confidence))] if step.evidence.queries else []
         for name, value in rows:
             console.print(Text(f"  {name:<9}", style="dim").append(Text(value)), soft_wrap=True)
@@ -116,7 +127,7 @@ def print_rollouts_json(steps: Sequence[RolloutStep], console: Console) -> None:
 
 def _in_words(evidence: Evidence, confidence: float) -> str:
     return (
-        f"{evidence.queries} runs, {evidence.cohorts} shapes, {evidence.changed} decided otherwise; "
+        f"{evidence.queries} runs, {evidence.fingerprints} fingerprints, {evidence.changed} decided otherwise; "
         f"{evidence.seconds:.3g} s ({evidence.low:.3g} to {evidence.high:.3g}), confidence {confidence:.3f}"
     )
 

@@ -1,16 +1,16 @@
-"""Thresholds learned from what queries of the same shape took: recommended with evidence, never decided here.
+"""Thresholds recommended from what runs of the same fingerprint took, and carried through rings (``rollout``).
 
-Pure functions over plain values, from the event logs' stories to a recommendation::
+Pure functions over plain values::
 
-    stories -> cohorts -> runs -> calibrate -> recommend -> guards
-                                     |            |
-                                     +-- replay --+   the plugin's own decision function, behind a port
+    queries -> fingerprint -> history -> calibrate -> recommend -> recommendation (its limits)
+                                            |             |
+                                            +--- replay --+   the plugin's own decision function, behind a port
 
-and from there to a cluster: ``rings`` (observe, canary, all) with the test in ``sequential``. ``spark_replay`` alone
-touches Spark: it asks the SQL function ``aqe_decide``, for there is no second implementation of the decision.
+Only ``spark_replay`` uses Spark: it calls the SQL function ``aqe_decide``, because the decision has no second
+implementation.
 
-What outcomes can identify is the price of what *differs* between two ways to run one query shape, and only where a
-shape was seen both ways. What they cannot: how far to trust a wait (``aqe_decide`` does not decide waits again), how
-much memory a broadcast may take (a log has no outcome of the executor that died), and the ratio that counts as a tie.
-Those thresholds, and every parameter of a filter itself, are left alone.
+Outcomes identify the price of what *differs* between two ways to run one fingerprint, and only where both ways were
+seen. They do not identify how far to trust a wait (``aqe_decide`` does not decide waits again), how much memory a
+broadcast may take (a log has no outcome of an executor that died), or the ratio that counts as a tie. These thresholds,
+and every parameter of a filter itself, are left alone.
 """

@@ -1,19 +1,19 @@
 """Predicted against measured: by what factor each group of coefficients is off, as far as outcomes can tell.
 
 A price is linear in the coefficients, so the plugin's own decision function says what each group contributes to it when
-it is asked with every other coefficient at 0. The elapsed time of run *i* of cohort *c* is then taken as::
+it is asked with every other coefficient at 0. The elapsed time of run *i* of fingerprint *f* is modelled as::
 
-    duration_i = base_c * size_i + sum over groups g of scale_g * price_gi + noise
+    duration_i = base_f * size_i + sum over groups g of scale_g * price_gi + noise
 
-``price_gi`` is the group's price of what ran, at the pass rate that came out. The base stands for all that the price
-leaves out because it is the same in every option; it is taken to grow with ``size_i``, the rows that any option reads,
-and is taken out of each cohort first. What is left for the scales to explain are differences between runs of one cohort
-that did different work, so a group is identified only by cohorts that were seen both ways, or whose pass rates vary.
+``price_gi`` is the group's price of what ran, at the measured pass rate. The base stands for all that the price leaves
+out because it is the same in every option; it is assumed to grow with ``size_i``, the rows that any option reads, and
+is removed from each fingerprint first. The scales then explain the differences between runs of one fingerprint that did
+different work, so a group is identified only by fingerprints that were seen both ways, or whose pass rates vary.
 
-A scale is positive, and as likely half as it is double what it should be: its logarithm has a normal prior around 0,
-which is "as it is". What nothing is known of stays. The most likely scales are found by Gauss and Newton's method, and
-what is not known of them is the inverse of its curvature there (Laplace's approximation; MacKay, "Information Theory,
-Inference, and Learning Algorithms", 2003, chapter 27).
+A scale is positive, and as likely to be half as to be double what it should be: its logarithm has a normal prior around
+0, which is "as it is". Without data a scale stays. The most likely scales are found by the Gauss-Newton method, and
+their covariance is the inverse of the curvature there (Laplace's approximation; MacKay, "Information Theory, Inference,
+and Learning Algorithms", 2003, chapter 27).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from statistics import median
 
 from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.groups import COEFFICIENTS, alone
+from aqe_plugin.tuning.history import Run, median_deviation
 from aqe_plugin.tuning.normal_equations import inverse, quadratic_form, residuals
 from aqe_plugin.tuning.replay import JoinOption, Replay
-from aqe_plugin.tuning.runs import Run, median_deviation
 
 __all__ = ["Calibration", "Prices", "RunPrices", "calibrate", "prices_of"]
 
@@ -40,13 +40,13 @@ RunPrices = tuple[Mapping[JoinOption, Prices], ...]
 
 # The defaults are coarse: a factor of two is one standard deviation.
 _PRIOR_SIGMA = math.log(2)
-_LEAST_NOISE = 0.03
-_SEVERAL = 3
-_MOST_STEPS = 60
-_LONGEST_STEP = 1.0
-_NO_STEP = 1e-4
-# Its default would cut measured pass rates of keys of several columns; the largest value allowed cuts only those above
-# 1000 times build rows ÷ probe rows.
+_MIN_NOISE = 0.03
+_MIN_ALIKE = 3
+_MAX_STEPS = 60
+_MAX_STEP = 1.0
+_MIN_STEP = 1e-4
+# Its default would bound measured pass rates of keys of several columns; the largest value allowed bounds only those
+# above 1000 times build rows ÷ probe rows.
 _NO_COMPOSITE_BOUND = {"filter.compositeFactor": 1000.0}
 
 
@@ -57,7 +57,7 @@ class Calibration:
     Attributes:
         scales: measured ÷ predicted, above 0.
         covariance: of the scales, their prior included.
-        identified: the share, from 0 to 1, of the prior's variance that outcomes took away; 0 is "not seen at all".
+        identified: the share, from 0 to 1, of the prior's variance that outcomes removed; 0 is "not seen at all".
     """
 
     scales: tuple[float, ...]
@@ -65,16 +65,16 @@ class Calibration:
     identified: tuple[float, ...]
 
     def millis(self, prices: Prices) -> float:
-        """What ``prices`` come to at the scales found."""
+        """The sum of ``prices`` at these scales."""
         return math.fsum(scale * price for scale, price in zip(self.scales, prices, strict=True))
 
     def deviation(self, prices: Prices) -> float:
-        """Standard deviation, in milliseconds, of :meth:`millis`, from what is not known of the scales."""
+        """Standard deviation, in milliseconds, of :meth:`millis`, from the uncertainty of the scales."""
         return math.sqrt(max(0.0, quadratic_form(self.covariance, prices)))
 
 
 def prices_of(runs: Sequence[Run], thresholds: Mapping[str, float], replay: Replay) -> list[RunPrices]:
-    """What each option of each join would cost, by group, with measured numbers where there are any."""
+    """The price of each option of each join, by group, from measured facts where there are any."""
     joins = [join for run in runs for join in run.joins]
     measured = [join.measured for join in joins if join.pass_rates is not None]
     estimated = [join.facts for join in joins if join.pass_rates is None]
@@ -86,26 +86,26 @@ def prices_of(runs: Sequence[Run], thresholds: Mapping[str, float], replay: Repl
 def calibrate(runs: Sequence[Run], prices: Sequence[RunPrices]) -> Calibration:
     """The scales that explain the durations best; ``prices`` are those of ``runs``, in order."""
     size = len(COEFFICIENTS)
-    evidence = _Evidence([[0.0] * size for _ in range(size)], [0.0] * size)
-    for cohort in _cohorts(runs, prices):
-        _add(cohort, evidence)
+    misfit = _Misfit([[0.0] * size for _ in range(size)], [0.0] * size)
+    for repeated in _by_fingerprint(runs, prices):
+        _add(repeated, misfit)
     logs = [0.0] * size
-    for _ in range(_MOST_STEPS):
-        covariance = inverse(evidence.curvature(logs))
-        gradient = evidence.gradient(logs)
+    for _ in range(_MAX_STEPS):
+        covariance = inverse(misfit.curvature(logs))
+        gradient = misfit.gradient(logs)
         step = [-math.fsum(a * b for a, b in zip(row, gradient, strict=True)) for row in covariance]
         longest = max(map(abs, step))
-        shortened = min(1.0, _LONGEST_STEP / longest) if longest > 0 else 1.0
-        # Half a step at a time until it leads downhill; within rounding of the minimum none does.
-        while evidence.misfit([a + shortened * b for a, b in zip(logs, step, strict=True)]) > evidence.misfit(logs):
+        shortened = min(1.0, _MAX_STEP / longest) if longest > 0 else 1.0
+        # Halved until it leads downhill; within rounding of the minimum no step does.
+        while misfit.at([a + shortened * b for a, b in zip(logs, step, strict=True)]) > misfit.at(logs):
             shortened /= 2
-            if shortened < _NO_STEP:
+            if shortened < _MIN_STEP:
                 break
         else:
             logs = [a + shortened * b for a, b in zip(logs, step, strict=True)]
-        if shortened * longest < _NO_STEP:
+        if shortened * longest < _MIN_STEP:
             break
-    covariance = inverse(evidence.curvature(logs))
+    covariance = inverse(misfit.curvature(logs))
     scales = [math.exp(value) for value in logs]
     return Calibration(
         scales=tuple(scales),
@@ -118,7 +118,7 @@ def calibrate(runs: Sequence[Run], prices: Sequence[RunPrices]) -> Calibration:
 
 
 def _executed(run: Run, prices: RunPrices) -> Prices:
-    """What the options that ran cost, by group; a join that is none of the priced options adds nothing."""
+    """The price of the options that ran, by group; a join that ran as none of the priced options adds nothing."""
     nothing = (0.0,) * len(COEFFICIENTS)
     ran = (
         nothing if join.option is None else priced[join.option] for join, priced in zip(run.joins, prices, strict=True)
@@ -140,28 +140,30 @@ def _prices(
 
 
 @dataclass(frozen=True, slots=True)
-class _Cohort:
+class _Repeated:
+    """The runs of one fingerprint: an entry for each run in every list."""
+
     durations: list[float]
     sizes: list[float]
     prices: list[Prices]
     options: list[tuple[JoinOption | None, ...]]
 
 
-def _cohorts(runs: Sequence[Run], prices: Sequence[RunPrices]) -> list[_Cohort]:
-    found: defaultdict[str, _Cohort] = defaultdict(lambda: _Cohort([], [], [], []))
+def _by_fingerprint(runs: Sequence[Run], prices: Sequence[RunPrices]) -> list[_Repeated]:
+    found: defaultdict[str, _Repeated] = defaultdict(lambda: _Repeated([], [], [], []))
     for run, priced in zip(runs, prices, strict=True):
         if not _is_priced(run, priced):
             continue
-        cohort = found[run.cohort]
-        cohort.durations.append(float(run.duration_millis))
-        cohort.sizes.append(1.0 + sum(_rows(join.facts) for join in run.joins))
-        cohort.prices.append(_executed(run, priced))
-        cohort.options.append(run.options)
+        repeated = found[run.fingerprint]
+        repeated.durations.append(float(run.duration_millis))
+        repeated.sizes.append(1.0 + sum(_rows(join.facts) for join in run.joins))
+        repeated.prices.append(_executed(run, priced))
+        repeated.options.append(run.options)
     return list(found.values())
 
 
 def _is_priced(run: Run, prices: RunPrices) -> bool:
-    """Whether the price of what ran is known; half of it would be taken for a cheap way to run."""
+    """Whether the whole price of what ran is known; a part of it would look like a cheap way to run."""
     return all(join.option is None or join.option in priced for join, priced in zip(run.joins, prices, strict=True))
 
 
@@ -170,16 +172,13 @@ def _rows(facts: JoinFacts) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Evidence:
-    """What all cohorts say of the scales ``s``: a misfit of ``s' squares s / 2 - s' products``.
-
-    The prior, which is of the logarithms of the scales, is added by the methods.
-    """
+class _Misfit:
+    """The misfit of scales ``s``, ``s' squares s / 2 - s' products``, plus the prior of their logarithms."""
 
     squares: list[list[float]]
     products: list[float]
 
-    def misfit(self, logs: Sequence[float]) -> float:
+    def at(self, logs: Sequence[float]) -> float:
         scales = [math.exp(value) for value in logs]
         pulled = math.fsum(a * b for a, b in zip(scales, self.products, strict=True))
         return (
@@ -205,26 +204,25 @@ class _Evidence:
         ]
 
 
-def _add(cohort: _Cohort, evidence: _Evidence) -> None:
-    """Adds what one cohort says."""
-    if len(cohort.durations) < 2:
+def _add(repeated: _Repeated, misfit: _Misfit) -> None:
+    if len(repeated.durations) < 2:
         return
-    weight = 1 / _noise(cohort) ** 2
-    columns = [residuals(column, cohort.sizes) for column in zip(*cohort.prices, strict=True)]
-    left = residuals(cohort.durations, cohort.sizes)
+    weight = 1 / _noise(repeated) ** 2
+    columns = [residuals(column, repeated.sizes) for column in zip(*repeated.prices, strict=True)]
+    left = residuals(repeated.durations, repeated.sizes)
     for row, one in enumerate(columns):
-        evidence.products[row] += weight * math.fsum(a * b for a, b in zip(one, left, strict=True))
+        misfit.products[row] += weight * math.fsum(a * b for a, b in zip(one, left, strict=True))
         for column, other in enumerate(columns):
-            evidence.squares[row][column] += weight * math.fsum(a * b for a, b in zip(one, other, strict=True))
+            misfit.squares[row][column] += weight * math.fsum(a * b for a, b in zip(one, other, strict=True))
 
 
-def _noise(cohort: _Cohort) -> float:
-    """Standard deviation, in milliseconds, of runs that did the same work; when hardly two did, of all of them."""
+def _noise(repeated: _Repeated) -> float:
+    """Standard deviation, in milliseconds, of runs that did the same work, or of all where fewer than three did."""
     alike: defaultdict[tuple[JoinOption | None, ...], list[float]] = defaultdict(list)
-    for options, duration in zip(cohort.options, residuals(cohort.durations, cohort.sizes), strict=True):
+    for options, duration in zip(repeated.options, residuals(repeated.durations, repeated.sizes), strict=True):
         alike[options].append(duration)
-    several = [values for values in alike.values() if len(values) >= _SEVERAL] or [
+    several = [values for values in alike.values() if len(values) >= _MIN_ALIKE] or [
         list(itertools.chain(*alike.values()))
     ]
     around = [value - median(values) for values in several for value in values]
-    return max(median_deviation(around), _LEAST_NOISE * median(cohort.durations), 1.0)
+    return max(median_deviation(around), _MIN_NOISE * median(repeated.durations), 1.0)

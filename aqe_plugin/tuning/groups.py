@@ -1,8 +1,7 @@
 """The thresholds that are tuned, in groups that move together, and how far one step goes.
 
-Each group's coefficients price one kind of work, so one factor for all of them is what outcomes can tell: two
-coefficients of the same rows are never seen apart. Left alone are the parameters of a filter, the limits of memory, the
-believed share of a wait, and the ratio of a tie; the package's docstring says why.
+Each group's coefficients price one kind of work, so outcomes determine one factor for all of them: two coefficients of
+the same rows are never observed apart. The docstring of the package says which thresholds are not tuned, and why.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _DIGITS = 3
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Conf keys, without ``spark.aqePlugin.``, that are multiplied by one factor; ``what`` they are about, in words."""
+    """Conf keys, without ``spark.aqePlugin.``, that are multiplied by one factor; ``what`` describes their work."""
 
     name: str
     keys: tuple[str, ...]
@@ -54,7 +53,7 @@ GATES = (
     Group("probe-rows gate", ("filter.minProbeRows",), "the probe rows from which a filter is considered"),
 )
 
-# With these every option that is legal and possible has a price, whether or not it would be considered.
+# With these every possible option has a price, whether or not it would be considered.
 ALL_OPEN: Mapping[str, float] = MappingProxyType(
     {
         "filter.maxPassRate": 1.0,
@@ -66,7 +65,7 @@ ALL_OPEN: Mapping[str, float] = MappingProxyType(
 
 
 def current(conf: Mapping[str, str]) -> dict[str, float]:
-    """Every tuned key as ``conf`` sets it, else its default; a value that is not allowed counts as not set."""
+    """The value of every tuned key in ``conf``, else its default; a value that is not allowed counts as not set."""
     return {key: _value_of(conf, PREFIX + key) for group in (*COEFFICIENTS, *GATES) for key in group.keys}
 
 
@@ -76,7 +75,7 @@ def moved(thresholds: Mapping[str, float], group: Group, factor: float) -> dict[
 
 
 def alone(thresholds: Mapping[str, float], group: Group) -> dict[str, float]:
-    """Thresholds under which a price is what ``group`` contributes to it: every other coefficient is 0."""
+    """Thresholds under which a price consists of the contribution of ``group``: every other coefficient is 0."""
     zero = {key: 0.0 for other in COEFFICIENTS for key in other.keys if other is not group}
     return {**zero, **{key: thresholds[key] for key in group.keys}, "cost.scanNanosPerByte": 0.0, **ALL_OPEN}
 

@@ -1,38 +1,108 @@
-"""What event logs hold of past queries: runs, failures, and who was there before a change."""
+"""Finished queries as evidence: what each join ran as, what was known of it, what was measured, and what failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
 
-from aqe_plugin.events.model import TrialArm
-from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.tuning.cohorts import fingerprint
-from aqe_plugin.tuning.runs import Run, run_of
+from aqe_plugin.events.model import FilterOutcome, JoinFacts, PluginMode, TrialArm
+from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.tuning.fingerprint import fingerprint
+from aqe_plugin.tuning.replay import JoinOption, carried_out
 
-__all__ = ["Failure", "History", "errors_of", "history_of", "on", "since"]
+__all__ = [
+    "Failure",
+    "JoinRun",
+    "QueryHistory",
+    "Run",
+    "applications_since",
+    "errors_of",
+    "history_of",
+    "in_arm",
+    "median_deviation",
+    "newest",
+    "run_of",
+    "without_outliers",
+]
+
+# Makes the median absolute deviation of normal noise its standard deviation.
+_MAD_TO_SIGMA = 1.4826
+_OUTLIER_SIGMAS = 3.5
+_MIN_SIGMA = 0.03
+# No count of distinct keys stands for a pass rate of 0.
+_MIN_PASS_RATE = 1e-9
+_FILTERS_WITHOUT_EFFECT = ("pass_all", "missing")
+_TEN_YEARS_MILLIS = 10 * 366 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRun:
+    """One join of one run.
+
+    Attributes:
+        facts: the input of the decision.
+        measured: the same with the measured pass rate, where a filter measured one.
+        option: what ran, ``None`` when it is none of the priced options.
+        pass_rates: share of probe rows that was expected to pass a filter, and that passed; ``None`` without a filter.
+    """
+
+    facts: JoinFacts
+    measured: JoinFacts
+    option: JoinOption | None
+    pass_rates: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One finished query that did not fail.
+
+    Attributes:
+        at_millis: when it ended, milliseconds since 1970.
+        errors: errors in the plugin, which left Spark's own plan in force.
+        arm: its arm of a trial, ``None`` when no trial was under way.
+    """
+
+    fingerprint: str
+    application: str
+    at_millis: int
+    duration_millis: int
+    errors: int
+    joins: tuple[JoinRun, ...]
+    arm: TrialArm | None = None
+
+    @property
+    def options(self) -> tuple[JoinOption | None, ...]:
+        """What its joins ran as: runs of one fingerprint with equal options did the same work."""
+        return tuple(join.option for join in self.joins)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A query that ended with an error; ``arm`` is the side of a trial that it was on."""
+    """A query that ended with an error; ``arm`` as of a run."""
 
-    cohort: str
+    fingerprint: str
     application: str
     at_millis: int
     arm: TrialArm | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The finished queries of some event logs; queries that still run are in neither."""
+class QueryHistory:
+    """Finished queries; queries that still run are in neither."""
 
     runs: tuple[Run, ...]
     failures: tuple[Failure, ...]
 
+    def where(self, holds: Callable[[Run | Failure], bool]) -> QueryHistory:
+        """The queries of which ``holds`` is true."""
+        return QueryHistory(tuple(filter(holds, self.runs)), tuple(filter(holds, self.failures)))
 
-def history_of(stories: Iterable[QueryStory]) -> History:
-    """The history that ``stories`` tell."""
+
+def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
+    """The finished queries among ``stories``."""
     runs, failures = [], []
     for story in stories:
         run = run_of(story)
@@ -40,29 +110,130 @@ def history_of(stories: Iterable[QueryStory]) -> History:
             runs.append(run)
         elif story.error is not None and story.ended is not None:
             failures.append(Failure(fingerprint(story), story.application, story.ended.time_millis, story.arm))
-    return History(tuple(runs), tuple(failures))
+    return QueryHistory(tuple(runs), tuple(failures))
 
 
-def on(history: History, arm: TrialArm | None) -> History:
-    """What ran on that side of a trial, or where nothing was tried."""
-    return History(
-        tuple(run for run in history.runs if run.arm is arm),
-        tuple(failure for failure in history.failures if failure.arm is arm),
-    )
+def in_arm(history: QueryHistory, arm: TrialArm | None) -> QueryHistory:
+    """The queries of one arm of a trial, or those outside any trial."""
+    return history.where(lambda query: query.arm is arm)
 
 
-def since(history: History, at_millis: int) -> History:
-    """What ran in applications of which nothing ended by ``at_millis``: they read a conf that was changed then."""
-    old = {run.application for run in history.runs if run.at_millis <= at_millis}
-    old |= {failure.application for failure in history.failures if failure.at_millis <= at_millis}
-    return History(
-        tuple(run for run in history.runs if run.application not in old),
-        tuple(failure for failure in history.failures if failure.application not in old),
-    )
+def applications_since(history: QueryHistory, at_millis: int) -> QueryHistory:
+    """The queries of applications of which nothing ended by ``at_millis``: they read a conf that changed then."""
+    queries: tuple[Run | Failure, ...] = (*history.runs, *history.failures)
+    old = {query.application for query in queries if query.at_millis <= at_millis}
+    return history.where(lambda query: query.application not in old)
 
 
-def errors_of(changed: History, unchanged: History) -> int:
-    """Errors a change may be to blame for: the plugin's own, and failures of shapes that do not fail without it."""
-    fail_anyway = {failure.cohort for failure in unchanged.failures}
-    failed = sum(failure.cohort not in fail_anyway for failure in changed.failures)
+def errors_of(changed: QueryHistory, unchanged: QueryHistory) -> int:
+    """Errors that a change may have caused: the plugin's, and failures of fingerprints that do not fail without it."""
+    fail_anyway = {failure.fingerprint for failure in unchanged.failures}
+    failed = sum(failure.fingerprint not in fail_anyway for failure in changed.failures)
     return failed + sum(run.errors for run in changed.runs)
+
+
+def run_of(story: QueryStory) -> Run | None:
+    """``story`` as evidence; ``None`` when the query still runs, failed, or has no credible duration.
+
+    When a clock is set while a query runs, its duration may have any sign and length.
+    """
+    millis = story.duration_millis or 0
+    if story.ended is None or story.error is not None or not 0 < millis < _TEN_YEARS_MILLIS:
+        return None
+    # Joins are logged in the order in which their stages finished, which differs from run to run.
+    joins = sorted((_join_run(join, story.mode) for join in story.joins), key=lambda join: _order(join.facts))
+    return Run(
+        fingerprint=fingerprint(story),
+        application=story.application,
+        at_millis=story.ended.time_millis,
+        duration_millis=millis,
+        errors=story.ended.errors,
+        joins=tuple(joins),
+        arm=story.arm,
+    )
+
+
+def newest(runs: Iterable[Run], most: int) -> list[Run]:
+    """The newest ``most`` runs of each fingerprint and each way that its joins ran, oldest first.
+
+    Old runs are of data that is gone; but for a way that is no longer taken, its last runs are all there is to compare.
+    """
+    alike: defaultdict[tuple[str, tuple[JoinOption | None, ...]], list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=_age):
+        alike[run.fingerprint, run.options].append(run)
+    return sorted((run for group in alike.values() for run in group[-most:]), key=_age)
+
+
+def without_outliers(runs: Sequence[Run]) -> list[Run]:
+    """The runs but for those whose duration is far from that of runs with the same fingerprint and options.
+
+    Far means that the logarithm of the duration is more than 3.5 standard deviations from the median, estimated as
+    1.4826 times the median absolute deviation (Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993), and at
+    least 3 %. Fewer than three such runs have no outliers. One bad day of a minority of runs is left out; what happens
+    to most of them is not.
+    """
+    alike: defaultdict[tuple[str, tuple[JoinOption | None, ...]], list[float]] = defaultdict(list)
+    for run in runs:
+        alike[run.fingerprint, run.options].append(math.log(run.duration_millis))
+    middles = {key: (median(logs), median_deviation(logs)) for key, logs in alike.items() if len(logs) >= 3}
+
+    def fits(run: Run) -> bool:
+        middle, sigma = middles.get((run.fingerprint, run.options), (0.0, math.inf))
+        return abs(math.log(run.duration_millis) - middle) <= _OUTLIER_SIGMAS * max(sigma, _MIN_SIGMA)
+
+    return [run for run in runs if fits(run)]
+
+
+def median_deviation(values: Sequence[float]) -> float:
+    """The standard deviation of ``values``, estimated from their median absolute deviation as if they were normal."""
+    middle = median(values)
+    return _MAD_TO_SIGMA * median(abs(value - middle) for value in values)
+
+
+def _age(run: Run) -> tuple[int, str, str, int]:
+    """Orders runs of one millisecond too, so that no result depends on the order in which logs were read."""
+    return run.at_millis, run.fingerprint, run.application, run.duration_millis
+
+
+def _order(facts: JoinFacts) -> tuple[str, ...]:
+    return (facts.kind.value, *sorted(facts.keys))
+
+
+def _join_run(join: JoinStory, mode: PluginMode) -> JoinRun:
+    decision, facts = join.decision, join.decision.facts
+    worked = [outcome for outcome in join.outcomes if outcome.kind not in _FILTERS_WITHOUT_EFFECT]
+    applied = mode is PluginMode.APPLY
+    option = carried_out(
+        facts.spark_strategy,
+        decision.choice if applied else facts.spark_strategy,
+        applied and decision.build_filter and bool(worked),
+    )
+    if sum(outcome.rows_in for outcome in worked) <= 0:
+        return JoinRun(facts, facts, option, None)
+    measured, pass_rate = _measured(facts, worked)
+    return JoinRun(facts, measured, option, (decision.pass_rate, pass_rate))
+
+
+def _measured(facts: JoinFacts, outcomes: Sequence[FilterOutcome]) -> tuple[JoinFacts, float]:
+    """The facts with what the filter measured in place of estimates, and the share of rows that passed it.
+
+    The share is of the rows that the scan was expected to produce, or of those checked when they are more: rows pruned
+    with their file or row group by the filter's range never reach the filter and are removed all the same. The decision
+    function takes no pass rate as input. It derives one from the distinct build keys before and after predicates, and
+    uses it unchanged when no key range of the probe side is known.
+    """
+    probe = facts.probe
+    checked, passed = sum(outcome.rows_in for outcome in outcomes), sum(outcome.rows_out for outcome in outcomes)
+    scanned = max(checked, probe.scan_rows)
+    pass_rate = passed / scanned
+    reaching = probe.rows / probe.scan_rows if probe.scan_rows > 0 else 1.0
+    distinct = facts.build.keys.distinct or max((outcome.keys for outcome in outcomes), default=0) or 1
+    keys = replace(
+        facts.build.keys, distinct=distinct, origin_distinct=max(1, round(distinct / max(pass_rate, _MIN_PASS_RATE)))
+    )
+    measured = replace(
+        facts,
+        build=replace(facts.build, keys=keys),
+        probe=replace(probe, scan_rows=scanned, rows=round(scanned * reaching), keys=None),
+    )
+    return measured, pass_rate

@@ -1,7 +1,4 @@
-"""Least squares for a handful of unknowns, by the normal equations and Cholesky's factors.
-
-Written out because a dozen lines need no library that the package would have to carry.
-"""
+"""Least squares for a few unknowns, by the normal equations and a Cholesky factor; no numerical library is needed."""
 
 from __future__ import annotations
 
@@ -36,9 +33,9 @@ def quadratic_form(matrix: Sequence[Sequence[float]], vector: Sequence[float]) -
 
 
 def residuals(values: Sequence[float], covariate: Sequence[float]) -> Vector:
-    """``values`` without what is proportional to ``covariate``, of the same length.
+    """``values`` less their part that is proportional to ``covariate``, a sequence of the same length.
 
-    That is what is left for others to explain (Frisch and Waugh, "Partial Time Regressions as Compared with Individual
+    Other covariates have to explain the rest (Frisch and Waugh, "Partial Time Regressions as Compared with Individual
     Trends", Econometrica 1933). A covariate of zeros explains nothing.
     """
     square = math.fsum(value * value for value in covariate)

@@ -1,4 +1,4 @@
-"""A recommendation as a value: what to change, on what evidence, how sure; and the limits within which it is made."""
+"""A recommendation as a value: what to change, on what evidence, how sure; and the limits that it must keep."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aqe_plugin.tuning.guards import Guard, Step, max_step, min_confidence, min_runs, no_regression
-
-__all__ = ["Evidence", "Finding", "KeyChange", "Limits", "Recommendation", "best", "guard_of"]
+__all__ = ["Evidence", "Finding", "KeyChange", "Limits", "Recommendation", "Risk", "best", "violations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +14,15 @@ class Limits:
     """What evidence is enough and how far a step may go.
 
     Attributes:
-        min_runs: runs a cohort must have, outliers not counted, to be looked at.
-        max_runs: runs that are looked at of a cohort that ran one way, the newest ones.
-        max_joins: joins of all these runs that are decided again; query shapes that take most time come first.
-        max_step: largest factor between the old and the new value of a key.
-        max_regression: largest share of its time that a cohort may be expected to lose; of several steps to the target
-            the largest one within it is taken.
+        min_runs: runs that a fingerprint must have, outliers not counted.
+        max_runs: newest runs that are considered of each fingerprint and each way it ran.
+        max_joins: joins of all these runs that are decided again; fingerprints that take most time come first.
+        max_step: largest factor between a key's old and new value.
+        max_regression: largest share of its time that a fingerprint may be expected to lose; of several steps towards
+            the target the largest one within this limit is taken.
         min_saving: share of all elapsed time that a recommendation must be expected to save.
-        min_confidence: probability that a change must have of saving time, to be made.
-        min_identified: share of a coefficient's uncertainty that outcomes must have taken away.
+        min_confidence: probability of saving time that a change must have.
+        min_identified: share of a coefficient's uncertainty that outcomes must have removed.
     """
 
     min_runs: int = 5
@@ -55,17 +53,17 @@ class Evidence:
     """What a recommendation rests on.
 
     Attributes:
-        queries: runs that were looked at.
-        cohorts: their query shapes.
-        changed: runs in which at least one join would be decided otherwise at the target.
-        seconds: elapsed time of all runs that would have been saved at the target.
-        low: 5 % quantile of ``seconds``, from what is not known of the scales; ``high`` the 95 % one.
-        seconds_now: the same as ``seconds`` for this one step.
+        queries: runs that were considered.
+        fingerprints: how many different ones these have.
+        changed: runs in which the target changes the decision about at least one join.
+        seconds: elapsed time of all runs that the target would have saved.
+        low: 5 % quantile of ``seconds``, from the uncertainty of the scales; ``high`` the 95 % one.
+        seconds_now: as ``seconds``, for this one step.
         since_millis: when the oldest run ended, milliseconds since 1970; ``until_millis`` the newest.
     """
 
     queries: int
-    cohorts: int
+    fingerprints: int
     changed: int
     seconds: float
     low: float
@@ -76,13 +74,26 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Risk:
+    """What is held against the limits before a change is made.
+
+    Attributes:
+        runs: of the fingerprint with the fewest.
+        regression: share of its elapsed time that the worst-hit fingerprint is expected to lose.
+        confidence: probability, from 0 to 1, that the change saves time.
+    """
+
+    runs: int
+    regression: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class Recommendation:
     """One group's step.
 
     Attributes:
         target: factor from the old values to where evidence points; the step may be shorter.
-        confidence: probability, from 0 to 1, that the target saves time.
-        step: what guards look at.
     """
 
     group: str
@@ -90,30 +101,46 @@ class Recommendation:
     why: str
     target: float
     evidence: Evidence
-    confidence: float
-    step: Step
+    risk: Risk
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is to be said of one group: a recommendation, or in ``reason`` why there is none."""
+    """The result for one group: a recommendation, or in ``reason`` why there is none."""
 
     group: str
     recommendation: Recommendation | None
     reason: str
 
 
-def guard_of(limits: Limits) -> Guard:
-    """What a recommendation must pass to be applied."""
-    return (
-        max_step(limits.max_step)
-        & min_runs(limits.min_runs)
-        & no_regression(limits.max_regression)
-        & min_confidence(limits.min_confidence)
+def violations(recommendation: Recommendation, limits: Limits) -> tuple[str, ...]:
+    """The limits that the recommendation exceeds, each with the number found; none when it may be applied.
+
+    A number that is not one (NaN) exceeds its limit.
+    """
+    risk = recommendation.risk
+    step = max((_size(change.factor) for change in recommendation.changes), default=1.0)
+    checks = (
+        # A factor that was rounded to the digits of a conf may be slightly above.
+        (step <= limits.max_step * (1 + 1e-9), f"the largest step is x{step:.4g}, the limit x{limits.max_step:.4g}"),
+        (risk.runs >= limits.min_runs, f"a fingerprint has {risk.runs} runs, {limits.min_runs} are needed"),
+        (
+            risk.regression <= limits.max_regression,
+            f"a fingerprint may lose {risk.regression:.1%} of its time, the limit is {limits.max_regression:.1%}",
+        ),
+        (
+            risk.confidence >= limits.min_confidence,
+            f"confidence is {risk.confidence:.3f}, {limits.min_confidence:.3f} is needed",
+        ),
     )
+    return tuple(text for holds, text in checks if not holds)
 
 
-def best(findings: Sequence[Finding], guard: Guard) -> Recommendation | None:
-    """Of the recommendations that pass ``guard`` the one that surely saves most, by the low end of its interval."""
+def best(findings: Sequence[Finding], limits: Limits) -> Recommendation | None:
+    """Of the recommendations within ``limits`` the one whose saving has the highest 5 % quantile."""
     made = (finding.recommendation for finding in findings if finding.recommendation is not None)
-    return max((one for one in made if guard(one.step).passes), key=lambda one: one.evidence.low, default=None)
+    return max((one for one in made if not violations(one, limits)), key=lambda one: one.evidence.low, default=None)
+
+
+def _size(factor: float) -> float:
+    return max(factor, 1 / factor) if factor > 0 and math.isfinite(factor) else math.inf

@@ -1,4 +1,4 @@
-"""The port to the plugin's decision function, and what a decision comes to when it is carried out."""
+"""The port to the plugin's decision function, and the option that a decision leads to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["JoinOption", "Replay", "Replayed", "carried_out"]
 
 @dataclass(frozen=True, slots=True)
 class JoinOption:
-    """A way to run a join: one of the two methods, with or without a filter on the probe side's scans."""
+    """A way to run a join: a join method, with or without a filter on the probe side's scans."""
 
     strategy: Strategy
     with_filter: bool
@@ -21,11 +21,11 @@ class JoinOption:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A decision that was made once more.
+    """A decision that was made again.
 
     Attributes:
         option: what would run; ``None`` when it is none of the priced options, e.g. a shuffled hash join.
-        prices: milliseconds of each option that was priced; one that is ruled out is not in it.
+        prices: milliseconds of each option that was priced; options that are ruled out are absent.
     """
 
     option: JoinOption | None
@@ -38,15 +38,15 @@ class Replay(Protocol):
     def __call__(
         self, facts: Sequence[JoinFacts], thresholds: Sequence[Mapping[str, float]]
     ) -> Sequence[Sequence[Replayed]]:
-        """One sequence for each of ``thresholds``, with a decision for each of ``facts``, in their orders.
+        """For each of ``thresholds``, in order, a decision for each of ``facts``, in order.
 
         Args:
-            thresholds: by key without ``spark.aqePlugin.``; a key that is left out has its default.
+            thresholds: by key without ``spark.aqePlugin.``; an absent key has its default.
         """
 
 
 def carried_out(spark_strategy: Strategy, choice: Strategy, with_filter: bool) -> JoinOption | None:
-    """What runs when ``choice`` was made: for ``leave_to_spark`` it is what Spark does by itself."""
+    """What runs after ``choice``: for ``leave_to_spark`` what Spark does by itself."""
     method = spark_strategy if choice is Strategy.LEAVE_TO_SPARK else choice
     if method is Strategy.BROADCAST:
         return JoinOption(Strategy.BROADCAST, with_filter)

@@ -1,7 +1,4 @@
-"""The decision function of the plugin itself, asked through Spark: ``aqe_decide`` over a table of logged facts.
-
-The only module of this room that touches PySpark.
-"""
+"""The plugin's own decision function, called through Spark: ``aqe_decide`` over a table of logged facts."""
 
 from __future__ import annotations
 
@@ -10,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from aqe_plugin.errors import SessionError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.model import JoinFacts, Strategy
-from aqe_plugin.install.session import configure
-from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.tuning.replay import JoinOption, Replayed, carried_out
+from aqe_plugin.tuning.spark_session import job_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,8 +32,8 @@ def with_decisions(frame: DataFrame) -> DataFrame:
 class SparkReplay:
     """A :class:`~aqe_plugin.tuning.replay.Replay` over a session in which the plugin is loaded.
 
-    Facts that are alike are decided once. Raises ``AnalysisException`` when the session does not know ``aqe_decide``,
-    and Spark's own error when facts or thresholds are not what the function takes.
+    Equal facts are decided once. Raises ``AnalysisException`` when the session lacks ``aqe_decide``, and Spark's own
+    error when the function does not take facts or thresholds.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -69,33 +64,9 @@ class SparkReplay:
 
 @contextmanager
 def local_replay() -> Iterator[SparkReplay]:
-    """A replay in a Spark session on this machine, which is stopped afterwards.
-
-    Raises:
-        PysparkMissingError: PySpark is not installed.
-        MissingJarError: this package carries no jar.
-        UnsupportedSparkError: it carries none for the installed PySpark.
-        SessionError: no session came up.
-    """
-    import_pyspark()
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.log.level": "ERROR",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.eventLog.enabled": "false",
-    }
-    builder = SparkSession.builder.master("local[*]").appName("aqe-plugin recommend").config(map=dict(settings))
-    try:
-        spark = configure(builder, mode="off").getOrCreate()
-    except (OSError, RuntimeError) as error:
-        raise SessionError(f"no Spark session came up: {error}. `aqe-plugin doctor` says what is missing.") from error
-    try:
+    """A replay in a Spark session of its own on this machine; errors as of ``job_session``."""
+    with job_session("aqe-plugin recommend", local=True) as spark:
         yield SparkReplay(spark)
-    finally:
-        spark.stop()
 
 
 def _replayed(facts: JoinFacts, decision: Any) -> Replayed:

@@ -125,7 +125,7 @@ def read_plain(folders: Sequence[str]) -> Measured:
 def read_with_spark(folders: Sequence[str], cores: str, tables: Path) -> Measured:
     """`pipeline ingest` into empty tables."""
     from aqe_plugin.pipeline.ingest import ingest
-    from aqe_plugin.pipeline.session import job_session
+    from aqe_plugin.tuning.spark_session import job_session
 
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--master local[{cores}] --driver-memory 2g pyspark-shell"
     began = time.perf_counter()

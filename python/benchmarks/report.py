@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aqe_plugin.events.describe import quantity, strategy_in_words
+from aqe_plugin.events.describe import describe_strategy, quantity
 from aqe_plugin.events.model import FilterOutcome, Reason
 from aqe_plugin.events.queries import QueryStory
 from benchmarks.accounts import Account
@@ -71,7 +71,7 @@ def decisions_table(told: Iterable[QueryStory]) -> Table:
             table.add_row(
                 story.description.split(" ")[0],
                 Text("\n".join(decision.facts.keys)),
-                strategy_in_words(decision.choice, decision.build_filter),
+                describe_strategy(decision.choice, decision.build_filter),
                 _reason(decision.reason),
                 _reason(decision.filter_reason),
                 Text("\n".join(map(_removed, join.outcomes))),

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from aqe_plugin.events.describe import reason_meanings
-from aqe_plugin.exporter import serve, stderr_log
+from aqe_plugin.exporter import serve
 from commands import answer
 from samples import APPLICATION_START, LOG_START, OUTCOME, PASSED_ALL, decided, ended, line
 from tests.deploy.prometheus_server import PrometheusServer, prometheus_server
@@ -37,7 +36,7 @@ def watched(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """
     logs, data = tmp_path_factory.mktemp("logs"), tmp_path_factory.mktemp("prometheus")
     with (
-        serve(logs, 0, "127.0.0.1", frozenset(reason_meanings()), stderr_log()) as port,
+        serve(str(logs), 0) as port,
         prometheus_server(programs, data, port) as server,
     ):
         recorded = zstandard.ZstdDecompressor().decompress(_RECORDED.read_bytes()).splitlines(keepends=True)

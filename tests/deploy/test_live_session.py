@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.events.describe import reason_meanings
-from aqe_plugin.exporter import serve, stderr_log
+from aqe_plugin.exporter import serve
 from aqe_plugin.install.session_probe import events_folder, read_answer
 from tests.deploy.prometheus_server import prometheus_server
 
@@ -22,7 +21,7 @@ def test_what_a_session_decided_is_in_prometheus_two_scrapes_after_it(programs: 
     events.mkdir()
     (tmp_path / "prometheus").mkdir()
     with (
-        serve(events, 0, "127.0.0.1", frozenset(reason_meanings()), stderr_log()) as port,
+        serve(str(events), 0) as port,
         prometheus_server(programs, tmp_path / "prometheus", port) as server,
     ):
         server.wait_until("aqe_plugin_queries_total == 0")

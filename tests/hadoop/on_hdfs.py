@@ -12,14 +12,14 @@ import pytest
 from aqe_plugin.errors import EventLogError
 from aqe_plugin.exporter import EventLogCollector, Tally, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import EventSource
-from aqe_plugin.logs.hadoop import HadoopFiles, HadoopFollower
+from aqe_plugin.logs import EventSource, FolderFollower
+from aqe_plugin.logs.hadoop import HadoopFiles
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 from daemons import daemon
 from samples import LOG_START, OUTCOME, decided, ended, line, zstd_stream
 from tests.hadoop.hdfs import Hdfs, hdfs
 from tests.programs import program_of
-from watching import CODES, Killed, KilledAfter, Sums, read_plainly, sums
+from watching import Killed, KilledAfter, Sums, read_plainly, sums
 
 pytestmark = pytest.mark.spark
 _MINICLUSTER = Path(__file__).resolve().parents[2] / "project" / "minicluster"
@@ -48,11 +48,11 @@ def own_lines(number: int) -> bytes:
 
 def read_on(jvm: HadoopJvm, folder: str, home: Path, killed_after: int | None = None) -> Sums:
     """What a process that goes on from the checkpoint in ``home`` has after one look."""
-    tally, spool = Tally(CODES), home / "spool"
+    tally, spool = Tally(), home / "spool"
     spool.mkdir(exist_ok=True)
     with opened(home / "checkpoint.db", folder) as kept:
         kept.restore(tally)
-        source: EventSource = HadoopFollower(HadoopFiles(folder, jvm, spool), kept.marks())
+        source: EventSource = FolderFollower(HadoopFiles(folder, jvm, spool), kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
         EventLogCollector(source, tally, stderr_log(), kept).read_on()
     return sums(tally)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.errors import EventLogError
-from aqe_plugin.logs.hadoop import HadoopFiles, HadoopFollower, opened_files
+from aqe_plugin.logs import FolderFollower
+from aqe_plugin.logs.hadoop import HadoopFiles, opened_hadoop_files
 from samples import log_bytes, query_lines
 
 BUILD = Path(__file__).resolve().parents[2] / ".build" / "s3a"
@@ -76,8 +77,8 @@ def test_logs_are_found_read_and_read_on_with_the_password_of_sparks_conf(bucket
         "fs.s3a.path.style.access": "true",
         "fs.s3a.connection.ssl.enabled": "false",
     }
-    with opened_files("s3a://logs/ev", where, tmp_path / "spool") as files:
-        follower = HadoopFollower(files)
+    with opened_hadoop_files("s3a://logs/ev", where, tmp_path / "spool") as files:
+        follower = FolderFollower(files)
 
         def records() -> int:
             return sum(len(list(read)) for _, read in follower.poll())

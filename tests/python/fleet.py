@@ -1,6 +1,6 @@
 """A fleet of recurring queries whose best thresholds are known, to see whether tuning finds them.
 
-It stands in for a cluster, not for the plugin: each cohort has drawn amounts of each kind of work, the elapsed time of
+It stands in for a cluster, not for the plugin: each query has drawn amounts of each kind of work, the elapsed time of
 an option is that work at *true* prices, and the simulated decision function takes the cheapest option at the prices
 that the thresholds say. Sizes drift, durations are noisy, some runs are far out, and one day is bad for everybody.
 """
@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from aqe_plugin.events.model import JoinFacts, Strategy
 from aqe_plugin.tuning.groups import COEFFICIENTS, current
+from aqe_plugin.tuning.history import JoinRun, Run
 from aqe_plugin.tuning.replay import JoinOption, Replayed
-from aqe_plugin.tuning.runs import JoinRun, Run
 from samples import APPLICATION_START, DECISION, FACTS, LOG_START, OUTCOME, decided, ended, line, over, started
 
-__all__ = ["DEFAULTS", "OPTIONS", "Cohort", "Fleet", "Noise", "fleet_of", "log_of"]
+__all__ = ["DEFAULTS", "OPTIONS", "Fleet", "Noise", "Query", "fleet_of", "log_of"]
 
 BROADCAST, FILTERED_BROADCAST = JoinOption(Strategy.BROADCAST, False), JoinOption(Strategy.BROADCAST, True)
 SORT_MERGE, FILTERED_SORT_MERGE = (
@@ -49,8 +49,8 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
-class Cohort:
-    """One query shape.
+class Query:
+    """One recurring query.
 
     Attributes:
         work: milliseconds of each option by group at the default thresholds, in the order of ``COEFFICIENTS``, for
@@ -81,7 +81,7 @@ class Cohort:
 class Fleet:
     """Cohorts, the true price of each group as a factor of its default, and the days that have passed."""
 
-    cohorts: Sequence[Cohort]
+    queries: Sequence[Query]
     truth: tuple[float, ...]
     noise: Noise
     dice: random.Random
@@ -91,17 +91,17 @@ class Fleet:
         """The simulated decision function, as a ``Replay``."""
         return [self._all_decided(facts, candidate) for candidate in thresholds]
 
-    def true_millis(self, cohort: Cohort, option: JoinOption) -> float:
+    def true_millis(self, query: Query, option: JoinOption) -> float:
         """What a run of size 1 takes, without noise."""
-        return cohort.base_millis + math.fsum(a * b for a, b in zip(cohort.work[option], self.truth, strict=True))
+        return query.base_millis + math.fsum(a * b for a, b in zip(query.work[option], self.truth, strict=True))
 
     def excess(self, thresholds: Mapping[str, float]) -> float:
-        """Elapsed time of all cohorts under ``thresholds`` as a multiple of that under the best: 1 or more."""
+        """Elapsed time of all queries under ``thresholds`` as a multiple of that under the best: 1 or more."""
         return self._total(thresholds) / self._total(self.best_thresholds())
 
     def losses(self, before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-        """By cohort, the share of its true time that it loses by a change; negative when it gains."""
-        return {cohort.name: self._chosen(cohort, after) / self._chosen(cohort, before) - 1 for cohort in self.cohorts}
+        """By query, the share of its true time that it loses by a change; negative when it gains."""
+        return {query.name: self._chosen(query, after) / self._chosen(query, before) - 1 for query in self.queries}
 
     def best_thresholds(self) -> dict[str, float]:
         scaled = {
@@ -112,34 +112,34 @@ class Fleet:
         return {**DEFAULTS, **scaled}
 
     def week(self, thresholds: Mapping[str, float] | None, runs: int = 8) -> list[Run]:
-        """Runs of every cohort on consecutive days; without thresholds the plugin only observes."""
+        """Runs of every query on consecutive days; without thresholds the plugin only observes."""
         made = []
         for _ in range(runs):
-            made += [self._run(cohort, thresholds) for cohort in self.cohorts]
+            made += [self._run(query, thresholds) for query in self.queries]
             self.day += 1
         return made
 
     def _total(self, thresholds: Mapping[str, float]) -> float:
-        return math.fsum(self._chosen(cohort, thresholds) for cohort in self.cohorts)
+        return math.fsum(self._chosen(query, thresholds) for query in self.queries)
 
-    def _chosen(self, cohort: Cohort, thresholds: Mapping[str, float]) -> float:
-        option = self._decided(cohort, thresholds, _scales(thresholds)).option
+    def _chosen(self, query: Query, thresholds: Mapping[str, float]) -> float:
+        option = self._decided(query, thresholds, _scales(thresholds)).option
         assert option is not None
-        return self.true_millis(cohort, option)
+        return self.true_millis(query, option)
 
-    def _run(self, cohort: Cohort, thresholds: Mapping[str, float] | None) -> Run:
+    def _run(self, query: Query, thresholds: Mapping[str, float] | None) -> Run:
         size = round((1 + self.noise.drift) ** self.day * math.exp(self.dice.gauss(0, 0.02)), 2)
-        facts = cohort.facts(size)
-        option = cohort.spark if thresholds is None else self._decided(cohort, thresholds, _scales(thresholds)).option
+        facts = query.facts(size)
+        option = query.spark if thresholds is None else self._decided(query, thresholds, _scales(thresholds)).option
         assert option is not None
-        millis = self.true_millis(cohort, option) * size * math.exp(self.dice.gauss(0, self.noise.sigma))
+        millis = self.true_millis(query, option) * size * math.exp(self.dice.gauss(0, self.noise.sigma))
         if self.dice.random() < self.noise.far_out:
             millis *= 3
         if self.day == self.noise.bad_day:
             millis *= 2.5
-        rates = (cohort.pass_rate, cohort.pass_rate) if option.with_filter else None
+        rates = (query.pass_rate, query.pass_rate) if option.with_filter else None
         return Run(
-            cohort=cohort.name,
+            fingerprint=query.name,
             application=f"app-{self.day}",
             at_millis=self.day * DAY_MILLIS,
             duration_millis=max(1, round(millis)),
@@ -149,22 +149,22 @@ class Fleet:
 
     def _all_decided(self, facts: Sequence[JoinFacts], thresholds: Mapping[str, float]) -> list[Replayed]:
         scales = _scales(thresholds)
-        units = {cohort.name: self._decided(cohort, thresholds, scales) for cohort in self.cohorts}
+        units = {query.name: self._decided(query, thresholds, scales) for query in self.queries}
         keys = [(one.join_id, one.probe.scan_rows) for one in facts]
         known = {(name, rows): _sized(units[name], rows / _UNIT_ROWS) for name, rows in set(keys)}
         return [known[key] for key in keys]
 
-    def _decided(self, cohort: Cohort, thresholds: Mapping[str, float], scales: Sequence[float]) -> Replayed:
+    def _decided(self, query: Query, thresholds: Mapping[str, float], scales: Sequence[float]) -> Replayed:
         """The decision about a run of size 1; work grows with the size, so that the choice is the same at any size."""
-        gated = cohort.pass_rate > thresholds.get("filter.maxPassRate", 0.7)
+        gated = query.pass_rate > thresholds.get("filter.maxPassRate", 0.7)
         prices = {
-            option: math.fsum(a * b for a, b in zip(cohort.work[option], scales, strict=True))
+            option: math.fsum(a * b for a, b in zip(query.work[option], scales, strict=True))
             for option in OPTIONS
             if not (gated and option.with_filter)
         }
         cheapest = min(prices, key=prices.__getitem__)
-        keeps = prices[cohort.spark] - prices[cheapest] <= 0.05 * prices[cohort.spark]
-        return Replayed(cohort.spark if keeps else cheapest, prices)
+        keeps = prices[query.spark] - prices[cheapest] <= 0.05 * prices[query.spark]
+        return Replayed(query.spark if keeps else cheapest, prices)
 
 
 def _sized(unit: Replayed, size: float) -> Replayed:
@@ -175,7 +175,11 @@ def log_of(runs: Sequence[Run], application: str, errors: int = 0) -> bytes:
     """An event log of one application that ran ``runs``; the last one with so many errors of the plugin."""
     lines = [LOG_START, APPLICATION_START.replace(b"app-1", application.encode())]
     for number, run in enumerate(runs, start=1):
-        lines += [started(number, run.cohort), *_events(run, number, errors if run is runs[-1] else 0), over(number)]
+        lines += [
+            started(number, run.fingerprint),
+            *_events(run, number, errors if run is runs[-1] else 0),
+            over(number),
+        ]
     return b"".join(lines)
 
 
@@ -208,14 +212,14 @@ def _scales(thresholds: Mapping[str, float]) -> list[float]:
     return [thresholds.get(group.keys[0], DEFAULTS[group.keys[0]]) / DEFAULTS[group.keys[0]] for group in COEFFICIENTS]
 
 
-def fleet_of(seed: int, truth: tuple[float, ...] | None = None, cohorts: int = 8, noise: Noise | None = None) -> Fleet:
+def fleet_of(seed: int, truth: tuple[float, ...] | None = None, queries: int = 8, noise: Noise | None = None) -> Fleet:
     """A drawn fleet; without ``truth`` each group's true price is drawn between a third and three times its default."""
     dice = random.Random(seed)
     drawn = tuple(3 ** dice.uniform(-1, 1) for _ in COEFFICIENTS)
-    return Fleet([_cohort(f"c{number}", dice) for number in range(cohorts)], truth or drawn, noise or Noise(), dice)
+    return Fleet([_query(f"c{number}", dice) for number in range(queries)], truth or drawn, noise or Noise(), dice)
 
 
-def _cohort(name: str, dice: random.Random) -> Cohort:
+def _query(name: str, dice: random.Random) -> Query:
     def drawn(low: float, high: float) -> float:
         return math.exp(dice.uniform(math.log(low), math.log(high)))
 
@@ -234,7 +238,7 @@ def _cohort(name: str, dice: random.Random) -> Cohort:
             launch * (1 + option.with_filter),
         )
 
-    return Cohort(
+    return Query(
         name=name,
         work={option: work(option) for option in OPTIONS},
         base_millis=drawn(0.3, 1.5) * probe,

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import Mark, Marks
-from aqe_plugin.logs.offset import Place
+from aqe_plugin.logs import FileOffset, FileOffsets
+from aqe_plugin.logs.offset import Offset
 from daemons import Daemon, daemon
 from samples import LOG_START, decided, ended, line, log_bytes, query_lines, spark_line, write_log
 
@@ -63,9 +63,7 @@ def test_an_endless_line_between_others_takes_little_memory(logs: Path, tmp_path
         assert peak_bytes(running) < 200_000_000
 
 
-def test_logs_of_newer_and_older_schemas_foreign_and_cut_off_ones_are_told_and_the_rest_counts(
-    logs: Path, tmp_path: Path
-) -> None:
+def test_unreadable_lines_and_files_are_reported_and_the_rest_counts(logs: Path, tmp_path: Path) -> None:
     newer, older = line(ended(2), schemaVersion=2, outcomes="another shape"), line(decided(3), schemaVersion=0)
     (logs / "app-1").write_bytes(log_bytes(query_lines(1), [newer, older], query_lines(4)))
     (logs / "app-2").write_bytes(log_bytes(query_lines(1)) + line(ended(9))[:-40])
@@ -86,7 +84,7 @@ def test_logs_of_newer_and_older_schemas_foreign_and_cut_off_ones_are_told_and_t
         assert said.count(told) == 1, told
 
 
-def test_a_folder_that_may_not_be_read_is_told_and_read_when_it_may(logs: Path, tmp_path: Path) -> None:
+def test_a_folder_without_permission_is_reported_and_read_once_permitted(logs: Path, tmp_path: Path) -> None:
     write_log(logs / "app-1")
     logs.chmod(0)
     try:
@@ -100,7 +98,7 @@ def test_a_folder_that_may_not_be_read_is_told_and_read_when_it_may(logs: Path, 
         logs.chmod(0o755)
 
 
-def test_after_the_clock_went_back_it_tunes_at_once_and_goes_on(logs: Path, tmp_path: Path) -> None:
+def test_after_the_clock_went_back_it_tunes_at_once_and_continues(logs: Path, tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint.db"
     with opened(checkpoint, str(logs)) as kept:
         kept.take_note("tunedAtSeconds", str(time.time() + WEEK_SECONDS))
@@ -108,16 +106,18 @@ def test_after_the_clock_went_back_it_tunes_at_once_and_goes_on(logs: Path, tmp_
         running.wait_until((tmp_path / "checkpoint.db.tuning.jsonl").exists)
 
 
-def test_a_clock_that_jumps_drops_no_mark_of_a_file_that_is_there_and_keeps_others_for_a_week() -> None:
-    marks = Marks({name: Mark(name, 0, compacted=False, place=Place(lines=1)) for name in ("here", "gone")})
+def test_a_jumping_clock_keeps_offsets_of_missing_files_for_a_week() -> None:
+    offsets = FileOffsets(
+        {name: FileOffset(name, 0, compacted=False, offset=Offset(lines=1)) for name in ("here", "gone")}
+    )
     for now_seconds in (5.0 * WEEK_SECONDS, 0.0, 0.9 * WEEK_SECONDS):
-        marks.miss_all_but({"here"}, now_seconds)
-        assert len(marks) == 2
-    marks.miss_all_but({"here"}, 1.1 * WEEK_SECONDS)
-    assert (len(marks), marks.get("gone")) == (1, None)
+        offsets.miss_all_but({"here"}, now_seconds)
+        assert len(offsets) == 2
+    offsets.miss_all_but({"here"}, 1.1 * WEEK_SECONDS)
+    assert (len(offsets), offsets.get("gone")) == (1, None)
 
 
-def test_an_event_of_long_ago_or_of_the_future_is_counted_like_any_other(logs: Path, tmp_path: Path) -> None:
+def test_events_with_any_timestamp_are_counted(logs: Path, tmp_path: Path) -> None:
     lines = [line(ended(number), timeMillis=time_millis) for number, time_millis in enumerate((-5, 0, 2**62))]
     (logs / "app-1").write_bytes(LOG_START + b"".join(lines))
     with daemon(logs, tmp_path / "checkpoint.db") as running:

@@ -29,7 +29,7 @@ def test_the_true_price_is_found_of_what_was_seen_both_ways() -> None:
     truth = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     for at, name in enumerate(NAMES[:5]):
         wrong = tuple(2.0 if other == at else one for other, one in enumerate(truth))
-        found = calibrated(fleet_of(4, wrong, cohorts=40, noise=QUIET))
+        found = calibrated(fleet_of(4, wrong, queries=40, noise=QUIET))
         assert found.scales[at] == pytest.approx(2.0, abs=0.25), name
         assert found.identified[at] > 0.9, name
 
@@ -52,7 +52,7 @@ def test_a_cohort_of_one_run_tells_nothing() -> None:
 
 
 def test_a_run_of_which_a_join_has_no_price_is_no_evidence() -> None:
-    fleet = fleet_of(4, (2.0,) * 6, cohorts=20, noise=QUIET)
+    fleet = fleet_of(4, (2.0,) * 6, queries=20, noise=QUIET)
     runs = fleet.week(None) + fleet.week(DEFAULTS)
     prices = prices_of(runs, DEFAULTS, fleet.replay)
     nothing: list[RunPrices] = [({},) for _ in prices]
@@ -62,8 +62,10 @@ def test_a_run_of_which_a_join_has_no_price_is_no_evidence() -> None:
 
 def test_runs_of_which_no_two_did_the_same_work_are_not_taken_for_exact() -> None:
     fleet = fleet_of(4, noise=Noise(sigma=0.5, far_out=0.0, bad_day=None))
-    option = fleet.cohorts[0].spark
-    runs = [replace(run, joins=run.joins * (1 + at)) for at, run in enumerate(fleet.week(None)) if run.cohort == "c0"]
+    option = fleet.queries[0].spark
+    runs = [
+        replace(run, joins=run.joins * (1 + at)) for at, run in enumerate(fleet.week(None)) if run.fingerprint == "c0"
+    ]
     assert len({run.options for run in runs}) == len(runs)
     found = calibrate(runs, [({option: (9.0,) * 6},) * len(run.joins) for run in runs])
     assert max(found.identified) < 0.01
@@ -76,7 +78,7 @@ def test_no_history_leaves_everything_as_it_is() -> None:
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10_000))
 def test_scales_are_positive_and_more_runs_never_leave_less_known(seed: int) -> None:
-    few, many = calibrated(fleet_of(seed, cohorts=4)), calibrated(fleet_of(seed, cohorts=4), weeks=3)
+    few, many = calibrated(fleet_of(seed, queries=4)), calibrated(fleet_of(seed, queries=4), weeks=3)
     assert all(scale > 0 for scale in (*few.scales, *many.scales))
     assert all(0 <= share <= 1 for share in (*few.identified, *many.identified))
 

@@ -17,10 +17,9 @@ from aqe_plugin.conf.canary import Canary, canary_in, draws, keys_of, position
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, conf_keys, problem_of
 from aqe_plugin.events.model import TrialArm
-from aqe_plugin.tuning.history import Failure, History, on
-from aqe_plugin.tuning.rollout.applications import application_pairs
+from aqe_plugin.tuning.history import Failure, QueryHistory, Run, in_arm
+from aqe_plugin.tuning.rollout.application_pairs import application_pairs
 from aqe_plugin.tuning.rollout.sequential import Outcome, compare
-from aqe_plugin.tuning.runs import Run
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "canary" / "positions.json").read_text(encoding="utf-8"))
 IDS = [f"application_1763712000000_{number:04d}" for number in range(10_000)]
@@ -128,17 +127,17 @@ def test_a_canary_is_what_a_conf_says_it_is() -> None:
 # Pairs
 
 
-def run(application: str, at: int, millis: int, cohort: str = "c", arm: TrialArm | None = None) -> Run:
-    return Run(cohort, application, at, millis, 0, (), arm)
+def run(application: str, at: int, millis: int, fingerprint: str = "c", arm: TrialArm | None = None) -> Run:
+    return Run(fingerprint, application, at, millis, 0, (), arm)
 
 
 def test_each_side_is_told_by_its_events() -> None:
-    history = History(
+    history = QueryHistory(
         tuple(run("a", 1, 10, arm=arm) for arm in (*TrialArm, None)), (Failure("c", "b", 2, TrialArm.CANARY),)
     )
-    assert on(history, TrialArm.CANARY) == History((history.runs[0],), history.failures)
-    assert on(history, TrialArm.CONTROL) == History((history.runs[1],), ())
-    assert on(history, None) == History((history.runs[3],), ())
+    assert in_arm(history, TrialArm.CANARY) == QueryHistory((history.runs[0],), history.failures)
+    assert in_arm(history, TrialArm.CONTROL) == QueryHistory((history.runs[1],), ())
+    assert in_arm(history, None) == QueryHistory((history.runs[3],), ())
 
 
 def test_an_application_counts_once_however_often_it_runs_a_shape() -> None:

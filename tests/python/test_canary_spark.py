@@ -16,8 +16,8 @@ from aqe_plugin.events.model import TrialArm
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.machine.pyspark import import_pyspark
-from aqe_plugin.tuning.history import history_of, on
-from aqe_plugin.tuning.rollout.applications import application_pairs
+from aqe_plugin.tuning.history import history_of, in_arm
+from aqe_plugin.tuning.rollout.application_pairs import application_pairs
 from commands import Answer
 from samples import query_lines, write_log
 
@@ -105,7 +105,7 @@ def test_real_applications_of_both_sides_are_told_apart_and_a_failing_canary_goe
     assert MIN_PROBE_ROWS in gates[NOT_DRAWN]
     assert MIN_PROBE_ROWS not in gates[DRAWN]
     history = history_of(told)
-    sides = [on(history, arm) for arm in (TrialArm.CANARY, TrialArm.CONTROL)]
+    sides = [in_arm(history, arm) for arm in (TrialArm.CANARY, TrialArm.CONTROL)]
     assert [(len(side.runs), len(side.failures)) for side in sides] == [(1, 1), (2, 0)]
     assert len(application_pairs(sides[0].runs, sides[1].runs, 200)) == 1
 

@@ -1,4 +1,4 @@
-"""The checkpoint file: held by one, of one source, whole or said to be damaged."""
+"""The checkpoint file: one process, one source, and either whole or reported as damaged."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from aqe_plugin.exporter import collector as collector_module
 from aqe_plugin.exporter.daemon.checkpoint import opened
 from aqe_plugin.logs import FolderFollower, Record
 from samples import LOG_START, log_bytes, query_lines, spark_line, write_log
-from watching import CODES, Killed, KilledAfter, read_with_checkpoint, sums
+from watching import Killed, KilledAfter, read_with_checkpoint, sums
 
 
-def test_two_at_one_checkpoint_are_told_apart(tmp_path: Path) -> None:
+def test_a_second_process_cannot_open_the_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.db"
     with opened(path, "logs"), pytest.raises(ConflictError) as error, opened(path, "logs"):
         pass
@@ -29,66 +29,66 @@ def test_two_at_one_checkpoint_are_told_apart(tmp_path: Path) -> None:
         pass
 
 
-def test_a_checkpoint_of_another_source_is_left_alone(tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_source_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.db"
     with opened(path, "/logs"):
         pass
     with pytest.raises(ConfError) as error, opened(path, "http://history:18080"):
         pass
     assert str(error.value) == (
-        f"{path}: is the checkpoint of /logs, not of http://history:18080. Give another --checkpoint."
+        f"{path}: the checkpoint belongs to /logs, not to http://history:18080. Give another --checkpoint."
     )
 
 
-def test_a_file_that_is_no_checkpoint_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_no_checkpoint_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("to be kept\n" * 100)
-    damaged = pytest.raises(CheckpointError, match=r"notes\.txt: is no checkpoint of aqe-plugin, or damaged \(")
+    damaged = pytest.raises(CheckpointError, match=r"notes\.txt: not a checkpoint of aqe-plugin, or damaged \(")
     with damaged, opened(path, "logs"):
         pass
     assert path.read_text() == "to be kept\n" * 100
 
 
-def test_a_checkpoint_of_a_newer_version_is_not_guessed_at(tmp_path: Path) -> None:
+def test_a_checkpoint_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.db"
     with opened(path, "logs") as kept:
         kept.take_note("schemaVersion", "9")
-    newer = pytest.raises(CheckpointError, match=r"checkpoint\.db: schemaVersion 9, this aqe-plugin writes 1\. ")
+    newer = pytest.raises(CheckpointError, match=r"checkpoint\.db: schemaVersion 9, this aqe-plugin writes 2\. ")
     with newer, opened(path, "logs"):
         pass
 
 
-@pytest.mark.parametrize("table", ["marks", "sums"])
-def test_a_damaged_row_is_said(tmp_path: Path, table: str) -> None:
+@pytest.mark.parametrize("table", ["offsets", "sums"])
+def test_a_damaged_row_is_an_error(tmp_path: Path, table: str) -> None:
     folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / "app-1")
     read_with_checkpoint(folder, path)
     with sqlite3.connect(path) as database:
-        database.execute(f"UPDATE {table} SET {'mark' if table == 'marks' else 'value'} = '{{\"x\": 1}}'")
+        database.execute(f"UPDATE {table} SET value = '{{\"x\": 1}}'")
     database.close()
-    with pytest.raises(CheckpointError, match="is no checkpoint of aqe-plugin, or damaged"):
+    with pytest.raises(CheckpointError, match="not a checkpoint of aqe-plugin, or damaged"):
         read_with_checkpoint(folder, path)
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     absent = pytest.raises(WriteError, match=r"nowhere/checkpoint\.db.*: cannot be written")
     with absent, opened(tmp_path / "nowhere" / "checkpoint.db", "logs"):
         pass
 
 
-def test_on_a_full_disk_nothing_is_shown_that_is_not_written_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_on_a_full_disk_only_stored_sums_are_shown_and_nothing_is_lost(tmp_path: Path) -> None:
     folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / "app-1", *(query_lines(number) for number in range(20)))
-    tally = Tally(CODES)
+    tally = Tally()
     with opened(path, str(folder)) as kept:
-        collector = EventLogCollector(FolderFollower(folder, kept.marks()), tally, stderr_log(), kept)
+        collector = EventLogCollector(FolderFollower(folder, kept.offsets()), tally, stderr_log(), kept)
         shown = queries_of(collector)
-        # SQLite's own word for a disk without space.
+        # How SQLite sees a disk without space.
         kept._database.execute("PRAGMA max_page_count = 1")
         for _ in range(2):
-            with pytest.raises(WriteError, match=r"database or disk is full.*, and holds what it held"):
+            with pytest.raises(WriteError, match=r"database or disk is full.*; its content is unchanged"):
                 collector.read_on()
             assert shown() == 0
             assert not collector.ready
@@ -100,7 +100,7 @@ def test_on_a_full_disk_nothing_is_shown_that_is_not_written_and_nothing_is_lost
 
 
 def queries_of(collector: EventLogCollector) -> Callable[[], float]:
-    """What a scrape says now."""
+    """The count of queries that a scrape sees."""
 
     def shown() -> float:
         (family,) = [one for one in collector.collect() if one.name == "aqe_plugin_queries"]
@@ -110,7 +110,7 @@ def queries_of(collector: EventLogCollector) -> Callable[[], float]:
 
 
 def test_no_scrape_sees_a_count_fall_over_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is shown is written down, so the next process shows at least that from its start."""
+    """What is shown is stored, so the next process shows at least that from its start."""
     monkeypatch.setattr(collector_module, "_PARTS_BETWEEN_WRITES", 10)
     folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
@@ -125,12 +125,12 @@ def test_no_scrape_sees_a_count_fall_over_a_kill(tmp_path: Path, monkeypatch: py
                 yield log, records
 
     with opened(path, str(folder)) as kept:
-        source = Scraped(FolderFollower(folder, kept.marks()), records=100)
-        collector = EventLogCollector(source, Tally(CODES), stderr_log(), kept)
+        source = Scraped(FolderFollower(folder, kept.offsets()), records=100)
+        collector = EventLogCollector(source, Tally(), stderr_log(), kept)
         shown = queries_of(collector)
         with pytest.raises(Killed):
             collector.read_on()
-    again = Tally(CODES)
+    again = Tally()
     with opened(path, str(folder)) as kept:
         kept.restore(again)
         first = queries_of(EventLogCollector(FolderFollower(folder), again, stderr_log(), kept))()
@@ -138,12 +138,12 @@ def test_no_scrape_sees_a_count_fall_over_a_kill(tmp_path: Path, monkeypatch: py
     assert first == max(seen) == 30
 
 
-def test_an_idle_look_writes_nothing(tmp_path: Path) -> None:
+def test_reading_without_news_writes_nothing(tmp_path: Path) -> None:
     folder, path = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / "app-1")
     with opened(path, str(folder)) as kept:
-        collector = EventLogCollector(FolderFollower(folder, kept.marks()), Tally(CODES), stderr_log(), kept)
+        collector = EventLogCollector(FolderFollower(folder, kept.offsets()), Tally(), stderr_log(), kept)
         collector.read_on()
         changes = kept._database.total_changes
         collector.read_on()
@@ -160,10 +160,10 @@ def test_a_forgotten_application_stays_forgotten(tmp_path: Path) -> None:
 
     def names(number: int) -> set[str]:
         (folder / f"app-{number}").write_bytes(start(number))
-        tally = Tally(CODES, applications=2)
+        tally = Tally(applications=2)
         with opened(path, str(folder)) as kept:
             kept.restore(tally)
-            EventLogCollector(FolderFollower(folder, kept.marks()), tally, stderr_log(), kept).read_on()
+            EventLogCollector(FolderFollower(folder, kept.offsets()), tally, stderr_log(), kept).read_on()
         return {key[1] for key in sums(tally) if key[0] == "aqe_plugin_application_queries_total"}
 
     assert [names(number) for number in (1, 2, 3, 4)] == [

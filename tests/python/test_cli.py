@@ -307,8 +307,7 @@ def test_help_breaks_its_lines_where_the_terminal_ends_alone(answer: Answer, mon
     monkeypatch.setenv("COLUMNS", "80")
     out = [line.strip() for line in answer("pipeline", "report", "--help")[1].splitlines()]
     first = next(number for number, line in enumerate(out) if line.startswith("The page loads nothing"))
-    assert out[first : first + 3] == [
-        "The page loads nothing and runs nothing. What to change is told from the",
-        "values of the file that --target or --spark-home name, without one from the",
-        "defaults.",
+    assert out[first : first + 2] == [
+        "The page loads nothing and runs nothing. Its advice starts from the values of",
+        "the conf that --target or --spark-home names, else from the defaults.",
     ]

@@ -254,7 +254,7 @@ def test_a_device_is_neither_read_without_end_nor_replaced() -> None:
         propose_install(Path("/dev/full"), JAR, None)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_reading_a_pipe_does_not_hang(tmp_path: Path) -> None:
     pipe = tmp_path / "spark-defaults.conf"
     os.mkfifo(pipe)
     with pytest.raises(TargetError, match="a device, a pipe or a socket"):

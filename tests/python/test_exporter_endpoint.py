@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.exporter import serve, server, stderr_log
+from aqe_plugin.exporter import serve, source, stderr_log
 from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.logs import FolderFollower, Record
@@ -32,24 +32,22 @@ def ask(port: int, path: str) -> tuple[int, str]:
 
 def test_once_the_logs_are_read_it_is_healthy_and_ready(tmp_path: Path) -> None:
     write_log(tmp_path / "app-1")
-    with serve(tmp_path, 0, "127.0.0.1", frozenset(), stderr_log()) as port:
+    with serve(str(tmp_path), 0) as port:
         assert ask(port, "/healthz") == ask(port, "/readyz") == (200, "ok\n")
         assert ask(port, "/metrics")[0] == 200
         assert ask(port, "/") == (200, "aqe-plugin: /metrics /healthz /readyz\n")
 
 
-def test_a_first_read_that_takes_long_says_that_it_began_and_how_it_went(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_read_logs_its_start_and_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_log(tmp_path / "app-1")
-    with serve(tmp_path, 0, "127.0.0.1", frozenset(), stderr_log()):
+    with serve(str(tmp_path), 0):
         began, done = capsys.readouterr().err.splitlines()
     assert f'level=info event="reading the event logs" folder={tmp_path}' in began
     assert 'level=info event="event logs read" files=1 seconds=0.' in done
 
 
-def test_another_path_is_said_not_to_be_there(tmp_path: Path) -> None:
-    with serve(tmp_path, 0, "127.0.0.1", frozenset(), stderr_log()) as port:
+def test_an_unknown_path_answers_404(tmp_path: Path) -> None:
+    with serve(str(tmp_path), 0) as port:
         assert ask(port, "/secrets") == (404, "not found: there are /metrics, /healthz and /readyz\n")
 
 
@@ -62,12 +60,12 @@ def test_while_the_logs_are_read_it_is_healthy_and_not_ready(tmp_path: Path, mon
             assert go_on.wait(30)
             yield from super().poll()
 
-    monkeypatch.setattr(server, "FolderFollower", Slow)
+    monkeypatch.setattr(source, "FolderFollower", Slow)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
 
     def serve_until_done() -> None:
-        with serve(tmp_path, port, "127.0.0.1", frozenset(), stderr_log()):
+        with serve(str(tmp_path), port):
             ready.set()
             assert done.wait(30)
 
@@ -97,7 +95,7 @@ def test_a_signal_stops_it_while_the_logs_are_read(
             yield from super().poll()
 
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(server, "FolderFollower", Stopped)
+    monkeypatch.setattr(source, "FolderFollower", Stopped)
     code, out, err = answer("export", str(tmp_path), "--port", "0")
     assert (code, out) == (0, "")
     assert "Serving" not in err
@@ -106,7 +104,7 @@ def test_a_signal_stops_it_while_the_logs_are_read(
 
 def test_a_folder_that_could_not_be_read_yet_is_not_ready(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
-    collector = EventLogCollector(FolderFollower(folder), Tally(()), stderr_log())
+    collector = EventLogCollector(FolderFollower(folder), Tally(), stderr_log())
     collector.read_on()
     assert not collector.ready
     folder.mkdir()
@@ -114,15 +112,15 @@ def test_a_folder_that_could_not_be_read_yet_is_not_ready(tmp_path: Path) -> Non
     assert collector.ready
 
 
-def test_a_client_that_says_nothing_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_silent_client_does_not_block_others(tmp_path: Path) -> None:
     with (
-        serve(tmp_path, 0, "127.0.0.1", frozenset(), stderr_log()) as port,
+        serve(str(tmp_path), 0) as port,
         socket.create_connection(("127.0.0.1", port)),
     ):
         assert ask(port, "/metrics")[0] == 200
 
 
 def test_it_serves_on_an_ipv6_address(tmp_path: Path) -> None:
-    with serve(tmp_path, 0, "::1", frozenset(), stderr_log()) as port, socket.create_connection(("::1", port)) as one:
+    with serve(str(tmp_path), 0, "::1") as port, socket.create_connection(("::1", port)) as one:
         one.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
         assert b"200 OK" in one.recv(1000)

@@ -1,6 +1,6 @@
 """Tuning of a simulated fleet whose best thresholds are known: where it ends, and what it never does.
 
-Seeds are fixed: a failure here is a change of behaviour, not of luck. What the numbers are over more seeds is in
+Seeds are fixed: a failure here is a change of behaviour, not of luck. Numbers over more seeds are in
 ``docs/operations/tune.md``.
 """
 
@@ -11,13 +11,12 @@ from dataclasses import replace
 
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.tuning.groups import COEFFICIENTS
+from aqe_plugin.tuning.history import Run
 from aqe_plugin.tuning.recommend import recommend
-from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best, guard_of
-from aqe_plugin.tuning.runs import Run
+from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best, violations
 from fleet import DEFAULTS, Fleet, fleet_of
 
 LIMITS = Limits(max_runs=8)
-GUARD = guard_of(LIMITS)
 ROUNDS = 10
 
 
@@ -35,7 +34,7 @@ def tuned(fleet: Fleet, start: dict[str, float], rounds: int, runs: int = 8) -> 
     thresholds, changes = dict(start), 0
     history = fleet.week(None, runs) + fleet.week(thresholds, runs)
     for _ in range(rounds):
-        chosen = best(findings_of(fleet, history, thresholds), GUARD)
+        chosen = best(findings_of(fleet, history, thresholds), LIMITS)
         changes += chosen is not None
         thresholds = applied(thresholds, chosen)
         history += fleet.week(thresholds, runs)
@@ -57,7 +56,7 @@ def test_a_fleet_with_one_wrong_price_ends_within_5_percent_of_the_best() -> Non
 def test_a_fleet_with_every_price_wrong_ends_within_5_percent_of_the_best() -> None:
     starts, ends = [], []
     for seed in range(6):
-        fleet = fleet_of(seed, cohorts=24)
+        fleet = fleet_of(seed, queries=24)
         starts.append(fleet.excess(DEFAULTS))
         thresholds, _ = tuned(fleet, DEFAULTS, ROUNDS)
         ends.append(fleet.excess(thresholds))
@@ -65,33 +64,33 @@ def test_a_fleet_with_every_price_wrong_ends_within_5_percent_of_the_best() -> N
     assert max(ends) < 1.05
 
 
-def test_over_1000_fleets_nothing_is_applied_that_the_guard_should_stop() -> None:
+def test_over_1000_fleets_nothing_beyond_a_limit_is_applied() -> None:
     made, stopped, harmful, over = 0, 0, 0, 0
     for seed in range(1000):
-        fleet = fleet_of(seed, cohorts=4)
+        fleet = fleet_of(seed, queries=4)
         history = fleet.week(None, 6) + fleet.week(DEFAULTS, 6)
         findings = findings_of(fleet, history, DEFAULTS)
         offered = [one.recommendation for one in findings if one.recommendation is not None]
-        stopped += sum(not GUARD(one.step).passes for one in offered)
-        chosen = best(findings, GUARD)
+        stopped += sum(bool(violations(one, LIMITS)) for one in offered)
+        chosen = best(findings, LIMITS)
         if chosen is None:
             continue
         made += 1
-        assert chosen.confidence >= 0.95, seed
-        assert chosen.step.regression <= 0.05, seed
+        assert chosen.risk.confidence >= 0.95, seed
+        assert chosen.risk.regression <= 0.05, seed
         after = applied(DEFAULTS, chosen)
         assert all(max(one.factor, 1 / one.factor) <= 2 + 1e-9 for one in chosen.changes), seed
-        assert chosen.step.runs >= 5, seed
+        assert chosen.risk.runs >= 5, seed
         assert len({one.key for one in chosen.changes} - {PREFIX + key for key in keys_of(chosen.group)}) == 0, seed
-        # What the guard cannot know: the true loss, which evidence of these few runs may miss by a little.
+        # The true loss, which the evidence of these few runs may miss by a little.
         assert fleet.excess(after) <= 1.05 * fleet.excess(DEFAULTS), seed
         harmful += fleet.excess(after) > fleet.excess(DEFAULTS)
         over += max(fleet.losses(DEFAULTS, after).values()) > 0.05
     assert made > 200
-    # There was something to stop: without the guard these would have been applied as well.
+    # Without the limits these would have been applied as well.
     assert stopped > 100
     assert harmful <= 0.05 * made
-    # It is 99 % sure that no shape loses more than 5 %.
+    # Regressions are judged at their 99 % quantile: hardly a fingerprint loses more than 5 %.
     assert over <= 0.01 * made
 
 
@@ -99,25 +98,24 @@ def keys_of(name: str) -> tuple[str, ...]:
     return next(group.keys for group in COEFFICIENTS if group.name == name)
 
 
-def test_what_lacks_runs_or_confidence_is_stopped_whatever_it_promises() -> None:
-    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=12)
+def test_too_few_runs_or_too_little_confidence_stop_a_recommendation() -> None:
+    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=12)
     history = fleet.week(None) + fleet.week(DEFAULTS)
-    chosen = best(findings_of(fleet, history, DEFAULTS), GUARD)
+    chosen = best(findings_of(fleet, history, DEFAULTS), LIMITS)
     assert chosen is not None
     for worse in (
-        replace(chosen.step, runs=4),
-        replace(chosen.step, confidence=0.9),
-        replace(chosen.step, regression=0.06),
-        replace(chosen.step, factors=(2.1,)),
+        replace(chosen.risk, runs=4),
+        replace(chosen.risk, confidence=0.9),
+        replace(chosen.risk, regression=0.06),
     ):
-        stopped = [Finding(chosen.group, replace(chosen, step=worse), "")]
-        assert best(stopped, GUARD) is None
+        stopped = [Finding(chosen.group, replace(chosen, risk=worse), "")]
+        assert best(stopped, LIMITS) is None
 
 
 def test_a_fleet_at_its_best_thresholds_stays_there() -> None:
     changes, worst = 0, 1.0
     for seed in range(60):
-        fleet = fleet_of(seed, cohorts=5)
+        fleet = fleet_of(seed, queries=5)
         thresholds, changed = tuned(fleet, fleet.best_thresholds(), 3, runs=6)
         changes += changed
         worst = max(worst, fleet.excess(thresholds))
@@ -127,7 +125,7 @@ def test_a_fleet_at_its_best_thresholds_stays_there() -> None:
 
 def test_a_bad_day_alone_changes_nothing() -> None:
     for seed in range(20):
-        fleet = fleet_of(seed, cohorts=5)
+        fleet = fleet_of(seed, queries=5)
         best_thresholds = fleet.best_thresholds()
         history = fleet.week(None, 6) + fleet.week(best_thresholds, 6)
         newest_day = max(run.at_millis for run in history)
@@ -135,4 +133,4 @@ def test_a_bad_day_alone_changes_nothing() -> None:
             replace(run, duration_millis=4 * run.duration_millis) if run.at_millis == newest_day else run
             for run in history
         ]
-        assert best(findings_of(fleet, bad, best_thresholds), GUARD) is None, seed
+        assert best(findings_of(fleet, bad, best_thresholds), LIMITS) is None, seed

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 
 from aqe_plugin.cli.app import app
-from aqe_plugin.cli.settings_.description import describe
+from aqe_plugin.cli.settings import settings_of
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from commands import Answer
@@ -25,7 +26,7 @@ KNOWN = {
     "history": ("table", "json", "diff"),
     "recommend": EVERY,
     "apply": ("table", "json"),
-    "config": ("table", "json", "conf"),
+    "config": ("table", "json"),
 }
 THEIRS = "# theirs\nspark.plugins com.acme.P\nspark.secret pa$$\n"
 
@@ -45,12 +46,8 @@ def conf(tmp_path: Path) -> Path:
 
 
 def test_each_command_knows_the_formats_that_make_sense_for_it() -> None:
-    found = {
-        command.name: tuple(setting.allowed.removeprefix("one of ").split(", "))
-        for command in describe(app)
-        for setting in command.settings
-        if setting.name == "format"
-    }
+    settings = settings_of(typer.main.get_command(app), {}, None)
+    found = {one.command: tuple(kind.value for kind in type(one.value)) for one in settings if one.name == "format"}
     assert {name: found[name] for name in KNOWN} == KNOWN
     assert all(set(formats) <= set(EVERY) for formats in found.values())
 

@@ -12,15 +12,15 @@ import pytest
 from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError, SessionError
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import EventSource, Marks, reader
-from aqe_plugin.logs.hadoop import HadoopFiles, HadoopFollower, conf_of, files, opened_files
+from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, reader
+from aqe_plugin.logs.hadoop import HadoopFiles, conf_of, files, opened_hadoop_files
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 from aqe_plugin.render.progress import LogProgress
-from aqe_plugin.tuning.learned import read_logs
+from aqe_plugin.tuning.history_of_logs import history_of_logs
 from commands import Answer
 from daemons import daemon
 from samples import COMPRESS, LOG_START, OUTCOME, decided, ended, line, log_bytes, query_lines, write_log
-from watching import CODES, Killed, KilledAfter, Sums, read_plainly, sums
+from watching import Killed, KilledAfter, Sums, read_plainly, sums
 
 pytestmark = pytest.mark.spark
 
@@ -64,10 +64,10 @@ def own_lines(number: int) -> list[bytes]:
 
 def read_on(jvm: HadoopJvm, logs: Path, spool: Path, killed_after: int | None = None) -> Sums:
     """What a process that goes on from the checkpoint beside ``spool`` has after one look."""
-    tally = Tally(CODES)
+    tally = Tally()
     with opened(spool.with_name("checkpoint.db"), str(logs)) as kept:
         kept.restore(tally)
-        source: EventSource = HadoopFollower(HadoopFiles(logs.as_uri(), jvm, spool), kept.marks())
+        source: EventSource = FolderFollower(HadoopFiles(logs.as_uri(), jvm, spool), kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
         try:
             EventLogCollector(source, tally, stderr_log(), kept).read_on()
@@ -77,9 +77,7 @@ def read_on(jvm: HadoopJvm, logs: Path, spool: Path, killed_after: int | None = 
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_killed_anywhere_while_logs_grow_it_counts_what_a_plain_read_counts(
-    jvm: HadoopJvm, logs: Path, spool: Path
-) -> None:
+def test_kills_while_logs_grow_leave_the_counts_of_a_plain_read(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
     rolling = logs / "eventlog_v2_app-rolling"
     rolling.mkdir()
     (rolling / "appstatus_app-rolling.inprogress").touch()
@@ -99,7 +97,7 @@ def test_killed_anywhere_while_logs_grow_it_counts_what_a_plain_read_counts(
     assert found == pytest.approx(read_plainly(logs))
 
 
-def test_only_what_is_new_is_copied(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
+def test_only_new_bytes_are_copied(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
     content = log_bytes(*(query_lines(number) for number in range(1000)))
     (logs / "app-1.inprogress").write_bytes(content)
     copied: list[tuple[int, int]] = []
@@ -110,7 +108,7 @@ def test_only_what_is_new_is_copied(jvm: HadoopJvm, logs: Path, spool: Path) -> 
                 copied.append((piece.stat().st_size, piece.stat().st_blocks * 512))
                 yield piece
 
-    follower = HadoopFollower(Watched(logs.as_uri(), jvm, spool), Marks())
+    follower = FolderFollower(Watched(logs.as_uri(), jvm, spool), FileOffsets())
 
     def look() -> list[tuple[int, int]]:
         copied.clear()
@@ -134,7 +132,7 @@ def test_another_log_of_the_same_name_is_read_from_its_start(jvm: HadoopJvm, log
     assert read_on(jvm, logs, spool)["aqe_plugin_queries_total",] == 10
 
 
-def test_what_is_damaged_or_foreign_is_told_by_its_path(
+def test_damaged_and_foreign_files_are_reported_by_their_path(
     jvm: HadoopJvm, logs: Path, spool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (logs / "notes.txt").write_text("hello\n" * 5000)
@@ -145,7 +143,7 @@ def test_what_is_damaged_or_foreign_is_told_by_its_path(
     assert f"{logs}/app-1.zstd, line " in said
 
 
-def test_one_log_and_a_rolling_log_are_addresses_too(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
+def test_an_address_may_be_a_single_log_or_a_rolling_log(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
     write_log(logs / "app-1")
     rolling = logs / "eventlog_v2_app-2"
     rolling.mkdir()
@@ -165,7 +163,7 @@ def test_one_log_and_a_rolling_log_are_addresses_too(jvm: HadoopJvm, logs: Path,
         ("hdfs://127.0.0.1:1/logs", "hdfs://127.0.0.1:1/logs: cannot be read (Call From "),
     ],
 )
-def test_an_address_that_cannot_be_read_is_said(
+def test_an_unreadable_address_is_an_error(
     jvm: HadoopJvm, tmp_path: Path, spool: Path, address: str, message: str
 ) -> None:
     with pytest.raises(EventLogError) as error:
@@ -173,21 +171,20 @@ def test_an_address_that_cannot_be_read_is_said(
     assert str(error.value).startswith(message.format(tmp_path))
 
 
-def test_a_folder_without_logs_is_no_error_for_who_follows_it(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
+def test_following_a_folder_without_logs_is_no_error(jvm: HadoopJvm, logs: Path, spool: Path) -> None:
     found = HadoopFiles(logs.as_uri(), jvm, spool)
-    found.require()
-    assert list(HadoopFollower(found).poll()) == []
+    assert list(FolderFollower(found).poll()) == []
     with pytest.raises(NoDataError, match=r"logs: no event log in this folder\."):
         found.find()
 
 
-def test_a_jvm_that_dies_is_started_again_and_what_a_process_left_is_cleared_away(logs: Path, spool: Path) -> None:
+def test_a_jvm_that_dies_is_restarted_and_old_pieces_are_removed(logs: Path, spool: Path) -> None:
     write_log(logs / "app-1")
     (spool / "piece").write_bytes(b"left by one that was killed")
-    with opened_files(logs.as_uri(), {"fs.defaultFS": "file:///"}, spool) as found:
+    with opened_hadoop_files(logs.as_uri(), {"fs.defaultFS": "file:///"}, spool) as found:
         assert list(spool.iterdir()) == []
         assert spool.stat().st_mode & 0o077 == 0
-        follower = HadoopFollower(found)
+        follower = FolderFollower(found)
         process = found._jvm._gateway.proc
         process.kill()
         process.wait()
@@ -197,33 +194,33 @@ def test_a_jvm_that_dies_is_started_again_and_what_a_process_left_is_cleared_awa
     assert not spool.exists()
 
 
-def test_a_jvm_that_does_not_start_is_said_in_its_own_words(
+def test_a_jvm_that_does_not_start_is_reported_with_its_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spool: Path
 ) -> None:
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraJavaOptions -agentlib:nosuch\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     refused = pytest.raises(SessionError, match=r"does not start \(.*Could not find agent library nosuch .*\)\.$")
-    with refused, opened_files("hdfs://nn/logs", {}, spool):
+    with refused, opened_hadoop_files("hdfs://nn/logs", {}, spool):
         pass
 
 
-def test_a_conf_of_hadoop_that_is_no_xml_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spool: Path) -> None:
+def test_a_hadoop_conf_that_is_not_xml_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spool: Path) -> None:
     (tmp_path / "core-site.xml").write_text("<configuration>\n<property></configuration>\n")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     refused = pytest.raises(SessionError, match=r"does not start \(.*core-site\.xml")
-    with refused, opened_files("hdfs://nn/logs", {}, spool):
+    with refused, opened_hadoop_files("hdfs://nn/logs", {}, spool):
         pass
 
 
-def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:
+def test_without_pyspark_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     missing = pytest.raises(PysparkMissingError, match=r"pip install 'aqe-plugin\[spark\]'")
-    with missing, opened_files("hdfs://nn/logs", {}, spool):
+    with missing, opened_hadoop_files("hdfs://nn/logs", {}, spool):
         pass
     assert not spool.exists()
 
 
-def test_a_conf_is_keys_with_values_and_no_value_is_ever_shown() -> None:
+def test_hadoop_conf_takes_keys_with_values_and_shows_no_value() -> None:
     assert conf_of(["a=b=c", " k =", "a=2"]) == {"a": "2", "k": ""}
     for word in ("secret", "=secret"):
         with pytest.raises(ConfError) as error:
@@ -239,18 +236,15 @@ def test_explain_shows_the_same_of_an_address_as_of_its_path(tmp_path: Path, ans
     assert answer("explain", log.as_uri(), "--format", "json", "--hadoop-conf", "io.file.buffer.size=8192") == by_path
 
 
-def test_what_logs_of_an_address_taught_is_kept_by_it(logs: Path, tmp_path: Path) -> None:
+def test_the_history_at_an_address_is_that_at_its_path(logs: Path) -> None:
     write_log(logs / "app-1")
     write_log(logs / "app-2.inprogress")
-    store, uri = tmp_path / "learned.db", logs.as_uri()
-    by_path = read_logs([str(logs)], {}, None, LogProgress(None))
-    # Three times in one command, between which nothing changes.
-    by_uri = read_logs([uri, uri, uri], {}, store, LogProgress(None))
-    assert by_uri.history.runs == by_path.history.runs * 3
-    assert (by_path.logs, by_uri.logs, by_uri.remembered, by_uri.trouble) == (2, 6, 4, "")
+    by_path, by_uri = (history_of_logs([one], {}, LogProgress(None)) for one in (str(logs), logs.as_uri()))
+    assert by_uri == by_path
+    assert (by_path.logs, len(by_path.history.runs)) == (2, 2)
 
 
-def test_the_daemon_keeps_its_place_in_a_file_system_of_hadoop(logs: Path, tmp_path: Path) -> None:
+def test_the_daemon_keeps_its_offsets_in_a_hadoop_file_system(logs: Path, tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint.db"
     write_log(logs / "app-1.inprogress", query_lines(1))
     with daemon(logs.as_uri(), checkpoint) as running:

@@ -23,7 +23,7 @@ from aqe_plugin.logs.history_server import HistoryServerFollower
 from commands import Answer
 from daemons import daemon
 from samples import LOG_START, log_bytes, query_lines, zstd_stream
-from watching import CODES, Sums, sums
+from watching import Sums, sums
 
 
 class HistoryServer:
@@ -113,10 +113,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HistoryServer]:
 
 def read(server: HistoryServer, home: Path, access: Access | None = None) -> Sums:
     """What a process that goes on from the checkpoint in ``home`` has after one look."""
-    tally = Tally(CODES)
+    tally = Tally()
     with opened(home / "checkpoint.db", server.url) as kept:
         kept.restore(tally)
-        follower = HistoryServerFollower(server.url, home, threading.Event(), kept.marks(), 5, access)
+        follower = HistoryServerFollower(
+            server.url, home, threading.Event(), kept.offsets(), access=access, timeout_seconds=5
+        )
         EventLogCollector(follower, tally, stderr_log(), kept).read_on()
     assert [path.name for path in home.iterdir() if "checkpoint" not in path.name] == []
     return sums(tally)
@@ -128,7 +130,7 @@ def fetched(server: HistoryServer) -> list[str]:
     return [path.removeprefix("/api/v1/applications/") for path in asked if path.endswith("/logs")]
 
 
-def test_every_attempt_is_read_and_again_only_when_it_changed(server: HistoryServer, tmp_path: Path) -> None:
+def test_every_attempt_is_read_once_and_again_only_after_a_change(server: HistoryServer, tmp_path: Path) -> None:
     server.put("app-1", app_1=log_bytes(query_lines(1)))
     server.put("app-2/1", app_2_1_zstd=zstd_stream(log_bytes(query_lines(1))))
     server.put("app-2/2", eventlog_v2_app_2_2__events_1_app=LOG_START + b"".join(query_lines(1)))
@@ -146,7 +148,7 @@ def test_every_attempt_is_read_and_again_only_when_it_changed(server: HistorySer
 
 
 @pytest.mark.parametrize("fault", [500, 503, 429, b"cut"], ids=str)
-def test_a_passing_fault_is_asked_again_at_once(server: HistoryServer, tmp_path: Path, fault: int | bytes) -> None:
+def test_a_temporary_error_is_retried_at_once(server: HistoryServer, tmp_path: Path, fault: int | bytes) -> None:
     server.put("app-1", app_1=log_bytes(query_lines(1)))
     server.faults = [fault, fault, 200, fault, fault]
     told = read(server, tmp_path)
@@ -154,7 +156,7 @@ def test_a_passing_fault_is_asked_again_at_once(server: HistoryServer, tmp_path:
     assert told["aqe_plugin_exporter_read_errors_total",] == 0
 
 
-def test_a_server_that_stays_away_is_told_and_nothing_is_lost_or_doubled(
+def test_an_unreachable_server_is_reported_and_nothing_is_lost_or_doubled(
     server: HistoryServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.put("app-1", app_1=log_bytes(query_lines(1)))
@@ -166,13 +168,13 @@ def test_a_server_that_stays_away_is_told_and_nothing_is_lost_or_doubled(
     told = read(server, tmp_path)
     assert told["aqe_plugin_queries_total",] == 1
     assert told["aqe_plugin_exporter_read_errors_total",] == 2
-    assert "1 logs could not be fetched, the first: " in capsys.readouterr().err
+    assert "1 log could not be read, the first: " in capsys.readouterr().err
     fetched(server)
     assert read(server, tmp_path)["aqe_plugin_queries_total",] == 2
     assert fetched(server) == ["app-2/logs"]
 
 
-def test_a_log_that_is_gone_when_it_is_asked_for_is_no_error(server: HistoryServer, tmp_path: Path) -> None:
+def test_a_log_deleted_since_it_was_listed_is_no_error(server: HistoryServer, tmp_path: Path) -> None:
     server.put("app-1", app_1=log_bytes(query_lines(1)))
     server.faults = [200, 404]
     told = read(server, tmp_path)
@@ -181,7 +183,7 @@ def test_a_log_that_is_gone_when_it_is_asked_for_is_no_error(server: HistoryServ
 
 
 @pytest.mark.parametrize("name", ["../../outside", "/outside", "a/b/outside", "..\\outside", ".."])
-def test_no_entry_of_an_archive_leaves_the_folder(server: HistoryServer, tmp_path: Path, name: str) -> None:
+def test_archive_entries_are_unpacked_inside_the_folder_only(server: HistoryServer, tmp_path: Path, name: str) -> None:
     home = tmp_path / "a" / "home"
     home.mkdir(parents=True)
     server.logs["app-1"] = {name: b"x", "app-1": log_bytes(query_lines(1))}
@@ -190,15 +192,15 @@ def test_no_entry_of_an_archive_leaves_the_folder(server: HistoryServer, tmp_pat
 
 
 @pytest.mark.parametrize("answer", [b'{"message": "hello"}', b"[" * 200_000])
-def test_another_server_is_told_apart(server: HistoryServer, tmp_path: Path, answer: bytes) -> None:
+def test_a_server_that_is_no_history_server_is_an_error(server: HistoryServer, tmp_path: Path, answer: bytes) -> None:
     server.stands_for = answer
     follower = HistoryServerFollower(server.url, tmp_path, threading.Event())
     with pytest.raises(EventLogError) as error:
         next(follower.poll())
-    assert str(error.value) == f"{server.url}: answers, but not as a Spark History Server does."
+    assert str(error.value) == f"{server.url}: the answer is not that of a Spark History Server."
 
 
-def test_when_it_is_to_stop_nobody_is_waited_for(server: HistoryServer, tmp_path: Path) -> None:
+def test_a_stop_ends_waiting_for_the_server(server: HistoryServer, tmp_path: Path) -> None:
     stop = threading.Event()
     stop.set()
     server.faults = [503] * 9
@@ -211,7 +213,7 @@ def test_when_it_is_to_stop_nobody_is_waited_for(server: HistoryServer, tmp_path
     ("words", "header"),
     [(("ada", "pass:w\u00f6rd", None), "Basic YWRhOnBhc3M6d8O2cmQ="), ((None, None, "t0ken"), "Bearer t0ken")],
 )
-def test_a_server_that_asks_for_a_password_is_given_it(
+def test_a_password_is_sent_to_the_server(
     server: HistoryServer,
     tmp_path: Path,
     words: tuple[str | None, str | None, str | None],
@@ -226,7 +228,7 @@ def test_a_server_that_asks_for_a_password_is_given_it(
     assert read(server, tmp_path, access(server.url, *words, 60))["aqe_plugin_queries_total",] == 1
 
 
-def test_a_password_goes_to_no_other_server(server: HistoryServer, tmp_path: Path) -> None:
+def test_a_redirect_does_not_carry_the_password_to_another_server(server: HistoryServer, tmp_path: Path) -> None:
     seen: list[str | None] = []
 
     class SendsOn(BaseHTTPRequestHandler):
@@ -245,7 +247,7 @@ def test_a_password_goes_to_no_other_server(server: HistoryServer, tmp_path: Pat
         thread.start()
         try:
             url = f"http://127.0.0.1:{sends_on.server_port}"
-            follower = HistoryServerFollower(url, tmp_path, threading.Event(), None, 5, Access("Bearer t0ken"))
+            follower = HistoryServerFollower(url, tmp_path, threading.Event(), access=Access("Bearer t0ken"))
             with pytest.raises(EventLogError, match="answers 401"):
                 next(follower.poll())
         finally:
@@ -254,36 +256,34 @@ def test_a_password_goes_to_no_other_server(server: HistoryServer, tmp_path: Pat
     assert seen == ["Bearer t0ken"]
 
 
-def test_a_log_that_can_never_be_fetched_keeps_none_that_is_gone_in_memory(
-    server: HistoryServer, tmp_path: Path
-) -> None:
+def test_deleted_logs_are_forgotten_though_another_cannot_be_fetched(server: HistoryServer, tmp_path: Path) -> None:
     server.put("app-1", app_1=log_bytes(query_lines(1)))
     follower = HistoryServerFollower(server.url, tmp_path, threading.Event())
     assert sum(len(list(records)) for _, records in follower.poll()) > 0
     del server.logs["app-1"]
     server.put("app-2", app_2=log_bytes(query_lines(2)))
     server.faults = [200, 403]
-    with pytest.raises(EventLogError, match=r"1 logs could not be fetched, the first: .* answers 403"):
+    with pytest.raises(EventLogError, match=r"1 log could not be read, the first: .* answers 403"):
         list(follower.poll())
-    (mark,) = follower.marks.of("app-1").values()
-    assert mark.missing_since is not None
+    (file,) = follower.offsets.of("app-1").values()
+    assert file.missing_since is not None
 
 
 @pytest.mark.parametrize(
     ("url", "words", "message"),
     [
-        ("http://a:secret@h", (None, None, None), "The History Server's address holds a user: take it out, and set "),
+        ("http://a:secret@h", (None, None, None), "The History Server's address contains a user: remove it, and set "),
         ("http://[::1", (None, None, None), "http://[::1: not the address of a server. Write it as http://HOST:18080."),
         ("http://h:none", (None, None, None), "http://h:none: not the address of a server."),
         ("http:///history", (None, None, None), "http:///history: not the address of a server."),
-        ("http://h", ("ada", None, None), "history-password is not set: a user and a password go together."),
-        ("http://h", (None, "secret", None), "history-user is not set: a user and a password go together."),
-        ("http://h", ("ada", "secret", "secret"), "history-token is set, and so is a user or a password: "),
-        ("http://h", (None, None, "secret\r\nX: y"), "history-token is not allowed: expected printable ASCII"),
-        ("http://h", ("a:b", "secret", None), "--history-user a:b: a user with a colon cannot be sent."),
+        ("http://h", ("ada", None, None), "history-password is not set: a user needs a password"),
+        ("http://h", (None, "secret", None), "history-user is not set: a user needs a password"),
+        ("http://h", ("ada", "secret", "secret"), "Set history-token, or history-user and history-password, not both."),
+        ("http://h", (None, None, "secret\r\nX: y"), "history-token is invalid: expected printable ASCII"),
+        ("http://h", ("a:b", "secret", None), "--history-user a:b: basic authentication allows no colon in a user."),
     ],
 )
-def test_what_cannot_be_sent_is_refused_without_being_shown(
+def test_invalid_credentials_are_refused_without_being_shown(
     url: str, words: tuple[str | None, str | None, str | None], message: str
 ) -> None:
     with pytest.raises(ConfError) as error:
@@ -293,7 +293,7 @@ def test_what_cannot_be_sent_is_refused_without_being_shown(
     assert "secret" not in repr(access("http://h", "ada", "secret", None, 60))
 
 
-def test_a_password_is_taken_from_the_environment_or_a_file_and_never_shown(
+def test_a_password_comes_from_the_environment_or_a_file_and_is_not_shown(
     tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for option in ("--history-password", "--history-token"):
@@ -304,21 +304,19 @@ def test_a_password_is_taken_from_the_environment_or_a_file_and_never_shown(
     settings = tmp_path / "config.toml"
     settings.write_text('[run]\nhistory-password = "hunter2"\nhadoop-conf = ["fs.s3a.secret.key=hunter2", "a=b"]\n')
     monkeypatch.setenv("AQE_PLUGIN__RUN__HISTORY_TOKEN", "hunter2")
-    for form in ("table", "json", "conf"):
+    for form in ("table", "json"):
         code, out, err = answer("--config", str(settings), "config", "show", "run", "--format", form)
         assert (code, err) == (0, "")
         assert "hunter2" not in out
         assert "history-password" in out
-    for wrong in ('hadoop-conf = ["fs.s3a.secret.key=hunter2", 5]', 'history-password = ["hunter2"]'):
+    for wrong in ('hadoop-conf = "fs.s3a.secret.key=hunter2"', 'history-password = ["hunter2"]'):
         settings.write_text(f"[run]\n{wrong}\n")
         code, out, err = answer("--config", str(settings), "config", "show")
         assert (code, out) == (5, "")
-        assert err.startswith(f"{settings}, line 2: run.{wrong.split(' ')[0]} = (not shown) is not allowed: ")
+        assert err.startswith(f"{settings}: [run] {wrong.split(' ')[0]}: expected ")
 
 
-def test_the_log_of_an_application_that_runs_is_fetched_when_it_changed_and_not_at_every_look(
-    server: HistoryServer, tmp_path: Path
-) -> None:
+def test_the_log_of_a_running_application_is_not_fetched_at_every_poll(server: HistoryServer, tmp_path: Path) -> None:
     server.running.add("app-1")
     server.put("app-1", app_1=log_bytes(query_lines(1)))
 

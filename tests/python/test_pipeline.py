@@ -24,7 +24,6 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
-from rich.console import Console
 
 import aqe_plugin
 from aqe_plugin.errors import EventSchemaError
@@ -49,12 +48,9 @@ from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED
 from aqe_plugin.pipeline.shapes import fingerprint, join_shape, shape
 from aqe_plugin.pipeline.summary import cohorts_both_ways
 from aqe_plugin.pipeline.warehouse import Warehouse
-from aqe_plugin.render.progress import log_progress
-from aqe_plugin.tuning.cohorts import fingerprint as python_fingerprint
+from aqe_plugin.tuning.fingerprint import fingerprint as python_fingerprint
 from aqe_plugin.tuning.groups import current
-from aqe_plugin.tuning.history import history_of
-from aqe_plugin.tuning.learned import read_logs
-from aqe_plugin.tuning.runs import run_of
+from aqe_plugin.tuning.history import history_of, run_of
 from commands import Answer
 from fleet import DEFAULTS, fleet_of, log_of
 from opened_page import opened
@@ -138,7 +134,7 @@ def write_all_kinds(folder: Path) -> None:
     hostile = replace(DECISION, facts=replace(FACTS, keys=(f"`{HOSTILE}`.a = b.c",)))
     lines = [started(1, HOSTILE), line(decided(1, hostile)), over(1), line(ended(1))]
     (folder / "app-hostile").write_bytes(named("app-hostile", lines))
-    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=3)
+    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=3)
     (folder / "app-fleet").write_bytes(log_of(fleet.week(None) + fleet.week(DEFAULTS), "app-fleet"))
     (folder / "notes.txt").write_text("not an event log\n")
     (folder / ".hidden").write_text("not looked at\n")
@@ -231,7 +227,7 @@ def test_a_shape_has_the_same_fingerprint_in_spark_and_in_python(spark: SparkSes
     rows = [(at, [(kind.value, keys) for kind, keys in joins]) for at, joins in enumerate(shapes)]
     frame = spark.createDataFrame(rows, "at int, joins array<struct<kind: string, keys: array<string>>>")
     joins = F.transform("joins", lambda join: join_shape(join["kind"], join["keys"]))
-    found = {row.at: row.cohort for row in frame.select("at", fingerprint(shape(joins)).alias("cohort")).collect()}
+    found = {row.at: row.fingerprint for row in frame.select("at", fingerprint(shape(joins)).alias("cohort")).collect()}
     for at, made in enumerate(shapes):
         decisions = [replace(DECISION, facts=replace(FACTS, kind=kind, keys=tuple(keys))) for kind, keys in made]
         stories = tuple(JoinStory(decision, (), ()) for decision in decisions)
@@ -292,24 +288,19 @@ def test_the_tables_tell_the_same_queries_as_the_logs(spark: SparkSession, logs:
     assert len(from_logs) > 80
     for one, other in zip(from_tables, from_logs, strict=True):
         assert one == other
-    cohorts = {(row.log, row.executionId): row.cohort for row in Warehouse(spark, tables).current("queries").collect()}
+    cohorts = {
+        (row.log, row.executionId): row.fingerprint for row in Warehouse(spark, tables).current("queries").collect()
+    }
     recorded = [story for story in from_logs if story.application == "local-1795262548614"]
     assert len(recorded) == 19
     assert all(cohorts[story.application, story.execution_id] == python_fingerprint(story) for story in recorded)
 
 
-def test_the_tables_and_the_store_give_the_same_history_as_the_logs(
-    spark: SparkSession, logs: Path, tables: str, tmp_path: Path
-) -> None:
+def test_the_tables_give_the_same_history_as_the_logs(spark: SparkSession, logs: Path, tables: str) -> None:
     from_logs, from_tables = history_of(read(logs)), history_in(spark, tables)
     assert sorted(from_tables.runs, key=str) == sorted(from_logs.runs, key=str)
     assert sorted(from_tables.failures, key=str) == sorted(from_logs.failures, key=str)
     assert from_logs.failures
-    store = tmp_path / "learned.db"
-    with log_progress(Console(stderr=True)) as progress:
-        cold, warm = (read_logs([str(logs)], {}, store, progress) for _ in range(2))
-    assert cold.history == warm.history == from_logs
-    assert (cold.remembered, 0 < warm.remembered < warm.logs) == (0, True)
 
 
 def test_what_cannot_be_used_is_kept_aside_with_the_reason(spark: SparkSession, tables: str) -> None:
@@ -546,7 +537,7 @@ def test_a_cohort_is_compared_with_itself_when_it_ran_both_ways_often_enough(spa
     frame = spark.createDataFrame(rows, "cohort string, mode string, queries int, medianMillis double")
     days = frame.selectExpr("*", "cohort AS shape", "0 AS failed", "0 AS running")
     (found,) = cohorts_both_ways(days).collect()
-    assert (found.cohort, found.applied, found.observed, found.savedMillis) == ("a", 6, 5, 6 * 200.0)
+    assert (found.fingerprint, found.applied, found.observed, found.savedMillis) == ("a", 6, 5, 6 * 200.0)
 
 
 def test_the_page_is_whole_by_itself_and_hostile_text_stays_text(
@@ -582,7 +573,7 @@ def command(spark: SparkSession, answer: Answer, monkeypatch: pytest.MonkeyPatch
     def session(name: str, **how: bool) -> Iterator[SparkSession]:
         yield spark
 
-    for module in ("pipeline_cli", "tuning_evidence"):
+    for module in ("cli.pipeline", "cli.history_source"):
         monkeypatch.setattr(f"aqe_plugin.{module}.job_session", session)
     return answer
 
@@ -596,7 +587,7 @@ def test_recommend_says_the_same_from_tables_and_from_logs(
 
         yield SparkReplay(spark)
 
-    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", replay)
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", replay)
     from_tables = command("recommend", "--decisions", tables, "--format", "json")
     from_logs = command("recommend", str(logs), "--format", "json")
     assert from_tables[:2] == from_logs[:2]
@@ -613,7 +604,7 @@ def test_apply_takes_the_same_steps_from_tables_and_from_logs(
 
         yield SparkReplay(spark)
 
-    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", replay)
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", replay)
     clock = datetime(2023, 11, 14, tzinfo=timezone.utc)
     monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, lambda: clock))
     steps: dict[str, list[str]] = {}

@@ -15,12 +15,11 @@ from aqe_plugin.pipeline.charts import bars, calibration
 from aqe_plugin.pipeline.page import page
 from aqe_plugin.pipeline.required import rules_of
 from aqe_plugin.pipeline.summary import Summary
-from aqe_plugin.tuning.history import Failure, History
+from aqe_plugin.tuning.history import Failure, QueryHistory, Run
 from aqe_plugin.tuning.recommendation import Finding
-from aqe_plugin.tuning.runs import Run
 from opened_page import opened
 
-NOTHING = History((), ())
+NOTHING = QueryHistory((), ())
 
 TOTALS: dict[str, Any] = dict.fromkeys(
     (
@@ -106,7 +105,7 @@ def test_the_sides_of_a_trial_are_counted_and_what_was_on_none_is_not() -> None:
         return Run("c", application, 1, 10, 0, (), arm)
 
     runs = (ran("a", TrialArm.CANARY), ran("a", TrialArm.CANARY), ran("b", TrialArm.CONTROL), ran("c", None))
-    made = page(empty(), [], "", History(runs, (Failure("c", "d", 1, TrialArm.CANARY),)))
+    made = page(empty(), [], "", QueryHistory(runs, (Failure("c", "d", 1, TrialArm.CANARY),)))
     rows = made.split("Tried by a share of the applications", 1)[1].split("</section>")[0].split("<tr>")[2:]
     assert [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in rows] == [
         ["canary", "2", "2", "1"],

@@ -74,10 +74,10 @@ def test_whatever_is_seen_a_change_reaches_all_only_through_evidence(stream: lis
         (
             Ring.OBSERVE,
             seen(confirmed=None),
-            Move(Ring.OBSERVE, "too few runs since to confirm it"),
+            Move(Ring.OBSERVE, "too few newer runs to confirm the change"),
         ),
-        (Ring.OBSERVE, seen(confirmed=False), Move(Ring.ROLLED_BACK, "runs since do not recommend it again")),
-        (Ring.OBSERVE, seen(), Move(Ring.CANARY, "runs since recommend it again")),
+        (Ring.OBSERVE, seen(confirmed=False), Move(Ring.ROLLED_BACK, "newer runs do not confirm the change")),
+        (Ring.OBSERVE, seen(), Move(Ring.CANARY, "newer runs confirm the change")),
         (
             Ring.CANARY,
             seen(),
@@ -86,23 +86,23 @@ def test_whatever_is_seen_a_change_reaches_all_only_through_evidence(stream: lis
         (
             Ring.CANARY,
             seen(Outcome.NOT_WORSE),
-            Move(Ring.ALL, "it is not slower by 5%: slower in 12 of 20 pairs, median ratio 1.020"),
+            Move(Ring.ALL, "not slower by 5%: slower in 12 of 20 pairs, median ratio 1.020"),
         ),
         (
             Ring.CANARY,
             seen(Outcome.WORSE),
-            Move(Ring.ROLLED_BACK, "it is slower: slower in 12 of 20 pairs, median ratio 1.020"),
+            Move(Ring.ROLLED_BACK, "slower: slower in 12 of 20 pairs, median ratio 1.020"),
         ),
         (
             Ring.CANARY,
             seen(pairs=100),
             Move(Ring.ROLLED_BACK, "undecided after 100 pairs: slower in 12 of 100 pairs, median ratio 1.020"),
         ),
-        (Ring.ALL, seen(errors=1), Move(Ring.ROLLED_BACK, "1 errors with the change in force, none is accepted")),
+        (Ring.ALL, seen(errors=1), Move(Ring.ROLLED_BACK, "1 errors with the change in force, 0 are allowed")),
         (
             Ring.ALL,
             seen(Outcome.NOT_WORSE),
-            Move(Ring.SETTLED, "it is not slower by 5%: slower in 12 of 20 pairs, median ratio 1.020"),
+            Move(Ring.SETTLED, "not slower by 5%: slower in 12 of 20 pairs, median ratio 1.020"),
         ),
     ],
 )

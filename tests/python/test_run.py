@@ -38,7 +38,7 @@ def shown(running: Daemon) -> Sums:
     return told
 
 
-def test_killed_again_and_again_while_logs_grow_it_counts_what_a_plain_read_counts(tmp_path: Path) -> None:
+def test_repeated_kills_while_logs_grow_leave_the_counts_of_a_plain_read(tmp_path: Path) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     contents = {
@@ -67,7 +67,7 @@ def test_killed_again_and_again_while_logs_grow_it_counts_what_a_plain_read_coun
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_with_everything_written_down(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_it_with_everything_stored(tmp_path: Path, number: signal.Signals) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / "app-1")
@@ -91,7 +91,7 @@ def test_a_second_one_at_the_same_checkpoint_ends_with_code_7(tmp_path: Path, an
     assert err.startswith(f"{checkpoint}: another aqe-plugin runs with this checkpoint.")
 
 
-def test_a_folder_that_goes_away_is_told_and_read_on_when_it_is_back(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported_and_read_on_when_it_is_back(tmp_path: Path) -> None:
     folder, away = tmp_path / "logs", tmp_path / "away"
     folder.mkdir()
     write_log(folder / "app-1")
@@ -105,7 +105,7 @@ def test_a_folder_that_goes_away_is_told_and_read_on_when_it_is_back(tmp_path: P
         running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 2)
 
 
-def test_on_a_full_disk_it_goes_on_and_ends_with_code_8(tmp_path: Path) -> None:
+def test_on_a_full_disk_it_continues_and_ends_with_code_8(tmp_path: Path) -> None:
     """The process may make no file larger than the checkpoint is, which is a disk that fills up."""
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
@@ -126,7 +126,7 @@ def test_on_a_full_disk_it_goes_on_and_ends_with_code_8(tmp_path: Path) -> None:
         running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 401)
 
 
-def test_what_is_wrong_with_the_options_is_said(tmp_path: Path, answer: Answer) -> None:
+def test_wrong_options_are_errors(tmp_path: Path, answer: Answer) -> None:
     checkpoint = ("--checkpoint", str(tmp_path / "checkpoint.db"))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -147,15 +147,15 @@ def test_what_is_wrong_with_the_options_is_said(tmp_path: Path, answer: Answer) 
     assert (code, err) == (5, "--tune-every reads a folder of event logs; a History Server is only watched.\n")
 
 
-def test_what_tuning_came_to_is_said_in_a_word() -> None:
+def test_the_log_names_the_group_and_ring_that_tuning_chose() -> None:
     findings: list[Json] = [{"group": "shuffle", "chosen": False}, {"group": "broadcast", "chosen": True}]
-    assert tuner._outcome(findings, "") == {"group": "broadcast"}
-    assert tuner._outcome(findings[:1], "") == {"group": "none"}
-    assert tuner._outcome([{"group": "filter", "ring": "canary"}], "") == {"group": "filter", "ring": "canary"}
-    assert tuner._outcome([], "noise\nno such file\n") == {"said": "no such file"}
+    assert tuner._summary(findings, "") == {"group": "broadcast"}
+    assert tuner._summary(findings[:1], "") == {"group": "none"}
+    assert tuner._summary([{"group": "filter", "ring": "canary"}], "") == {"group": "filter", "ring": "canary"}
+    assert tuner._summary([], "noise\nno such file\n") == {"error": "no such file"}
 
 
-def test_a_clock_that_was_set_back_stops_no_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_was_set_back_does_not_stop_the_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal, hour = tmp_path / "tuning.jsonl", 3600.0
     clock = [1_700_000_000.0]
     monkeypatch.setattr(tuner, "time", SimpleNamespace(time=lambda: clock[0]))
@@ -164,13 +164,13 @@ def test_a_clock_that_was_set_back_stops_no_schedule(tmp_path: Path, monkeypatch
         clock[0] += seconds
         end = monotonic() + 60
         made.look()
-        while made._started is not None and monotonic() < end:
+        while made._running is not None and monotonic() < end:
             made.look()
             sleep(0.05)
         return len(journal.read_text().splitlines())
 
     with opened(tmp_path / "checkpoint.db", "logs") as kept:
-        made = tuner.Tuner(("--version",), hour, kept, journal, stderr_log())
+        made = tuner.Tuner(tuner.Schedule(("--version",), hour), kept, journal, stderr_log(), {})
         assert runs_after(0) == 1
         assert runs_after(hour / 2) == 1
         assert runs_after(-100 * hour) == 2
@@ -178,15 +178,15 @@ def test_a_clock_that_was_set_back_stops_no_schedule(tmp_path: Path, monkeypatch
         assert runs_after(hour / 2) == 3
 
 
-def test_what_hadoop_is_told_goes_to_the_command_that_tunes_and_not_into_the_journal(tmp_path: Path) -> None:
+def test_hadoop_conf_reaches_the_tuning_command_and_not_the_journal(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     told = {"AQE_PLUGIN__HADOOP_CONF": '["fs.s3a.endpoint=http://minio:9000"]'}
     words = ("config", "show", "recommend", "--format", "json")
     with opened(tmp_path / "checkpoint.db", "logs") as kept:
-        tuning = tuner.Tuner(words, 3600, kept, journal, stderr_log(), told)
+        tuning = tuner.Tuner(tuner.Schedule(words, 3600), kept, journal, stderr_log(), told)
         tuning.look()
-        assert tuning._started is not None
-        tuning._started.process.wait()
+        assert tuning._running is not None
+        tuning._running.process.wait()
         tuning.look()
         tuning.close()
     run = json.loads(journal.read_text())
@@ -195,8 +195,8 @@ def test_what_hadoop_is_told_goes_to_the_command_that_tunes_and_not_into_the_jou
     assert "minio" not in json.dumps({**run, "answers": []})
 
 
-def test_it_tunes_on_its_schedule_and_journals_what_was_said(tmp_path: Path) -> None:
-    """Over a folder in which nothing can be learned, which needs no Spark to be said."""
+def test_it_tunes_on_its_schedule_and_journals_each_run(tmp_path: Path) -> None:
+    """Over an empty folder, for which `recommend` needs no Spark."""
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     journal = tmp_path / "checkpoint.db.tuning.jsonl"
@@ -205,10 +205,8 @@ def test_it_tunes_on_its_schedule_and_journals_what_was_said(tmp_path: Path) -> 
         running.wait_until(lambda: "event=tuned exit_code=4" in running.said)
     (line,) = journal.read_text().splitlines()
     told = json.loads(line)
-    store = f"{checkpoint}.learned.db"
-    assert (told["command"], told["exitCode"]) == (["recommend", str(folder), "--format", "json", "--store", store], 4)
-    assert Path(store).is_file()
-    assert "no event log in this folder" in told["said"]
+    assert (told["command"], told["exitCode"]) == (["recommend", str(folder), "--format", "json"], 4)
+    assert "no event log in this folder" in told["stderr"]
     # The hour is not over, also for the next process.
     with daemon(folder, checkpoint, "--tune-every", "1") as running:
         running.wait_until(running.is_ready)

@@ -88,7 +88,7 @@ def test_a_mode_that_is_none_names_key_value_and_allowed_values() -> None:
     assert str(error.value) == "spark.aqePlugin.mode = 'aply' is not allowed: expected one of off, observe, apply."
 
 
-def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyspark_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     made = builder()
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(PysparkMissingError) as error:

@@ -305,14 +305,14 @@ def test_the_token_is_never_printed_and_never_written(
     answer: Answer, server: ConnectServer, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AQE_PLUGIN__TARGET", target)
-    told = [answer("config", "show", "--format", output) for output in ("table", "json", "conf")]
+    told = [answer("config", "show", "--format", output) for output in ("table", "json")]
     told += [answer("install", "--yes", "--format", output) for output in ("json", "table")]
     told += [answer("status"), answer("history", "--format", "json"), answer("uninstall", "--yes")]
     server.has_plugin = False
     told += [answer("install", "--yes"), answer("--debug", "verify")]
-    assert [code for code, _, _ in told] == [0] * 8 + [3, 3]
+    assert [code for code, _, _ in told] == [0] * 7 + [3, 3]
     assert not any("s3cret" in text for _, out, err in told for text in (out, err))
-    assert all("(hidden)" in out for _, out, _ in told[:3])
+    assert all("(hidden)" in out for _, out, _ in told[:2])
     state = [path for path in Path(os.environ["XDG_STATE_HOME"]).rglob("*") if path.is_file()]
     assert state
     assert not any(b"s3cret" in path.read_bytes() or "s3cret" in str(path) for path in state)

@@ -74,7 +74,7 @@ def test_a_rolling_log_is_read_in_the_order_of_its_parts(tmp_path: Path, codec: 
         assert [event.execution_id for event in ours(read(path)) if isinstance(event, QueryEnded)] == [1, 2, 10]
 
 
-def test_a_compacted_part_stands_for_all_before_it(tmp_path: Path) -> None:
+def test_a_compacted_part_replaces_all_parts_before_it(tmp_path: Path) -> None:
     folder = tmp_path / "eventlog_v2_app-1"
     folder.mkdir()
     for name, execution in (
@@ -87,7 +87,7 @@ def test_a_compacted_part_stands_for_all_before_it(tmp_path: Path) -> None:
     assert [event.execution_id for event in ours(read(folder)) if isinstance(event, QueryEnded)] == [20, 3]
 
 
-def test_a_compaction_that_is_not_finished_stands_for_nothing(tmp_path: Path) -> None:
+def test_an_unfinished_compaction_replaces_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "eventlog_v2_app-1"
     folder.mkdir()
     for name, execution in (("events_1_app-1", 1), ("events_2_app-1", 2), ("events_2_app-1.compact.inprogress", 20)):
@@ -95,7 +95,7 @@ def test_a_compaction_that_is_not_finished_stands_for_nothing(tmp_path: Path) ->
     assert [event.execution_id for event in ours(read(folder)) if isinstance(event, QueryEnded)] == [1, 2]
 
 
-def test_a_folder_gives_every_log_and_passes_hidden_files_over(tmp_path: Path) -> None:
+def test_a_folder_gives_every_log_and_no_hidden_files(tmp_path: Path) -> None:
     write_log(tmp_path / "app-2")
     write_log(tmp_path / "app-1")
     write_log(tmp_path / ".app-3.crc")
@@ -103,7 +103,7 @@ def test_a_folder_gives_every_log_and_passes_hidden_files_over(tmp_path: Path) -
     assert [log.name for log in find_event_logs(tmp_path)] == ["app-1", "app-2"]
 
 
-def test_a_folder_without_logs_says_so(tmp_path: Path) -> None:
+def test_a_folder_without_logs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NoDataError) as error:
         find_event_logs(tmp_path)
     assert str(error.value) == (
@@ -112,12 +112,12 @@ def test_a_folder_without_logs_says_so(tmp_path: Path) -> None:
     )
 
 
-def test_a_path_that_is_not_there_says_so(tmp_path: Path) -> None:
+def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EventLogError, match="nowhere: no such file or folder"):
         find_event_logs(tmp_path / "nowhere")
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_reading_a_pipe_does_not_hang(tmp_path: Path) -> None:
     pipe = tmp_path / "events_1_app-1"
     os.mkfifo(pipe)
     with pytest.raises(EventLogError, match="a device, a pipe or a socket"):
@@ -131,7 +131,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 # Damage: what is whole is read, what is not is said
 
 
-def test_a_log_that_is_cut_off_gives_everything_before_the_cut(tmp_path: Path) -> None:
+def test_a_truncated_log_gives_everything_before_the_cut(tmp_path: Path) -> None:
     whole = log_bytes(query_lines(1), query_lines(2))
     path = tmp_path / "app-1"
     path.write_bytes(whole[:-20])
@@ -140,14 +140,14 @@ def test_a_log_that_is_cut_off_gives_everything_before_the_cut(tmp_path: Path) -
     assert [str(item) for item in skipped(records)] == [f"{path}, line 12: the line is cut off"]
 
 
-def test_a_cut_line_of_an_unfinished_log_says_that_it_is_unfinished(tmp_path: Path) -> None:
+def test_a_cut_line_of_a_running_application_is_reported_as_such(tmp_path: Path) -> None:
     path = tmp_path / "app-1.inprogress"
     path.write_bytes(log_bytes(query_lines())[:-20])
     assert [item.why for item in skipped(read(path))] == ["the line is cut off (the application has not ended)"]
 
 
 @given(data=st.data())
-def test_a_cut_anywhere_never_raises_and_never_loses_a_whole_line(
+def test_truncation_anywhere_never_raises_and_loses_no_whole_line(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     whole = log_bytes(query_lines(1), query_lines(2))
@@ -163,7 +163,7 @@ def test_a_cut_anywhere_never_raises_and_never_loses_a_whole_line(
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy"])
 @given(data=st.data())
-def test_any_damage_to_a_compressed_log_is_a_value_and_not_an_exception(
+def test_any_damage_to_a_compressed_log_is_reported_without_an_exception(
     tmp_path_factory: pytest.TempPathFactory, codec: str, data: st.DataObject
 ) -> None:
     packed = bytearray(COMPRESS[codec](log_bytes(query_lines(1))))
@@ -174,7 +174,7 @@ def test_any_damage_to_a_compressed_log_is_a_value_and_not_an_exception(
     assert len(ours(read(path))) <= 2
 
 
-def test_blocks_before_a_damaged_one_are_read(tmp_path: Path) -> None:
+def test_blocks_before_a_damaged_block_are_read(tmp_path: Path) -> None:
     path = tmp_path / "app-1.zstd"
     path.write_bytes(zstd_stream(log_bytes(query_lines(1))) + b"this is no frame")
     records = read(path)
@@ -184,7 +184,7 @@ def test_blocks_before_a_damaged_one_are_read(tmp_path: Path) -> None:
     assert item.why.startswith("its zstd data is damaged (")
 
 
-def test_a_number_that_was_damaged_in_an_lz4_log_is_not_read(tmp_path: Path) -> None:
+def test_an_lz4_block_with_a_wrong_checksum_is_not_read(tmp_path: Path) -> None:
     # Blocks so small that they are stored as they are: a digit that changes leaves a whole line.
     packed = lz4_stream(log_bytes(query_lines(1)), block_bytes=11)
     path = tmp_path / "app-1.lz4"
@@ -197,7 +197,7 @@ def test_a_number_that_was_damaged_in_an_lz4_log_is_not_read(tmp_path: Path) -> 
     assert [item.why for item in skipped(records)] == ["its lz4 data is damaged (the checksum of a block)"]
 
 
-def test_a_compressed_file_that_ends_inside_a_frame_is_said(tmp_path: Path) -> None:
+def test_a_compressed_file_that_ends_inside_a_frame_is_reported(tmp_path: Path) -> None:
     packed = zstd_stream(log_bytes(query_lines()))
     path = tmp_path / "app-1.zstd"
     path.write_bytes(packed[:-1])
@@ -225,7 +225,7 @@ def test_a_damaged_line_in_the_middle_is_skipped_alone(tmp_path: Path) -> None:
     assert [str(item) for item in skipped(records)] == [f"{path}, line 5: JoinDecided: not valid JSON"]
 
 
-def test_a_newer_schema_is_said_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_a_newer_schema_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     path = write_log(tmp_path / "app-1", [line(decided(), schemaVersion=9)], query_lines())
     records = read(path)
     assert len(ours(records)) == 2
@@ -234,7 +234,7 @@ def test_a_newer_schema_is_said_and_the_rest_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_may_not_be_read_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_read_permission_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_log(tmp_path / "app-1")
 
     def denied(_: Path, *__: object) -> Iterator[bytes]:
@@ -251,7 +251,7 @@ def test_a_file_that_vanished_is_skipped(tmp_path: Path) -> None:
     assert [str(item) for item in read_log(log)] == [f"{path}: cannot be read (No such file or directory)"]
 
 
-def test_a_compression_that_is_not_read_is_named(tmp_path: Path) -> None:
+def test_an_unsupported_compression_is_named(tmp_path: Path) -> None:
     path = tmp_path / "app-1.lzf"
     path.write_bytes(b"ZV\x01")
     (item,) = skipped(read(path))
@@ -261,7 +261,7 @@ def test_a_compression_that_is_not_read_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_codec_whose_package_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_codec_package_is_named_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cramjam", None)
     with pytest.raises(CodecMissingError) as error:
         decompressor("snappy")
@@ -275,7 +275,7 @@ def test_a_codec_whose_package_is_missing_says_what_to_install(monkeypatch: pyte
 
 @pytest.mark.parametrize("codec", sorted(COMPRESS))
 @given(content=st.binary(max_size=5000), cuts=st.lists(st.integers(1, 400), max_size=20))
-def test_a_stream_fed_in_any_pieces_is_the_stream(codec: str, content: bytes, cuts: list[int]) -> None:
+def test_a_stream_fed_in_any_pieces_gives_the_same_bytes(codec: str, content: bytes, cuts: list[int]) -> None:
     packed = COMPRESS[codec](content)
     stream, out, position = decompressor(codec), b"", 0
     for size in [*cuts, len(packed)]:
@@ -287,7 +287,7 @@ def test_a_stream_fed_in_any_pieces_is_the_stream(codec: str, content: bytes, cu
 
 @pytest.mark.parametrize("codec", sorted(COMPRESS))
 @given(cut=st.integers(0, 60))
-def test_a_stream_that_another_follows_may_be_cut_anywhere_between_them(codec: str, cut: int) -> None:
+def test_two_streams_in_a_row_fed_in_any_pieces_give_the_same_bytes(codec: str, cut: int) -> None:
     packed = [COMPRESS[codec](content) for content in (b"one", b"two")]
     both, end = b"".join(packed), max(0, len(packed[0]) - 20) + cut
     stream = decompressor(codec)
@@ -321,7 +321,7 @@ def everything(follower: FolderFollower) -> list[Event | Skipped]:
     return [record for _, records in follower.poll() for record in records]
 
 
-def test_memory_does_not_grow_with_what_a_few_bytes_of_zstd_become(tmp_path: Path) -> None:
+def test_memory_stays_bounded_for_a_few_bytes_of_zstd_that_expand_far(tmp_path: Path) -> None:
     packed = COMPRESS["zstd"](LOG_START + b'{"Event":"a line","of":"' + b"a" * 200 * 2**20 + b'"}\n')
     assert len(packed) < 16 * 1024
     path = tmp_path / "app-1.zstd"
@@ -350,7 +350,7 @@ def test_a_growing_log_gives_each_event_once_and_survives_the_rename_at_its_end(
     seen += polled(follower)
     assert seen == [decided(1), ended(1), decided(2), ended(2)]
     assert polled(follower) == []
-    assert len(follower.marks) == 1
+    assert len(follower.offsets) == 1
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy"])
@@ -377,7 +377,7 @@ def test_new_parts_are_found_and_compaction_repeats_nothing(tmp_path: Path) -> N
     assert polled(follower) == []
 
 
-def test_a_log_that_is_written_anew_is_read_anew(tmp_path: Path) -> None:
+def test_a_log_that_is_overwritten_is_read_from_the_start(tmp_path: Path) -> None:
     path = write_log(tmp_path / "app-1", query_lines(1), query_lines(2))
     follower = FolderFollower(tmp_path)
     assert len(polled(follower)) == 4
@@ -385,7 +385,7 @@ def test_a_log_that_is_written_anew_is_read_anew(tmp_path: Path) -> None:
     assert polled(follower) == [decided(3), ended(3)]
 
 
-def test_a_file_that_is_away_for_a_moment_is_read_when_it_is_back(
+def test_a_file_that_is_missing_for_a_moment_is_read_when_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_log(tmp_path / "app-1")
@@ -401,7 +401,7 @@ def test_a_file_that_is_away_for_a_moment_is_read_when_it_is_back(
     assert len(polled(follower)) == 2
 
 
-def test_a_file_system_that_hiccups_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_error_of_the_file_system_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_log(tmp_path / "app-1")
     opened, real = [], Path.open
 
@@ -416,7 +416,7 @@ def test_a_file_system_that_hiccups_is_asked_again(tmp_path: Path, monkeypatch: 
     assert len(opened) == 2
 
 
-def test_an_empty_line_or_an_unfinished_first_line_is_no_fault(tmp_path: Path) -> None:
+def test_an_empty_line_or_an_unfinished_first_line_is_no_error(tmp_path: Path) -> None:
     path = tmp_path / "app-1.inprogress"
     path.write_bytes(b'{"Eve')
     assert [item.why for item in skipped(read(path))] == ["the line is cut off (the application has not ended)"]

@@ -19,8 +19,8 @@ from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import JoinDecided, PluginMode, QueryEnded, Strategy
-from aqe_plugin.events.queries import QueryStory, stories
-from aqe_plugin.exporter import serve, stderr_log
+from aqe_plugin.events.queries import QueryStory, queries_in
+from aqe_plugin.exporter import serve
 from aqe_plugin.exporter.metrics import FILTERS_NOT_APPLIED
 from aqe_plugin.install.session import PLUGIN_CLASS
 from aqe_plugin.logs import Skipped, find_event_logs, read_log
@@ -68,7 +68,7 @@ class Session:
         told = [
             story
             for log in find_event_logs(self.events)
-            for story in stories(read_log(log), log.name)
+            for story in queries_in(read_log(log), log.name)
             if isinstance(story, QueryStory) and story.description == description
         ]
         assert len(told) == 1, f"{len(told)} stories of {description}"
@@ -233,19 +233,19 @@ def test_runs_in_both_modes_are_evidence_that_recommend_weighs(session: Session)
         for mode in ("observe", "apply"):
             session.run(f"{mode} {number}, to be weighed", mode)
     session.flush()
-    told = [story for log in find_event_logs(session.events) for story in stories(read_log(log), log.name)]
+    told = [story for log in find_event_logs(session.events) for story in queries_in(read_log(log), log.name)]
     history = history_of(
         story for story in told if isinstance(story, QueryStory) and story.description.endswith("to be weighed")
     )
     assert len(history.runs) == 12
-    assert len({run.cohort for run in history.runs}) == 1
+    assert len({run.fingerprint for run in history.runs}) == 1
     ways = {run.options for run in history.runs}
     assert (JoinOption(Strategy.PLAIN_SORT_MERGE, False),) in ways
     session.spark.conf.set("spark.aqePlugin.mode", "off")
     findings = recommend(history.runs, current({}), Limits(), SparkReplay(session.spark))
     assert len(findings) == 8
     # Enough runs for every group to have its own answer; which one depends on how long this machine took.
-    assert not any("no query shape" in one.reason and "with 5 runs" in one.reason for one in findings)
+    assert not any("no fingerprint" in one.reason and "with 5 runs" in one.reason for one in findings)
 
 
 def decide(spark: SparkSession, cases: list[tuple[Any, Any]]) -> list[Any]:
@@ -304,7 +304,7 @@ def test_what_sparks_own_codecs_write_is_read(session: Session, tmp_path: Path, 
 def test_the_exporter_reads_the_running_session(session: Session) -> None:
     session.run("exported", "apply")
     session.flush()
-    with serve(session.events, 0, "127.0.0.1", frozenset(reason_meanings()), stderr_log()) as port:
+    with serve(str(session.events), 0) as port:
         families = scrape(port)
     assert value(families, "aqe_plugin_queries_total") >= 1
     assert value(families, FILTERS_NOT_APPLIED.name) == 0

@@ -17,8 +17,8 @@ from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.model import JoinFacts, PluginMode, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.groups import ALL_OPEN, COEFFICIENTS, GATES, alone, current
+from aqe_plugin.tuning.history import run_of
 from aqe_plugin.tuning.replay import JoinOption
-from aqe_plugin.tuning.runs import run_of
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 from fleet import DEFAULTS, fleet_of, log_of
 from samples import DECISION, FACTS, OUTCOME, ended, merge_patch
@@ -108,11 +108,11 @@ def test_nothing_asked_is_nothing_answered(replay: SparkReplay) -> None:
 
 
 def test_recommend_asks_the_plugin_itself(tmp_path: Path) -> None:
-    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), cohorts=3)
+    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=3)
     (tmp_path / "app-1").write_bytes(log_of(fleet.week(None) + fleet.week(DEFAULTS), "app-1"))
     # In a process of its own: there is one Spark session in each.
     ran = subprocess.run(
-        [sys.executable, "-m", "aqe_plugin", "recommend", str(tmp_path), "--format", "json", "--no-store"],
+        [sys.executable, "-m", "aqe_plugin", "recommend", str(tmp_path), "--format", "json"],
         capture_output=True,
         text=True,
         timeout=400,

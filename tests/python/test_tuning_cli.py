@@ -20,16 +20,13 @@ from aqe_plugin.conf.stores.locate import Where, find_target, read_target
 from aqe_plugin.errors import WriteError
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.groups import current
+from aqe_plugin.tuning.history import Run
 from aqe_plugin.tuning.rollout.ledger import locked
-from aqe_plugin.tuning.runs import Run
 from commands import Answer
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
 from samples import query_lines, write_log
 
-NO_SPACE = (
-    "Read 24 logs, 16 of them from the store.\n"
-    "288 runs of 12 query shapes. Starting Spark to decide them again ...\nno space\n"
-)
+NO_SPACE = "Read 24 logs.\n288 runs of 12 fingerprints. Starting Spark to decide them again ...\nno space\n"
 DEAR_BROADCASTS = (1.0, 1.0, 3.0, 1.0, 1.0, 1.0)
 
 
@@ -37,7 +34,7 @@ class Cluster:
     """A fleet, its conf files and its event logs, and a clock that goes with its days."""
 
     def __init__(self, folder: Path, truth: tuple[float, ...], seed: int = 0) -> None:
-        self.fleet: Fleet = fleet_of(seed, truth, cohorts=12)
+        self.fleet: Fleet = fleet_of(seed, truth, queries=12)
         self.target, self.canary = folder / "spark-defaults.conf", folder / "queue-a.conf"
         self.target.write_text("# ours\nspark.master yarn\n")
         self.canary.write_text("spark.master yarn\nspark.aqePlugin.mode apply\n")
@@ -81,7 +78,7 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster(tmp_path, DEAR_BROADCASTS)
-    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", made.replay)
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", made.replay)
     monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, made.now))
     return made
 
@@ -106,10 +103,7 @@ def test_recommend_shows_every_group_and_changes_nothing(cluster: Cluster, answe
     before = cluster.target.read_bytes()
     code, out, err = answer("recommend", str(cluster.logs), "--target", str(cluster.target))
     assert code == 0
-    assert err == (
-        "Read 16 logs, 0 of them from the store.\n"
-        "192 runs of 12 query shapes. Starting Spark to decide them again ...\n"
-    )
+    assert err == ("Read 16 logs.\n192 runs of 12 fingerprints. Starting Spark to decide them again ...\n")
     for word in ("broadcast", "passes", "confidence", "no logged decision would change", "shuffle", "pass-rate"):
         assert word in out
     assert cluster.target.read_bytes() == before
@@ -122,7 +116,7 @@ def test_recommend_gives_a_json_line_for_each_group(cluster: Cluster, answer: An
     assert len(findings) == 8
     assert findings["broadcast"]["chosen"] is True
     assert findings["broadcast"]["passes"] is True
-    assert findings["broadcast"]["recommendation"]["evidence"]["cohorts"] == 12
+    assert findings["broadcast"]["recommendation"]["evidence"]["fingerprints"] == 12
     assert all(one["passes"] or one["reason"] or one["stoppedBy"] for one in findings.values())
 
 
@@ -140,14 +134,14 @@ def test_recommend_gives_lines_of_a_conf_and_a_diff_of_the_file(cluster: Cluster
     )
 
 
-def test_recommend_of_prices_that_are_right_says_that_nothing_is_to_change(
+def test_recommend_finds_nothing_to_change_when_prices_are_right(
     tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = Cluster(tmp_path, (1.0,) * 6, seed=3)
-    monkeypatch.setattr("aqe_plugin.cli.evidence.local_replay", right.replay)
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", right.replay)
     code, out, err = answer("recommend", str(right.logs), "--format", "conf")
     assert (code, out) == (0, "")
-    assert "Nothing to change: no group passes with at least 5 runs of a shape, steps of at most x2" in err
+    assert "Nothing to change: no group passes with at least 5 runs of a fingerprint, steps of at most x2" in err
 
 
 def test_logs_without_a_finished_query_are_an_error(tmp_path: Path, answer: Answer) -> None:
@@ -155,7 +149,7 @@ def test_logs_without_a_finished_query_are_an_error(tmp_path: Path, answer: Answ
     code, _, err = answer("recommend", str(log))
     assert (code, err.splitlines()) == (
         4,
-        ["Read 1 log, 0 of them from the store.", f"{log}: no finished query with a decision of aqe-plugin in it."],
+        ["Read 1 log.", f"{log}: no finished query with a decision of aqe-plugin in it."],
     )
     assert answer("recommend", "/no/such/log")[0] == 4
 
@@ -168,7 +162,7 @@ def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer)
     words = with_canary(cluster)
     assert step(cluster, answer, "--canary", str(cluster.canary))["ring"] == "observe"
     waiting = step(cluster, answer, "--canary", str(cluster.canary))
-    assert (waiting["ring"], waiting["why"]) == ("observe", "too few runs since to confirm it")
+    assert (waiting["ring"], waiting["why"]) == ("observe", "too few newer runs to confirm the change")
     cluster.week()
     assert step(cluster, answer, "--canary", str(cluster.canary))["ring"] == "canary"
     assert cluster.target.read_bytes() == before
@@ -181,7 +175,7 @@ def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer)
     assert step(cluster, answer, *words)["ring"] == "settled"
 
     _, table, _ = answer("history", "--target", str(cluster.target))
-    assert re.search(r"^  evidence \d+ runs, \d+ shapes, .* confidence [01]\.\d+$", table, re.MULTILINE)
+    assert re.search(r"^  evidence \d+ runs, \d+ fingerprints, .* confidence [01]\.\d+$", table, re.MULTILINE)
     for word in ("observe", "canary", "all", "settled", "ann@host", "(as agreed)", "tune"):
         assert word in table
     records = [
@@ -193,8 +187,8 @@ def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer)
     assert [record["ring"] for record in records if "ring" in record] == ["observe", "canary", "all", "settled"]
 
 
-@pytest.mark.parametrize(("slowdown", "errors", "why"), [(1.5, 0, "it is slower: slower in"), (0.5, 1, "1 errors")])
-def test_a_canary_that_is_slower_or_has_an_error_goes_back_byte_for_byte(
+@pytest.mark.parametrize(("slowdown", "errors", "why"), [(1.5, 0, "slower: slower in"), (0.5, 1, "1 errors")])
+def test_a_slower_or_failing_canary_gets_its_old_bytes_back(
     cluster: Cluster, answer: Answer, slowdown: float, errors: int, why: str
 ) -> None:
     before = {file: file.read_bytes() for file in (cluster.target, cluster.canary)}
@@ -209,7 +203,7 @@ def test_a_canary_that_is_slower_or_has_an_error_goes_back_byte_for_byte(
     assert {file: file.read_bytes() for file in before} == before
 
 
-def test_one_application_is_one_pair_however_much_it_ran_and_decides_nothing(cluster: Cluster, answer: Answer) -> None:
+def test_one_application_is_one_pair_and_decides_nothing(cluster: Cluster, answer: Answer) -> None:
     step(cluster, answer, "--canary", str(cluster.canary))
     cluster.week()
     assert step(cluster, answer)["ring"] == "canary"
@@ -226,7 +220,7 @@ def test_one_application_is_one_pair_however_much_it_ran_and_decides_nothing(clu
 ASKED = "spark.aqePlugin.filter.buildTimeout=10"
 
 
-def test_a_value_that_is_asked_for_is_tried_on_the_canary_at_once(cluster: Cluster, answer: Answer) -> None:
+def test_a_value_of_set_goes_to_the_canary_at_once(cluster: Cluster, answer: Answer) -> None:
     before = cluster.target.read_bytes()
     words = ("--canary", str(cluster.canary), "--set", ASKED, "--set", "spark.aqePlugin.mode=apply", "--why", "a test")
     begun = step(cluster, answer, *words)
@@ -241,16 +235,16 @@ def test_a_value_that_is_asked_for_is_tried_on_the_canary_at_once(cluster: Clust
     assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\nspark.aqePlugin.mode apply\n")
 
 
-def test_a_value_that_is_asked_for_and_does_harm_goes_back_byte_for_byte(cluster: Cluster, answer: Answer) -> None:
+def test_a_harmful_value_of_set_goes_back_byte_for_byte(cluster: Cluster, answer: Answer) -> None:
     before = {file: file.read_bytes() for file in (cluster.target, cluster.canary)}
     step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)
     cluster.week_with_canary(slowdown=1.5)
     found = step(cluster, answer, *with_canary(cluster))
-    assert (found["ring"], found["why"][:13]) == ("rolled_back", "it is slower:")
+    assert (found["ring"], found["why"][:7]) == ("rolled_back", "slower:")
     assert {file: file.read_bytes() for file in before} == before
 
 
-def test_a_value_that_is_asked_for_goes_to_all_when_there_is_no_canary(cluster: Cluster, answer: Answer) -> None:
+def test_a_value_of_set_goes_to_all_without_a_canary(cluster: Cluster, answer: Answer) -> None:
     assert step(cluster, answer, "--set", ASKED)["ring"] == "all"
     assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\n")
 
@@ -264,7 +258,7 @@ def test_a_value_that_is_asked_for_goes_to_all_when_there_is_no_canary(cluster: 
         (["--set", ASKED, "--set", ASKED], "given twice, as 10 and as 10."),
     ],
 )
-def test_a_value_that_the_plugin_would_not_take_is_not_begun(
+def test_a_value_that_the_plugin_refuses_begins_no_rollout(
     cluster: Cluster, answer: Answer, words: list[str], why: str
 ) -> None:
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes", *words)
@@ -272,19 +266,19 @@ def test_a_value_that_the_plugin_would_not_take_is_not_begun(
     assert answer("history", "--target", str(cluster.target), "--format", "json")[1] == ""
 
 
-def test_nothing_is_asked_for_beside_a_rollout_that_is_under_way(cluster: Cluster, answer: Answer) -> None:
+def test_set_is_refused_while_a_rollout_is_under_way(cluster: Cluster, answer: Answer) -> None:
     step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED)
     assert (code, "rollout no. 1 (asked) is under way, in the ring canary. Let it end first" in err) == (5, True), err
 
 
-def test_a_value_that_stands_already_begins_nothing(cluster: Cluster, answer: Answer) -> None:
+def test_a_value_that_is_already_set_begins_no_rollout(cluster: Cluster, answer: Answer) -> None:
     cluster.target.write_text("spark.aqePlugin.filter.buildTimeout 10\n")
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED, "--yes")
     assert (code, "Nothing to change" in err) == (0, True), err
 
 
-def test_without_a_canary_a_change_is_compared_with_the_runs_before_it(cluster: Cluster, answer: Answer) -> None:
+def test_without_a_canary_the_control_is_the_runs_before_the_change(cluster: Cluster, answer: Answer) -> None:
     before = cluster.target.read_bytes()
     step(cluster, answer)
     cluster.week()
@@ -296,7 +290,7 @@ def test_without_a_canary_a_change_is_compared_with_the_runs_before_it(cluster: 
     assert cluster.target.read_bytes() == before
 
 
-def test_a_canary_on_an_api_server_goes_back_too(
+def test_a_canary_on_an_api_server_goes_back(
     cluster: Cluster, answer: Answer, api: ApiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path, name = "/api/v1/namespaces/spark/configmaps/queue-a", "kubernetes:spark/configmap/queue-a"
@@ -320,7 +314,7 @@ def test_without_yes_nothing_is_written(cluster: Cluster, answer: Answer) -> Non
     assert not (cluster.target.parent / ".aqe-plugin").exists()
 
 
-def test_a_rollout_that_is_over_is_followed_by_the_next(cluster: Cluster, answer: Answer) -> None:
+def test_the_next_rollout_starts_when_one_is_over(cluster: Cluster, answer: Answer) -> None:
     step(cluster, answer)
     cluster.week()
     step(cluster, answer)
@@ -330,7 +324,7 @@ def test_a_rollout_that_is_over_is_followed_by_the_next(cluster: Cluster, answer
     assert (following["number"], following["ring"]) == (2, "observe")
 
 
-def test_rollback_to_a_number_takes_back_whatever_came_after(cluster: Cluster, answer: Answer) -> None:
+def test_rollback_to_a_number_undoes_all_later_changes(cluster: Cluster, answer: Answer) -> None:
     before = cluster.target.read_bytes()
     target = ("--target", str(cluster.target))
     for _ in range(2):
@@ -356,7 +350,7 @@ def test_rollback_to_a_number_takes_back_whatever_came_after(cluster: Cluster, a
     assert cluster.target.read_bytes() == before
 
 
-def test_a_step_that_is_dated_in_the_future_is_said_to_stop_the_rollout(
+def test_a_step_dated_in_the_future_is_reported(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
@@ -367,10 +361,10 @@ def test_a_step_that_is_dated_in_the_future_is_said_to_stop_the_rollout(
         assert "in the future" not in answer(*words)[2]
     code, out, err = answer(*words)
     (told,) = (line for line in err.splitlines() if "in the future" in line)
-    assert (code, "too few runs since to confirm it" in out) == (0, True)
+    assert (code, "too few newer runs to confirm the change" in out) == (0, True)
     assert told == (
-        "rollout no. 1: its last step is dated 2190-05-06T07:08:09+00:00, which is in the future, and only runs after "
-        "it count. If this machine's clock is behind, set it. If it was ahead when the step was made, begin anew: "
+        "rollout no. 1: its last step is dated 2190-05-06T07:08:09+00:00, in the future, and only runs after it count. "
+        "If this machine's clock is behind, set it. If the clock was ahead when the step was made, begin again: "
         f"aqe-plugin rollback, then move rollouts.jsonl in {cluster.target.parent}/.aqe-plugin/spark-defaults.conf "
         "away."
     )
@@ -379,13 +373,13 @@ def test_a_step_that_is_dated_in_the_future_is_said_to_stop_the_rollout(
     assert "in the future" not in answer(*words)[2]
 
 
-def test_a_canary_that_everybody_reads_is_none(cluster: Cluster, answer: Answer) -> None:
+def test_a_canary_must_not_be_the_target(cluster: Cluster, answer: Answer) -> None:
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--canary", str(cluster.target))
     assert code == 5
     assert "is the file that every application reads: give one that a part of them reads." in err
 
 
-def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
+def test_the_next_apply_finishes_an_interrupted_step(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = cluster.canary.read_bytes()
@@ -396,13 +390,13 @@ def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
         raise WriteError("no space")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.cli.apply.carry_out", full)
+        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out", full)
         assert answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
     assert cluster.canary.read_bytes() == before
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
     assert (code, err.splitlines()) == (
         0,
-        ["found from before: the step to canary was interrupted", "Nothing was written: --yes does it."],
+        ["The step to canary was interrupted before.", "Nothing was written: --yes does it."],
     )
     assert step(cluster, answer)["ring"] == "canary"
     assert cluster.canary.read_bytes() != before
@@ -411,13 +405,13 @@ def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
     assert cluster.canary.read_bytes() == before
 
 
-def test_two_at_one_rollout_are_told_apart(cluster: Cluster, answer: Answer) -> None:
+def test_a_second_apply_on_the_same_file_is_refused(cluster: Cluster, answer: Answer) -> None:
     with locked(cluster.target):
         code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
     assert (code, "another aqe-plugin is changing the same file" in err) == (7, True)
 
 
-def test_a_canary_is_given_once_and_its_logs_when_it_runs(cluster: Cluster, answer: Answer) -> None:
+def test_a_running_rollout_needs_its_canarys_logs_and_no_other_canary(cluster: Cluster, answer: Answer) -> None:
     words = ("apply", str(cluster.logs), "--target", str(cluster.target))
     step(cluster, answer, "--canary", str(cluster.canary))
     assert answer(*words, "--canary", "/other.conf")[::2] == (
@@ -438,11 +432,21 @@ def test_a_canary_is_given_once_and_its_logs_when_it_runs(cluster: Cluster, answ
     )
 
 
-def test_rollouts_of_a_newer_version_are_not_guessed_at(cluster: Cluster, answer: Answer) -> None:
+def test_rollouts_of_a_newer_version_are_an_error(cluster: Cluster, answer: Answer) -> None:
     step(cluster, answer)
     (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     path.write_text("not a step\n" + path.read_text())
     assert step(cluster, answer)["ring"] == "observe"
-    path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
+    path.write_text(path.read_text().replace('"schemaVersion": 2', '"schemaVersion": 3'))
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
-    assert (code, "schemaVersion 2, this aqe-plugin reads up to 1: upgrade it" in err) == (4, True)
+    assert (code, "schemaVersion 3, this aqe-plugin reads up to 2: upgrade it" in err) == (4, True)
+
+
+def test_a_rollout_that_an_older_version_began_goes_on(cluster: Cluster, answer: Answer) -> None:
+    begun = step(cluster, answer)
+    (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
+    older = path.read_text().replace('"schemaVersion": 2', '"schemaVersion": 1')
+    path.write_text(older.replace('"fingerprints": ', '"cohorts": '))
+    found = step(cluster, answer)
+    assert (found["number"], found["why"]) == (1, "too few newer runs to confirm the change")
+    assert found["evidence"] == begun["evidence"]

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from aqe_plugin.events.model import PluginMode
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.tuning.cohorts import fingerprint
-from aqe_plugin.tuning.history import Failure, History, errors_of, history_of, since
-from aqe_plugin.tuning.runs import Run
+from aqe_plugin.tuning.fingerprint import fingerprint
+from aqe_plugin.tuning.history import Failure, QueryHistory, Run, applications_since, errors_of, history_of
 from samples import DECISION, OUTCOME, PLANNED, ended
 
 STORY = QueryStory(
@@ -16,8 +15,8 @@ STORY = QueryStory(
 )
 
 
-def run(application: str, at: int, errors: int = 0, cohort: str = "c") -> Run:
-    return Run(cohort, application, at, 1000, errors, ())
+def run(application: str, at: int, errors: int = 0, fingerprint: str = "c") -> Run:
+    return Run(fingerprint, application, at, 1000, errors, ())
 
 
 def test_finished_queries_are_runs_failed_ones_failures_and_running_ones_neither() -> None:
@@ -28,15 +27,15 @@ def test_finished_queries_are_runs_failed_ones_failures_and_running_ones_neither
 
 
 def test_an_application_that_ran_before_a_change_read_the_old_conf() -> None:
-    history = History(
+    history = QueryHistory(
         (run("old", 5), run("old", 15), run("new", 15)), (Failure("c", "old", 16), Failure("c", "new", 16))
     )
-    assert since(history, 10) == History((run("new", 15),), (Failure("c", "new", 16),))
-    assert since(history, 15) == History((), ())
+    assert applications_since(history, 10) == QueryHistory((run("new", 15),), (Failure("c", "new", 16),))
+    assert applications_since(history, 15) == QueryHistory((), ())
 
 
 def test_errors_of_the_plugin_and_failures_of_what_else_works_are_a_changes_fault() -> None:
-    changed = History((run("a", 1, errors=2), run("a", 2)), (Failure("c", "a", 3), Failure("d", "a", 4)))
-    assert errors_of(changed, History((), ())) == 4
-    assert errors_of(changed, History((), (Failure("c", "b", 1),))) == 3
-    assert errors_of(History((run("a", 1),), ()), changed) == 0
+    changed = QueryHistory((run("a", 1, errors=2), run("a", 2)), (Failure("c", "a", 3), Failure("d", "a", 4)))
+    assert errors_of(changed, QueryHistory((), ())) == 4
+    assert errors_of(changed, QueryHistory((), (Failure("c", "b", 1),))) == 3
+    assert errors_of(QueryHistory((run("a", 1),), ()), changed) == 0

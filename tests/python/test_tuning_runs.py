@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from aqe_plugin.events.model import FilterOutcome, PluginMode, QueryEnded, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.tuning.history import JoinRun, Run, newest, run_of, without_outliers
 from aqe_plugin.tuning.replay import JoinOption
-from aqe_plugin.tuning.runs import JoinRun, Run, newest, run_of, without_outliers
 from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, ended
 
 PLAIN = JoinOption(Strategy.PLAIN_SORT_MERGE, False)
@@ -35,8 +35,8 @@ def only_join(query: QueryStory) -> JoinRun:
     return join
 
 
-def run(millis: int, at: int = 0, option: JoinOption = PLAIN, cohort: str = "c") -> Run:
-    return Run(cohort, "app", at, millis, 0, (JoinRun(FACTS, FACTS, option, None),))
+def run(millis: int, at: int = 0, option: JoinOption = PLAIN, fingerprint: str = "c") -> Run:
+    return Run(fingerprint, "app", at, millis, 0, (JoinRun(FACTS, FACTS, option, None),))
 
 
 def test_a_finished_query_is_a_run() -> None:
@@ -65,7 +65,7 @@ def test_a_name_that_cannot_be_written_has_a_fingerprint_like_any_other() -> Non
     half = replace(DECISION, facts=replace(FACTS, keys=("a\ud800 = b",)))
     made = run_of(replace(story(), joins=(JoinStory(half, (), ()),)))
     assert made is not None
-    assert len(made.cohort) == 16
+    assert len(made.fingerprint) == 16
 
 
 @given(st.from_type(JoinStory), st.integers(), st.from_type(QueryEnded))
@@ -135,7 +135,7 @@ def test_at_least_half_of_what_did_the_same_work_is_kept(durations: list[int]) -
 
 
 def test_another_way_to_run_or_another_cohort_is_not_out_of_line() -> None:
-    runs = [run(1000) for _ in range(6)] + [run(9000, option=FILTERED), run(9000, cohort="d")]
+    runs = [run(1000) for _ in range(6)] + [run(9000, option=FILTERED), run(9000, fingerprint="d")]
     assert without_outliers(runs) == runs
 
 

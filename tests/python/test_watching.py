@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.exporter.daemon import checkpoint as checkpoint_module
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import FolderFollower, Mark, Marks, Skipped, reader
-from aqe_plugin.logs.offset import Place
+from aqe_plugin.logs import FileOffset, FileOffsets, FolderFollower, Skipped, reader
+from aqe_plugin.logs.offset import Offset
 from samples import (
     APPLICATION_START,
     COMPRESS,
@@ -32,7 +32,7 @@ from samples import (
     spark_line,
     write_log,
 )
-from watching import CODES, Killed, read_plainly, read_with_checkpoint, sums
+from watching import Killed, read_plainly, read_with_checkpoint, sums
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -121,23 +121,25 @@ def test_compaction_between_two_reads_loses_and_repeats_nothing(tmp_path: Path) 
 
 
 @given(numbers=st.lists(st.integers(0, 5), max_size=8))
-def test_records_of_a_rolling_log_are_counted_once_however_often_it_was_compacted(numbers: list[int]) -> None:
+def test_records_of_a_rolling_log_count_once_over_any_number_of_compactions(numbers: list[int]) -> None:
     """Each part holds so many records; every second one is compacted with all before it."""
-    marks, total = Marks(), 0
+    offsets, total = FileOffsets(), 0
     for number, records in enumerate(numbers, start=1):
         total += records
-        marks.put(f"part {number}", Mark("app-1", number, compacted=False, place=Place(records=records)))
+        offsets.put(f"part {number}", FileOffset("app-1", number, compacted=False, offset=Offset(records=records)))
         if number % 2:
-            before = marks.counted("app-1", number)
+            before = offsets.counted("app-1", number)
             assert before == total
-            marks.put(f"compact {number}", Mark("app-1", number, compacted=True, place=Place(repeated=before)))
-        assert marks.counted("app-1", number) == total
+            offsets.put(
+                f"compact {number}", FileOffset("app-1", number, compacted=True, offset=Offset(repeated=before))
+            )
+        assert offsets.counted("app-1", number) == total
 
 
 # Other files, and files that go
 
 
-def test_another_log_of_the_same_name_is_counted_too_and_a_copy_that_grew_goes_on(tmp_path: Path) -> None:
+def test_a_new_log_of_the_same_name_counts_and_a_grown_copy_continues(tmp_path: Path) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
 
@@ -169,7 +171,7 @@ def test_the_same_log_cut_shorter_is_not_counted_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", sorted(COMPRESS))
-def test_a_log_that_ended_and_is_cut_off_is_told_once_and_read_on_if_more_comes(tmp_path: Path, codec: str) -> None:
+def test_a_truncated_log_is_reported_once_and_read_on_when_more_comes(tmp_path: Path, codec: str) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     packed = COMPRESS[codec](log_bytes(query_lines(1), query_lines(2)))
@@ -177,10 +179,10 @@ def test_a_log_that_ended_and_is_cut_off_is_told_once_and_read_on_if_more_comes(
     path.write_bytes(packed[:-9])
 
     def skipped_after(looks: int) -> float:
-        tally = Tally(CODES)
+        tally = Tally()
         with opened(checkpoint, str(folder)) as kept:
             kept.restore(tally)
-            reading = EventLogCollector(FolderFollower(folder, kept.marks()), tally, stderr_log(), kept)
+            reading = EventLogCollector(FolderFollower(folder, kept.offsets()), tally, stderr_log(), kept)
             for _ in range(looks):
                 reading.read_on()
         return sums(tally)["aqe_plugin_exporter_skipped_total",]
@@ -192,31 +194,31 @@ def test_a_log_that_ended_and_is_cut_off_is_told_once_and_read_on_if_more_comes(
     assert read_with_checkpoint(folder, checkpoint)["aqe_plugin_queries_total",] == 2
 
 
-def test_a_log_of_a_running_application_is_not_told_to_be_cut_off(tmp_path: Path) -> None:
+def test_the_log_of_a_running_application_is_not_reported_as_truncated(tmp_path: Path) -> None:
     (tmp_path / "app-1.inprogress").write_bytes(log_bytes(query_lines(1))[:-9])
     follower = FolderFollower(tmp_path)
     for _ in range(3):
         assert not any(isinstance(record, Skipped) for _, records in follower.poll() for record in records)
 
 
-def test_a_folder_that_was_away_for_less_than_a_week_is_not_counted_again(tmp_path: Path) -> None:
-    marks = Marks({"app-1": Mark("app-1", 0, compacted=False, place=Place(read_bytes=5))})
+def test_a_folder_missing_for_less_than_a_week_is_not_counted_again(tmp_path: Path) -> None:
+    offsets = FileOffsets({"app-1": FileOffset("app-1", 0, compacted=False, offset=Offset(read_bytes=5))})
     day, now = 86_400.0, 1_700_000_000.0
-    marks.miss_all_but((), now)
-    marks.miss_all_but((), now + 6 * day)
-    assert marks.get("app-1") is not None
-    marks.miss_all_but(("app-1",), now + 6.5 * day)
-    marks.miss_all_but((), now + 8 * day)
+    offsets.miss_all_but((), now)
+    offsets.miss_all_but((), now + 6 * day)
+    assert offsets.get("app-1") is not None
+    offsets.miss_all_but(("app-1",), now + 6.5 * day)
+    offsets.miss_all_but((), now + 8 * day)
     # A clock that goes back begins the week anew.
-    marks.miss_all_but((), now + 2 * day)
-    marks.miss_all_but((), now + 8.5 * day)
-    assert marks.get("app-1") is not None
-    marks.miss_all_but((), now + 9.5 * day)
-    assert marks.get("app-1") is None
-    assert marks.changes() == {"app-1": None}
+    offsets.miss_all_but((), now + 2 * day)
+    offsets.miss_all_but((), now + 8.5 * day)
+    assert offsets.get("app-1") is not None
+    offsets.miss_all_but((), now + 9.5 * day)
+    assert offsets.get("app-1") is None
+    assert offsets.changes() == {"app-1": None}
 
 
-def test_a_name_that_is_no_utf8_is_kept(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf8_is_kept(tmp_path: Path) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / os.fsdecode(b"app-\xff"))
@@ -238,7 +240,7 @@ def test_a_line_of_any_length_takes_bounded_memory_and_the_rest_is_read(
         for _ in range(300):
             file.write(megabyte)
         file.write(b'"}\n' + b"".join(query_lines(2)))
-    tally = Tally(CODES)
+    tally = Tally()
     follower = FolderFollower(tmp_path)
     tracemalloc.start()
     try:
@@ -252,7 +254,7 @@ def test_a_line_of_any_length_takes_bounded_memory_and_the_rest_is_read(
     assert told["aqe_plugin_exporter_skipped_total",] == (0 if start == FOREIGN else 1)
 
 
-def test_a_process_that_is_killed_within_a_long_line_goes_on_within_it(
+def test_a_process_killed_inside_a_long_line_continues_inside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "_MAX_LINE_BYTES", 5000)
@@ -268,7 +270,7 @@ def test_a_process_that_is_killed_within_a_long_line_goes_on_within_it(
     assert told["aqe_plugin_queries_total",] == 2
 
 
-def test_a_package_that_was_missing_is_no_end_for_the_next_process(
+def test_a_log_skipped_for_a_missing_package_is_read_once_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
@@ -290,4 +292,4 @@ def test_many_logs_are_read_with_few_open_decompressors(tmp_path: Path) -> None:
         with path.open("ab") as file:
             file.write(line(ended(8)))
     assert sum(1 for _, records in follower.poll() for _ in records) == 200
-    assert len(follower._follower._readers) == 64
+    assert len(follower._readers) == 64

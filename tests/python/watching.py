@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.exporter import EventLogCollector, Tally, metrics, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
-from aqe_plugin.logs import EventSource, FolderFollower, Marks, Record
+from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, Record
 
 __all__ = ["Killed", "KilledAfter", "read_plainly", "read_with_checkpoint", "sums"]
 
-CODES = frozenset(reason_meanings())
 Sums = dict[tuple[str, ...], float]
 
 
@@ -28,8 +26,8 @@ class KilledAfter:
         self._left = records
 
     @property
-    def marks(self) -> Marks:
-        return self._source.marks
+    def offsets(self) -> FileOffsets:
+        return self._source.offsets
 
     def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
         for log, records in self._source.poll():
@@ -58,17 +56,17 @@ def sums(tally: Tally) -> Sums:
 
 def read_plainly(folder: Path) -> Sums:
     """One process, one read, no checkpoint."""
-    tally = Tally(CODES)
+    tally = Tally()
     EventLogCollector(FolderFollower(folder), tally, stderr_log()).read_on()
     return sums(tally)
 
 
 def read_with_checkpoint(folder: Path, checkpoint: Path, killed_after: int | None = None) -> Sums:
     """What a process that goes on from ``checkpoint`` has in the end; ``Killed`` when it came to no end."""
-    tally = Tally(CODES)
+    tally = Tally()
     with opened(checkpoint, str(folder)) as kept:
         kept.restore(tally)
-        source: EventSource = FolderFollower(folder, kept.marks())
+        source: EventSource = FolderFollower(folder, kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
         EventLogCollector(source, tally, stderr_log(), kept).read_on()
     return sums(tally)

@@ -1,10 +1,8 @@
-"""Where the daemon got to, in one SQLite file: the marks of files and the sums that were made of them, always together.
+"""The daemon's state in one SQLite file: the offsets of files and the sums of what was read up to them.
 
-One transaction holds both, so a process that is killed at any point leaves sums that are exactly those of what its
-marks are behind, and the next goes on there: nothing is lost and nothing counted twice.
-
-Counters therefore go on where they were. Prometheus sees none fall, hence no reset, and ``rate`` and ``increase`` over
-a restart are right. They begin at 0 only with a new checkpoint, which Prometheus takes for the reset that it is.
+One transaction holds both, so a process that is killed at any point leaves sums that match its offsets, and the next
+continues from there: nothing is lost and nothing counted twice. Prometheus sees no counter fall over a restart, so
+``rate`` and ``increase`` are right across it.
 """
 
 from __future__ import annotations
@@ -18,22 +16,22 @@ from pathlib import Path
 from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, EventSchemaError, WriteError
 from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.logs import Mark, Marks
+from aqe_plugin.logs import FileOffset, FileOffsets
 from aqe_plugin.machine.disk import lock
 
 __all__ = ["SCHEMA_VERSION", "Checkpoint", "opened"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
-# A machine that loses power is no other matter than a process that is killed.
+# A loss of power must do no more harm than a kill.
 _SYNCHRONOUS = "FULL"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS marks (file BLOB PRIMARY KEY, mark TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS offsets (file BLOB PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sums (section BLOB PRIMARY KEY, value TEXT NOT NULL);
 """
-_PUT_MARK = "INSERT INTO marks VALUES (?, ?) ON CONFLICT (file) DO UPDATE SET mark = excluded.mark"
-# An update keeps the row's number, by which sections come back in the order in which they first came.
+_PUT_OFFSET = "INSERT INTO offsets VALUES (?, ?) ON CONFLICT (file) DO UPDATE SET value = excluded.value"
+# An update keeps the rowid, so sections are restored in the order of their first appearance.
 _PUT_SUMS = "INSERT INTO sums VALUES (?, ?) ON CONFLICT (section) DO UPDATE SET value = excluded.value"
 _PUT_ABOUT = "INSERT INTO about VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
@@ -45,62 +43,66 @@ class Checkpoint:
         self._path = path
         self._database = database
 
-    def marks(self) -> Marks:
+    def offsets(self) -> FileOffsets:
         """How far each file was read.
 
         Raises:
             CheckpointError: the file is damaged.
         """
-        with _told(self._path):
-            rows = self._database.execute("SELECT file, mark FROM marks")
-            return Marks({_text(file): decode(Mark, json.loads(mark)) for file, mark in rows})
+        with _errors_translated(self._path):
+            rows = self._database.execute("SELECT file, value FROM offsets")
+            return FileOffsets({_text(file): decode(FileOffset, json.loads(value)) for file, value in rows})
 
     def restore(self, tally: Tally) -> None:
-        """Makes ``tally``, which counted nothing yet, go on from the sums.
+        """Continues in ``tally``, which counted nothing yet, from the stored sums.
 
         Raises:
             CheckpointError: the file is damaged.
         """
-        with _told(self._path):
+        with _errors_translated(self._path):
             rows = self._database.execute("SELECT section, value FROM sums ORDER BY rowid")
             tally.restore((_text(section), json.loads(value)) for section, value in rows)
 
-    def write(self, marks: Marks, tally: Tally) -> None:
-        """Writes down what changed in both since they were last settled; see :class:`~aqe_plugin.exporter.Memory`."""
-        changed_marks: dict[str, Json] = {key: encode(mark) for key, mark in marks.changes().items()}
+    def write(self, offsets: FileOffsets, tally: Tally) -> None:
+        """Stores what changed in both since they were last settled, in one transaction.
+
+        Raises:
+            WriteError: nothing was stored.
+        """
+        changed_offsets: dict[str, Json] = {key: encode(file_offset) for key, file_offset in offsets.changes().items()}
         changed_sums = tally.changes()
-        if changed_marks or changed_sums:
-            with _told(self._path), self._database:
-                _write(self._database, _PUT_MARK, "DELETE FROM marks WHERE file = ?", changed_marks)
+        if changed_offsets or changed_sums:
+            with _errors_translated(self._path), self._database:
+                _write(self._database, _PUT_OFFSET, "DELETE FROM offsets WHERE file = ?", changed_offsets)
                 _write(self._database, _PUT_SUMS, "DELETE FROM sums WHERE section = ?", changed_sums)
 
     def note(self, name: str) -> str | None:
-        """What was noted under that name."""
-        with _told(self._path):
+        """The value stored under that name."""
+        with _errors_translated(self._path):
             row = self._database.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
             return None if row is None else str(row[0])
 
     def take_note(self, name: str, value: str) -> None:
-        """Notes a value under a name.
+        """Stores a value under a name.
 
         Raises:
-            WriteError: it is not written.
+            WriteError: it was not stored.
         """
-        with _told(self._path), self._database:
+        with _errors_translated(self._path), self._database:
             self._database.execute(_PUT_ABOUT, (name, value))
 
 
 @contextmanager
 def opened(path: Path, source: str) -> Iterator[Checkpoint]:
-    """The checkpoint at ``path``, made when there is none, for as long as the context lasts.
+    """The checkpoint at ``path``, created if needed, for as long as the context lasts.
 
     Args:
-        path: the file; beside it come a ``.lock`` and, while it is written, SQLite's journal.
-        source: what is read, by a name that is the same each time.
+        path: the file; a ``.lock`` stands beside it and, during a write, SQLite's journal.
+        source: the name of the source, the same each time.
 
     Raises:
-        ConflictError: another process holds it.
-        ConfError: it is of another source.
+        ConflictError: another process works with it.
+        ConfError: it belongs to another source.
         CheckpointError: it is damaged, no checkpoint, or of another version.
         WriteError: it cannot be written.
     """
@@ -118,10 +120,10 @@ def opened(path: Path, source: str) -> Iterator[Checkpoint]:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    with _told(path):
+    with _errors_translated(path):
         database = sqlite3.connect(path)
     try:
-        with _told(path):
+        with _errors_translated(path):
             # No write-ahead log: it needs shared memory, which network volumes do not have.
             database.execute("PRAGMA journal_mode = TRUNCATE")
             database.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
@@ -141,10 +143,10 @@ def _require(checkpoint: Checkpoint, path: Path, source: str) -> None:
     elif version != str(SCHEMA_VERSION):
         raise CheckpointError(
             f"{path}: schemaVersion {version}, this aqe-plugin writes {SCHEMA_VERSION}. Use the aqe-plugin that wrote "
-            "it, or give another --checkpoint: counting then begins anew."
+            "it, or give another --checkpoint; counts then begin at 0."
         )
     elif of != source:
-        raise ConfError(f"{path}: is the checkpoint of {of}, not of {source}. Give another --checkpoint.")
+        raise ConfError(f"{path}: the checkpoint belongs to {of}, not to {source}. Give another --checkpoint.")
 
 
 def _write(database: sqlite3.Connection, put: str, drop: str, rows: dict[str, Json]) -> None:
@@ -153,23 +155,23 @@ def _write(database: sqlite3.Connection, put: str, drop: str, rows: dict[str, Js
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _errors_translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
         raise WriteError(
-            f"{path}: cannot be used ({error}), and holds what it held. "
+            f"{path}: cannot be written ({error}); its content is unchanged. "
             "Make sure that its folder is there, may be written by this user, and has space."
         ) from error
     except (sqlite3.DatabaseError, EventSchemaError, ValueError, RecursionError) as error:
         raise CheckpointError(
-            f"{path}: is no checkpoint of aqe-plugin, or damaged ({error}). Give another --checkpoint, or move it "
-            "away: counting then begins anew."
+            f"{path}: not a checkpoint of aqe-plugin, or damaged ({error}). Give another --checkpoint, or move it "
+            "away; counts then begin at 0."
         ) from error
 
 
 def _bytes(text: str) -> bytes:
-    """Names of files may be no UTF-8."""
+    """File names may not be UTF-8."""
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -1,26 +1,26 @@
-"""The daemon as a whole: source, checkpoint, endpoint and tuner, held together until a signal ends them."""
+"""The daemon: reads on, stores, tunes when it is time, and waits, until a signal stops it."""
 
 from __future__ import annotations
 
 import json
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rich.console import Console
 from structlog.typing import FilteringBoundLogger
 
-from aqe_plugin.events.describe import reason_meanings
-from aqe_plugin.exporter import EventLogCollector, Tally, listening, require_folder, stderr_log
-from aqe_plugin.exporter.daemon.checkpoint import Checkpoint, opened
-from aqe_plugin.exporter.daemon.loop import watch
-from aqe_plugin.exporter.daemon.tuner import Tuner
-from aqe_plugin.logs import EventSource, FolderFollower
+from aqe_plugin.errors import WriteError
+from aqe_plugin.exporter import EventLogCollector, Tally, listening, stderr_log
+from aqe_plugin.exporter.daemon.checkpoint import opened
+from aqe_plugin.exporter.daemon.tuner import Schedule, Tuner
+from aqe_plugin.exporter.source import opened_folder, require_folder
+from aqe_plugin.logs import EventSource
 from aqe_plugin.logs.access import Access
 from aqe_plugin.logs.addresses import is_hadoop_uri, is_url
-from aqe_plugin.logs.hadoop import HadoopFollower, conf_of, opened_files
+from aqe_plugin.logs.hadoop import conf_of
 from aqe_plugin.logs.history_server import HistoryServerFollower
 
 __all__ = ["serve_for_good"]
@@ -29,51 +29,69 @@ __all__ = ["serve_for_good"]
 def serve_for_good(
     source: str,
     checkpoint: Path,
+    *,
     port: int,
     address: str,
     applications: int,
     every_seconds: float,
-    tuning: tuple[tuple[str, ...], float] | None,
+    schedule: Schedule | None = None,
     hadoop_conf: Sequence[str] = (),
     access: Access | None = None,
 ) -> None:
-    """Watches ``source`` until SIGTERM or SIGINT.
+    """Watches ``source`` until SIGTERM or SIGINT, and then stores what was counted.
+
+    A checkpoint that cannot be written, on a full disk say, is logged and tried again before more is read; the metrics
+    show what is stored.
 
     Args:
-        source: a folder of event logs, its address in a Hadoop file system, or that of a History Server.
-        applications: so many, the latest, have metrics of their own.
-        every_seconds: between two looks at the logs.
-        tuning: the command that tunes, as its words, and the seconds between two of its runs; ``None`` for never.
+        source: a folder of event logs, its address in a Hadoop file system, or the address of a History Server.
+        applications: how many applications, the latest, have metrics of their own.
+        every_seconds: from the end of one read to the start of the next.
+        schedule: when to tune, and with which command; ``None`` for never.
         hadoop_conf: ``KEY=VALUE`` for Hadoop's file systems.
-        access: what a History Server is asked with.
+        access: the rights for requests to a History Server.
 
     Raises:
         EventLogError: ``source`` is no folder.
         CheckpointError: the checkpoint is damaged, of another version, or of another source.
         ConflictError: another aqe-plugin works with the same checkpoint.
-        PortInUseError: someone else listens on that port.
+        PortInUseError: another process listens on that port.
         ConfError: the address or port is not one of this machine's, or may not be used.
-        SetupError: a Hadoop file system is named, and PySpark or Java is missing.
+        SetupError: ``source`` is in a Hadoop file system, and PySpark or Java is missing.
         WriteError: the checkpoint could not be written at the end.
     """
-    log, stop = stderr_log(), threading.Event()
+    log, stop, path = stderr_log(), threading.Event(), checkpoint.absolute()
     conf = conf_of(hadoop_conf)
-    if not is_url(source) and not is_hadoop_uri(source):
-        require_folder(Path(source))
+    if not is_url(source):
+        require_folder(source)
     with ExitStack() as held:
         held.enter_context(_stopped_by_signals(stop))
-        kept = held.enter_context(opened(checkpoint, _name_of(source)))
-        tally = Tally(frozenset(reason_meanings()), applications)
-        kept.restore(tally)
-        follower = held.enter_context(_follower(source, checkpoint, kept, stop, conf, access))
-        collector = EventLogCollector(follower, tally, log, kept, stop.is_set)
+        stored = held.enter_context(opened(checkpoint, _name_of(source)))
+        tally = Tally(applications)
+        stored.restore(tally)
+        if is_url(source):
+            follower: EventSource = HistoryServerFollower(source, path.parent, stop, stored.offsets(), access=access)
+        else:
+            # Beside the checkpoint, whose lock excludes other processes.
+            spool = path.with_name(f"{path.name}.spool")
+            follower = held.enter_context(opened_folder(source, conf, spool, stored.offsets()))
+        collector = EventLogCollector(follower, tally, log, stored, stop.is_set)
         served = held.enter_context(listening(collector, port, address))
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         log.info("watching", source=source, checkpoint=str(checkpoint), files=collector.files)
-        tuner = _tuner(tuning, kept, checkpoint, log, hadoop_conf)
-        if tuner is not None:
+        tuner = None
+        if schedule is not None:
+            journal = path.with_name(f"{path.name}.tuning.jsonl")
+            # Not as words of the command, which stand in the journal and in every list of processes.
+            environment = {"AQE_PLUGIN__HADOOP_CONF": json.dumps(list(hadoop_conf))} if hadoop_conf else {}
+            tuner = Tuner(schedule, stored, journal, log, environment)
             held.callback(tuner.close)
-        watch(collector, every_seconds, stop, log, tuner.look if tuner is not None else lambda: None)
+        while not stop.is_set():
+            _read_on(collector, log)
+            if tuner is not None:
+                tuner.look()
+            stop.wait(every_seconds)
+        collector.store()
         log.info("stopped", files=collector.files)
 
 
@@ -81,46 +99,19 @@ def _name_of(source: str) -> str:
     return source.rstrip("/") if is_url(source) or is_hadoop_uri(source) else str(Path(source).resolve())
 
 
-@contextmanager
-def _follower(
-    source: str,
-    checkpoint: Path,
-    kept: Checkpoint,
-    stop: threading.Event,
-    conf: Mapping[str, str],
-    access: Access | None,
-) -> Iterator[EventSource]:
-    if is_url(source):
-        yield HistoryServerFollower(source, checkpoint.absolute().parent, stop, kept.marks(), access=access)
-    elif is_hadoop_uri(source):
-        # Beside the checkpoint, whose lock keeps it to one process.
-        spool = checkpoint.absolute().with_name(f"{checkpoint.name}.spool")
-        with opened_files(source, conf, spool) as files:
-            files.require()
-            yield HadoopFollower(files, kept.marks())
-    else:
-        yield FolderFollower(Path(source), kept.marks())
-
-
-def _tuner(
-    tuning: tuple[tuple[str, ...], float] | None,
-    kept: Checkpoint,
-    checkpoint: Path,
-    log: FilteringBoundLogger,
-    hadoop_conf: Sequence[str],
-) -> Tuner | None:
-    if tuning is None:
-        return None
-    words, every_seconds = tuning
-    journal = checkpoint.absolute().with_name(f"{checkpoint.name}.tuning.jsonl")
-    # Not as words, which stand in the journal and in every list of processes.
-    environment = {"AQE_PLUGIN__HADOOP_CONF": json.dumps(list(hadoop_conf))} if hadoop_conf else {}
-    return Tuner(words, every_seconds, kept, journal, log, environment)
+def _read_on(collector: EventLogCollector, log: FilteringBoundLogger) -> None:
+    was_ready = collector.ready
+    try:
+        collector.read_on()
+    except WriteError as error:
+        log.error("checkpoint not written", error=str(error))  # noqa: TRY400 - no trace for a full disk
+    if collector.ready and not was_ready:
+        log.info("event logs read", files=collector.files)
 
 
 @contextmanager
 def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set ``stop``; what is at work ends at the next whole part."""
+    """SIGINT and SIGTERM set ``stop``."""
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

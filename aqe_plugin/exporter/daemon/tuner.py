@@ -1,7 +1,6 @@
-"""Runs ``recommend``, or ``apply``, every so often in a process of its own, and writes down what it said.
+"""Runs ``recommend`` or ``apply`` on a schedule, in a process of its own, and journals the result.
 
-In a process of its own, because it starts a JVM and holds the history of all logs in memory, neither of which the
-daemon's memory limit is for.
+The command starts a JVM and holds the history of all logs in memory; the daemon's memory limit is for neither.
 """
 
 from __future__ import annotations
@@ -21,137 +20,127 @@ from typing import IO
 from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.errors import WriteError
-from aqe_plugin.events.json_values import Json, encode
+from aqe_plugin.events.json_values import Json
 from aqe_plugin.exporter.daemon.checkpoint import Checkpoint
 from aqe_plugin.machine.disk import append_line
 
-__all__ = ["SCHEMA_VERSION", "Tuner", "TuningRun"]
+__all__ = ["SCHEMA_VERSION", "Schedule", "Tuner"]
 
 SCHEMA_VERSION = 1
 _NOTE = "tunedAtSeconds"
 _PATIENCE_SECONDS = 10
-_MOST_SAID_CHARS = 2000
+_MAX_STDERR_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class TuningRun:
-    """One run of ``recommend`` or ``apply``, as it stands in the journal.
+class Schedule:
+    """A command, as its words after ``aqe-plugin``, and the time from one start to the next."""
 
-    Attributes:
-        at_millis: when it began, milliseconds since 1970.
-        command: words after ``aqe-plugin``.
-        said: what it told a person, the end of it.
-    """
-
-    schema_version: int
-    at_millis: int
-    seconds: float
-    command: tuple[str, ...]
-    exit_code: int
-    said: str
+    words: tuple[str, ...]
+    every_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Started:
+class _Running:
     process: subprocess.Popen[bytes]
-    out: IO[bytes]
-    said: IO[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
     files: ExitStack
     at_seconds: float
 
 
 class Tuner:
-    """Starts the command when it is due, and journals its answer when it has ended; never waits for it.
+    """Starts the command when it is due, and journals its result when it has ended; never waits for it.
 
     Args:
-        words: the command's words after ``aqe-plugin``; its standard output is JSON lines.
-        every_seconds: from start to start; the time of the last one is kept in the checkpoint.
-        journal: JSON lines, only ever added to.
-        environment: what its environment has besides this process's.
+        schedule: the standard output of its command is JSON lines. The time of the last start is in ``checkpoint``.
+        journal: JSON lines; each run appends one with ``schemaVersion, atMillis`` (its start, since 1970), ``seconds,
+            command, exitCode, stderr`` (the end of it) and ``answers``.
+        environment: added to the environment of this process.
     """
 
     def __init__(
         self,
-        words: tuple[str, ...],
-        every_seconds: float,
+        schedule: Schedule,
         checkpoint: Checkpoint,
         journal: Path,
         log: FilteringBoundLogger,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str],
     ) -> None:
-        self._words = words
-        self._every_seconds = every_seconds
+        self._schedule = schedule
         self._checkpoint = checkpoint
         self._journal = journal
         self._log = log
-        self._environment = dict(environment or {})
-        self._started: _Started | None = None
+        self._environment = environment
+        self._running: _Running | None = None
 
     def look(self) -> None:
-        """Does what there is to do now; what goes wrong is logged, and tried again when it is due again."""
+        """Starts or ends the command if it is time to; an error is logged, and the command tried again when due."""
         try:
-            if self._started is not None:
-                self._end(self._started)
+            if self._running is not None:
+                self._end(self._running)
             elif self._is_due(time.time()):
                 self._start()
         except (OSError, WriteError) as error:
             self._log.error("tuning not carried out", error=str(error))
 
     def close(self) -> None:
-        """Stops the command if it runs; a step of ``apply`` that is cut off is finished by the next."""
-        if self._started is not None:
-            self._started.process.terminate()
+        """Stops the command if it runs; the next ``apply`` finishes a step that was cut off."""
+        if self._running is not None:
+            self._running.process.terminate()
             try:
-                self._started.process.wait(_PATIENCE_SECONDS)
+                self._running.process.wait(_PATIENCE_SECONDS)
             except subprocess.TimeoutExpired:
-                self._started.process.kill()
-                self._started.process.wait()
-            self._started.files.close()
-            self._started = None
+                self._running.process.kill()
+                self._running.process.wait()
+            self._running.files.close()
+            self._running = None
 
     def _is_due(self, now_seconds: float) -> bool:
-        noted = self._checkpoint.note(_NOTE)
-        last = float(noted) if noted is not None else 0.0
-        # A last time in the future is of a clock that was set back since.
-        return last > now_seconds or now_seconds - last >= self._every_seconds
+        last = float(self._checkpoint.note(_NOTE) or 0.0)
+        # A last start in the future means that the clock was set back since.
+        return last > now_seconds or now_seconds - last >= self._schedule.every_seconds
 
     def _start(self) -> None:
         now_seconds = time.time()
         self._checkpoint.take_note(_NOTE, str(now_seconds))
         with ExitStack() as opening:
-            out, said = (opening.enter_context(tempfile.TemporaryFile(dir=self._journal.parent)) for _ in range(2))
-            command = [sys.executable, "-m", "aqe_plugin", *self._words]
+            out, err = (opening.enter_context(tempfile.TemporaryFile(dir=self._journal.parent)) for _ in range(2))
+            command = [sys.executable, "-m", "aqe_plugin", *self._schedule.words]
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=said, env={**os.environ, **self._environment}
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **self._environment}
             )
-            self._started = _Started(process, out, said, opening.pop_all(), now_seconds)
-        self._log.info("tuning", command=" ".join(self._words))
+            self._running = _Running(process, out, err, opening.pop_all(), now_seconds)
+        self._log.info("tuning", command=" ".join(self._schedule.words))
 
-    def _end(self, started: _Started) -> None:
-        code = started.process.poll()
+    def _end(self, running: _Running) -> None:
+        code = running.process.poll()
         if code is None:
             return
-        self._started = None
-        with started.files:
-            out, said = _text(started.out), _text(started.said)[-_MOST_SAID_CHARS:]
-        seconds = round(max(0.0, time.time() - started.at_seconds), 1)
-        run = TuningRun(SCHEMA_VERSION, int(started.at_seconds * 1000), seconds, self._words, code, said)
+        self._running = None
+        with running.files:
+            out, err = _text(running.stdout), _text(running.stderr)[-_MAX_STDERR_CHARS:]
         answers = [answer for line in out.splitlines() if (answer := _json(line)) is not None]
-        told = encode(run)
-        assert isinstance(told, dict)
-        append_line(self._journal, json.dumps({**told, "answers": answers}).encode())
-        self._log.info("tuned", exit_code=code, **_outcome(answers, said if code else ""), journal=str(self._journal))
+        run = {
+            "schemaVersion": SCHEMA_VERSION,
+            "atMillis": int(running.at_seconds * 1000),
+            "seconds": round(max(0.0, time.time() - running.at_seconds), 1),
+            "command": self._schedule.words,
+            "exitCode": code,
+            "stderr": err,
+            "answers": answers,
+        }
+        append_line(self._journal, json.dumps(run).encode())
+        self._log.info("tuned", exit_code=code, **_summary(answers, err if code else ""), journal=str(self._journal))
 
 
-def _outcome(answers: Sequence[Json], said: str) -> dict[str, str]:
-    """What it comes to, for the log: the group that is recommended or rolled out, and in which ring; or the error."""
-    groups = [answer for answer in answers if isinstance(answer, dict) and answer.get("chosen", True)]
-    if said.strip():
-        return {"said": said.strip().splitlines()[-1]}
-    told: dict[str, str] = {}
-    for group in groups:
-        told |= {name: str(group[name]) for name in ("group", "ring") if name in group}
-    return told or {"group": "none"}
+def _summary(answers: Sequence[Json], error: str) -> dict[str, str]:
+    """For the log: the last line of the error, else the group that is recommended or rolled out, and its ring."""
+    if error.strip():
+        return {"error": error.strip().splitlines()[-1]}
+    chosen = [answer for answer in answers if isinstance(answer, dict) and answer.get("chosen", True)]
+    named: dict[str, str] = {name: str(one[name]) for one in chosen for name in ("group", "ring") if name in one}
+    return named or {"group": "none"}
 
 
 def _text(file: IO[bytes]) -> str:

@@ -1,4 +1,4 @@
-"""What a user adds to Hadoop's conf for one command."""
+"""Hadoop's conf keys for one command."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["conf_of"]
 
 
 def conf_of(words: Sequence[str]) -> Mapping[str, str]:
-    """``KEY=VALUE`` words as key → value, the last of a key counts.
+    """``KEY=VALUE`` words as key → value; the last word of a key wins.
 
     Raises:
-        ConfError: a word is written otherwise; it names no value, which may be a password.
+        ConfError: a word has another form; the message shows no value, which may be a password.
     """
     conf = {}
     for number, word in enumerate(words, start=1):

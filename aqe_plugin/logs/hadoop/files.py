@@ -1,24 +1,26 @@
-"""Lists logs in a Hadoop file system, and brings what is new in them here, piece by piece."""
+"""Lists logs in a Hadoop file system, and copies new content to local files, piece by piece."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aqe_plugin.errors import EventLogError, NoDataError
+from aqe_plugin.errors import EventLogError
 from aqe_plugin.logs.hadoop.jvm import FileGoneError, FileRefusedError, HadoopJvm
-from aqe_plugin.logs.layout import EventLog, LogPart, is_rolling, no_log_in, rolling_log, single_log
+from aqe_plugin.logs.layout import EventLog, LogPart, logs_at
 from aqe_plugin.logs.offset import HEAD_BYTES
 from aqe_plugin.logs.reader import PartReader
 
-__all__ = ["HadoopFiles"]
+__all__ = ["HadoopFiles", "opened_hadoop_files"]
 
 _PIECE_BYTES = 32 * 1024 * 1024
-# Lists of these say of a file that is being written how long it was when its last block was begun.
+# For a file that is being written, listings of these show the length at the start of its last block.
 _LATE_LISTS = {"hdfs", "swebhdfs", "viewfs", "webhdfs"}
 
 
@@ -39,28 +41,19 @@ class HadoopFiles:
 
     Args:
         uri: a log, or a folder of logs.
-        spool: a folder here, with space for 32 MiB.
+        spool: a local folder, with space for 32 MiB.
     """
 
     def __init__(self, uri: str, jvm: HadoopJvm, spool: Path) -> None:
         scheme, _, rest = uri.partition(":")
         authority, _, inside = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest.lstrip("/"))
-        self.base = f"{scheme}://{authority}"
-        self.uri = f"{self.base}/{inside.rstrip('/')}"
+        self._base = f"{scheme}://{authority}"
+        self.uri = f"{self._base}/{inside.rstrip('/')}"
         self.root = Path("/")
         self._jvm = jvm
         self._spool = spool
         self._listed: dict[Path, _Listed] = {}
         self._growing: set[Path] = set()
-
-    def require(self) -> None:
-        """Makes sure that there is something at the address.
-
-        Raises:
-            EventLogError: there is nothing, or it cannot be listed.
-        """
-        with suppress(NoDataError):
-            self.find()
 
     def find(self) -> list[EventLog]:
         """The logs that are there, sorted by name; see :func:`aqe_plugin.logs.find_event_logs`.
@@ -71,19 +64,16 @@ class HadoopFiles:
         """
         self._listed, self._growing = {}, set()
         try:
-            root, scheme, is_folder = self._jvm.ask(self.uri, self._look)
-            self.root = Path(root) if is_folder else Path(root).parent
-            logs = list(self._logs(Path(root), is_folder))
+            path, scheme, is_folder = self._jvm.ask(self.uri, self._look)
+            self.root = path if is_folder else path.parent
+            logs = logs_at(path, self.uri, is_folder, self._children)
         except FileGoneError as error:
             raise EventLogError(f"{self.uri}: no such file or folder.") from error
         except FileRefusedError as error:
             raise EventLogError(f"{self.uri}: cannot be read ({error.strerror}).") from error
-        found = sorted((log for log in logs if log.parts), key=lambda log: log.parts[0].path)
-        if not found:
-            raise no_log_in(self.uri)
         if scheme in _LATE_LISTS:
-            self._growing = {log.parts[-1].path for log in found if log.in_progress}
-        return found
+            self._growing = {log.parts[-1].path for log in logs if log.in_progress}
+        return logs
 
     def signature(self, part: LogPart) -> tuple[int, ...] | None:
         listed = self._listed.get(part.path)
@@ -104,7 +94,7 @@ class HadoopFiles:
                     piece.write_bytes(b"")
                     more = self._jvm.ask(name, copied)
                 except FileGoneError:
-                    # Renamed since it was listed: the next look finds it by its new name.
+                    # Renamed since it was listed; the next listing has its new name.
                     return
                 except FileRefusedError:
                     raise
@@ -114,46 +104,33 @@ class HadoopFiles:
         finally:
             piece.unlink(missing_ok=True)
 
-    def _look(self, jvm: Any, conf: Any) -> tuple[str, str, bool]:
-        """The path that the address names, the scheme of its file system, and whether it is a folder."""
+    def _look(self, jvm: Any, conf: Any) -> tuple[Path, str, bool]:
+        """The path of the address, the scheme of its file system, and whether it is a folder."""
         path = jvm.org.apache.hadoop.fs.Path(self.uri)
         system = path.getFileSystem(conf)
         status = system.getFileStatus(path)
-        listed = _listed(status)
-        where = str(status.getPath().toUri().getPath())
+        listed, where = _listed(status), Path(str(status.getPath().toUri().getPath()))
         if not listed.is_folder:
-            self._listed[Path(where)] = listed
+            self._listed[where] = listed
         return where, str(system.getUri().getScheme()), listed.is_folder
 
-    def _logs(self, root: Path, is_folder: bool) -> Iterator[EventLog]:
-        if not is_folder:
-            yield single_log(root)
-        elif is_rolling(root.name):
-            yield self._rolling(root)
-        else:
-            for child in self._list(root):
-                if child.is_folder and is_rolling(child.name):
-                    yield self._rolling(root / child.name)
-                elif not child.is_folder and not child.name.startswith("."):
-                    yield single_log(root / child.name)
-
-    def _rolling(self, folder: Path) -> EventLog:
-        try:
-            return rolling_log(folder, [child.name for child in self._list(folder)])
-        except FileGoneError:
-            return rolling_log(folder, [])
-
-    def _list(self, folder: Path) -> list[_Listed]:
+    def _children(self, folder: Path) -> list[tuple[str, bool]]:
         def listed(jvm: Any, conf: Any) -> list[_Listed]:
             path = jvm.org.apache.hadoop.fs.Path(self._name(folder))
             return [_listed(status) for status in path.getFileSystem(conf).listStatus(path)]
 
-        found = self._jvm.ask(self._name(folder), listed)
+        try:
+            found = self._jvm.ask(self._name(folder), listed)
+        except FileGoneError:
+            if folder == self.root:
+                raise
+            # A rolling log was removed since its folder was listed.
+            return []
         self._listed |= {folder / one.name: one for one in found}
-        return found
+        return [(one.name, one.is_folder) for one in found]
 
     def _copy(self, jvm: Any, conf: Any, name: str, reader: PartReader, piece: Path) -> bool:
-        """Copies what ``reader`` reads next into ``piece``, and says whether there may be more behind it."""
+        """Copies what ``reader`` reads next into ``piece``; whether there may be more behind it."""
         copy = jvm.org.apache.commons.io.IOUtils.copyLarge
         local = jvm.java.io.FileOutputStream
         remote = jvm.org.apache.hadoop.fs.Path(name)
@@ -165,7 +142,7 @@ class HadoopFiles:
             if begin is None or len(head) < HEAD_BYTES:
                 return False
             begin = max(begin, len(head))
-            # The reader goes to where it was by itself; what lies before is a hole, which takes no space.
+            # The reader seeks to its offset; what lies before is a hole in the file, which takes no space.
             os.truncate(piece, begin)
             if not _sought(source, begin):
                 return False
@@ -175,8 +152,29 @@ class HadoopFiles:
             source.close()
 
     def _name(self, path: Path) -> str:
-        """The address of a path of this file system."""
-        return f"{self.base}{path.as_posix()}"
+        """The address of a path in this file system."""
+        return f"{self._base}{path.as_posix()}"
+
+
+@contextmanager
+def opened_hadoop_files(uri: str, conf: Mapping[str, str], spool: Path | None = None) -> Iterator[HadoopFiles]:
+    """The logs at ``uri``, with a JVM that runs as long as the context lasts; see ``opened_files`` of the logs."""
+    try:
+        if spool is not None:
+            # A process that was killed leaves its pieces.
+            shutil.rmtree(spool, ignore_errors=True)
+            # Nobody else may read a log in HDFS, and so nobody else may read its copy.
+            spool.mkdir(mode=0o700, parents=True)
+        folder = Path(tempfile.mkdtemp(prefix="aqe-plugin-")) if spool is None else spool
+    except OSError as error:
+        raise EventLogError(f"{spool or tempfile.gettempdir()}: cannot be written ({error.strerror}).") from error
+    jvm = HadoopJvm(conf)
+    try:
+        jvm.start()
+        yield HadoopFiles(uri, jvm, folder)
+    finally:
+        jvm.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _listed(status: Any) -> _Listed:
@@ -189,7 +187,7 @@ def _listed(status: Any) -> _Listed:
 
 
 def _copied(copy: Any, source: Any, target: Any, size_bytes: int) -> None:
-    # Not Hadoop's own IOUtils: py4j takes a small length for the size of a buffer there, and copies everything.
+    # Not Hadoop's own IOUtils: for a small length, py4j picks its overload with a buffer size, which copies everything.
     try:
         copy(source, target, 0, size_bytes)
     finally:
@@ -197,7 +195,7 @@ def _copied(copy: Any, source: Any, target: Any, size_bytes: int) -> None:
 
 
 def _sought(source: Any, to_bytes: int) -> bool:
-    """Goes to that offset, if the file is that long."""
+    """Seeks to that offset; ``False`` when the file is shorter."""
     from py4j.protocol import Py4JJavaError
 
     try:

@@ -1,4 +1,4 @@
-"""The JVM with Spark's Hadoop client, started through PySpark's gateway and without a Spark application in it."""
+"""The JVM with Spark's Hadoop client, started through PySpark's gateway, without a Spark application."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from aqe_plugin.machine.pyspark import import_pyspark
 
 __all__ = ["FileGoneError", "FileRefusedError", "HadoopJvm"]
 
-# For lists of files and one buffer; the classes of Spark take more than that.
+# Spark's classes take most of it; file lists and one buffer the rest.
 _HEAP = "256m"
 _PATIENCE_SECONDS = 10
-# One file cannot be read, and others may.
+# These concern one file only; others may be readable.
 _OF_ONE_FILE = {
     "java.nio.file.AccessDeniedException": "no right to read it",
     "org.apache.hadoop.fs.ChecksumException": "its blocks are damaged",
@@ -30,24 +30,24 @@ _FAULT = re.compile(r"Exception|Error")
 _GONE = {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}
 _NO_CLIENT = ("ClassNotFoundException", "UnsupportedFileSystemException", "No FileSystem for scheme")
 
-# A server that is away is asked again at the next look anyway; Hadoop's own patience is a quarter of an hour.
+# The next poll asks an unreachable server again anyway; Hadoop by itself tries for a quarter of an hour.
 _IMPATIENT = {"ipc.client.connect.max.retries": "3", "ipc.client.connect.max.retries.on.timeouts": "1"}
 
 T = TypeVar("T")
 
 
 class FileRefusedError(OSError):
-    """One file cannot be read, for a reason of its own: ``strerror``."""
+    """One file cannot be read; ``strerror`` says why."""
 
 
 class FileGoneError(FileRefusedError):
-    """There is no such file, or no longer."""
+    """The file does not exist, or no longer."""
 
 
 class HadoopJvm:
-    """Hadoop's file systems, as Spark's conf folder (and ``HADOOP_CONF_DIR``) sets them up.
+    """Hadoop's file systems, as configured in Spark's conf folder and ``HADOOP_CONF_DIR``.
 
-    The JVM starts with the first call, and again with the next one after it died. Close it when it is done with.
+    The JVM starts with the first call, and after its death with the next one. ``close`` ends it.
 
     Args:
         conf: Hadoop's conf keys, over those of the conf folders.
@@ -56,23 +56,21 @@ class HadoopJvm:
     def __init__(self, conf: Mapping[str, str]) -> None:
         self._added = dict(conf)
         self._gateway: Any = None
-        self._said: Any = None
+        self._output: Any = None
         self._conf: Any = None
         self._ran = False
 
     def ask(self, what: str, question: Callable[[Any, Any], T]) -> T:
-        """The answer to ``question``, which is given the JVM and Hadoop's conf.
+        """The answer to ``question``, a function of the JVM and Hadoop's conf.
 
         Args:
-            what: the file or folder that it is about, for whoever reads the error.
+            what: the file or folder that errors name.
 
         Raises:
-            FileGoneError: Hadoop says that there is no such file.
-            FileRefusedError: that file may not be read, or is damaged.
-            EventLogError: the file system cannot be used, for now or as it is set up.
-            PysparkMissingError: PySpark is not installed.
-            JavaError: there is no Java, or one that is too old.
-            SessionError: the JVM does not start.
+            FileGoneError: the file does not exist.
+            FileRefusedError: the file may not be read, or is damaged.
+            EventLogError: the file system cannot be used.
+            SetupError: PySpark or Java is missing, or the JVM does not start.
         """
         try:
             self.start()
@@ -85,18 +83,16 @@ class HadoopJvm:
         try:
             return question(self._gateway.jvm, self._conf)
         except Py4JJavaError as error:
-            raise _told(what, error.java_exception) from error
+            raise _translated(what, error.java_exception) from error
         except (Py4JError, ConnectionError) as error:
             self.close()
             raise EventLogError(f"{what}: the JVM that reads it died; it is started again.") from error
 
     def start(self) -> None:
-        """Starts the JVM if it does not run.
+        """Starts the JVM unless it runs.
 
         Raises:
-            PysparkMissingError: PySpark is not installed.
-            JavaError: there is no Java, or one that is too old.
-            SessionError: the JVM does not start.
+            SetupError: PySpark or Java is missing, or the JVM does not start.
         """
         if self._gateway is not None:
             return
@@ -106,11 +102,11 @@ class HadoopJvm:
         from pyspark.errors import PySparkRuntimeError
         from pyspark.java_gateway import launch_gateway
 
-        # What a JVM says on the way is of use only when it does not start.
-        said = self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as the JVM runs
+        # The JVM's output is shown only when it does not start.
+        output = self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as the JVM runs
         launch: Any = launch_gateway
         try:
-            self._gateway = launch(_Conf(), {"stdout": said, "stderr": said})
+            self._gateway = launch(_Conf(), {"stdout": output, "stderr": output})
             jvm = self._gateway.jvm
             # With the spark.hadoop.* keys of spark-defaults.conf, as an application would have them.
             self._conf = jvm.org.apache.spark.deploy.SparkHadoopUtil.get().newConfiguration(
@@ -122,8 +118,8 @@ class HadoopJvm:
             for key, value in self._added.items():
                 self._conf.set(key, value)
         except (PySparkRuntimeError, Py4JError, OSError) as error:
-            why = _why_not(error, said)
-            # Half of it would be taken for the whole at the next call.
+            why = _why_not(error, output)
+            # The next call must not take half a start for a whole one.
             self.close()
             raise SessionError(f"The JVM for Hadoop's file systems does not start ({why}).") from error
         self._ran = True
@@ -131,17 +127,17 @@ class HadoopJvm:
     def close(self) -> None:
         """Ends the JVM."""
         gateway, self._gateway, self._conf = self._gateway, None, None
-        said, self._said = self._said, None
-        if said is not None:
-            said.close()
+        output, self._output = self._output, None
+        if output is not None:
+            output.close()
         if gateway is None:
             return
         process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-        # It may be dead already; one that this process did not start is the driver's that it runs in.
+        # The JVM may be dead already. One that this process did not start is the driver's.
         with suppress(Exception):
             gateway.shutdown() if process is not None else gateway.close()
         if process is not None:
-            # The JVM ends with its standard input.
+            # The JVM ends when its standard input is closed.
             assert process.stdin is not None
             process.stdin.close()
             try:
@@ -152,24 +148,24 @@ class HadoopJvm:
 
 
 class _Conf:
-    """What ``spark-submit`` is told, in the form that PySpark asks for."""
+    """The conf of ``spark-submit``, in the form that PySpark asks for."""
 
     def getAll(self) -> list[tuple[str, str]]:  # noqa: N802 - the name is PySpark's
         return [("spark.driver.memory", _HEAP), ("spark.master", "local[1]"), ("spark.submit.deployMode", "client")]
 
 
-def _why_not(error: Exception, said: IO[bytes]) -> str:
-    """Why the JVM is of no use: what Hadoop threw, e.g. at a conf file that is no XML, else what the JVM said."""
+def _why_not(error: Exception, output: IO[bytes]) -> str:
+    """Why the JVM did not start: Hadoop's exception, from a damaged conf file say, else the JVM's output."""
     thrown = getattr(error, "java_exception", None)
     if thrown is not None:
         return "; ".join(line.strip() for line in str(thrown.toString()).splitlines()[:2])
-    said.seek(0)
-    lines = [line for line in said.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    output.seek(0)
+    lines = [line for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
     first = next((number for number, line in enumerate(lines) if _FAULT.search(line)), -1)
     return "; ".join(lines[first:][:2]) or str(error)
 
 
-def _told(what: str, exception: Any) -> Exception:
+def _translated(what: str, exception: Any) -> Exception:
     name, message = str(exception.getClass().getName()), str(exception.getMessage() or "").splitlines()
     first = message[0] if message else name.rpartition(".")[2]
     if name in _GONE:

@@ -1,1 +1,1 @@
-"""One change carried through rings, from a canary to every application: proposed, compared, moved, written down."""
+"""A change carried through rings, from a canary to every application: planned, taken, compared, and recorded."""

@@ -1,8 +1,8 @@
-"""Every step of every rollout, who made it, when, why and on what evidence: JSON lines, only ever added to.
+"""Every step of every rollout, with who, when, why and on what evidence: JSON lines that are only appended.
 
-``rollouts.jsonl`` is beside the journal of the file that all applications read. It holds values of the plugin's own
-keys alone, so that anybody may read it. Two lines are written for each step, one before the files are touched and one
-after, so that a step that was cut off can be told, and finished, by the next.
+``rollouts.jsonl`` is beside the journal of the file that all applications read. It holds only values of the plugin's
+own keys, so anybody may read it. A step has two lines, one from before the files are changed and one from after, so
+that the next command recognizes a step that was interrupted, and finishes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from aqe_plugin.tuning.rollout.rings import Ring
 
 __all__ = ["SCHEMA_VERSION", "RolloutStep", "locked", "rollouts_of", "write_step"]
 
-SCHEMA_VERSION = 1
+# Version 1 had `cohorts` in the evidence for `fingerprints`.
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,18 @@ class RolloutStep:
 
     Attributes:
         number: of the rollout, from 1.
-        phase: ``begun`` before the files are touched, ``done`` after.
+        phase: ``begun`` before the files are changed, ``done`` after.
         at_millis: milliseconds since 1970.
-        ring: the ring that it is in from now on.
-        why: what decided it, with the numbers.
-        asked_why: what the person who carried it out gave as the reason.
-        changes: of the file that all applications read, made when the ring ``all`` is reached.
-        canary: the file that a part of the applications reads, ``None`` when there is none.
-        canary_changes: those made for the canary, once they are: to its file, or to that of all for a share.
-        evidence: what the recommendation rested on.
-        confidence: probability that the change saves time, as it was when it was recommended.
-        canary_share: the share of the applications that try it first, by keys of the one file that all of them read;
-            ``None`` when ``canary`` does, or nobody.
+        ring: the ring from this step on.
+        why: the reason for the step, with its numbers.
+        asked_why: the reason that the person who took the step gave.
+        changes: of the file that all applications read, made when the rollout reaches the ring ``all``.
+        canary: the conf file that a part of the applications reads, ``None`` when there is none.
+        canary_changes: those made for the canary: in its file, or for a share in that of all; none before that.
+        evidence: that of the recommendation.
+        confidence: the recommendation's probability of saving time.
+        canary_share: the share of the applications that try the changes first, by keys of the file that all of them
+            read; ``None`` for a canary with a file of its own, and without a canary.
     """
 
     schema_version: int
@@ -65,12 +66,12 @@ class RolloutStep:
 
     @property
     def has_canary(self) -> bool:
-        """Whether there is a part of the applications to try it on first."""
+        """Whether a part of the applications tries the changes first."""
         return self.canary is not None or self.canary_share is not None
 
 
 def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
-    """Every step once, with how far it came, oldest first; lines that are cut off or no step of ours are left out.
+    """Every step once, in its last phase, oldest first; lines that are incomplete or no step are left out.
 
     Raises:
         JournalError: a newer aqe-plugin wrote it.
@@ -92,7 +93,7 @@ def locked(file: Where) -> Iterator[None]:
     """Holds the rollouts of ``file`` for one process at a time.
 
     Raises:
-        ConflictError: another process is at them.
+        ConflictError: another process holds them.
         WriteError: the lock cannot be made.
     """
     store_of(file).make_journal_folder()
@@ -101,10 +102,10 @@ def locked(file: Where) -> Iterator[None]:
 
 
 def write_step(file: Where, step: RolloutStep) -> None:
-    """Adds ``step``.
+    """Appends ``step``.
 
     Raises:
-        WriteError: it is not written down.
+        WriteError: it cannot be written.
     """
     store_of(file).make_journal_folder()
     append_line(_path(file), json.dumps(encode(step)).encode())
@@ -117,12 +118,14 @@ def _path(file: Where) -> Path:
 def _step(line: bytes, file: Where) -> RolloutStep | None:
     try:
         value = json.loads(line)
-        if isinstance(value, dict) and isinstance(value.get("schemaVersion"), int):
-            version = value["schemaVersion"]
-            if version > SCHEMA_VERSION:
-                raise JournalError(
-                    f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads up to {SCHEMA_VERSION}: upgrade it."
-                )
+        version = value.get("schemaVersion") if isinstance(value, dict) else None
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            raise JournalError(
+                f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads up to {SCHEMA_VERSION}: upgrade it."
+            )
+        if version == 1:
+            evidence = dict(value["evidence"])
+            value = {**value, "evidence": {**evidence, "fingerprints": evidence.get("cohorts")}}
         return decode(RolloutStep, value)
-    except (ValueError, RecursionError, EventSchemaError):
+    except (ValueError, TypeError, KeyError, RecursionError, EventSchemaError):
         return None

@@ -1,4 +1,4 @@
-"""Whether somebody else changed what a rollout left in its files: then it is over, and what they did stays."""
+"""Whether somebody changed the keys of a rollout in its files: then the rollout is over, and their edit stays."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from aqe_plugin.install.journal import Action, Phase, journal_of
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring, is_over
 
-__all__ = ["why_over"]
+__all__ = ["manual_edits"]
 
-# By key; None stands for a key that is not set.
+# By key; None is a key that is not set.
 Values = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """One key of the rollout in one file: what should stand there, what does, and what did before the rollout."""
+    """One key of the rollout in one file: its value as expected, as found, and from before the rollout."""
 
-    place: str
+    file: str
     key: str
     expected: str | None
     found: str | None
@@ -39,12 +39,12 @@ class _Held:
         return _same(self.key, self.before, self.found)
 
 
-def why_over(steps: Sequence[RolloutStep], file: Where, environment: Mapping[str, str]) -> str | None:
-    """A sentence with every key that somebody else changed, what was expected and what was found.
+def manual_edits(steps: Sequence[RolloutStep], file: Where, environment: Mapping[str, str]) -> str | None:
+    """A sentence that names every key that somebody changed, with the values that were expected and found.
 
     Args:
-        steps: those of the rollout so far, at least one; the last may have been cut off, and each file then holds what
-            the step before left, or what this one does.
+        steps: those of the rollout so far, at least one; if the last was interrupted, each file may hold the values
+            from before it or from after it.
 
     Returns:
         ``None`` when the files hold what they should, or the rollout is over.
@@ -52,34 +52,34 @@ def why_over(steps: Sequence[RolloutStep], file: Where, environment: Mapping[str
     Raises:
         TargetError: a file cannot be read.
         ConflictError: it is written in a way that is not understood.
-        JournalError: what was written down about it cannot be used.
+        JournalError: its journal cannot be used.
     """
     last = steps[-1]
     if last.phase is Phase.DONE and is_over(last.ring):
         return None
-    held = [one for place in _places(last, file, environment) for one in _held(steps, place, file)]
+    held = [one for each in _files(last, file, environment) for one in _held(steps, each, file)]
     changed = [one for one in held if not one.is_kept]
     if not changed:
         return None
-    who = "taken back by hand" if all(one.is_undone for one in changed) else "changed by hand"
-    told = [f"{one.place}: {one.key}: expected {_told(one.expected)}, found {_told(one.found)}" for one in changed]
-    stays = [f"{one.place}: {one.key} = {_told(one.found)}" for one in held if one.is_kept and not one.is_undone]
-    return "; ".join([f"{who}: {told[0]}", *told[1:]]) + (f"; left as it is: {'; '.join(stays)}" if stays else "")
+    how = "rolled back by hand" if all(one.is_undone for one in changed) else "changed by hand"
+    edits = [f"{one.file}: {one.key}: expected {_text(one.expected)}, found {_text(one.found)}" for one in changed]
+    stays = [f"{one.file}: {one.key} = {_text(one.found)}" for one in held if one.is_kept and not one.is_undone]
+    return f"{how}: {'; '.join(edits)}" + (f"; left unchanged: {'; '.join(stays)}" if stays else "")
 
 
-def _places(step: RolloutStep, file: Where, environment: Mapping[str, str]) -> list[Where]:
+def _files(step: RolloutStep, file: Where, environment: Mapping[str, str]) -> list[Where]:
     return [file] if step.canary is None else [file, find_target(Path(step.canary), None, environment)]
 
 
-def _held(steps: Sequence[RolloutStep], place: Where, file: Where) -> list[_Held]:
-    last, everywhere = steps[-1], store_of(place).name == store_of(file).name
+def _held(steps: Sequence[RolloutStep], here: Where, file: Where) -> list[_Held]:
+    last, everywhere = steps[-1], store_of(here).name == store_of(file).name
     possible = [last]
-    if last.phase is Phase.BEGUN and not _was_carried_out(last, place):
+    if last.phase is Phase.BEGUN and not _was_carried_out(last, here):
         possible.append(replace(steps[-2], canary_changes=last.canary_changes))
-    target = read_target(place)
+    target = read_target(here)
     values_in = _in_target if everywhere else _in_canary
     before = values_in(last, Ring.ROLLED_BACK)
-    # What a file holds is of one step as a whole, since it is replaced as a whole.
+    # A file is replaced as a whole: all its values are of one step.
     readings = [
         [
             _Held(target.store.name, key, value, target.conf.get(key), before.get(key))
@@ -90,19 +90,19 @@ def _held(steps: Sequence[RolloutStep], place: Where, file: Where) -> list[_Held
     return min(readings, key=lambda reading: sum(not one.is_kept for one in reading))
 
 
-def _was_carried_out(step: RolloutStep, place: Where) -> bool:
-    """Whether the journal has it that the file held what ``step`` was to leave: it was not cut off before."""
+def _was_carried_out(step: RolloutStep, file: Where) -> bool:
+    """Whether, by the file's journal, ``step`` changed the file before it was interrupted."""
     return any(
         record.action is Action.TUNE
         and record.phase is Phase.DONE
         and datetime.fromisoformat(record.at).timestamp() >= step.at_millis // 1000
         and record.why.endswith(f": {step.why}")
-        for record in journal_of(place).records
+        for record in journal_of(file).records
     )
 
 
 def _in_target(step: RolloutStep, ring: Ring) -> Values:
-    """What the file that all applications read holds in ``ring``."""
+    """The values in ``ring`` in the file that all applications read."""
     old: Values = {change.key: change.old for change in step.changes}
     if ring is Ring.OBSERVE:
         return old
@@ -114,7 +114,7 @@ def _in_target(step: RolloutStep, ring: Ring) -> Values:
 
 
 def _in_canary(step: RolloutStep, ring: Ring) -> Values:
-    """What the file of the canary holds in ``ring``; of what it held before, only the keys that were changed."""
+    """The values in ``ring`` in the canary's file, before the rollout only those of changed keys."""
     if ring in (Ring.OBSERVE, Ring.ROLLED_BACK):
         return {change.key: change.old for change in step.canary_changes}
     return {change.key: change.new for change in step.changes}
@@ -125,10 +125,10 @@ def _same(key: str, one: str | None, other: str | None) -> bool:
         return one == other
     first, second = number_of(key, one), number_of(key, other)
     if key == CANARY_SHARE:
-        # How many try it is for whoever runs the cluster to say, as long as somebody does.
+        # Whoever runs the cluster may change the share, as long as it is above 0.
         return bool(first) and bool(second)
     return first is not None and first == second
 
 
-def _told(value: str | None) -> str:
+def _text(value: str | None) -> str:
     return "(not set)" if value is None else value

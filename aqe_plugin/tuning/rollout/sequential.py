@@ -1,9 +1,9 @@
-"""Is the canary slower than the control?  A test that may be looked at after every run, and stopped at any.
+"""Is the canary slower than the control? A test whose result may be read, and acted on, after any pair.
 
-Each application of the canary is paired with one of the control (``applications.py``). If the canary is no slower, then
+Each application of the canary is paired with one of the control (``application_pairs``). If the canary is not slower,
 the chance that it is the slower one of a pair is at most one half, whatever the durations' distribution. Of *n* such
-pairs with *k* in which it is, the likelihood ratio of "more than one half" (every such chance equally likely) to "one
-half" is::
+pairs with *k* in which it is slower, the likelihood ratio of "more than one half" (every such chance equally likely) to
+"one half" is::
 
     sum of (n+1 over i) for i = 0..k, divided by (n+1) (n over k)
 
@@ -14,8 +14,8 @@ always-valid test in the sense of Johari, Koomen, Pekelis and Walsh ("Always Val
 A/B Tests", Operations Research 2022). The same test of "is faster than the control slowed down by a margin" shows that
 the canary is *not* slower by that margin.
 
-Signs and not durations are counted: a bad hour or a straggler weighs as much as any other pair, and no variance has to
-be known. The price is power; a difference that is small against the noise takes many pairs.
+The test counts signs and not durations: a bad hour or a straggler weighs as much as any other pair, and no variance
+has to be known. The price is power: a difference that is small against the noise takes many pairs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Comparison", "Outcome", "compare", "log_evidence"]
 
 
 class Outcome(str, Enum):
-    """What is shown."""
+    """What the pairs show."""
 
     WORSE = "worse"
     NOT_WORSE = "not_worse"
@@ -40,10 +40,10 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the pairs up to the decision show.
+    """What the pairs show, and their counts.
 
     Attributes:
-        pairs: pairs that were looked at.
+        pairs: pairs up to the decision.
         slower: those in which the canary took longer than the control.
         within: those in which it took less than the control and the margin together.
         median_ratio: canary ÷ control, 1 without a pair.
@@ -57,10 +57,10 @@ class Comparison:
 
 
 def compare(pairs: Sequence[tuple[float, float]], margin: float, alpha: float) -> Comparison:
-    """Looks at pairs (canary, control) of durations, above 0, in the order they came, until one of the two is shown.
+    """Takes pairs (canary, control) of durations above 0, in their order, until "worse" or "not worse" is shown.
 
     Args:
-        margin: share of the control's time; a canary that is slower by less does no harm, shown or not.
+        margin: share of the control's time; a canary that is slower by less does no harm.
         alpha: largest probability of "worse" when the canary is not slower, and of "not worse" when it is slower by the
             margin at least.
     """
@@ -80,6 +80,6 @@ def compare(pairs: Sequence[tuple[float, float]], margin: float, alpha: float) -
 
 @lru_cache(maxsize=1 << 16)
 def log_evidence(successes: int, trials: int) -> float:
-    """Natural logarithm of the likelihood ratio above, of ``successes`` in ``trials``; 0 without a trial."""
+    """Natural logarithm of the module's likelihood ratio, of ``successes`` in ``trials``; 0 without a trial."""
     below = sum(math.comb(trials + 1, index) for index in range(successes + 1))
     return math.log(below) - math.log((trials + 1) * math.comb(trials, successes))

@@ -1,4 +1,4 @@
-"""The Spark session that a job runs in: that of ``spark-submit``, else one on this machine."""
+"""The Spark session of a command or job: that of ``spark-submit``, else one on this machine."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["job_session"]
 
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.eventLog.enabled": "false",
+}
+_LOCAL = {"spark.master": "local[*]", "spark.sql.shuffle.partitions": "4"}
 # A job of some seconds ends before compiled plans and Java's second compiler have paid for themselves.
 _FEW_ROWS = {
     "spark.sql.codegen.wholeStage": "false",
@@ -27,40 +34,36 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
 @contextmanager
-def job_session(name: str, *, few_rows: bool = False) -> Iterator[SparkSession]:
-    """A session with the plugin's classes, its mode off; stopped afterwards.
+def job_session(name: str, *, few_rows: bool = False, local: bool = False) -> Iterator[SparkSession]:
+    """A session with the plugin's classes, in mode ``off``; stopped afterwards.
 
-    Under ``spark-submit`` every setting is that of the submission. Without it the session runs on all cores of this
-    machine, and what ``spark-defaults.conf`` says holds too.
+    Under ``spark-submit`` every setting is that of the submission. Otherwise the session runs on this machine, with the
+    settings of ``spark-defaults.conf``.
 
     Args:
-        few_rows: what the job's tables are made of is so little that compiling would take longer than it saves.
+        few_rows: the job writes so little that compiling plans would take longer than it saves.
+        local: on all cores of this machine, whatever ``spark-defaults.conf`` says.
 
     Raises:
         PysparkMissingError: PySpark is not installed.
         MissingJarError: this package carries no jar.
         UnsupportedSparkError: it carries none for the installed PySpark.
-        SessionError: no session came up, or it lacks the plugin's jar.
+        SessionError: the session cannot be started, or lacks the plugin's jar.
     """
     import_pyspark()
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name)
     if _SUBMITTED not in os.environ:
-        quiet = {
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.log.level": "ERROR",
-            "spark.eventLog.enabled": "false",
-        }
         set_already = spark_defaults()
-        chosen = _FEW_ROWS if few_rows else {}
-        left = {key: value for key, value in chosen.items() if key not in set_already}
-        builder = builder.config(map={**quiet, **left})
+        chosen = {key: value for key, value in _FEW_ROWS.items() if few_rows and key not in set_already}
+        builder = builder.config(map={**_QUIET, **chosen, **(_LOCAL if local else {})})
     try:
         spark = configure(builder, mode="off").getOrCreate()
     except (OSError, RuntimeError) as error:
-        raise SessionError(f"no Spark session came up: {error}. `aqe-plugin doctor` says what is missing.") from error
+        raise SessionError(
+            f"the Spark session did not start: {error}. `aqe-plugin doctor` says what is missing."
+        ) from error
     try:
         yield spark
     finally:

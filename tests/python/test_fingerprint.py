@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aqe_plugin.events.model import JoinKind, PluginMode, Side, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.tuning.cohorts import fingerprint, shape_of
+from aqe_plugin.tuning.fingerprint import fingerprint, join_conditions
 from samples import DECISION, FACTS, OUTCOME, PLANNED
 
 KINDS = st.sampled_from(list(JoinKind))
@@ -84,7 +84,7 @@ def test_a_join_that_is_decided_twice_counts_once(
 def test_another_column_is_another_shape(joins: list[tuple[JoinKind, list[tuple[str, str]]]], other: str) -> None:
     (kind, ((left, _), *pairs)), *rest = joins
     changed = query((kind, [(left + "x", other), *pairs]), *rest)
-    same = shape_of(changed) == shape_of(query(*joins))
+    same = join_conditions(changed) == join_conditions(query(*joins))
     assert same == (fingerprint(changed) == fingerprint(query(*joins)))
 
 
@@ -124,5 +124,5 @@ def test_a_right_outer_join_is_a_left_outer_join_from_the_other_side() -> None:
 
 def test_the_shape_is_told_in_words_and_its_fingerprint_never_changes() -> None:
     story = query((JoinKind.INNER, [("sales.day_sk", "date_dim.d_date_sk")]))
-    assert shape_of(story) == ("inner: date_dim.d_date_sk = sales.day_sk",)
+    assert join_conditions(story) == ("inner: date_dim.d_date_sk = sales.day_sk",)
     assert fingerprint(story) == "f8e1208086868169"

@@ -16,8 +16,8 @@ from aqe_plugin.errors import WriteError
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.controller import Proposal, carry_out
 from aqe_plugin.install.journal import Actor
-from aqe_plugin.tuning.rollout.next_step import Trial, compared
 from aqe_plugin.tuning.rollout.rings import Observation, RingLimits
+from aqe_plugin.tuning.rollout.trial import Trial, compared
 from commands import Answer
 from fleet import DAY_MILLIS, fleet_of, log_of
 
@@ -29,7 +29,7 @@ class Cluster:
     """A conf for all, that of a queue, the logs of both, and a clock that goes with their days."""
 
     def __init__(self, folder: Path) -> None:
-        self.fleet = fleet_of(0, cohorts=4)
+        self.fleet = fleet_of(0, queries=4)
         self.target, self.canary = folder / "spark-defaults.conf", folder / "queue-a.conf"
         self.target.write_text(f"# ours\n{RATE} 0.7\n")
         self.canary.write_text("spark.master yarn\n")
@@ -100,7 +100,7 @@ def edited(file: Path, old: str, new: str) -> None:
 
 
 def ended(cluster: Cluster, answer: Answer, before: str) -> str:
-    """Why the rollout is over, after it was seen that apply writes no file, with --yes or without."""
+    """Why the rollout is over; checks that apply changes no file, with --yes or without."""
     held = cluster.held()
     code, out, err = answer(*words(cluster))
     assert (code, f"{before} -> rolled_back" in out) == (0, True), err
@@ -117,59 +117,55 @@ def ended(cluster: Cluster, answer: Answer, before: str) -> str:
 # The canary's file
 
 
-def test_a_rollback_of_the_canary_s_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
+def test_a_rollback_of_the_canarys_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
     before = cluster.held()
     begun(cluster, answer, "--canary", str(cluster.canary))
     rolled_back(cluster.canary, answer)
-    # Whatever runs show: without what was seen of the file this would go to all.
+    # By its runs alone, the rollout would go on to all.
     cluster.days(9)
     assert ended(cluster, answer, "canary") == (
-        f"taken back by hand: {cluster.canary}: {RATE}: expected 0.5, found (not set); "
+        f"rolled back by hand: {cluster.canary}: {RATE}: expected 0.5, found (not set); "
         f"{cluster.canary}: {TIMEOUT}: expected 10, found (not set)"
     )
     assert cluster.held() == before
     assert "rollout no. 2 (asked)" in answer(*words(cluster, *ASKED))[1]
 
 
-def test_one_key_of_the_canary_s_file_that_is_edited_ends_it_and_the_other_stays(
-    cluster: Cluster, answer: Answer
-) -> None:
+def test_an_edited_key_of_the_canarys_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer, "--canary", str(cluster.canary))
     edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
     assert ended(cluster, answer, "canary") == (
         f"changed by hand: {cluster.canary}: {RATE}: expected 0.5, found 0.4; "
-        f"left as it is: {cluster.canary}: {TIMEOUT} = 10"
+        f"left unchanged: {cluster.canary}: {TIMEOUT} = 10"
     )
 
 
-def test_one_key_of_the_canary_s_file_that_is_removed_ends_it(cluster: Cluster, answer: Answer) -> None:
+def test_a_removed_key_of_the_canarys_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer, "--canary", str(cluster.canary))
     edited(cluster.canary, f"{TIMEOUT} 10\n", "")
     assert ended(cluster, answer, "canary") == (
-        f"taken back by hand: {cluster.canary}: {TIMEOUT}: expected 10, found (not set); "
-        f"left as it is: {cluster.canary}: {RATE} = 0.5"
+        f"rolled back by hand: {cluster.canary}: {TIMEOUT}: expected 10, found (not set); "
+        f"left unchanged: {cluster.canary}: {RATE} = 0.5"
     )
 
 
-def test_a_file_of_the_canary_that_is_gone_ends_it(cluster: Cluster, answer: Answer) -> None:
+def test_a_removed_canary_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer, "--canary", str(cluster.canary))
     cluster.canary.unlink()
-    assert step(cluster, answer)["why"].startswith(f"taken back by hand: {cluster.canary}: {RATE}: expected 0.5, found")
+    assert step(cluster, answer)["why"].startswith(
+        f"rolled back by hand: {cluster.canary}: {RATE}: expected 0.5, found"
+    )
     assert not cluster.canary.exists()
 
 
-def test_a_value_that_all_were_given_by_hand_while_the_canary_ran_is_not_written_over(
-    cluster: Cluster, answer: Answer
-) -> None:
+def test_a_value_set_by_hand_for_all_is_not_overwritten(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer, "--canary", str(cluster.canary))
     edited(cluster.target, f"{RATE} 0.7", f"{RATE} 0.8")
     why = ended(cluster, answer, "canary")
-    assert why.startswith(f"changed by hand: {cluster.target}: {RATE}: expected 0.7, found 0.8; left as it is: ")
+    assert why.startswith(f"changed by hand: {cluster.target}: {RATE}: expected 0.7, found 0.8; left unchanged: ")
 
 
-def test_other_keys_and_another_way_to_write_the_same_number_are_nobody_s_decision(
-    cluster: Cluster, answer: Answer
-) -> None:
+def test_other_keys_and_another_notation_of_a_number_are_no_manual_edits(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer, "--canary", str(cluster.canary))
     edited(cluster.canary, "spark.master yarn\n", f"spark.master local\n{PREFIX}filter.minProbeRows 5\n")
     edited(cluster.canary, f"{RATE} 0.5", f"# half\n{RATE}=0.50")
@@ -184,12 +180,12 @@ def test_other_keys_and_another_way_to_write_the_same_number_are_nobody_s_decisi
     ("old", "new", "why"),
     [
         (f"{CANARY_SET}filter.maxPassRate 0.5", f"{CANARY_SET}filter.maxPassRate 0.4", "changed"),
-        (f"{CANARY_SET}filter.maxPassRate 0.5\n", "", "taken back"),
+        (f"{CANARY_SET}filter.maxPassRate 0.5\n", "", "rolled back"),
         (f"{CANARY_SHARE} 0.25", f"{CANARY_SHARE} 0", "changed"),
         (f"{RATE} 0.7", f"{RATE} 0.6", "changed"),
     ],
 )
-def test_a_key_of_a_share_that_is_edited_or_removed_ends_it(
+def test_an_edited_or_removed_key_of_a_share_ends_the_rollout(
     cluster: Cluster, answer: Answer, old: str, new: str, why: str
 ) -> None:
     begun(cluster, answer, "--canary-share", "0.25")
@@ -197,22 +193,22 @@ def test_a_key_of_a_share_that_is_edited_or_removed_ends_it(
     key, expected = old.split()
     _, _, found = new.rpartition(" ")
     assert ended(cluster, answer, "canary").startswith(
-        f"{why} by hand: {cluster.target}: {key}: expected {expected}, found {found or '(not set)'}; left as it is: "
+        f"{why} by hand: {cluster.target}: {key}: expected {expected}, found {found or '(not set)'}; left unchanged: "
     )
 
 
-def test_a_rollback_of_the_target_ends_the_trial_of_a_share(cluster: Cluster, answer: Answer) -> None:
+def test_a_rollback_of_the_target_ends_a_shares_rollout(cluster: Cluster, answer: Answer) -> None:
     before = cluster.held()
     begun(cluster, answer, "--canary-share", "0.25")
     rolled_back(cluster.target, answer)
     why = ended(cluster, answer, "canary")
-    assert why.startswith(f"taken back by hand: {cluster.target}: {CANARY_SHARE}: expected 0.25, found (not set); ")
-    assert "left as it is" not in why
+    assert why.startswith(f"rolled back by hand: {cluster.target}: {CANARY_SHARE}: expected 0.25, found (not set); ")
+    assert "left unchanged" not in why
     assert cluster.held() == before
 
 
 @pytest.mark.parametrize("share", ["0.1", "0.5"])
-def test_another_share_is_still_a_trial_and_stays(cluster: Cluster, answer: Answer, share: str) -> None:
+def test_another_share_does_not_end_the_rollout(cluster: Cluster, answer: Answer, share: str) -> None:
     begun(cluster, answer, "--canary-share", "0.25")
     edited(cluster.target, f"{CANARY_SHARE} 0.25", f"{CANARY_SHARE} {share}")
     held = cluster.held()
@@ -226,35 +222,41 @@ def test_another_share_is_still_a_trial_and_stays(cluster: Cluster, answer: Answ
 @pytest.mark.parametrize(
     ("by_hand", "why"),
     [
-        (lambda cluster, answer: rolled_back(cluster.target, answer), "taken back by hand: {target}: {rate}: expected"),
+        (
+            lambda cluster, answer: rolled_back(cluster.target, answer),
+            "rolled back by hand: {target}: {rate}: expected",
+        ),
         (lambda cluster, _: edited(cluster.target, f"{RATE} 0.5", f"{RATE} 0.3"), "changed by hand: {target}: {rate}:"),
         (lambda cluster, _: edited(cluster.target, f"{RATE} 0.5\n", ""), "changed by hand: {target}: {rate}: expected"),
-        (lambda cluster, answer: rolled_back(cluster.canary, answer), "taken back by hand: {canary}: {rate}: expected"),
+        (
+            lambda cluster, answer: rolled_back(cluster.canary, answer),
+            "rolled back by hand: {canary}: {rate}: expected",
+        ),
     ],
     ids=["rollback", "edit", "removed", "rollback of the canary"],
 )
-def test_when_all_have_it_any_hand_on_either_file_ends_it(
+def test_in_the_ring_all_an_edit_of_either_file_ends_the_rollout(
     cluster: Cluster, answer: Answer, by_hand: Callable[[Cluster, Answer], None], why: str
 ) -> None:
     in_all(cluster, answer)
     by_hand(cluster, answer)
-    # Slow enough to be taken back, were it not over.
+    # Slow enough to go back, were the rollout not over.
     cluster.days(9, everywhere=3)
     told = ended(cluster, answer, "all")
     assert told.startswith(why.format(target=cluster.target, canary=cluster.canary, rate=RATE))
-    assert "; left as it is: " in told
+    assert "; left unchanged: " in told
 
 
-def test_without_a_canary_a_rollback_ends_it_as_well(cluster: Cluster, answer: Answer) -> None:
+def test_a_rollback_ends_a_rollout_without_a_canary(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer)
     rolled_back(cluster.target, answer)
-    assert ended(cluster, answer, "all").startswith("taken back by hand: ")
+    assert ended(cluster, answer, "all").startswith("rolled back by hand: ")
 
 
-# Meanwhile, and steps that were cut off
+# Edits meanwhile, and interrupted steps
 
 
-def test_what_is_changed_while_logs_are_read_is_seen_before_anything_is_written(
+def test_an_edit_while_logs_are_read_is_noticed_before_anything_is_written(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun(cluster, answer, "--canary", str(cluster.canary))
@@ -265,14 +267,14 @@ def test_what_is_changed_while_logs_are_read_is_seen_before_anything_is_written(
         edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
         return compared(trial, rings)
 
-    monkeypatch.setattr("aqe_plugin.cli.apply.compared", meanwhile)
+    monkeypatch.setattr("aqe_plugin.tuning.rollout.engine.compared", meanwhile)
     found = step(cluster, answer, *with_logs(cluster))
     assert (found["before"], found["ring"], found["why"][:15]) == ("canary", "rolled_back", "changed by hand")
     assert cluster.target.read_bytes() == target
 
 
-def cut_off(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, after: int, *more: str) -> None:
-    """An apply that is killed when it has written so many files."""
+def interrupted(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, after: int, *more: str) -> None:
+    """An apply that is killed after it wrote so many files."""
     written: list[Proposal] = []
 
     def killed(proposal: Proposal, actor: Actor) -> list[str]:
@@ -282,47 +284,45 @@ def cut_off(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, a
         return carry_out(proposal, actor)
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.cli.apply.carry_out", killed)
+        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out", killed)
         assert answer(*words(cluster, "--yes", *more))[0] == 8
 
 
-def test_going_back_that_was_cut_off_between_two_files_is_finished(
+def test_going_back_that_was_interrupted_between_two_files_is_finished(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = cluster.held()
     in_all(cluster, answer)
     cluster.days(9, everywhere=3)
-    cut_off(cluster, answer, monkeypatch, 1)
+    interrupted(cluster, answer, monkeypatch, 1)
     assert [old == now for old, now in zip(before, cluster.held(), strict=True)] == [True, False]
     assert step(cluster, answer)["ring"] == "rolled_back"
     assert cluster.held() == before
 
 
 @pytest.mark.parametrize("canary", [True, False])
-def test_a_step_that_was_cut_off_before_any_file_is_finished(
+def test_a_step_that_was_interrupted_before_any_file_is_finished(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, canary: bool
 ) -> None:
     more = ("--canary", str(cluster.canary)) if canary else ("--canary-share", "0.25")
-    cut_off(cluster, answer, monkeypatch, 0, *ASKED, *more)
+    interrupted(cluster, answer, monkeypatch, 0, *ASKED, *more)
     assert step(cluster, answer)["ring"] == "canary"
     assert step(cluster, answer, *(with_logs(cluster) if canary else ()))["ring"] == "canary"
 
 
-def test_a_file_that_was_edited_after_a_step_was_cut_off_is_left_alone(
+def test_a_file_edited_after_an_interrupted_step_is_left_alone(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cut_off(cluster, answer, monkeypatch, 0, *ASKED, "--canary", str(cluster.canary))
+    interrupted(cluster, answer, monkeypatch, 0, *ASKED, "--canary", str(cluster.canary))
     cluster.canary.write_text(cluster.canary.read_text() + f"{RATE} 0.9\n")
     assert ended(cluster, answer, "observe").startswith(f"changed by hand: {cluster.canary}: {RATE}: expected")
 
 
-def test_a_step_that_was_taken_back_before_its_record_was_written_is_not_taken_again(
-    cluster: Cluster, answer: Answer
-) -> None:
+def test_a_step_rolled_back_before_it_was_recorded_is_not_repeated(cluster: Cluster, answer: Answer) -> None:
     before = cluster.held()
     begun(cluster, answer, "--canary", str(cluster.canary))
     (rollouts,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     rollouts.write_text("".join(rollouts.read_text().splitlines(keepends=True)[:-1]))
     rolled_back(cluster.canary, answer)
-    assert ended(cluster, answer, "observe").startswith(f"taken back by hand: {cluster.canary}: {RATE}: expected 0.5")
+    assert ended(cluster, answer, "observe").startswith(f"rolled back by hand: {cluster.canary}: {RATE}: expected 0.5")
     assert cluster.held() == before

@@ -1,4 +1,4 @@
-"""Decisions in words, and their table and JSON."""
+"""Decisions as sentences, and their table and JSON."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from aqe_plugin.events.describe import (
-    filter_in_words,
-    join_in_words,
+    describe_filter,
+    describe_join,
+    describe_outcome,
+    describe_price,
+    describe_reason,
     options_not_taken,
-    outcome_in_words,
-    price_in_words,
     quantity,
-    reason_in_words,
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import Reason, Strategy, WeighedOption
-from aqe_plugin.events.queries import JoinStory, QueryStory, stories
+from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import print_json, print_table
 from aqe_plugin.render.terminal import visible
 from samples import (
@@ -46,18 +46,18 @@ def test_the_table_and_the_json_of_a_join_show_its_predicted_cost() -> None:
     out = io.StringIO()
     print_json([story()], Console(file=out))
     (join,) = json.loads(out.getvalue())["joins"]
-    assert join["inWords"]["cost"] == price_in_words(DECISION) == "predicted 812 ms"
+    assert join["inWords"]["cost"] == describe_price(DECISION) == "predicted 812 ms"
 
 
 def test_a_join_left_to_spark_has_no_predicted_cost() -> None:
-    assert price_in_words(replace(DECISION, choice=Strategy.LEAVE_TO_SPARK, build_filter=False)) == ""
+    assert describe_price(replace(DECISION, choice=Strategy.LEAVE_TO_SPARK, build_filter=False)) == ""
 
 
 def story(description: str = "q93", has_ended: bool = True) -> QueryStory:
     lines = [started(7, description), line(decided()), over(), line(ended(7, (OUTCOME, PASSED_ALL)))]
     events = [event for event in map(parse_event, lines[: 4 if has_ended else 2]) if event is not None]
-    (told,) = stories(events, "app-1")
-    return told
+    (query,) = queries_in(events, "app-1")
+    return query
 
 
 def table(*queries: QueryStory, width: int = 200) -> str:
@@ -82,64 +82,64 @@ def table(*queries: QueryStory, width: int = 200) -> str:
         (1.5, "", "1.5"),
     ],
 )
-def test_a_quantity_is_said_at_a_scale_a_person_reads(value: float, unit: str, words: str) -> None:
+def test_a_quantity_has_a_readable_scale(value: float, unit: str, words: str) -> None:
     assert quantity(value, unit) == words
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["bytes", "millis", "ratio", "rows", "", "x"]))
-def test_every_number_has_words(value: float, unit: str) -> None:
+def test_every_number_has_a_text(value: float, unit: str) -> None:
     assert quantity(value, unit).strip()
 
 
-def test_a_reason_says_what_it_means_and_its_numbers() -> None:
-    assert reason_in_words(TOO_LARGE) == (
+def test_a_reason_gives_its_meaning_and_its_numbers() -> None:
+    assert describe_reason(TOO_LARGE) == (
         f"{reason_meanings()['BROADCAST_MEMORY']} "
         "(BROADCAST_MEMORY: 96.0 MiB against 64.0 MiB, spark.aqePlugin.broadcast.maxBytes)"
     )
-    assert reason_in_words(Reason("HINT", None, None, "", "")) == f"{reason_meanings()['HINT']} (HINT)"
+    assert describe_reason(Reason("HINT", None, None, "", "")) == f"{reason_meanings()['HINT']} (HINT)"
 
 
-def test_a_code_of_a_newer_plugin_is_shown_as_it_is() -> None:
-    assert reason_in_words(Reason("SOME_DAY", 3, None, "rows", "")) == (
-        "a reason that this version of aqe-plugin does not know (SOME_DAY: 3 rows)"
+def test_an_unknown_reason_code_is_shown_with_its_numbers() -> None:
+    assert describe_reason(Reason("SOME_DAY", 3, None, "rows", "")) == (
+        "a reason unknown to this version of aqe-plugin (SOME_DAY: 3 rows)"
     )
 
 
-def test_options_that_were_not_taken_say_their_price_and_why() -> None:
+def test_options_not_taken_have_their_cost_and_reason() -> None:
     broadcast, plain = options_not_taken(DECISION)
     assert broadcast.startswith(f"broadcast: {reason_meanings()['BROADCAST_MEMORY']} (BROADCAST_MEMORY: ")
     assert plain.startswith(f"plain sort-merge, predicted 4.2 s: {reason_meanings()['COSTLIER']} (COSTLIER: ")
 
 
-def test_options_with_one_reason_are_said_together() -> None:
+def test_options_with_the_same_reason_share_a_line() -> None:
     too_large = [WeighedOption(Strategy.BROADCAST, with_filter, None, TOO_LARGE) for with_filter in (False, True)]
     (both,) = options_not_taken(replace(DECISION, options=tuple(too_large)))
     assert both.startswith("broadcast or broadcast with filter: ")
 
 
-def test_a_join_is_said_with_the_size_of_both_sides() -> None:
-    assert join_in_words(FACTS) == (
+def test_a_join_is_described_with_the_size_of_both_sides() -> None:
+    assert describe_join(FACTS) == (
         "inner join on ss_item_sk = sr_item_sk; build side right: 1.2 M rows, 96.1 MiB in memory; "
         "probe side: about 28.8 M rows"
     )
 
 
-def test_an_outcome_says_rows_and_price() -> None:
-    assert outcome_in_words(OUTCOME) == (
+def test_an_outcome_gives_rows_removed_and_the_filters_cost() -> None:
+    assert describe_outcome(OUTCOME) == (
         "store_sales(ss_item_sk): 28.8 M → 1.1 M rows, 96 % removed; "
         "split_block_bloom of 1.2 M keys, 1.5 MiB, built in 120 ms, waited 2.1 s"
     )
-    assert "let everything through" in outcome_in_words(PASSED_ALL)
-    assert "planned and not found" in outcome_in_words(replace(OUTCOME, kind="missing"))
-    assert "0 → 0 rows, nothing removed" in outcome_in_words(replace(OUTCOME, rows_in=0, rows_out=0))
+    assert "all rows passed, " in describe_outcome(PASSED_ALL)
+    assert "planned, but not found" in describe_outcome(replace(OUTCOME, kind="missing"))
+    assert "0 → 0 rows, nothing removed" in describe_outcome(replace(OUTCOME, rows_in=0, rows_out=0))
 
 
-def test_a_filter_that_is_not_in_the_plan_says_so() -> None:
-    assert filter_in_words(PLANNED).startswith("store_sales(ss_item_sk): ")
-    assert "not applied, " in filter_in_words(replace(PLANNED, applied=False))
+def test_a_filter_that_is_not_in_the_plan_is_marked() -> None:
+    assert describe_filter(PLANNED).startswith("store_sales(ss_item_sk): ")
+    assert "not applied, " in describe_filter(replace(PLANNED, applied=False))
 
 
-def test_the_table_has_choice_reason_and_saving() -> None:
+def test_the_table_shows_choice_reason_and_rows_removed() -> None:
     text = table(story())
     for part in (
         "query 7",
@@ -155,7 +155,7 @@ def test_the_table_has_choice_reason_and_saving() -> None:
     assert "filters planned 2, applied 2; 27.6 M rows removed; plugin rules took 35 ms (1.03 %); errors 0" in text
 
 
-def test_a_query_without_an_end_says_so() -> None:
+def test_a_query_without_an_end_is_shown_as_running() -> None:
     text = table(story(has_ended=False))
     assert "still running" in text
     assert "no outcome yet: the query's end is not in the log" in text
@@ -165,7 +165,7 @@ def test_a_failed_query_shows_its_error() -> None:
     assert "failed: Job aborted" in table(replace(story(), error="Job aborted"))
 
 
-def test_hostile_texts_reach_no_terminal_and_no_markup() -> None:
+def test_control_characters_and_markup_are_shown_as_text() -> None:
     hostile = "[bold]q[/bold] \x1b]0;title\x07\x1b[2J\r\u202e[link=x]"
     text = table(story(hostile), width=400)
     assert "[bold]q[/bold] \\x1b]0;title\\x07\\x1b[2J\\r\\u202e[link=x]" in text
@@ -173,13 +173,13 @@ def test_hostile_texts_reach_no_terminal_and_no_markup() -> None:
 
 
 @given(st.text(st.characters()))
-def test_whatever_text_is_made_visible_can_be_written_and_has_no_control_character(text: str) -> None:
+def test_visible_text_is_writable_and_has_no_control_character(text: str) -> None:
     assert visible(text).encode() is not None
     assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in visible(text))
 
 
 @given(st.from_type(JoinStory))
-def test_every_story_can_be_shown(join: JoinStory) -> None:
+def test_every_join_can_be_shown(join: JoinStory) -> None:
     shown = replace(story(), joins=(join,))
     assert table(shown)
     out = io.StringIO()
@@ -187,7 +187,7 @@ def test_every_story_can_be_shown(join: JoinStory) -> None:
     assert len(json.loads(out.getvalue())["joins"]) == 1
 
 
-def test_json_has_a_line_for_each_query_with_values_and_words() -> None:
+def test_json_has_one_line_per_query_with_values_and_sentences() -> None:
     out = io.StringIO()
     assert print_json([story(), story("q50")], Console(file=out)) == 2
     first, second = map(json.loads, out.getvalue().splitlines())

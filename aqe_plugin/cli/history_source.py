@@ -1,0 +1,115 @@
+"""Where `recommend` and `apply` take past queries from, event logs or tables, and what decides these queries again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from aqe_plugin.errors import ConfError, NoDataError
+from aqe_plugin.logs.hadoop.conf import conf_of
+from aqe_plugin.render.progress import log_progress
+from aqe_plugin.render.terminal import shown
+from aqe_plugin.tuning.history import QueryHistory
+from aqe_plugin.tuning.history_of_logs import history_of_logs
+from aqe_plugin.tuning.replay import Replay
+from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
+from aqe_plugin.tuning.spark_session import job_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["HistorySource", "opened_history"]
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySource:
+    """Past queries.
+
+    Attributes:
+        everywhere: all but those of the canary's own logs.
+        canary: reads those of the canary's own logs; none where there are none.
+        replay: starts the decision function.
+    """
+
+    everywhere: QueryHistory
+    canary: Callable[[], QueryHistory]
+    replay: Callable[[], AbstractContextManager[Replay]]
+
+
+@contextmanager
+def opened_history(
+    logs: Sequence[str] | None,
+    tables: str | None,
+    hadoop_conf: Sequence[str] | None,
+    *,
+    canary_logs: Sequence[str] | None = None,
+    canary_tables: str | None = None,
+) -> Iterator[HistorySource]:
+    """The queries in ``logs`` (paths, or addresses that Spark opens with ``hadoop_conf``), or in ``tables``.
+
+    Raises:
+        ConfError: neither is given, or both; likewise for the canary.
+        NoDataError: they hold no finished query with a decision.
+    """
+    if (tables is None) == (not logs):
+        raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
+    if canary_tables is not None and (tables is None or canary_logs):
+        raise ConfError("--canary-decisions goes with --decisions, and in place of --canary-log.")
+
+    def of_canary_logs() -> QueryHistory:
+        return _read_logs(canary_logs, hadoop_conf or ()) if canary_logs else QueryHistory((), ())
+
+    if tables is None:
+        history = _read_logs(logs or (), hadoop_conf or ())
+        yield HistorySource(history, of_canary_logs, partial(_local_replay, history))
+        return
+    stderr = Console(stderr=True, soft_wrap=True)
+    stderr.print("Starting Spark to read the tables ...")
+    with job_session("aqe-plugin tuning") as spark:
+        history = _read_tables(spark, tables)
+
+        def replay() -> AbstractContextManager[Replay]:
+            stderr.print(f"{_counted(history)}. Deciding them again ...")
+            return nullcontext(SparkReplay(spark))
+
+        canary = of_canary_logs if canary_tables is None else partial(_read_tables, spark, canary_tables)
+        yield HistorySource(history, canary, replay)
+
+
+def _read_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHistory:
+    stderr = Console(stderr=True, soft_wrap=True)
+    with log_progress(stderr) as progress:
+        read = history_of_logs(logs, conf_of(hadoop_conf), progress)
+    stderr.print(f"Read {read.logs:,} {'log' if read.logs == 1 else 'logs'}.", highlight=False)
+    if read.skipped:
+        stderr.print(Text(f"skipped {len(read.skipped)}, the first: {shown(str(read.skipped[0]))}", style="yellow"))
+    return _checked(read.history, ", ".join(logs))
+
+
+def _read_tables(spark: SparkSession, tables: str) -> QueryHistory:
+    from aqe_plugin.pipeline.history import history_in
+
+    return _checked(history_in(spark, tables), tables)
+
+
+def _checked(history: QueryHistory, source: str) -> QueryHistory:
+    if not history.runs:
+        raise NoDataError(f"{source}: no finished query with a decision of aqe-plugin in it.")
+    return history
+
+
+def _local_replay(history: QueryHistory) -> AbstractContextManager[Replay]:
+    Console(stderr=True, soft_wrap=True).print(f"{_counted(history)}. Starting Spark to decide them again ...")
+    start: Callable[[], AbstractContextManager[Replay]] = local_replay
+    return start()
+
+
+def _counted(history: QueryHistory) -> str:
+    runs, fingerprints = len(history.runs), len({run.fingerprint for run in history.runs})
+    return f"{runs} {'run' if runs == 1 else 'runs'} of {fingerprints} fingerprint{'' if fingerprints == 1 else 's'}"

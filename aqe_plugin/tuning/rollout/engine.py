@@ -1,0 +1,236 @@
+"""The next step of a rollout: first a value that can be shown and changes nothing, then taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from aqe_plugin.conf.changes import Change
+from aqe_plugin.conf.stores.locate import Where, read_target
+from aqe_plugin.install.controller import Proposal, carry_out, propose_tuning
+from aqe_plugin.install.journal import Actor, Phase
+from aqe_plugin.tuning.history import QueryHistory
+from aqe_plugin.tuning.recommendation import Evidence, Limits, Recommendation
+from aqe_plugin.tuning.replay import Replay
+from aqe_plugin.tuning.rollout.file_changes import file_changes
+from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep, write_step
+from aqe_plugin.tuning.rollout.manual_edits import manual_edits
+from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
+from aqe_plugin.tuning.rollout.trial import Trial, changes_of, compared, recommended_again
+
+__all__ = ["CanaryChoice", "NextStep", "Rollouts", "begin", "begin_with_values", "go_on", "take", "unfinished"]
+
+# The group of a rollout of values that somebody asked for.
+_ASKED = "asked"
+_NO_EVIDENCE = Evidence(0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryChoice:
+    """The applications that try a change first: the readers of a conf file, a share of all, or none."""
+
+    file: str | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollouts:
+    """The rollouts of one file.
+
+    Attributes:
+        file: the file that all applications read.
+        steps: those of all its rollouts, oldest first.
+        environment: of this process.
+        by: who takes the next step.
+    """
+
+    file: Where
+    steps: tuple[RolloutStep, ...]
+    environment: Mapping[str, str]
+    by: Actor
+
+    @property
+    def under_way(self) -> RolloutStep | None:
+        """The last step of the rollout that is not over, ``None`` when there is none."""
+        return self.steps[-1] if self.steps and not is_over(self.steps[-1].ring) else None
+
+    def trial(self, everywhere: QueryHistory, canary: QueryHistory) -> Trial:
+        """The rollout that is under way, with the queries of readers of the file, and of the canary's file."""
+        number = self.steps[-1].number
+        return Trial(tuple(step for step in self.steps if step.number == number), everywhere, canary)
+
+    @property
+    def now_millis(self) -> int:
+        """Milliseconds since 1970."""
+        return int(self.by.now().timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A step that was not taken yet.
+
+    Attributes:
+        step: the ledger's last line about it.
+        before: the ring until now, ``None`` when the rollout begins.
+        first: the ledger's lines from before the files are changed.
+        proposals: the changes of files, in order.
+        interrupted: whether an earlier process began the step.
+    """
+
+    step: RolloutStep
+    before: Ring | None
+    first: tuple[RolloutStep, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Whether there is anything to do."""
+        return self.step.ring is not self.before
+
+
+def unfinished(rollouts: Rollouts) -> NextStep | None:
+    """The step that comes before any other: it ends a rollout after a manual edit, or finishes an interrupted step.
+
+    Raises:
+        TargetError: a file cannot be read.
+        ConflictError: it is written in a way that is not understood.
+        JournalError: its journal cannot be used.
+    """
+    if not rollouts.steps:
+        return None
+    edits = manual_edits(rollouts.steps, rollouts.file, rollouts.environment)
+    if edits is not None:
+        return _ended(rollouts, edits)
+    last = rollouts.steps[-1]
+    if last.phase is not Phase.BEGUN:
+        return None
+    before = rollouts.steps[-2]
+    proposals = file_changes(before, last.ring, rollouts.file, rollouts.environment)
+    return NextStep(replace(last, phase=Phase.DONE), before.ring, (), proposals, interrupted=True)
+
+
+def begin(rollouts: Rollouts, recommendation: Recommendation, canary: CanaryChoice) -> NextStep:
+    """Begins a rollout of ``recommendation`` in the ring ``observe``: it is only remembered."""
+    changes = changes_of(recommendation, read_target(rollouts.file).conf)
+    step = _first_step(rollouts, recommendation.why, changes, canary)
+    confidence = recommendation.risk.confidence
+    step = replace(step, group=recommendation.group, evidence=recommendation.evidence, confidence=confidence)
+    return NextStep(step, None)
+
+
+def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary: CanaryChoice) -> NextStep | None:
+    """Begins a rollout of values that somebody asks for, on the canary or, without one, everywhere.
+
+    Returns:
+        ``None`` when the file has these values already.
+
+    Raises:
+        ConfError: the plugin does not take a value, or the key is none of its own.
+        ConflictError: the file is written in a way that cannot be changed safely.
+    """
+    asked_why = rollouts.by.why
+    why = f"asked for: {asked_why}" if asked_why else "asked for"
+    # Refuses what the plugin does not take.
+    propose_tuning(rollouts.file, values, why)
+    conf = read_target(rollouts.file).conf
+    changes = tuple(Change(key, conf.get(key), value, why) for key, value in values.items() if conf.get(key) != value)
+    if not changes:
+        return None
+    observed = _first_step(rollouts, why, changes, canary)
+    return _moved(rollouts, observed, Ring.CANARY if observed.has_canary else Ring.ALL, why, (observed,))
+
+
+def go_on(
+    rollouts: Rollouts,
+    trial: Trial,
+    replay: Callable[[], AbstractContextManager[Replay]],
+    limits: Limits,
+    rings: RingLimits,
+) -> NextStep:
+    """The next step of the rollout that is under way; it may stay where it is.
+
+    Args:
+        trial: that of ``rollouts``.
+        replay: starts the decision function, which only the ring ``observe`` needs.
+
+    Raises:
+        TargetError: a file cannot be read.
+        ConflictError: it is written in a way that cannot be changed safely.
+        ConfError: a value is not allowed.
+        JournalError: a journal cannot be used.
+    """
+    last = rollouts.steps[-1]
+    if last.ring is Ring.OBSERVE:
+        with replay() as decide:
+            seen = recommended_again(trial, read_target(rollouts.file).conf, decide, limits)
+    else:
+        seen = compared(trial, rings)
+    move = advance(last.ring, seen, rings)
+    step = _moved(rollouts, last, move.ring, move.why)
+    # Reading the history may have taken an hour.
+    edits = manual_edits(rollouts.steps, rollouts.file, rollouts.environment)
+    return step if edits is None else _ended(rollouts, edits)
+
+
+def take(rollouts: Rollouts, step: NextStep) -> None:
+    """Takes ``step``; when it is interrupted, the next command finishes it.
+
+    Raises:
+        ConflictError: a file changed since the step was made.
+        WriteError: a file or the ledger cannot be written.
+    """
+    if not step.moves:
+        return
+    for line in step.first:
+        write_step(rollouts.file, line)
+    why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
+    for proposal in step.proposals:
+        if not proposal.nothing_to_do:
+            carry_out(proposal, replace(rollouts.by, why=why))
+    write_step(rollouts.file, step.step)
+
+
+def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], canary: CanaryChoice) -> RolloutStep:
+    return RolloutStep(
+        schema_version=SCHEMA_VERSION,
+        number=rollouts.steps[-1].number + 1 if rollouts.steps else 1,
+        phase=Phase.DONE,
+        at_millis=rollouts.now_millis,
+        who=rollouts.by.who,
+        ring=Ring.OBSERVE,
+        why=why,
+        asked_why=rollouts.by.why,
+        group=_ASKED,
+        changes=changes,
+        canary=canary.file,
+        canary_changes=(),
+        evidence=_NO_EVIDENCE,
+        confidence=0.0,
+        canary_share=canary.share,
+    )
+
+
+def _moved(
+    rollouts: Rollouts, last: RolloutStep, ring: Ring, why: str, first: tuple[RolloutStep, ...] = ()
+) -> NextStep:
+    """From ``last`` into ``ring``; ``first`` are lines of the ledger that go before those of the step."""
+    proposals = file_changes(last, ring, rollouts.file, rollouts.environment)
+    canary_changes = last.canary_changes
+    if ring is Ring.CANARY and last.ring is not Ring.CANARY:
+        canary_changes = tuple(change for proposal in proposals for change in proposal.changes)
+    step = replace(_signed(rollouts, last), ring=ring, why=why, canary_changes=canary_changes)
+    return NextStep(step, last.ring, (*first, replace(step, phase=Phase.BEGUN)), proposals)
+
+
+def _ended(rollouts: Rollouts, edits: str) -> NextStep:
+    """Ends a rollout whose values somebody changed; files stay as they are."""
+    last = rollouts.steps[-1]
+    before = rollouts.steps[-2].ring if last.phase is Phase.BEGUN else last.ring
+    return NextStep(replace(_signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=edits), before)
+
+
+def _signed(rollouts: Rollouts, last: RolloutStep) -> RolloutStep:
+    by = rollouts.by
+    return replace(last, schema_version=SCHEMA_VERSION, at_millis=rollouts.now_millis, who=by.who, asked_why=by.why)

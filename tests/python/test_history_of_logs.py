@@ -1,0 +1,83 @@
+"""The history of past queries in many event logs."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import zstandard
+from rich.console import Console
+
+from aqe_plugin.render.progress import LogProgress, log_progress
+from aqe_plugin.tuning.history_of_logs import history_of_logs
+from commands import Answer
+from fleet import fleet_of, log_of
+from samples import decided, line, log_bytes, query_lines
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Logs of every kind: whole, compressed, rolling, in progress and cut off, of another version, and none at all."""
+    made = tmp_path / "logs"
+    rolling = made / "eventlog_v2_app-3"
+    rolling.mkdir(parents=True)
+    (made / "app-1").write_bytes(log_bytes(query_lines(1), query_lines(2)))
+    (made / "app-2.zstd").write_bytes(zstandard.compress(log_bytes(query_lines(3))))
+    (rolling / "appstatus_app-3").write_bytes(b"")
+    (rolling / "events_1_app-3").write_bytes(log_bytes(query_lines(4)[:2]))
+    (rolling / "events_2_app-3").write_bytes(b"".join(query_lines(4)[2:]))
+    (made / "app-4.inprogress").write_bytes(log_bytes(query_lines(5)) + line(decided(2))[:-40])
+    (made / "app-5").write_bytes(log_bytes([line(decided(), schemaVersion=5)], query_lines(6)))
+    (made / "note").write_text("no log")
+    return made
+
+
+def test_every_log_is_read_and_what_could_not_be_used_is_reported(folder: Path) -> None:
+    read = history_of_logs([str(folder)], {}, LogProgress(None))
+    assert (read.logs, len(read.history.runs)) == (6, 6)
+    assert [one.path.name for one in read.skipped] == ["app-4.inprogress", "app-5", "note"]
+    assert "schemaVersion 5" in read.skipped[1].why
+
+
+def test_several_places_are_read_in_their_order(folder: Path) -> None:
+    one, all_logs = str(folder / "app-1"), str(folder)
+    first, rest, both = (
+        history_of_logs(where, {}, LogProgress(None)) for where in ([one], [all_logs], [one, all_logs])
+    )
+    assert both.history.runs == first.history.runs + rest.history.runs
+    assert both.logs == 7
+
+
+def test_recommend_says_how_many_logs_it_read_and_what_it_skipped(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=4)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for number in range(2):
+        (logs / f"app-{number}").write_bytes(log_of(fleet.week(None), f"app-{number}"))
+    (logs / "note").write_text("no log")
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", lambda: nullcontext(fleet.replay))
+    code, _, err = answer("recommend", str(logs), "--format", "json")
+    assert code == 0
+    assert err.splitlines()[:2] == [
+        "Read 3 logs.",
+        f"skipped 1, the first: {logs / 'note'}: not a Spark event log",
+    ]
+
+
+def test_progress_is_shown_on_a_terminal_only() -> None:
+    for terminal in (True, False):
+        out = StringIO()
+        console = Console(file=out, force_terminal=terminal, width=100)
+        with log_progress(console) as progress:
+            progress.found(2)
+            progress.done()
+            progress.found(1)
+            progress.done()
+            progress.stop()
+            progress.done()
+        assert ("2/3" in out.getvalue()) == terminal
+        assert bool(out.getvalue()) == terminal

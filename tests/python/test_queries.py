@@ -1,0 +1,106 @@
+"""The queries that the events of an application add up to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aqe_plugin.events.lines import Event, parse_event
+from aqe_plugin.events.queries import QueryStory, queries_in
+from samples import (
+    APPLICATION_START,
+    DECISION,
+    FACTS,
+    OUTCOME,
+    decided,
+    ended,
+    line,
+    over,
+    query_lines,
+    started,
+)
+
+
+def events(*lines: bytes) -> list[Event]:
+    return [event for event in map(parse_event, lines) if event is not None]
+
+
+def queries(*lines: bytes) -> list[QueryStory]:
+    return list(queries_in(events(*lines), "log-name"))
+
+
+def test_a_query_has_its_description_decision_filters_and_outcome() -> None:
+    (query,) = queries(APPLICATION_START, *query_lines())
+    assert (query.application, query.application_name) == ("app-1", "nightly")
+    assert (query.execution_id, query.description, query.duration_millis) == (7, "q93", 3400)
+    (join,) = query.joins
+    assert (join.decision, join.outcomes) == (DECISION, (OUTCOME,))
+    assert query.ended == ended()
+    assert query.error is None
+
+
+def test_decisions_recorded_after_sparks_end_belong_to_the_query() -> None:
+    (query,) = queries(started(), over(), line(decided()), line(ended()))
+    assert (query.description, len(query.joins)) == ("q93", 1)
+
+
+def test_join_costs_of_older_logs_are_ignored() -> None:
+    older = line(ended(), joinCosts=[{"joinId": "j1", "unmeasured": "query_failed"}])
+    (query,) = queries(started(), line(decided()), over(), older)
+    assert query.ended == ended()
+
+
+def test_a_query_without_decisions_is_left_out() -> None:
+    assert queries(started(1), over(1), started(2)) == []
+
+
+def test_a_query_with_a_fault_of_the_plugin_and_no_decision_is_kept() -> None:
+    (query,) = queries(started(), over(), line(replace(ended(outcomes=()), errors=1)))
+    assert (query.description, query.joins) == ("q93", ())
+    assert query.ended is not None
+    assert query.ended.errors == 1
+
+
+def test_concurrent_queries_are_kept_apart() -> None:
+    interleaved = [one for pair in zip(query_lines(1), query_lines(2), strict=True) for one in pair]
+    assert [query.execution_id for query in queries(*interleaved)] == [1, 2]
+
+
+def test_a_query_that_never_ended_comes_last_without_an_outcome() -> None:
+    first, second = queries(started(1), line(decided(1)), *query_lines(2))
+    assert (first.execution_id, second.execution_id) == (2, 1)
+    assert (second.ended, second.duration_millis, second.joins[0].outcomes) == (None, None, ())
+
+
+def test_a_failed_query_keeps_the_first_line_of_its_error() -> None:
+    (query,) = queries(*query_lines(error="Job aborted\n\tat somewhere"))
+    assert query.error == "Job aborted"
+
+
+def test_an_outcome_goes_to_the_join_it_belongs_to() -> None:
+    other = replace(DECISION, facts=replace(FACTS, join_id="j2"))
+    outcomes = (OUTCOME, replace(OUTCOME, join_id="j2", table="web_sales"))
+    (query,) = queries(line(decided()), line(decided(7, other)), over(), line(ended(7, outcomes)))
+    assert [[outcome.table for outcome in join.outcomes] for join in query.joins] == [["store_sales"], ["web_sales"]]
+
+
+def test_without_an_application_the_log_gives_the_name() -> None:
+    (query,) = queries(*query_lines())
+    assert query.application == "log-name"
+
+
+def test_records_that_are_no_events_are_passed_through_in_order() -> None:
+    records = [*events(*query_lines(1)), "a note", *events(*query_lines(2))]
+    assert [item if isinstance(item, str) else item.execution_id for item in queries_in(records, "x")] == [
+        1,
+        "a note",
+        2,
+    ]
+
+
+@given(st.permutations(query_lines(1) + query_lines(2)))
+def test_no_decision_is_reported_twice_in_any_order_of_events(lines: list[bytes]) -> None:
+    joins = [(query.execution_id, len(query.joins)) for query in queries(*lines)]
+    assert sum(count for _, count in joins) <= 2
