@@ -3,7 +3,6 @@ package io.aqeplugin.tell.ui
 import org.apache.spark.util.kvstore.InMemoryStore
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.decide.Strategy
 import io.aqeplugin.tell.{Faults, JoinDecided, QueryEnded}
 
 class TabListenerSuite extends AnyFunSuite {
