@@ -12,6 +12,12 @@ BIN := $(VENV)/bin
 REPORTS := .build/reports
 SBT := project/sbt
 JARS := aqe_plugin/jars/.built
+PRIMARY_JAR := aqe_plugin/jars/.primary
+# The sbt project of the Spark line that is tested in full.
+PRIMARY := spark41
+PYTEST := $(BIN)/python -m pytest -q
+# Tests that need nothing but this process share two of them.
+WORKERS := --numprocesses=2 --dist=loadfile
 
 JVM_SOURCES := $(shell find scala/src/main project -name target -prune -o -type f \( -name '*.scala' -o -name '*.java' -o -name '*.sbt' -o -path '*/resources/*' \) -print) \
   build.sbt project/build.properties aqe_plugin/VERSION
@@ -42,12 +48,62 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
+# What `make demo` runs; the tables that they read are made while the jar is compiled.
+DEMO_QUERIES := q93,q50,q40,q25,q29
+DEMO_SF := $(if $(filter command line,$(origin SF)),$(SF),3)
+
 .PHONY: demo
-demo: venv jar ## the main job: TPC-DS queries under Spark, Spark's Bloom filter and the plugin, with every decision explained
-	$(BIN)/python -m benchmarks.demo $(if $(filter command line,$(origin SF)),--sf $(SF))
+demo: prerequisites ## the main job: TPC-DS queries under Spark, Spark's Bloom filter and the plugin, with every decision explained
+	@echo "Set-up, nothing of it twice (logs in .build/setup):"
+	@$(MAKE) --jobs=3 $(VENV)/.demo $(PRIMARY_JAR) demo-data
+	@$(BIN)/python -m benchmarks.demo --sf $(DEMO_SF) --queries $(DEMO_QUERIES)
+
+.PHONY: demo-data
+demo-data: $(VENV)/.data
+	@project/timed "TPC-DS tables at scale $(DEMO_SF)" .build/setup/data.log \
+	  $(BIN)/python -m workloads.tpcds --sf $(DEMO_SF) --queries $(DEMO_QUERIES)
+
+# One lane a language, side by side; each lane's output comes when it ends, and goes to .build/reports while it runs.
+LANES := $(MAKE) --jobs=2 --output-sync=target
+
+.PHONY: check
+check: prerequisites venv ## in two minutes: lint, types and the unit tests of both languages, without a Spark session
+	@mkdir -p $(REPORTS)
+	@$(LANES) check-jvm check-python
+
+.PHONY: check-jvm
+check-jvm:
+	$(SBT) lint units
+
+.PHONY: check-python
+check-python: lint-python
+	$(PYTEST) -m unit $(WORKERS)
 
 .PHONY: test
-test: lint test-jvm test-python test-spark-quick ## every test of both languages
+test: prerequisites venv jar ## what every change passes: lint, the tests of both languages, the other Spark lines' smoke tests
+	@mkdir -p $(REPORTS)
+	@echo "Follow it with: tail -f $(REPORTS)/jvm.log $(REPORTS)/python.log"
+	@$(LANES) test-jvm test-python
+
+.PHONY: test-jvm
+test-jvm: prerequisites ## the Scala tests on the primary Spark line; the other lines are compiled and smoke-tested
+	@mkdir -p $(REPORTS)
+	$(SBT) lint $(PRIMARY)/test smoke 2>&1 | tee $(REPORTS)/jvm.log
+	@project/slowest 20 scala/target/*/test-reports
+
+.PHONY: test-python
+test-python: lint-python jar ## the Python tests: units, contracts, sessions, TPC-DS end to end
+	@mkdir -p $(REPORTS)
+	{ failed=0; \
+	  $(PYTEST) -m unit $(WORKERS) --junitxml=$(REPORTS)/python-units.xml || failed=1; \
+	  $(PYTEST) -m "not unit" --durations=20 --junitxml=$(REPORTS)/python.xml || failed=1; \
+	  exit $$failed; } 2>&1 | tee $(REPORTS)/python.log
+
+.PHONY: test-all
+test-all: export AQE_PLUGIN_TESTS := all
+test-all: lint jar ## all there is: every case, every setting, every Spark line, and some of Spark's own suites; takes hours
+	$(SBT) test
+	$(MAKE) test-python test-spark-quick
 
 .PHONY: lint
 lint: lint-jvm lint-python ## formats, style rules, types and who-may-import-whom of both languages
@@ -68,15 +124,6 @@ format: prerequisites venv ## rewrite both languages' files the way lint wants t
 	$(SBT) format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-.PHONY: test-jvm
-test-jvm: prerequisites ## the Scala tests, against every Spark line
-	$(SBT) test
-
-.PHONY: test-python
-test-python: venv jar ## the Python tests: units, contracts, TPC-DS end to end
-	@mkdir -p $(REPORTS)
-	$(BIN)/python -m pytest --junitxml=$(REPORTS)/python.xml
 
 .PHONY: test-spark
 test-spark: prerequisites ## Spark's own test suites with the plugin on: make test-spark SUITES=JoinSuite MODE=plain,normal,open LINE=4.0
@@ -105,6 +152,10 @@ jar: $(JARS) ## the plugin's jar for every Spark line, into aqe_plugin/jars/
 
 $(JARS): $(JVM_SOURCES) | prerequisites
 	$(SBT) jars
+	@touch $@ $(PRIMARY_JAR)
+
+$(PRIMARY_JAR): $(JVM_SOURCES)
+	@project/timed "the plugin's jar" .build/setup/jar.log $(SBT) primaryJar
 	@touch $@
 
 .PHONY: wheel
@@ -132,11 +183,24 @@ bench-logs: venv jar ## event logs into tables, beside a plain reader: make benc
 .PHONY: venv
 venv: $(VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml python/constraints.txt
+# What .installed holds, .demo holds and .data holds, so that each is enough for what needs less.
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --constraint python/constraints.txt
+
+$(BIN)/python:
 	@project/prerequisites python java
-	@[[ -x $(BIN)/python ]] || { echo "Making $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml python/constraints.txt | $(BIN)/python
 	@echo "Installing the Python half with its test and demo packages into $(VENV) (a few minutes the first time) ..."
-	$(BIN)/python -m pip install --disable-pip-version-check --constraint python/constraints.txt --editable '.[dev,demo,spark]'
+	$(INSTALL) --editable '.[dev,demo,spark]'
+	@touch $(VENV)/.data $(VENV)/.demo $@
+
+$(VENV)/.demo: pyproject.toml python/constraints.txt $(VENV)/.data
+	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,spark]'
+	@touch $@
+
+$(VENV)/.data: pyproject.toml python/constraints.txt | $(BIN)/python
+	@project/timed "DuckDB, which makes the data" .build/setup/duckdb.log $(INSTALL) duckdb duckdb-extension-tpcds
 	@touch $@
 
 .PHONY: prerequisites

@@ -76,6 +76,8 @@ val testArguments =
 val sparkJavaOptions = Seq(
   "-Xmx3g",
   "-Xss4m",
+  // Small queries, each of other generated code: the second compiler never earns what it costs.
+  "-XX:TieredStopAtLevel=1",
   "-Dspark.ui.enabled=false",
   "-Djdk.reflect.useDirectMethodHandle=false",
   "-Dio.netty.tryReflectionSetAccessible=true"
@@ -100,6 +102,9 @@ lazy val spark41 = sparkProject(SparkLines.Spark41)
 lazy val spark40 = sparkProject(SparkLines.Spark40)
 
 val jars = taskKey[Seq[File]]("Packages every Spark line and puts the jars where the Python wheel carries them")
+
+// The tests that need no Spark session; the tag is that of the trait NeedsSession.
+addCommandAlias("units", "spark41/testOnly -- -l NeedsSession")
 
 // What `make lint` asks of the Scala half; `format` is the same with the answer written into the files.
 addCommandAlias("lint", "scalafmtCheckAll; scalafmtSbtCheck; spark41/Compile/scalafix --check; spark41/Test/scalafix --check")

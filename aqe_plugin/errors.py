@@ -7,7 +7,7 @@
     │   ├── MissingJarError
     │   ├── UnsupportedSparkError
     │   ├── PysparkMissingError
-    │   ├── ClientMissingError
+    │   ├── ExtraMissingError
     │   ├── JavaError
     │   ├── SessionError
     │   ├── NotAvailableError
@@ -40,13 +40,13 @@ __all__ = [
     "EXIT_CODES",
     "AqePluginError",
     "CheckpointError",
-    "ClientMissingError",
     "ClusterError",
     "CodecMissingError",
     "ConfError",
     "ConflictError",
     "EventLogError",
     "EventSchemaError",
+    "ExtraMissingError",
     "InputError",
     "JavaError",
     "JournalError",
@@ -119,8 +119,8 @@ class CodecMissingError(SetupError):
     """An event log is compressed with a codec whose Python package is not installed."""
 
 
-class ClientMissingError(SetupError):
-    """The client library of a Kubernetes API server, or of a Spark Connect server, is not installed."""
+class ExtraMissingError(SetupError):
+    """A command needs an extra of the package that is not installed."""
 
 
 class InputError(AqePluginError):

@@ -1,6 +1,49 @@
-"""How properties are tried: as long as they take, because a busy machine is no fault of theirs."""
+"""The kind of each test, and how properties are tried."""
 
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Generator
+from typing import Any, NoReturn
+
+import pytest
 from hypothesis import settings
 
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+from tests.extent import TRIES_ALL
+
+# Drivers of tests run each piece of generated code a few times: the second compiler would cost more than it saves.
+for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1")
+
+# A busy machine is no fault of a property.
+settings.register_profile("sample", deadline=None, max_examples=25)
+settings.register_profile("whole", deadline=None)
+settings.load_profile("whole" if TRIES_ALL else "sample")
+
+_KINDS = ("unit", "spark", "process", "e2e", "simulation")
+# Fixtures that start programs: a test that uses one is a test of processes, unless it says what it is.
+_STARTS_PROGRAMS = {"programs"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test has one kind; a test that names none, and starts nothing, is a unit test."""
+    for item in items:
+        kinds = {mark.name for mark in item.iter_markers() if mark.name in _KINDS}
+        if len(kinds) > 1:
+            raise pytest.UsageError(f"{item.nodeid} has more than one kind: {', '.join(sorted(kinds))}")
+        if not kinds:
+            item.add_marker("process" if _STARTS_PROGRAMS & set(getattr(item, "fixturenames", ())) else "unit")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Holds `unit` to its meaning, so that `make check` stays short."""
+    with pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("unit") is not None:
+            patch.setattr(subprocess.Popen, "__init__", _refuse)
+        return (yield)
+
+
+def _refuse(_: object, command: object, *__: Any, **___: Any) -> NoReturn:
+    pytest.fail(f"a unit test starts a process, {command}; mark it process or spark", pytrace=False)

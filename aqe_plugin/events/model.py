@@ -1,7 +1,7 @@
-"""What the plugin decided, why, and what came of it: plain values, read from its events.
+"""The plugin's decisions, their reasons and their outcomes, as values read from its events.
 
-Names are those of the Scala side (``decide/JoinFacts.scala``, ``JoinDecision.scala``, ``Reason.scala``) in snake case.
-The decision is made there alone; nothing here decides. A number that nobody measured is ``None``, never a guess.
+Names are those of the Scala side in snake case; ``event_schema.json``, which the Scala side generates, describes every
+field. Nothing here decides. A number that was not measured is ``None``, never a guess.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Strategy(str, Enum):
 
 
 class PluginMode(str, Enum):
-    """How far the plugin went: not at all, deciding without changing a plan, or all the way."""
+    """Whether the plugin was off, decided without changing plans, or changed plans."""
 
     OFF = "off"
     OBSERVE = "observe"
@@ -71,7 +71,7 @@ class PluginMode(str, Enum):
 
 
 class TrialArm(str, Enum):
-    """Which side of a trial a query was on: with every value that is tried, with none, or with some of its user's."""
+    """The arm of a trial: with all tried values, with none of them, or with some values of the user's own."""
 
     CANARY = "canary"
     CONTROL = "control"
@@ -84,10 +84,9 @@ class Reason:
 
     Attributes:
         code: stable name; ``reason_codes.json`` has its meaning.
-        measured: the value that was looked at.
-        limit: what it was held against.
+        measured: the measured value, compared with ``limit``.
         unit: unit of both (``bytes``, ``rows``, ``millis``, ``ratio``, …), empty without a number.
-        conf_key: the conf key that moves the limit, empty when none does.
+        conf_key: the conf key of the limit, empty when there is none.
     """
 
     code: str
@@ -108,7 +107,7 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """What is known of one side's join keys; ``origin_distinct`` counts those of the table that the keys come from."""
+    """The join keys of one side; ``origin_distinct`` counts those of the table that the keys come from."""
 
     columns: int
     supported: bool
@@ -122,15 +121,7 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True)
 class BuildFacts:
-    """The finished build side.
-
-    Attributes:
-        rows: rows the stage wrote, negative when not known.
-        stage_bytes: bytes it wrote, compressed for a shuffle.
-        memory_bytes_per_row: bytes of one row in memory, uncompressed.
-        origin_rows: rows of the table that the keys come from, before filters and joins removed any.
-        already_broadcast: the build side is a finished broadcast relation, not a shuffle.
-    """
+    """The finished build side; negative ``rows`` are not known. The width of ``unmeasured_columns`` nobody measured."""
 
     rows: int
     stage_bytes: int
@@ -141,25 +132,17 @@ class BuildFacts:
     origin_rows: int | None
     already_broadcast: bool
     keys: KeyFacts
+    unmeasured_columns: int = 0
 
     @property
     def memory_bytes(self) -> int:
-        """What the rows take in memory, before any hash table around them."""
+        """Bytes of the rows in memory, without a hash table."""
         return max(0, self.rows) * self.memory_bytes_per_row
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeFacts:
-    """The side that is probed, as estimated before it runs.
-
-    Attributes:
-        rows: estimated rows that reach the join.
-        scan_rows: estimated rows of the scans that a filter can reach, negative when not known.
-        row_bytes: bytes of one row in memory.
-        exchanges: shuffles between the scans and the join, the join's own included.
-        started: the probe side ran already, so nothing could be saved on it.
-        targets: scans that the keys reach.
-    """
+    """The probe side, estimated before it runs; negative ``scan_rows`` are not known."""
 
     rows: int
     scan_rows: int
@@ -172,7 +155,7 @@ class ProbeFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """The machines the query ran on: tasks at once, and executors a broadcast goes to."""
+    """The cluster that the query ran on: concurrent tasks, and executors that a broadcast goes to."""
 
     slots: int
     executors: int
@@ -180,12 +163,7 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class WaitDecision:
-    """Whether a probe side was held back until its build side was done.
-
-    Attributes:
-        saving_millis: elapsed time that the finished build side was expected to save.
-        idle_millis: elapsed time that slots were expected to stand idle for it.
-    """
+    """Whether the probe side was held back until the build side was finished, with the expected times."""
 
     waits: bool
     reason: Reason
@@ -195,15 +173,7 @@ class WaitDecision:
 
 @dataclass(frozen=True, slots=True)
 class JoinFacts:
-    """Everything a decision looked at, apart from the thresholds.
-
-    Attributes:
-        join_id: the same for one join through all re-plans of one query.
-        hint: the user's own join hint.
-        spark_strategy: what Spark would do by itself.
-        filter_obstacle: code of what the plan has against a filter, ``None`` when nothing.
-        waiting: whether the probe side was to be held back, ``None`` when the build side was done by then.
-    """
+    """Everything that a decision depends on, apart from the thresholds."""
 
     join_id: str
     kind: JoinKind
@@ -221,7 +191,7 @@ class JoinFacts:
 
 @dataclass(frozen=True, slots=True)
 class WeighedOption:
-    """One option that was weighed; without a cost it was ruled out before it was priced."""
+    """One option; without a cost it was ruled out before its cost was predicted."""
 
     strategy: Strategy
     with_filter: bool
@@ -231,15 +201,12 @@ class WeighedOption:
 
 @dataclass(frozen=True, slots=True)
 class JoinDecision:
-    """What was decided for one join.
+    """The decision for one join.
 
     Attributes:
-        choice: the strategy.
-        reason: why that one.
-        build_filter: whether the build side's keys become a filter in the probe side's scans.
-        filter_reason: why they do, or do not.
-        pass_rate: estimated share of probe rows that a filter would let through.
-        options: every option with its price and reason, the chosen one included.
+        build_filter: whether the keys of the build side become a filter in the scans of the probe side.
+        pass_rate: estimated share of probe rows that pass the filter.
+        options: every option with its predicted cost and reason, the chosen one included.
     """
 
     facts: JoinFacts
@@ -253,7 +220,7 @@ class JoinDecision:
 
 @dataclass(frozen=True, slots=True)
 class FilterPlanned:
-    """One filter on one scan, as planned with a decision; ``reason`` says why it is, or is not, in the plan."""
+    """One filter on one scan, as planned; ``reason`` says why it is, or is not, in the plan."""
 
     filter_id: str
     join_id: str
@@ -265,17 +232,15 @@ class FilterPlanned:
 
 @dataclass(frozen=True, slots=True)
 class FilterOutcome:
-    """What one filter on one scan did, summed over all tasks of the query.
+    """The outcome of one filter on one scan, summed over all tasks of the query.
 
     Attributes:
         kind: ``empty``, ``exact``, ``range_bitmap``, ``split_block_bloom``; ``pass_all`` when none could be built,
             ``missing`` when the scan did not find it, which is a fault.
-        reason: why it passed everything, ``None`` when it worked.
-        rows_in: rows the filter checked.
-        rows_out: rows it let through.
-        batches_skipped: batches that passed unchecked while it rested, having removed too little.
-        wait_millis: time from the query's start to the moment the scan had its filters, the same for all of one scan;
-            what the scan would have waited for anyway is in it.
+        reason: why all rows passed, ``None`` when the filter worked.
+        batches_skipped: batches that passed unchecked, because the filter had removed too little.
+        wait_millis: time from the start of the query until the scan had its filters, including time that the scan
+            would have waited anyway.
         keys: build rows with a key.
     """
 
@@ -295,13 +260,13 @@ class FilterOutcome:
 
     @property
     def rows_removed(self) -> int:
-        """Rows that went no further than the scan."""
+        """Rows that the filter removed."""
         return self.rows_in - self.rows_out
 
 
 @dataclass(frozen=True, slots=True)
 class JoinDecided:
-    """Event: one join of one query was decided; written once, whatever number of times Spark re-plans."""
+    """Event: one join of one query was decided; written once, however often Spark re-plans."""
 
     schema_version: int
     execution_id: int

@@ -1,7 +1,14 @@
-"""The Prometheus endpoint over event logs."""
+"""The Prometheus endpoint over event logs; it needs the extra ``metrics``."""
 
-from aqe_plugin.exporter.collector import EventLogCollector
-from aqe_plugin.exporter.server import listening, serve, stderr_log
-from aqe_plugin.exporter.tally import Tally
+from aqe_plugin.errors import ExtraMissingError
+
+try:
+    from aqe_plugin.exporter.collector import EventLogCollector
+    from aqe_plugin.exporter.server import listening, serve, stderr_log
+    from aqe_plugin.exporter.tally import Tally
+except ModuleNotFoundError as missing:
+    if missing.name not in {"prometheus_client", "structlog"}:
+        raise
+    raise ExtraMissingError(f"Metrics need the package {missing.name}: pip install 'aqe-plugin[metrics]'.") from missing
 
 __all__ = ["EventLogCollector", "Tally", "listening", "serve", "stderr_log"]

@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from aqe_plugin.errors import EventLogError
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.histogram import Bucket, QueryExemplar
-from aqe_plugin.exporter.metrics import Kind, Metric
+from aqe_plugin.exporter.metrics import Metric, MetricType
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from aqe_plugin.logs import EventSource, FileOffsets, Record, Skipped
@@ -144,11 +144,11 @@ class EventLogCollector(Collector):
         self._families = [self._family(metric) for metric in metrics.ALL]
 
     def _family(self, metric: Metric) -> Family:
-        if metric.kind is Kind.HISTOGRAM:
+        if metric.type is MetricType.HISTOGRAM:
             histogram = self._tally.histogram(metric)
             buckets = [_row(bucket) for bucket in histogram.buckets()]
             return HistogramMetricFamily(metric.name, metric.help, buckets=buckets, sum_value=histogram.sum)
-        if metric.kind is Kind.GAUGE:
+        if metric.type is MetricType.GAUGE:
             gauge = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
             gauge.add_metric(*self._gauge(metric))
             return gauge

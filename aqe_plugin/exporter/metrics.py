@@ -14,7 +14,7 @@ from enum import Enum
 
 from aqe_plugin.events.model import Strategy
 
-__all__ = ["ALL", "KINDS", "PASS_ALL_REASONS", "RATIO_BUCKETS", "SECONDS_BUCKETS", "Kind", "Metric"]
+__all__ = ["ALL", "KINDS", "PASS_ALL_REASONS", "RATIO_BUCKETS", "SECONDS_BUCKETS", "Metric", "MetricType"]
 
 SECONDS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 RATIO_BUCKETS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
@@ -23,7 +23,7 @@ KINDS = ("empty", "exact", "missing", "pass_all", "range_bitmap", "split_block_b
 PASS_ALL_REASONS = ("BUILD_FAILED", "BUILD_TIMEOUT", "FILTER_TOO_BIG", "NON_DETERMINISTIC", "NO_BUILD_EXCHANGE")
 
 
-class Kind(str, Enum):
+class MetricType(str, Enum):
     """Prometheus' type of a metric."""
 
     COUNTER = "counter"
@@ -42,7 +42,7 @@ class Metric:
     """
 
     name: str
-    kind: Kind
+    type: MetricType
     help: str
     labels: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
@@ -61,19 +61,19 @@ class Metric:
 
 
 def _counter(name: str, text: str, *labels: str, starts: tuple[str, ...] = ()) -> Metric:
-    return Metric(f"aqe_plugin_{name}_total", Kind.COUNTER, text, labels, starts)
+    return Metric(f"aqe_plugin_{name}_total", MetricType.COUNTER, text, labels, starts)
 
 
 def _gauge(name: str, text: str, *labels: str) -> Metric:
-    return Metric(f"aqe_plugin_{name}", Kind.GAUGE, text, labels)
+    return Metric(f"aqe_plugin_{name}", MetricType.GAUGE, text, labels)
 
 
 def _seconds(name: str, text: str) -> Metric:
-    return Metric(f"aqe_plugin_{name}_seconds", Kind.HISTOGRAM, text, buckets=SECONDS_BUCKETS)
+    return Metric(f"aqe_plugin_{name}_seconds", MetricType.HISTOGRAM, text, buckets=SECONDS_BUCKETS)
 
 
 def _ratio(name: str, text: str) -> Metric:
-    return Metric(f"aqe_plugin_{name}_ratio", Kind.HISTOGRAM, text, buckets=RATIO_BUCKETS)
+    return Metric(f"aqe_plugin_{name}_ratio", MetricType.HISTOGRAM, text, buckets=RATIO_BUCKETS)
 
 
 def _of_application(name: str, text: str, *labels: str, starts: tuple[str, ...] = ()) -> Metric:

@@ -1,1 +1,1 @@
-"""What this machine gives: Java, PySpark, and files that hold old or new bytes and never half."""
+"""This machine: Java, PySpark, and files that change atomically."""

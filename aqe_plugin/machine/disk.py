@@ -1,4 +1,4 @@
-"""Files that hold old or new, never half: written beside, forced to disk, then renamed over."""
+"""Atomic changes of files: written beside, forced to disk, then renamed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _NEW_FILE_MODE = 0o644
 
 
 def digest(content: bytes | None) -> str | None:
-    """SHA-256 in hexadecimal, ``None`` for a file that is absent."""
+    """SHA-256 in hexadecimal, ``None`` for an absent file."""
     return None if content is None else sha256(content).hexdigest()
 
 
 def read_or_none(path: Path) -> bytes | None:
-    """The bytes of a file, ``None`` when there is none.
+    """The bytes of a file, ``None`` when it is absent.
 
     Raises:
         TargetError: it is a folder, a device or a pipe, or may not be read.
     """
     try:
-        # Asked before it is opened: a device has no end, and a pipe would be waited for.
+        # Checked before opening: a device has no end, and opening a pipe waits for a writer.
         kind = path.stat().st_mode
         if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
             raise TargetError(f"{path}: a device, a pipe or a socket. Give a file, e.g. spark-defaults.conf.")
@@ -45,12 +45,12 @@ def read_or_none(path: Path) -> bytes | None:
 
 
 def replace_file(path: Path, content: bytes | None, mode: int | None = None) -> None:
-    """Makes ``path`` hold ``content``, or be absent for ``None``; whoever reads it meanwhile sees old or new, whole.
+    """Writes ``content`` to ``path``, or removes it for ``None``; readers see all of the old or all of the new content.
 
-    Owner and mode stay as they are; a file that was absent gets ``mode``.
+    Owner and mode stay; a new file gets ``mode``.
 
     Raises:
-        WriteError: it could not be done, and the file is as it was.
+        WriteError: it failed, and the file is unchanged.
     """
     beside = path.with_name(f".{path.name}.aqe-plugin-{os.getpid()}.tmp")
     try:
@@ -67,10 +67,10 @@ def replace_file(path: Path, content: bytes | None, mode: int | None = None) -> 
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Adds one line and forces it to disk. A last line that was cut off stays, as a line of its own.
+    """Appends one line and forces it to disk. A truncated last line stays, as a line of its own.
 
     Raises:
-        WriteError: it could not be done; a part of the line may be there.
+        WriteError: it failed; a part of the line may be there.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _NEW_FILE_MODE)
@@ -87,10 +87,10 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def make_folder(folder: Path, mode: int) -> None:
-    """Makes a folder below one that is there.
+    """Creates a folder in an existing one.
 
     Raises:
-        WriteError: it could not be done.
+        WriteError: it failed.
     """
     try:
         folder.mkdir(mode=mode, exist_ok=True)
@@ -99,19 +99,19 @@ def make_folder(folder: Path, mode: int) -> None:
 
 
 def leftovers(folder: Path, name: str | None = None) -> list[Path]:
-    """What writers that were killed left in ``folder``: those of the file ``name``, else of any."""
+    """Temporary files of killed writers in ``folder``, of the file ``name`` or of all files."""
     return sorted(folder.glob(f".{'*' if name is None else escape(name)}.aqe-plugin-*.tmp"))
 
 
 @contextmanager
 def lock(file: Path) -> Iterator[None]:
-    """Holds ``file`` for one process at a time; ends with that process, however it ends.
+    """Locks ``file`` for this process; the system releases the lock when the process ends.
 
     Raises:
-        ConflictError: another process holds it.
-        WriteError: it cannot be made.
+        ConflictError: another process holds the lock.
+        WriteError: the file cannot be created.
     """
-    # Not on every system that can read event logs.
+    # Windows has no fcntl, and can read event logs.
     import fcntl
 
     try:
@@ -133,7 +133,7 @@ def _write_beside(beside: Path, content: bytes, path: Path, mode: int | None) ->
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         _write_all(descriptor, content)
-        _take_after(descriptor, path, mode)
+        _copy_owner_and_mode(descriptor, path, mode)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -145,7 +145,7 @@ def _write_all(descriptor: int, content: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _take_after(descriptor: int, path: Path, mode: int | None) -> None:
+def _copy_owner_and_mode(descriptor: int, path: Path, mode: int | None) -> None:
     try:
         present = path.stat()
     except FileNotFoundError:

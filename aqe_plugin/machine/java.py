@@ -29,10 +29,10 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
-    """The ``java`` of ``JAVA_HOME``, else the first on the path, as Spark's launcher looks for it.
+    """The ``java`` of ``JAVA_HOME``, else the first on the path, as for Spark's launcher.
 
     Raises:
-        JavaError: there is none, it does not run, or it is too old for Spark 4.
+        JavaError: Java is missing, does not run, or is too old for Spark 4.
     """
     path = _executable(environment)
     try:
@@ -43,7 +43,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
         raise JavaError(f"{path} does not run ({error}). {_FIX}") from error
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
-        raise JavaError(f"{path} does not say its version. {_FIX}")
+        raise JavaError(f"{path} does not print its version. {_FIX}")
     if int(match[1]) < OLDEST_JAVA:
         raise JavaError(f"{path} is Java {match[1]}, and Spark 4 needs {OLDEST_JAVA} or newer. {_FIX}")
     return Java(path, int(match[1]))

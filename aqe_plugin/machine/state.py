@@ -1,4 +1,4 @@
-"""Where on this machine is written down what was done to places that are on none of its disks."""
+"""The folder for journals of targets that are not files on this machine."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["make_state_folder", "state_home"]
 
 
 def state_home(environment: Mapping[str, str]) -> Path:
-    """The folder that journals are kept below."""
+    """The folder above the journals' folders."""
     given = environment.get("XDG_STATE_HOME")
     return Path(given) if given else Path("~/.local/state").expanduser()
 
 
 def make_state_folder(folder: Path) -> None:
-    """Makes ``folder``, and those it is in, when it is not there.
+    """Creates ``folder`` and its parents.
 
     Raises:
-        WriteError: it could not be done.
+        WriteError: it failed.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WriteError(
-            f"{folder.parent}: the journal's folder cannot be made ({error.strerror}). "
-            "Set XDG_STATE_HOME to a folder that may be written."
+            f"{folder.parent}: the folder of the journal cannot be created ({error.strerror}). "
+            "Set XDG_STATE_HOME to a writable folder."
         ) from error
     make_folder(folder, 0o755)

@@ -28,7 +28,7 @@ _KEYS = (
 _BUILD = (
     "struct<rows: bigint, stageBytes: bigint, memoryBytesPerRow: bigint, partitions: bigint, "
     "maxPartitionBytes: bigint, medianPartitionBytes: bigint, originRows: bigint, "
-    f"alreadyBroadcast: boolean, keys: {_KEYS}>"
+    f"alreadyBroadcast: boolean, keys: {_KEYS}, unmeasuredColumns: bigint>"
 )
 _PROBE = (
     "struct<rows: bigint, scanRows: bigint, rowBytes: bigint, exchanges: bigint, started: boolean, targets: bigint, "

@@ -23,7 +23,7 @@ def with_metric_table(page: str) -> str:
 
 
 def _table() -> str:
-    rows = [f"| `{metric.name}` | {metric.kind.value} | {_labels(metric)} | {metric.help} |" for metric in metrics.ALL]
+    rows = [f"| `{metric.name}` | {metric.type.value} | {_labels(metric)} | {metric.help} |" for metric in metrics.ALL]
     return "\n".join(["| Metric | Type | Labels | Meaning |", "|---|---|---|---|", *rows]) + "\n"
 
 

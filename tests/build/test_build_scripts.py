@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 _ROOT = Path(__file__).resolve().parents[2]
 _COMMANDS = ("bash", "sed", "head", "env")
 

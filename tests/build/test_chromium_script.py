@@ -6,6 +6,8 @@ import pytest
 
 from tests.build.debian_machine import Machine
 
+pytestmark = pytest.mark.process
+
 _SCRIPT = Path(__file__).resolve().parents[2] / "project" / "chromium"
 _LISTS = """
 if [[ "$*" == *--simulate* ]]; then

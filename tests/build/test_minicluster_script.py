@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 _SCRIPT = Path(__file__).resolve().parents[2] / "project" / "minicluster"
 _FETCHES = """
 for word in "$@"; do

@@ -8,6 +8,8 @@ import pytest
 
 from tests.programs import REQUIRED, program_of
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def finds_none(tmp_path: Path) -> Path:

@@ -6,6 +6,8 @@ import pytest
 
 from tests.build.debian_machine import Machine
 
+pytestmark = pytest.mark.process
+
 _SCRIPT = Path(__file__).resolve().parents[2] / "project" / "prometheus"
 _PACKAGE = "prometheus_2.42_amd64.deb"
 _UNPACKS = """

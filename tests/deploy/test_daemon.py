@@ -5,9 +5,13 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+import pytest
+
 from daemons import daemon
 from samples import log_bytes, query_lines
 from tests.deploy.prometheus_server import prometheus_server
+
+pytestmark = pytest.mark.process
 
 
 def test_prometheus_sees_no_reset_over_a_kill_and_a_restart(programs: Path, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 from aqe_plugin.exporter import serve
 from aqe_plugin.install.session_probe import events_folder, read_answer
 from tests.deploy.prometheus_server import prometheus_server
+from tests.extent import only_in_test_all
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, only_in_test_all]
 
 
 def test_what_a_session_decided_is_in_prometheus_two_scrapes_after_it(programs: Path, tmp_path: Path) -> None:

@@ -26,7 +26,10 @@ UNIT = DEPLOY / "standalone" / "aqe-plugin-exporter.service"
 DOCKERFILE = (DEPLOY / "docker" / "Dockerfile").read_text()
 REQUIREMENTS = (DEPLOY / "docker" / "requirements.txt").read_text()
 PROJECT = ProjectMetadata(str(ROOT), PluginManager()).core
-ASKED = [*PROJECT.dependencies, *PROJECT.optional_dependencies["codecs"]]
+ASKED = [
+    *PROJECT.dependencies,
+    *(one for extra in ("codecs", "metrics") for one in PROJECT.optional_dependencies[extra]),
+]
 
 
 def entries(conf: Path) -> dict[str, str]:

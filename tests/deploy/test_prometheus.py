@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from aqe_plugin.conf.keys import conf_keys, problem_of
 from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.exporter import metrics
-from aqe_plugin.exporter.metrics import Kind
+from aqe_plugin.exporter.metrics import MetricType
 from tests.deploy.prometheus_server import DEPLOY, PrometheusServer, promtool
 
 RULES = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))
@@ -82,8 +82,8 @@ def test_the_runbook_names_conf_keys_and_reasons_that_there_are() -> None:
 
 def offered() -> set[str]:
     """The names under which Prometheus stores what the exporter offers."""
-    plain = {metric.name for metric in metrics.ALL if metric.kind is not Kind.HISTOGRAM}
-    histograms = {metric.name for metric in metrics.ALL if metric.kind is Kind.HISTOGRAM}
+    plain = {metric.name for metric in metrics.ALL if metric.type is not MetricType.HISTOGRAM}
+    histograms = {metric.name for metric in metrics.ALL if metric.type is MetricType.HISTOGRAM}
     return plain | {name + suffix for name in histograms for suffix in ("_bucket", "_sum", "_count")}
 
 
@@ -91,7 +91,7 @@ def test_prometheus_stores_every_metric_under_its_name_and_type(watched: Prometh
     types = {name: entries[0]["type"] for name, entries in watched.api("metadata").items()}
     for metric in metrics.ALL:
         # In OpenMetrics a counter's family has no _total.
-        assert types[metric.name.removesuffix("_total")] == metric.kind.value
+        assert types[metric.name.removesuffix("_total")] == metric.type.value
     stored = set(watched.api("label/__name__/values"))
     assert offered() <= stored
 

@@ -19,6 +19,8 @@ from aqe_plugin.logs.offset import Offset
 from daemons import Daemon, daemon
 from samples import LOG_START, decided, ended, line, log_bytes, query_lines, spark_line, write_log
 
+pytestmark = pytest.mark.process
+
 WEEK_SECONDS = 7 * 24 * 3600
 # Bytes of the endless line; `make test-long-line` asks for two gigabytes.
 LINE_BYTES = int(os.environ.get("AQE_PLUGIN_LINE_BYTES", "256_000_000"))

@@ -193,6 +193,7 @@ def outcome_of(seed: int, slowdown: float) -> Outcome:
     return compare(application_pairs(sides[True], sides[False], 200), 0.05, 0.05).outcome
 
 
+@pytest.mark.simulation
 def test_applications_that_differ_make_no_false_alarm_and_hide_no_slow_canary() -> None:
     equal = [outcome_of(seed, 1.0) for seed in range(20)]
     assert equal.count(Outcome.WORSE) <= 2  # 5 % of 20 is 1

@@ -22,6 +22,8 @@ from aqe_plugin.tuning.groups import current
 from commands import Answer
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
 
+pytestmark = pytest.mark.simulation
+
 SHARE = 0.3
 APPLICATIONS_A_DAY = 4
 BUILD_NANOS = f"{PREFIX}cost.hashBuildNanosPerRow"

@@ -54,6 +54,7 @@ def test_explain_gives_json_lines(tmp_path: Path, answer: Answer) -> None:
     assert [json.loads(one)["executionId"] for one in out.splitlines()] == [1, 2]
 
 
+@pytest.mark.process
 def test_explain_shows_any_description_on_any_terminal(tmp_path: Path) -> None:
     log = write_log(tmp_path / "app-1", query_lines(1, "half \ud800 a character"))
     for encoding in ("utf-8", "ascii"):
@@ -148,6 +149,7 @@ def test_explain_of_nothing_is_an_error(answer: Answer) -> None:
     assert answer("explain", "/no/such/log") == (4, "", "/no/such/log: no such file or folder.\n")
 
 
+@pytest.mark.process
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     write_log(tmp_path / "app-1", *(query_lines(number) for number in range(300)))
     command = f"{sys.executable} -m aqe_plugin explain {tmp_path} --format json | head -n 1"
@@ -158,6 +160,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
 # export
 
 
+@pytest.mark.process
 def test_export_serves_until_it_is_stopped(tmp_path: Path) -> None:
     write_log(tmp_path / "app-1", [line(ended(1, (replace(OUTCOME, rows_in=5),)))])
     command = [sys.executable, "-m", "aqe_plugin", "export", str(tmp_path), "--port", "0"]
@@ -190,6 +193,7 @@ def test_export_of_a_folder_that_is_none_is_an_error(answer: Answer) -> None:
 # doctor
 
 
+@pytest.mark.process
 def test_doctor_without_java_says_how_to_get_it(tmp_path: Path) -> None:
     ran = run("doctor", "--no-session", PATH=str(tmp_path), JAVA_HOME="")
     assert ran.returncode == 3
@@ -199,11 +203,13 @@ def test_doctor_without_java_says_how_to_get_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.process
 def test_doctor_with_a_wrong_java_home_says_so(tmp_path: Path) -> None:
     ran = run("doctor", "--no-session", JAVA_HOME=str(tmp_path))
     assert f"failed  Java      JAVA_HOME is {tmp_path}, and there is no bin/java in it. " in ran.stdout
 
 
+@pytest.mark.process
 def test_doctor_with_an_old_java_says_so(tmp_path: Path) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
@@ -213,6 +219,7 @@ def test_doctor_with_an_old_java_says_so(tmp_path: Path) -> None:
     assert f"failed  Java      {java} is Java 8, and Spark 4 needs 17 or newer. " in ran.stdout
 
 
+@pytest.mark.process
 def test_doctor_has_a_line_for_each_check_and_looks_at_the_users_log(tmp_path: Path, answer: Answer) -> None:
     _, out, _ = answer("doctor", "--no-session", "--event-log", str(write_log(tmp_path / "app-1")))
     names = [row[8:18].strip() for row in out.splitlines()]
@@ -223,12 +230,14 @@ def test_doctor_has_a_line_for_each_check_and_looks_at_the_users_log(tmp_path: P
     ]
 
 
+@pytest.mark.process
 def test_doctor_fails_when_the_users_log_cannot_be_read(tmp_path: Path, answer: Answer) -> None:
     code, out, _ = answer("doctor", "--no-session", "--event-log", str(tmp_path))
     assert code == 3
     assert out.splitlines()[-1].startswith(f"failed  event log {tmp_path}: no event log in this folder. ")
 
 
+@pytest.mark.process
 def test_doctor_does_not_call_a_foreign_file_readable(tmp_path: Path, answer: Answer) -> None:
     (tmp_path / "a-note").write_text("hello\n")
     code, out, _ = answer("doctor", "--no-session", "--event-log", str(tmp_path))
@@ -260,6 +269,7 @@ def test_version_is_the_packages(answer: Answer) -> None:
     assert answer("--version") == (0, f"{__version__}\n", "")
 
 
+@pytest.mark.process
 def test_a_wrong_command_line_is_exit_code_2() -> None:
     ran = run("explian")
     assert (ran.returncode, "Traceback" in ran.stderr) == (2, False)

@@ -15,6 +15,8 @@ from aqe_plugin.cli.app import app
 from aqe_plugin.cli.settings import settings_of
 from commands import Answer
 
+pytestmark = pytest.mark.process
+
 SETTINGS = settings_of(typer.main.get_command(app), {}, None)
 CHECKS = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}
 # What bash does when TAB is pressed after these words.

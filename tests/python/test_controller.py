@@ -222,6 +222,7 @@ def as_nobody(work: Callable[[], object]) -> str:
         return answer.read()
 
 
+@pytest.mark.process
 def test_a_file_that_may_not_be_read_or_written_says_so(conf: Path) -> None:
     folder = conf.parent
     for parent in (folder, *folder.parents[:2]):

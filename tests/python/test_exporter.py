@@ -17,7 +17,7 @@ from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.model import PluginMode, Reason, Strategy
 from aqe_plugin.exporter import metrics, serve
 from aqe_plugin.exporter.histogram import Histogram
-from aqe_plugin.exporter.metrics import Kind
+from aqe_plugin.exporter.metrics import MetricType
 from aqe_plugin.exporter.tally import Tally
 from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, line, query_lines, write_log
 from scraping import scrape, value
@@ -34,7 +34,7 @@ def test_a_scrape_has_every_metric_with_its_type_and_help(tmp_path: Path) -> Non
     assert {"process_start_time_seconds", "process_resident_memory_bytes"} <= set(families)
     for metric in metrics.ALL:
         family = families[metric.name.removesuffix("_total")]
-        assert (family.type, family.documentation) == (metric.kind.value, metric.help)
+        assert (family.type, family.documentation) == (metric.type.value, metric.help)
         assert all(set(sample.labels) - {"le"} == set(metric.labels) for sample in family.samples)
 
 
@@ -176,8 +176,8 @@ def test_names_end_in_base_units_and_labels_are_few() -> None:
     assert len(set(names)) == len(names)
     for metric in metrics.ALL:
         assert re.fullmatch(r"aqe_plugin_[a-z]+(_[a-z]+)*", metric.name)
-        assert metric.name.endswith("_total") == (metric.kind is Kind.COUNTER)
-        assert metric.name.endswith(("_seconds", "_ratio")) or metric.kind is not Kind.HISTOGRAM
+        assert metric.name.endswith("_total") == (metric.type is MetricType.COUNTER)
+        assert metric.name.endswith(("_seconds", "_ratio")) or metric.type is not MetricType.HISTOGRAM
         assert not re.search(r"milli|micro|percent|kb|mb", metric.name)
         assert set(metric.labels) <= {"application", "choice", "filter", "kind", "mode", "reason", "version", "waits"}
         assert metric.help.endswith(".")
@@ -213,7 +213,7 @@ def test_no_count_ever_falls_or_stops_being_a_number(damage: list[tuple[int, ...
 
 def counts(tally: Tally) -> dict[tuple[str, ...], float]:
     """Every sum of the tally, by metric and label values."""
-    plain = [metric for metric in metrics.ALL if metric.kind is Kind.COUNTER]
+    plain = [metric for metric in metrics.ALL if metric.type is MetricType.COUNTER]
     return {(metric.name, *labels): count for metric in plain for labels, count in tally.counts(metric).items()}
 
 

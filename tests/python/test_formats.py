@@ -101,6 +101,7 @@ def test_a_history_as_diff_says_what_went_and_what_came(conf: Path, jar: str, an
     assert "pa$$" not in "".join(lines)
 
 
+@pytest.mark.process
 def test_checks_as_json_are_those_of_the_table(answer: Answer) -> None:
     code, table, _ = answer("doctor", "--no-session")
     as_json = answer("doctor", "--no-session", "--format", "json")

@@ -337,6 +337,7 @@ def test_the_log_of_a_running_application_is_not_fetched_at_every_poll(server: H
     assert looks(3600) == ["app-1/logs"] * 2
 
 
+@pytest.mark.process
 def test_the_daemon_watches_a_history_server(server: HistoryServer, tmp_path: Path) -> None:
     server.put("app-1", app_1=log_bytes(query_lines(1)))
     with daemon(server.url, tmp_path / "checkpoint.db") as running:

@@ -19,6 +19,8 @@ from conf_files import ACTOR, JAR, THEIRS, conf, done, install, rollback, uninst
 
 __all__ = ["conf"]
 
+pytestmark = pytest.mark.process
+
 
 STEPS = ("open", "write", "fsync", "replace", "rename", "unlink", "mkdir", "fchmod", "fchown", "close")
 

@@ -9,6 +9,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 import aqe_plugin
 
 PROBE = """
@@ -34,6 +36,7 @@ HEAVY = {
 }
 
 
+@pytest.mark.process
 def test_importing_it_is_quick_and_imports_nothing_heavy() -> None:
     runs = [json.loads(subprocess.check_output([sys.executable, "-c", PROBE])) for _ in range(5)]
     assert min(run["seconds"] for run in runs) < 0.050
@@ -56,6 +59,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(aqe_plugin, "no_such_name")
 
 
+@pytest.mark.process
 def test_the_wheel_carries_the_jars_the_tables_and_the_types(tmp_path: Path) -> None:
     root = Path(aqe_plugin.__file__).parents[1]
     copy = tmp_path / "copy"

@@ -60,6 +60,7 @@ def test_a_price_that_outcomes_contradict_moves_towards_what_they_show() -> None
     assert evidence.since_millis < evidence.until_millis
 
 
+@pytest.mark.simulation
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10**6), step=st.floats(1.1, 4))
 def test_every_recommendation_of_any_fleet_is_within_its_limits(seed: int, step: float) -> None:

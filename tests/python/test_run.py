@@ -21,6 +21,8 @@ from daemons import Daemon, daemon
 from samples import COMPRESS, log_bytes, query_lines, write_log
 from watching import Sums, read_plainly
 
+pytestmark = pytest.mark.process
+
 
 def shown(running: Daemon) -> Sums:
     """The counters and histogram sums of a scrape, as ``watching.sums`` has them."""

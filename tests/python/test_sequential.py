@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome, compare, log_evidence
+from tests.extent import cases
 
 MARGIN, ALPHA = 0.05, 0.05
 
@@ -28,31 +29,36 @@ def outcomes(seed: int, slowdown: float, sigma: float = 0.1, trials: int = 2000,
     return [compare(pairs(dice, slowdown, sigma, many), MARGIN, ALPHA) for _ in range(trials)]
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("sigma", [0.03, 0.1, 0.4])
 def test_a_canary_that_is_no_slower_is_called_worse_in_at_most_alpha_of_all_trials(sigma: float) -> None:
-    found = outcomes(1, 1.0, sigma, trials=1000)
+    found = outcomes(1, 1.0, sigma, trials=cases(200, whole=1000))
     assert sum(one.outcome is Outcome.WORSE for one in found) <= ALPHA * len(found)
 
 
+@pytest.mark.simulation
 def test_looking_after_every_pair_without_end_does_not_raise_the_false_alarms() -> None:
     # The bare test, whatever else would end it: how often does a fair coin ever reach the limit?
     dice, alarms = random.Random(2), 0
-    for _ in range(2000):
+    trials = cases(500, whole=2000)
+    for _ in range(trials):
         heads = 0
         for tosses in range(1, 301):
             heads += dice.random() < 0.5
             if log_evidence(heads, tosses) >= -math.log(ALPHA):
                 alarms += 1
                 break
-    assert 0 < alarms <= ALPHA * 2000
+    assert 0 < alarms <= ALPHA * trials
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("sigma", [0.03, 0.1, 0.4])
 def test_a_canary_slower_by_the_margin_is_passed_in_at_most_alpha_of_all_trials(sigma: float) -> None:
-    found = outcomes(3, 1 + MARGIN, sigma, trials=1000)
+    found = outcomes(3, 1 + MARGIN, sigma, trials=cases(200, whole=1000))
     assert sum(one.outcome is Outcome.NOT_WORSE for one in found) <= ALPHA * len(found)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(("slowdown", "expected"), [(1.3, Outcome.WORSE), (0.8, Outcome.NOT_WORSE)])
 def test_a_clear_difference_is_shown_within_15_pairs(slowdown: float, expected: Outcome) -> None:
     found = outcomes(4, slowdown, trials=300)
@@ -60,6 +66,7 @@ def test_a_clear_difference_is_shown_within_15_pairs(slowdown: float, expected: 
     assert sorted(one.pairs for one in found)[len(found) // 2] <= 15
 
 
+@pytest.mark.simulation
 def test_an_equal_canary_is_passed_in_time() -> None:
     found = outcomes(5, 1.0, sigma=0.05, trials=300)
     assert sum(one.outcome is Outcome.NOT_WORSE for one in found) >= 0.9 * len(found)

@@ -273,6 +273,7 @@ def test_jar_path_takes_its_version_from_the_settings_too(file: Path, answer: An
     assert answer("jar-path")[::2] == (5, "'four' is no Spark version: expected something like 4.1 or 4.1.3.\n")
 
 
+@pytest.mark.process
 def test_without_settings_a_command_imports_no_reader_of_toml(tmp_path: Path) -> None:
     probe = (
         "import sys\nfrom aqe_plugin.cli.main import main\ntry: main(['completion', 'bash'])\nexcept SystemExit: pass\n"

@@ -103,12 +103,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         spark.stop()
 
 
-def test_configure_alone_loads_the_plugin_and_its_rules(session: Session) -> None:
-    conf = session.spark.sparkContext.getConf()
-    assert conf.get("spark.plugins") == "io.aqeplugin.AqePlugin"
-    assert "io.aqeplugin." in (session.spark.conf.get("spark.sql.extensions") or "")
-
-
 def test_a_query_has_the_same_rows_in_every_mode_and_explain_tells_what_was_done(session: Session) -> None:
     expected = session.run("without the plugin", "off")
     assert session.run("observed", "observe") == expected

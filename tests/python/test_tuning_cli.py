@@ -26,6 +26,8 @@ from commands import Answer
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
 from samples import query_lines, write_log
 
+pytestmark = pytest.mark.simulation
+
 NO_SPACE = "Read 24 logs.\n288 runs of 12 fingerprints. Starting Spark to decide them again ...\nno space\n"
 DEAR_BROADCASTS = (1.0, 1.0, 3.0, 1.0, 1.0, 1.0)
 

@@ -13,6 +13,7 @@ from aqe_plugin.errors import SessionError, TargetError
 from aqe_plugin.install.jars import jar_for
 from aqe_plugin.install.verify import spark_home_of, verify
 from commands import Answer
+from tests.extent import only_in_test_all
 
 JAR = "local:///opt/spark/aqe-plugin-spark-4.1-0.1.0.jar"
 MANIFEST = f"""\
@@ -52,6 +53,7 @@ def test_an_installed_plugin_is_loaded_decides_and_gives_right_rows(tmp_path: Pa
     assert "/gone/aqe-plugin-spark-4.1-0.1.0.jar does not exist" in out
 
 
+@only_in_test_all
 @pytest.mark.spark
 def test_a_manifest_is_proved_on_this_machine_with_a_copy_of_its_jar(tmp_path: Path, answer: Answer) -> None:
     target = tmp_path / "application.yaml"

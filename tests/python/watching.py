@@ -45,9 +45,9 @@ def sums(tally: Tally) -> Sums:
     """Every count, and every bucket and sum of the histograms."""
     told: Sums = {}
     for metric in metrics.ALL:
-        if metric.kind is metrics.Kind.COUNTER:
+        if metric.type is metrics.MetricType.COUNTER:
             told |= {(metric.name, *labels): count for labels, count in tally.counts(metric).items()}
-        elif metric.kind is metrics.Kind.HISTOGRAM:
+        elif metric.type is metrics.MetricType.HISTOGRAM:
             histogram = tally.histogram(metric)
             told[metric.name, "sum"] = histogram.sum
             told |= {(metric.name, repr(bucket.bound)): bucket.count for bucket in histogram.buckets()}

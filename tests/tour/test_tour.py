@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.extent import only_in_test_all
 from tests.programs import program_of
 from tests.tour.steps import BAD_VALUES, Seen, tour
 from workloads.tpcds import ensure_dataset
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.e2e, only_in_test_all]
 
 _ROOT = Path(__file__).resolve().parents[2]
 # The smallest scale at which these queries are slower by half and more when their filters let every row through.

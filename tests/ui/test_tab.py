@@ -10,7 +10,7 @@ import pytest
 from tests.ui.browser import Browser, Page, read_page
 from tests.ui.conftest import HOSTILE, History, Seen
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.e2e
 
 _QUERIES = "runtime-filter-queries"
 

@@ -7,6 +7,8 @@ import pytest
 from workloads.tpcds import REDUCTIONS, Dataset, against_duckdb, ensure_dataset, ensure_reduced, queries
 from workloads.tpcds.extension import connect
 
+pytestmark = pytest.mark.e2e
+
 _SCALE = 0.1
 
 

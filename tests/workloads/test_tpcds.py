@@ -1,4 +1,4 @@
-"""The data set is whole or absent, and all 103 texts are there in both dialects."""
+"""A table is whole or absent, and all 103 texts are there in both dialects."""
 
 import json
 from pathlib import Path
@@ -39,6 +39,7 @@ def test_only_the_outermost_limit_is_taken_off() -> None:
     assert limited.duckdb_unlimited == limited.duckdb[: limited.duckdb.lower().rindex("limit")]
 
 
+@pytest.mark.e2e
 def test_data_is_generated_once_and_found_again(folder: Path) -> None:
     steps: list[str] = []
     first = ensure_dataset(_SCALE, report=steps.append)
@@ -51,21 +52,34 @@ def test_data_is_generated_once_and_found_again(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["sf0.01"]
 
 
+@pytest.mark.e2e
+def test_only_the_tables_that_a_query_reads_are_made_and_others_are_added(folder: Path) -> None:
+    query = queries()["q93"]
+    some = ensure_dataset(_SCALE, tables=query.tables)
+    written = (folder / "sf0.01" / "store_sales" / "data_0.parquet").stat()
+    assert set(some.rows) == {"store_sales", "store_returns", "reason"}
+    more = ensure_dataset(_SCALE, tables=("item", *query.tables))
+    assert set(more.rows) == {*some.rows, "item"}
+    assert (folder / "sf0.01" / "store_sales" / "data_0.parquet").stat() == written
+
+
+@pytest.mark.e2e
 def test_data_without_its_marker_is_made_anew(folder: Path) -> None:
     half_written = folder / "sf0.01" / "store_sales"
     half_written.mkdir(parents=True)
     (half_written / "data_0.parquet").write_bytes(b"PAR1")
-    dataset = ensure_dataset(_SCALE)
+    dataset = ensure_dataset(_SCALE, tables=("store_sales",))
     assert reference_answer(dataset, "select count(*) from store_sales") == [(dataset.rows["store_sales"],)]
 
 
+@pytest.mark.e2e
 def test_data_of_an_older_layout_is_made_anew(folder: Path) -> None:
-    ensure_dataset(_SCALE)
+    ensure_dataset(_SCALE, tables=("reason",))
     marker = folder / "sf0.01" / "_COMPLETE.json"
     stored = json.loads(marker.read_text())
     marker.write_text(json.dumps({**stored, "layout": {**stored["layout"], "version": 0}}))
     steps: list[str] = []
-    ensure_dataset(_SCALE, report=steps.append)
+    ensure_dataset(_SCALE, report=steps.append, tables=("reason",))
     assert steps[0].startswith("dsdgen")
 
 

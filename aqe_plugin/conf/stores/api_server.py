@@ -16,7 +16,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from aqe_plugin.conf.stores.address import Address
 from aqe_plugin.conf.stores.patience import Patience
-from aqe_plugin.errors import AqePluginError, ClientMissingError, ClusterError, TargetError, WriteError
+from aqe_plugin.errors import AqePluginError, ClusterError, ExtraMissingError, TargetError, WriteError
 
 try:
     from kubernetes import client, config
@@ -24,7 +24,7 @@ try:
     from kubernetes.config.config_exception import ConfigException
     from urllib3.exceptions import HTTPError
 except ImportError as missing:
-    raise ClientMissingError(
+    raise ExtraMissingError(
         "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'."
     ) from missing
 

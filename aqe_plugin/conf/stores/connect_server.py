@@ -17,7 +17,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.conf.stores.session_address import SessionAddress
-from aqe_plugin.errors import ClientMissingError, ClusterError, TargetError
+from aqe_plugin.errors import ClusterError, ExtraMissingError, TargetError
 
 try:
     import grpc
@@ -27,7 +27,7 @@ try:
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.proto import base_pb2_grpc
 except ImportError as missing:
-    raise ClientMissingError(
+    raise ExtraMissingError(
         "A running session is reached by Spark Connect, whose client is not installed: "
         "pip install 'aqe-plugin[connect]'."
     ) from missing

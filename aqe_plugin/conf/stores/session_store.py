@@ -165,7 +165,7 @@ def open_session(
 
     Raises:
         ConfError: it names none.
-        ClientMissingError: Spark's client for it is not installed.
+        ExtraMissingError: Spark's client for it is not installed.
     """
     address = parse_session_address(text, environment)
     # Spark's client takes longer to import than all others together.

@@ -4,12 +4,13 @@ Nothing is fetched at run time: the extension comes from the wheel `duckdb-exten
 """
 
 from workloads.tpcds.answers import against_duckdb, reference_answer
-from workloads.tpcds.data import Dataset, ensure_dataset
+from workloads.tpcds.data import TABLES, Dataset, ensure_dataset
 from workloads.tpcds.queries import Query, queries
 from workloads.tpcds.reduced import REDUCTIONS, ensure_reduced
 
 __all__ = [
     "REDUCTIONS",
+    "TABLES",
     "Dataset",
     "Query",
     "against_duckdb",

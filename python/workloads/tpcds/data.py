@@ -1,10 +1,12 @@
 """TPC-DS tables as Parquet, generated once per scale factor and kept."""
 
+import fcntl
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,34 @@ import duckdb
 
 from workloads.tpcds.extension import connect
 
+TABLES = (
+    "call_center",
+    "catalog_page",
+    "catalog_returns",
+    "catalog_sales",
+    "customer",
+    "customer_address",
+    "customer_demographics",
+    "date_dim",
+    "household_demographics",
+    "income_band",
+    "inventory",
+    "item",
+    "promotion",
+    "reason",
+    "ship_mode",
+    "store",
+    "store_returns",
+    "store_sales",
+    "time_dim",
+    "warehouse",
+    "web_page",
+    "web_returns",
+    "web_sales",
+    "web_site",
+)
+
+# Names the tables that are complete; what it does not name is not there.
 _MARKER = "_COMPLETE.json"
 _LAYOUT_VERSION = 1
 _MIB = 1024 * 1024
@@ -22,15 +52,18 @@ _DISK_BYTES_PER_SCALE = 1000 * _MIB
 
 @dataclass(frozen=True)
 class Dataset:
-    """The 24 tables of one scale factor: `<folder>/<table>/*.parquet`, facts not partitioned.
+    """Tables of one scale factor: `<folder>/<table>/*.parquet`, facts not partitioned.
 
     Attributes:
-        rows: row count of each table.
+        rows: row count of each table that is there.
     """
 
     scale: float
     folder: Path
     rows: dict[str, int]
+
+    def has(self, tables: Iterable[str]) -> bool:
+        return set(tables) <= self.rows.keys()
 
     def register(self, spark: Any, tables: Iterable[str] | None = None) -> None:
         """Makes every table, or those of `tables`, a temporary view of `spark` (a `SparkSession`)."""
@@ -60,8 +93,12 @@ def data_folder() -> Path:
     return Path(configured) if configured else Path(__file__).resolve().parents[3] / ".build" / "tpcds"
 
 
-def ensure_dataset(scale: float, report: Callable[[str], None] = lambda _: None) -> Dataset:
-    """The data set of `scale`, generated if it is not there; a half-written one is never seen.
+def ensure_dataset(
+    scale: float, report: Callable[[str], None] = lambda _: None, tables: Sequence[str] = TABLES
+) -> Dataset:
+    """The data set of `scale` with at least `tables`; those not there are generated, and half a table is never seen.
+
+    Another process that generates the same scale is waited for.
 
     Args:
         scale: TPC-DS scale factor; 1 is about 400 MB of Parquet.
@@ -72,39 +109,50 @@ def ensure_dataset(scale: float, report: Callable[[str], None] = lambda _: None)
     """
     folder = data_folder() / f"sf{scale:g}"
     existing = _read_marker(folder, scale)
-    if existing is not None:
-        report(f"TPC-DS scale {scale:g} is there: {folder}")
-        return existing
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    _check_room(folder.parent, scale)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
-        complete = Path(scratch) / "tables"
-        complete.mkdir()
-        _generate(scale, Path(scratch) / "generator.db", complete, report)
-        _publish(complete, folder, scale)
-    return _read_marker(folder, scale) or _missing(folder)
+    if existing is None or not existing.has(tables):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(folder.parent):
+            existing = _read_marker(folder, scale)
+            if existing is None or not existing.has(tables):
+                return _completed(folder, scale, existing, tables, report)
+    report(f"TPC-DS scale {scale:g} is there: {folder}")
+    return existing
 
 
-def _generate(scale: float, database: Path, folder: Path, report: Callable[[str], None]) -> None:
-    connection = connect(database)
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keeps other processes from generating in `folder`."""
+    held = os.open(folder, os.O_RDONLY)
     try:
-        report(f"dsdgen at scale {scale:g} (about {max(1, round(20 * scale))} s)")
-        connection.execute(f"call dsdgen(sf={scale})")
-        tables = [name for (name,) in connection.execute("show tables").fetchall()]
-        rows = {table: _generated(connection, table, folder, scale, report) for table in tables}
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
     finally:
-        connection.close()
-    (folder / _MARKER).write_text(
-        json.dumps({"scale": scale, "layout": asdict(_layout(scale)), "rows": rows}, indent=1)
-    )
+        os.close(held)
 
 
-def _generated(
-    connection: duckdb.DuckDBPyConnection, table: str, folder: Path, scale: float, report: Callable[[str], None]
-) -> int:
-    row_count = write_table(connection, table, folder, scale)
-    report(f"{table}: {row_count:,} rows")
-    return row_count
+def _completed(
+    folder: Path, scale: float, existing: Dataset | None, tables: Sequence[str], report: Callable[[str], None]
+) -> Dataset:
+    _check_room(folder.parent, scale)
+    if existing is None:
+        # Of an older layout, or without its marker.
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(exist_ok=True)
+    rows = {} if existing is None else dict(existing.rows)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+        connection = connect(Path(scratch) / "generator.db")
+        try:
+            report(f"dsdgen at scale {scale:g} (about {max(1, round(20 * scale))} s)")
+            connection.execute(f"call dsdgen(sf={scale})")
+            for table in tables:
+                if table not in rows:
+                    shutil.rmtree(folder / table, ignore_errors=True)
+                    rows[table] = write_table(connection, table, folder, scale)
+                    _write_marker(folder, scale, rows)
+                    report(f"{table}: {rows[table]:,} rows")
+        finally:
+            connection.close()
+    return Dataset(scale=scale, folder=folder, rows=rows)
 
 
 def write_table(connection: duckdb.DuckDBPyConnection, table: str, folder: Path, scale: float) -> int:
@@ -127,14 +175,10 @@ def _layout(scale: float) -> _Layout:
     )
 
 
-def _publish(complete: Path, folder: Path, scale: float) -> None:
-    try:
-        complete.rename(folder)
-    except OSError:
-        # Another process was faster, or an older layout is in the way.
-        if _read_marker(folder, scale) is None:
-            shutil.rmtree(folder)
-            complete.rename(folder)
+def _write_marker(folder: Path, scale: float, rows: dict[str, int]) -> None:
+    partial = folder / f"{_MARKER}.part"
+    partial.write_text(json.dumps({"scale": scale, "layout": asdict(_layout(scale)), "rows": rows}, indent=1))
+    partial.replace(folder / _MARKER)
 
 
 def _read_marker(folder: Path, scale: float) -> Dataset | None:
@@ -155,7 +199,3 @@ def _check_room(folder: Path, scale: float) -> None:
             f"TPC-DS at scale {scale:g} needs {needed_bytes // _MIB} MiB in {folder}, "
             f"{free_bytes // _MIB} MiB are free; set AQE_PLUGIN_DATA to a larger disk or take a smaller scale"
         )
-
-
-def _missing(folder: Path) -> Dataset:
-    raise FileNotFoundError(f"{folder} vanished while it was being made")

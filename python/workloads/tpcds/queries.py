@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from workloads.tpcds.data import TABLES
 from workloads.tpcds.extension import connect
 from workloads.tpcds.variants import variants_of
 
@@ -24,6 +25,12 @@ class Query:
     @property
     def number(self) -> int:
         return int(re.sub(r"\D", "", self.name))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that the text names."""
+        words = set(re.findall(r"\w+", self.duckdb.lower()))
+        return tuple(table for table in TABLES if table in words)
 
     @property
     def duckdb_unlimited(self) -> str:

@@ -30,6 +30,8 @@ object BroadcastChoice {
           thresholds.broadcastMemoryKey
         )
       )
+    else if (facts.build.unmeasuredColumns > 0 && facts.sparkStrategy != Strategy.Broadcast)
+      Some(Reason(ReasonCode.BroadcastWidth, Some(facts.build.unmeasuredColumns.toDouble), Some(0.0), "columns", thresholds.sparkThresholdKey))
     else None
   }
 

@@ -93,7 +93,7 @@ final case class KeyBucket(low: Long, high: Long, rows: Long)
   * @param stageBytes
   *   bytes the stage wrote: compressed for a shuffle, the relation's own size for a broadcast
   * @param memoryBytesPerRow
-  *   bytes of one row in memory, uncompressed
+  *   bytes of one row of what a join reads of it, in memory, uncompressed
   * @param partitions
   *   reduce partitions
   * @param maxPartitionBytes
@@ -105,6 +105,9 @@ final case class KeyBucket(low: Long, high: Long, rows: Long)
   *   `rows` is how selective the build side turned out to be
   * @param alreadyBroadcast
   *   the build side is a finished broadcast relation, not a shuffle
+  * @param unmeasuredColumns
+  *   columns of variable width that are computed above the stage, or whose stage measured no bytes: `memoryBytesPerRow` has the default width of
+  *   their types for them
   */
 final case class BuildFacts(
     rows: Long,
@@ -115,7 +118,8 @@ final case class BuildFacts(
     medianPartitionBytes: Long,
     originRows: Option[Long],
     alreadyBroadcast: Boolean,
-    keys: KeyFacts
+    keys: KeyFacts,
+    unmeasuredColumns: Int = 0
 ) {
 
   /** What the rows take in memory, before any hash table around them. */

@@ -27,6 +27,12 @@ object ReasonCode {
   case object Hint extends ReasonCode("HINT", Strategy, "the user's own join hint decides")
   case object BroadcastMemory extends ReasonCode("BROADCAST_MEMORY", Strategy, "the build side takes too much memory to be broadcast")
   case object BroadcastRows extends ReasonCode("BROADCAST_ROWS", Strategy, "the build side has too many rows to be broadcast")
+  case object BroadcastWidth
+      extends ReasonCode(
+        "BROADCAST_WIDTH",
+        Strategy,
+        "the build side has columns whose width nobody measured, and is larger than what Spark broadcasts by itself"
+      )
   case object BroadcastJoinType extends ReasonCode(
         "BROADCAST_JOIN_TYPE",
         Strategy,
@@ -106,6 +112,7 @@ object ReasonCode {
     Hint,
     BroadcastMemory,
     BroadcastRows,
+    BroadcastWidth,
     BroadcastJoinType,
     AlreadyBroadcast,
     OtherStrategy,

@@ -6,8 +6,14 @@ import io.aqeplugin.conf.{AqeConf, ConfEntry, Settings}
   *
   * @param broadcastMemoryKey
   *   the conf key that limits the memory of a broadcast: one of Spark's own where Spark allows less than `broadcast.maxMemoryBytes`
+  * @param sparkThresholdKey
+  *   the conf key of the size up to which Spark broadcasts by itself
   */
-final case class Thresholds(settings: Settings, broadcastMemoryKey: String = AqeConf.BroadcastMaxMemoryBytes.key) {
+final case class Thresholds(
+    settings: Settings,
+    broadcastMemoryKey: String = AqeConf.BroadcastMaxMemoryBytes.key,
+    sparkThresholdKey: String = "spark.sql.autoBroadcastJoinThreshold"
+) {
   def apply[A](entry: ConfEntry[A]): A = settings(entry)
 
   /** The same with another value for `entry`. */

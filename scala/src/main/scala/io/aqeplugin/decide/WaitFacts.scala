@@ -24,6 +24,8 @@ package io.aqeplugin.decide
   *   number of key columns
   * @param keysSupported
   *   whether every key column has a type that a filter can hold
+  * @param buildUnmeasuredColumns
+  *   columns of variable width that are computed above the build side's exchange, see [[BuildFacts]]
   */
 final case class WaitFacts(
     kind: JoinKind,
@@ -44,7 +46,8 @@ final case class WaitFacts(
     hint: Option[String],
     sparkStrategy: Strategy,
     canBroadcast: Boolean,
-    filterObstacle: Option[ReasonCode]
+    filterObstacle: Option[ReasonCode],
+    buildUnmeasuredColumns: Int = 0
 )
 
 /** Whether to hold the probe side back.

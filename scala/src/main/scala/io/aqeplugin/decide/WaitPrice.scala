@@ -58,7 +58,8 @@ object WaitPrice {
         medianPartitionBytes = (bytes / partitions).toLong,
         originRows = Some(facts.buildRows).filter(_ >= 0),
         alreadyBroadcast = facts.sparkStrategy == Strategy.Broadcast,
-        keys = KeyFacts(facts.keyColumns, facts.keysSupported)
+        keys = KeyFacts(facts.keyColumns, facts.keysSupported),
+        unmeasuredColumns = facts.buildUnmeasuredColumns
       ),
       probe = facts.probe,
       cluster = facts.cluster,

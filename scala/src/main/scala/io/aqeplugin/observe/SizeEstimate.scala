@@ -176,10 +176,3 @@ object SizeEstimator {
 
   private val Unbelievable = 1e15
 }
-
-/** Bytes that a row takes in memory as an UnsafeRow. */
-object RowWidth {
-  private val FixedBytes = 8L
-
-  def ofRow(output: Seq[Attribute]): Long = FixedBytes + output.map(a => math.max(8L, a.dataType.defaultSize.toLong)).sum
-}

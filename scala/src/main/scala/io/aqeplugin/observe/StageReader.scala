@@ -13,8 +13,16 @@ import io.aqeplugin.exec.KeyKind
 /** Reads what a finished stage measured. Never starts a job. */
 object StageReader {
 
-  /** Facts of a finished build stage whose join keys are `keys`, attributes of its output; `None` while it runs. */
-  def read(stage: QueryStageExec, keys: Seq[Attribute], sketches: KeySketches): Option[BuildFacts] =
+  /** Facts of a finished build stage; `None` while it runs.
+    *
+    * @param keys
+    *   the join keys, attributes of the stage's output
+    * @param output
+    *   the columns of the build side, and which of the stage's they are copies of
+    */
+  def read(stage: QueryStageExec, keys: Seq[Attribute], sketches: KeySketches, output: Seq[Attribute])(
+      origin: Attribute => Option[Attribute]
+  ): Option[BuildFacts] =
     if (!stage.isMaterialized) {
       None
     } else {
@@ -24,29 +32,22 @@ object StageReader {
           case _                        => Nil
         }
         val sorted = partitionBytes.sorted
+        val width = RowWidth.above(stage, rows, output)(origin)
         BuildFacts(
           rows = rows,
           stageBytes =
             if (partitionBytes.nonEmpty) partitionBytes.sum else stage.getRuntimeStatistics.sizeInBytes.min(Long.MaxValue).toLong,
-          memoryBytesPerRow = rowBytes(stage, rows),
+          memoryBytesPerRow = width.bytes,
           partitions = partitionBytes.size,
           maxPartitionBytes = sorted.lastOption.getOrElse(0L),
           medianPartitionBytes = if (sorted.isEmpty) 0L else sorted(sorted.size / 2),
           originRows = originRows(stage, keys).orElse(largestScanRows(stage)),
           alreadyBroadcast = stage.isInstanceOf[BroadcastQueryStageExec],
-          keys = sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight)))
+          keys = sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight))),
+          unmeasuredColumns = width.unmeasuredColumns
         )
       }
     }
-
-  /** Bytes of one row: measured while the shuffle was written, before compression, and else by the types of the columns. A relation that is
-    * broadcast is said to be larger than it is.
-    */
-  private def rowBytes(stage: QueryStageExec, rows: Long): Long = stage match {
-    case s: ShuffleQueryStageExec if rows > 0 && s.getRuntimeStatistics.sizeInBytes > 0 =>
-      (s.getRuntimeStatistics.sizeInBytes / rows).max(1).min(Long.MaxValue).toLong
-    case _ => RowWidth.ofRow(stage.output)
-  }
 
   /** Rows of a finished stage. */
   def rows(stage: QueryStageExec): Option[Long] =

@@ -17,7 +17,8 @@ import io.aqeplugin.place.ScanTargets
 /** Sets the strategy of a join as a hint once its build side has finished, so that Spark plans the join, its exchanges and its reads itself.
   *
   * Runs on the logical plan in which finished stages stand as leaves, before every re-planning. Takes up only joins that [[ChooseJoinStrategy]]
-  * has seen before, with the estimates of that time. A join that has a hint keeps it.
+  * has seen before, with the estimates of that time. A join that has a hint of its author keeps it; one of AQE's own is replaced where it stands
+  * against what was decided.
   *   - broadcast, where Spark would sort: the build side fits in memory, and the probe side, which waited, is never shuffled
   *   - no broadcast, where Spark would: a build side that is small when compressed and large in memory
   */
@@ -26,7 +27,7 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
   override protected def change(plan: LogicalPlan, context: RuleContext): LogicalPlan =
     if (context.mode == Mode.Apply && plan.containsPattern(TreePattern.JOIN))
       plan.transformUpWithPruning(_.containsPattern(TreePattern.JOIN)) {
-        case join: Join if join.hint == JoinHint.NONE => hinted(join, context)
+        case join: Join => hinted(join, context)
       }
     else plan
 
@@ -36,9 +37,10 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
       decision = context.state.decideOnce(facts.joinId)(DecideJoin.decide(facts, context.thresholds))
       // Decided by another side, on another thread of the query, it says nothing of this one.
       if decision.facts.buildSide == facts.buildSide
-      info <- hintFor(decision, facts.sparkStrategy)
+      strategy <- hintFor(decision, facts.sparkStrategy, strategyOf(join, facts.buildSide), strategyOf(join, facts.buildSide.other))
     } yield {
       context.state.setHint(facts.joinId, decision.choice)
+      val info = HintInfo(strategy = Some(strategy))
       facts.buildSide match {
         case Side.Left  => JoinHint(Some(info), None)
         case Side.Right => JoinHint(None, Some(info))
@@ -47,10 +49,23 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
     hint.fold(join)(h => join.copy(hint = h))
   }
 
-  private def hintFor(decision: JoinDecision, sparkStrategy: Strategy): Option[HintInfo] = (decision.method, sparkStrategy) match {
-    case (Some(Method.Broadcast), Strategy.PlainSortMerge) => Some(HintInfo(strategy = Some(BROADCAST)))
-    case (Some(Method.SortMerge), Strategy.Broadcast)      => Some(HintInfo(strategy = Some(NO_BROADCAST_HASH)))
-    case _                                                 => None
+  private def strategyOf(join: Join, side: Side): Option[JoinStrategyHint] =
+    (if (side == Side.Left) join.hint.leftHint else join.hint.rightHint).flatMap(_.strategy)
+
+  /** The hint that Spark needs to do as was decided, when it does not without: on its build side it may have the right one already. */
+  private def hintFor(
+      decision: JoinDecision,
+      sparkStrategy: Strategy,
+      onBuild: Option[JoinStrategyHint],
+      onProbe: Option[JoinStrategyHint]
+  ): Option[JoinStrategyHint] = decision.method match {
+    case Some(Method.Broadcast) =>
+      val sparkBroadcasts = sparkStrategy == Strategy.Broadcast && onBuild.isEmpty && onProbe.isEmpty
+      Some(BROADCAST).filterNot(_ => sparkBroadcasts || onBuild.contains(BROADCAST))
+    case Some(Method.SortMerge) =>
+      val sparkSorts = sparkStrategy != Strategy.Broadcast || onBuild.contains(NO_BROADCAST_HASH) || onBuild.contains(SHUFFLE_HASH)
+      Some(NO_BROADCAST_HASH).filterNot(_ => sparkSorts)
+    case None => None
   }
 
   private def factsOf(join: Join, context: RuleContext): Option[JoinFacts] = join match {
@@ -59,18 +74,18 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
         kind <- JoinFinder.kindOf(joinType, nullAware = false)
         state <- context.state.join(JoinId.of(kind, leftKeys, rightKeys))
         // Nearly all joins, once they are decided.
-        if !context.state.decision(state.joinId).exists(_.method.isEmpty)
+        if state.hint.isEmpty && !context.state.decision(state.joinId).exists(_.method.isEmpty)
         (leftOrdered, rightOrdered) = JoinId.ordered(leftKeys, rightKeys).unzip
         (side, keys) = if (state.buildSide == Side.Left) (left, leftOrdered) else (right, rightOrdered)
         probe = if (state.buildSide == Side.Left) right else left
         (stage, attributes) <- finishedStage(side, keys)
-        build <- StageReader.read(stage, attributes, KeySketches.None)
+        build <- StageReader.read(stage, attributes, KeySketches.None, side.output)(StageColumns.origin(side, stage, _))
       } yield JoinFacts(
         state.joinId,
         state.kind,
         state.keys,
         state.buildSide,
-        build.copy(memoryBytesPerRow = narrowed(build.memoryBytesPerRow, stage.output, side.output)),
+        build,
         state.probe.copy(started = state.probe.started || isStarted(probe)),
         state.cluster,
         state.hint,
@@ -92,10 +107,6 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
     case _                                                   => None
   }
 
-  /** Bytes of a row of which only the columns `kept` are left. */
-  private def narrowed(rowBytes: Long, columns: Seq[Attribute], kept: Seq[Attribute]): Long =
-    math.max(1L, (rowBytes.toDouble * math.min(1.0, RowWidth.ofRow(kept).toDouble / RowWidth.ofRow(columns))).toLong)
-
   private def isStarted(probe: LogicalPlan): Boolean = probe match {
     case _: LogicalQueryStage => true
     case other                => other.children.size == 1 && isStarted(other.children.head)
@@ -103,8 +114,7 @@ final case class HintJoinStrategy(session: SparkSession) extends SafeRule[Logica
 
   /** What Spark makes of the stage's size: the bytes of its rows, without a hash table around them and without a limit on their number. */
   private def sparkStrategy(side: LogicalPlan, build: BuildFacts, state: JoinState): Strategy = {
-    val conf = SQLConf.get
-    val threshold = conf.getConf(SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).getOrElse(conf.autoBroadcastJoinThreshold)
+    val threshold = SparkThreshold.of(SQLConf.get).bytes
     if (state.canBroadcast && (build.alreadyBroadcast || side.stats.sizeInBytes <= threshold)) Strategy.Broadcast
     else Strategy.PlainSortMerge
   }

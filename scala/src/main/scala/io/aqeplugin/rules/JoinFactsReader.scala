@@ -47,7 +47,8 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
   /** The facts of a join whose build stage has finished. */
   def finished(join: FoundJoin, state: JoinState, site: JoinSite): Option[JoinFacts] = for {
     (stage, keys) <- site.finishedStage
-    build <- StageReader.read(stage, keys, KeySketches.None)
+    side = join.child(state.buildSide)
+    build <- StageReader.read(stage, keys, KeySketches.None, side.output)(StageColumns.origin(side, stage, _))
   } yield {
     val measured = facts(state, build, join.sparkStrategy, site)
     if (site.targets.nonEmpty) measured.copy(probe = state.probe.copy(targets = site.targets.size))
@@ -135,7 +136,10 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
       hint = state.hint,
       sparkStrategy = join.sparkStrategy,
       canBroadcast = state.canBroadcast,
-      filterObstacle = site.obstacle
+      filterObstacle = site.obstacle,
+      buildUnmeasuredColumns = site.source.fold(0) { case (source, _) =>
+        RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
+      }
     )
   }
 
@@ -149,7 +153,7 @@ final class JoinFactsReader(plan: SparkPlan, context: RuleContext, estimates: Si
     if (context.state.hint(join.id).isDefined) None
     else
       join.node.logicalLink.flatMap {
-        case j: logical.Join => Seq(j.hint.leftHint, j.hint.rightHint).flatten.flatMap(_.strategy).headOption.map(_.displayName)
+        case j: logical.Join => AuthorHint.of(j)
         case _               => None
       }
 }

@@ -70,6 +70,7 @@ object RuleContext {
       .withBroadcastAtMost(resultBytes, MaxResultSizeKey)
       .withBroadcastAtMost(bytesOf(MaxTableSizeKey, "8g") / 2, MaxTableSizeKey)
       .withFiltersAtMost(resultBytes / 2)
+      .copy(sparkThresholdKey = SparkThreshold.of(SQLConf.get).key)
   }
 
   private def bytesOf(key: String, default: String): Long = JavaUtils.byteStringAsBytes(SQLConf.get.getConfString(key, default))

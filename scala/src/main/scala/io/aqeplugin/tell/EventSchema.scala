@@ -101,7 +101,7 @@ object EventSchema {
     Seq(
       FieldSchema("rows", "integer", "rows", "rows the stage wrote; negative when not known"),
       FieldSchema("stageBytes", "integer", "bytes", "bytes the stage wrote, compressed for a shuffle"),
-      FieldSchema("memoryBytesPerRow", "integer", "bytes", "bytes of one row in memory"),
+      FieldSchema("memoryBytesPerRow", "integer", "bytes", "bytes of one row in memory, as the join reads it"),
       FieldSchema("partitions", "integer", "partitions", "reduce partitions"),
       FieldSchema("maxPartitionBytes", "integer", "bytes", "largest reduce partition"),
       FieldSchema("medianPartitionBytes", "integer", "bytes", "median reduce partition"),
@@ -113,7 +113,13 @@ object EventSchema {
         required = false
       ),
       FieldSchema("alreadyBroadcast", "boolean", "", "a finished broadcast relation, not a shuffle"),
-      FieldSchema("keys", "KeyFacts", "", "the join keys of this side")
+      FieldSchema("keys", "KeyFacts", "", "the join keys of this side"),
+      FieldSchema(
+        "unmeasuredColumns",
+        "integer",
+        "columns",
+        "columns of variable width whose bytes nobody measured, such as strings computed above the stage"
+      )
     )
   )
 

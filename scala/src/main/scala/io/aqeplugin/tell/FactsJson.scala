@@ -44,7 +44,7 @@ private[tell] object FactsJson {
     node.put("maxPartitionBytes", build.maxPartitionBytes).put("medianPartitionBytes", build.medianPartitionBytes)
     put(node, "originRows", build.originRows).put("alreadyBroadcast", build.alreadyBroadcast)
     node.set[ObjectNode]("keys", writeKeys(build.keys))
-    node
+    node.put("unmeasuredColumns", build.unmeasuredColumns)
   }
 
   private def readBuild(fields: JsonFields): Either[String, BuildFacts] = for {
@@ -57,6 +57,7 @@ private[tell] object FactsJson {
     originRows <- fields.optionalLong("originRows")
     alreadyBroadcast <- fields.boolean("alreadyBroadcast")
     keys <- fields.inner("keys")(readKeys)
+    unmeasuredColumns <- fields.optionalLong("unmeasuredColumns")
   } yield BuildFacts(
     rows,
     stageBytes,
@@ -66,7 +67,8 @@ private[tell] object FactsJson {
     medianPartitionBytes,
     originRows,
     alreadyBroadcast,
-    keys
+    keys,
+    unmeasuredColumns.fold(0)(_.max(0L).min(Int.MaxValue).toInt)
   )
 
   private def writeProbe(probe: ProbeFacts): ObjectNode = {

@@ -13,7 +13,9 @@ object ReasonExamples {
     case Hint     => "`SELECT /*+ MERGE(store_returns) */ …`: the join stays a sort-merge join; its keys may still filter the other scan."
     case BroadcastMemory =>
       "4,000,000 rows of 500 bytes that were 8 MB of compressed shuffle: with 48 bytes of hash table per row 2.2 GB, the limit is 128 MB."
-    case BroadcastRows     => "6,000,000 rows, the limit is 5,000,000."
+    case BroadcastRows  => "6,000,000 rows, the limit is 5,000,000."
+    case BroadcastWidth =>
+      "`repeat(max(note), 900)`, grouped by the key, as build side: the stage below has the notes, and nobody knows how long the result is."
     case BroadcastJoinType =>
       "`a LEFT JOIN b` with `a` done first: Spark cannot broadcast the side whose rows are all kept. Or `spark.sql.autoBroadcastJoinThreshold=-1`."
     case AlreadyBroadcast => "A dimension of 200 rows that Spark broadcast: only its filter is in question."

@@ -106,8 +106,8 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the conf keys that reasons name exist") {
-    val keys = AqeConf.All.map(_.key).toSet + ""
+  test("the conf keys that reasons name exist, in the plugin or in Spark") {
+    val keys = AqeConf.All.map(_.key).toSet ++ Set("", Thresholds.Default.sparkThresholdKey)
     forAllDecisions((_, _, decision) => assert(reasons(decision).forall(reason => keys(reason.confKey))))
   }
 

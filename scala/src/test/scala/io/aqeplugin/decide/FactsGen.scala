@@ -60,7 +60,8 @@ object FactsGen {
     originRows <- Gen.option(count)
     alreadyBroadcast <- Gen.prob(0.2)
     keys <- keyFacts
-  } yield BuildFacts(rows, stageBytes, rowBytes, partitions, 0, 0, originRows, alreadyBroadcast, keys)
+    unmeasuredColumns <- Gen.frequency(5 -> Gen.const(0), 1 -> Gen.choose(0, 3))
+  } yield BuildFacts(rows, stageBytes, rowBytes, partitions, 0, 0, originRows, alreadyBroadcast, keys, unmeasuredColumns)
 
   val probeFacts: Gen[ProbeFacts] = for {
     rows <- count
@@ -153,6 +154,7 @@ object FactsGen {
     join.hint,
     join.sparkStrategy,
     join.canBroadcast,
-    join.filterObstacle
+    join.filterObstacle,
+    join.build.unmeasuredColumns
   )
 }

@@ -18,7 +18,7 @@ import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.tell.{JoinDecided, QueryEnded}
 
 /** One local Spark application per suite, with the plugin switched on as a user would: by `spark.plugins` alone. */
-trait PluginSession extends BeforeAndAfterAll with AdaptiveSparkPlanHelper with Assertions { this: Suite =>
+trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSparkPlanHelper with Assertions { this: Suite =>
 
   /** Conf of the application beside what all suites share. */
   protected def applicationConf: Map[String, String] = Map.empty

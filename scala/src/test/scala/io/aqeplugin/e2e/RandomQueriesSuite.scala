@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 class RandomQueriesSuite extends AnyFunSuite with PluginSession {
   import RandomQueriesSuite._
 
-  private val Seeds = 1 to sys.props.get("aqePlugin.randomQueries").flatMap(_.toIntOption).getOrElse(30)
+  private val Seeds = 1 to Extent.cases(sample = 12, whole = 100)
 
   private val Strategies = Seq(
     Seq("spark.sql.autoBroadcastJoinThreshold" -> "-1"),

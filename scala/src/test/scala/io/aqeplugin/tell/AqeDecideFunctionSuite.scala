@@ -6,8 +6,9 @@ import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.decide.{DecideJoin, FactsGen, Strategy, Thresholds}
+import io.aqeplugin.e2e.NeedsSession
 
-class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll {
+class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll with NeedsSession {
 
   private lazy val spark = SparkSession
     .builder()

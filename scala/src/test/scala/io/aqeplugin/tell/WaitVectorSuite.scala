@@ -96,7 +96,8 @@ object WaitVectorSuite {
       hint = Option(node.get("hint")).filterNot(_.isNull).map(_.textValue),
       sparkStrategy = named(Strategy.All)(_.name, node.get("sparkStrategy")),
       canBroadcast = node.get("canBroadcast").booleanValue,
-      filterObstacle = Option(node.get("filterObstacle")).filterNot(_.isNull).map(named(ReasonCode.All)(_.name, _))
+      filterObstacle = Option(node.get("filterObstacle")).filterNot(_.isNull).map(named(ReasonCode.All)(_.name, _)),
+      buildUnmeasuredColumns = Option(node.get("buildUnmeasuredColumns")).fold(0)(_.intValue)
     )
   }
 

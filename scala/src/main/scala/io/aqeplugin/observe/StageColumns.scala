@@ -1,0 +1,61 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
+import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+
+/** Follows columns down to the exchange or stage whose columns they are copies of.
+  *
+  * A copy holds, in each row, a value of that column in a row of its own: all copies together are no longer than all values of the column.
+  */
+object StageColumns {
+
+  /** The column of `source` that `column`, of the output of `plan` above it, is a copy of; none when it is computed on the way. */
+  def origin(plan: SparkPlan, source: SparkPlan, column: Attribute): Option[Attribute] = plan match {
+    case found if found eq source     => found.output.find(_.exprId == column.exprId)
+    case ProjectExec(list, child)     => copied(list, column).flatMap(origin(child, source, _))
+    case aggregate: BaseAggregateExec => throughAggregate(aggregate, column).flatMap(origin(aggregate.child, source, _))
+    case stage: QueryStageExec        => origin(stage.plan, source, column)
+    case other                        =>
+      other.children match {
+        case Seq(child) if child.outputSet.contains(column) => origin(child, source, column)
+        case _                                              => None
+      }
+  }
+
+  /** The same of a logical plan. */
+  def origin(plan: LogicalPlan, source: SparkPlan, column: Attribute): Option[Attribute] = plan match {
+    case stage: LogicalQueryStage => origin(stage.physicalPlan, source, column)
+    case Project(list, child)     => copied(list, column).flatMap(origin(child, source, _))
+    case Filter(_, child)         => origin(child, source, column)
+    case _                        => None
+  }
+
+  private def copied(list: Seq[NamedExpression], column: Attribute): Option[Attribute] =
+    list.find(_.exprId == column.exprId).collect {
+      case attribute: Attribute       => attribute
+      case Alias(child: Attribute, _) => child
+    }
+
+  private def throughAggregate(aggregate: BaseAggregateExec, column: Attribute): Option[Attribute] =
+    copied(aggregate.resultExpressions, column).flatMap { result =>
+      copied(aggregate.groupingExpressions, result).orElse(pickedFrom(aggregate, result))
+    }
+
+  /** The column of an aggregate's input that holds the parts of a result which is one of its values, as a maximum is. */
+  private def pickedFrom(aggregate: BaseAggregateExec, result: Attribute): Option[Attribute] = {
+    val functions = aggregate.aggregateExpressions
+    val buffers = functions.map(_.aggregateFunction.aggBufferAttributes.size)
+    val firstBuffer = aggregate.child.output.size - buffers.sum
+    functions.indices.find(i => functions(i).resultAttribute.exprId == result.exprId).flatMap { i =>
+      functions(i) match {
+        case AggregateExpression(_: Max | _: Min | _: First | _: Last, Final, _, _, _) =>
+          aggregate.child.output.lift(firstBuffer + buffers.take(i).sum)
+        case _ => None
+      }
+    }
+  }
+}

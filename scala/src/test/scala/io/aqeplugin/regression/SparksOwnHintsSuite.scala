@@ -1,0 +1,72 @@
+package io.aqeplugin.regression
+
+import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.e2e.{PluginSession, Ran}
+
+/** AQE puts hints of its own on joins whose finished stage has many empty or only small partitions. They were taken for the author's, and the
+  * join was left alone.
+  */
+class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
+
+  private val ManyPartitions = "spark.sql.shuffle.partitions" -> "200"
+  private val Threshold = "spark.sql.autoBroadcastJoinThreshold"
+  private val BroadcastPays = "spark.aqePlugin.cost.shuffleNanosPerRow" -> "100000"
+  private val MergePays = "spark.aqePlugin.broadcast.maxRows" -> "1"
+  private val SmallPartitions = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold" -> "1g"
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("fact", "SELECT CAST(id % 900 AS int) AS k, id AS v FROM range(20000)", files = 2)
+    table("dim", "SELECT CAST(id AS int) AS dk, 'd' || id AS name FROM range(900)")
+  }
+
+  private def selective(hint: String): String = s"SELECT $hint * FROM fact JOIN dim ON k = dk WHERE name < 'd104'"
+
+  private def joinsOf(ran: Ran): Seq[String] = collect(ran.plan) {
+    case _: BroadcastHashJoinExec => "broadcast"
+    case _: SortMergeJoinExec     => "merge"
+    case _: ShuffledHashJoinExec  => "shuffle_hash"
+  }
+
+  private def choices(ran: Ran): Seq[(String, Boolean)] =
+    ran.decided.map(_.decision).map(d => d.path("choice").asText -> (d.path("reason").path("code").asText == "HINT"))
+
+  for ((what, conf) <- Seq("empty partitions" -> Nil, "small partitions" -> Seq(SmallPartitions)))
+    test(s"a build side of mostly $what is broadcast where that is cheaper") {
+      withConf(Seq(ManyPartitions, Threshold -> "1", BroadcastPays) ++ conf: _*) {
+        val result = sameRows(spark.sql(selective("")))
+        assert(choices(result) == Seq("broadcast" -> false), result.decided)
+        assert(joinsOf(result) == Seq("broadcast"))
+      }
+    }
+
+  test("a build side that Spark would broadcast but for its own hint is decided as if there were none") {
+    withConf(ManyPartitions, Threshold -> "1", "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "10m") {
+      val result = sameRows(spark.sql(selective("")))
+      assert(choices(result) == Seq("broadcast" -> false), result.decided)
+      assert(joinsOf(result) == Seq("broadcast"))
+    }
+  }
+
+  test("Spark's own hint stays where the decision agrees with it") {
+    withConf(ManyPartitions, Threshold -> "1", MergePays, SmallPartitions) {
+      val result = sameRows(spark.sql(selective("")))
+      assert(choices(result) == Seq("filtered_sort_merge" -> false), result.decided)
+      assert(joinsOf(result) == Seq("shuffle_hash"))
+    }
+  }
+
+  for (
+    (hint, join) <-
+      Seq("SHUFFLE_HASH(dim)" -> "shuffle_hash", "MERGE(dim)" -> "merge", "MERGE(fact)" -> "merge", "BROADCAST(dim)" -> "broadcast")
+  )
+    test(s"the author's hint $hint decides, whatever Spark's own says") {
+      withConf(ManyPartitions, Threshold -> "1", BroadcastPays) {
+        val result = sameRows(spark.sql(selective(s"/*+ $hint */")))
+        assert(choices(result) == Seq("leave_to_spark" -> true), result.decided)
+        assert(joinsOf(result) == Seq(join))
+      }
+    }
+}
