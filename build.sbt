@@ -48,13 +48,24 @@ def sparkProject(line: SparkLine): Project =
         val root = Def.setting((ThisBuild / baseDirectory).value / "scala" / "src" / folder)
         Seq(
           config / unmanagedSourceDirectories := Seq(root.value / "scala", root.value / s"scala-spark-${line.line}", root.value / "java"),
-          config / unmanagedResourceDirectories := Seq(root.value / "resources")
+          config / unmanagedResourceDirectories := Seq(root.value / "resources"),
+          // What the lines share is formatted once, as the primary line's.
+          config / scalafmt / unmanagedSources := {
+            if (line == SparkLines.Primary) (config / unmanagedSources).value
+            else (root.value / s"scala-spark-${line.line}" ** "*.scala").get()
+          }
         )
       },
       // A folder of their own: the plugin's default is the one that the jar is made of.
       Jmh / classDirectory := crossTarget.value / "jmh-classes",
       Jmh / dependencyClasspath := (Compile / fullClasspath).value,
       Jmh / unmanagedSourceDirectories := Seq((ThisBuild / baseDirectory).value / "scala" / "src" / "jmh" / "scala"),
+      Compile / carriedJar := {
+        val jar = jarsFolder.value / s"aqe-plugin-spark-${line.line}-${version.value}.jar"
+        IO.copyFile((Compile / packageBin).value, jar)
+        streams.value.log.info(s"$jar, ${jar.length / 1024} KiB")
+        jar
+      },
       Test / fork := true,
       Test / baseDirectory := (ThisBuild / baseDirectory).value,
       Test / parallelExecution := false,
@@ -68,6 +79,8 @@ def sparkProject(line: SparkLine): Project =
         file
       }
     )
+
+val jarsFolder = Def.setting((ThisBuild / baseDirectory).value / "aqe_plugin" / "jars")
 
 val testArguments =
   taskKey[File]("Compiles the tests and writes java's arguments for them, options and class path, into .build/<project>-tests.args")
@@ -98,10 +111,17 @@ val sparkJavaOptions = Seq(
     "sun.util.calendar"
   ).map(p => s"--add-opens=java.base/$p=ALL-UNNAMED") :+ "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED"
 
-lazy val spark41 = sparkProject(SparkLines.Spark41)
-lazy val spark40 = sparkProject(SparkLines.Spark40)
+/** One project per Spark line: `spark41`, `spark40`, ... */
+lazy val lines: CompositeProject = new CompositeProject {
+  override def componentProjects: Seq[Project] = SparkLines.All.map(sparkProject)
+}
+
+def projects(lines: Seq[SparkLine]): Seq[ProjectReference] = lines.map(line => LocalProject(line.id))
+def of(lines: Seq[SparkLine]): ScopeFilter = ScopeFilter(inProjects(projects(lines): _*), inConfigurations(Compile))
 
 val jars = taskKey[Seq[File]]("Packages every Spark line and puts the jars where the Python wheel carries them")
+val primaryJar = taskKey[Seq[File]]("Packages the primary Spark line alone and puts its jar where the Python wheel carries it")
+val carriedJar = taskKey[File]("Packages one Spark line and puts its jar where the Python wheel carries it")
 
 // The tests that need no Spark session; the tag is that of the trait NeedsSession.
 addCommandAlias("units", "spark41/testOnly -- -l NeedsSession")
@@ -110,25 +130,22 @@ addCommandAlias("units", "spark41/testOnly -- -l NeedsSession")
 addCommandAlias("lint", "scalafmtCheckAll; scalafmtSbtCheck; spark41/Compile/scalafix --check; spark41/Test/scalafix --check")
 addCommandAlias("format", "scalafmtAll; scalafmtSbt; spark41/Compile/scalafix; spark41/Test/scalafix")
 
+// The lines beside the primary one: compiled, and each asked in a session whether the plugin works at all.
+addCommandAlias("smoke", SparkLines.Others.map(line => s"${line.id}/testOnly io.aqeplugin.e2e.SmokeSuite").mkString("; "))
+
 lazy val root = (project in file("."))
-  .aggregate(spark41, spark40)
+  .aggregate(projects(SparkLines.All): _*)
   .settings(
     name := "aqe-plugin",
     jars := {
-      val folder = (ThisBuild / baseDirectory).value / "aqe_plugin" / "jars"
-      val packaged = Seq(
-        SparkLines.Spark41 -> (spark41 / Compile / packageBin).value,
-        SparkLines.Spark40 -> (spark40 / Compile / packageBin).value
-      )
-      IO.delete((folder * "*.jar").get())
-      packaged.map { case (line, jar) =>
-        val target = folder / s"aqe-plugin-spark-${line.line}-${version.value}.jar"
-        IO.copyFile(jar, target)
-        streams.value.log.info(s"$target, ${target.length / 1024} KiB")
-        target
-      }
+      val carried = carriedJar.all(of(SparkLines.All)).value
+      // Jars of earlier versions and of lines that are no longer built.
+      IO.delete((jarsFolder.value * "*.jar").get().filterNot(carried.contains))
+      carried
     },
+    primaryJar := carriedJar.all(of(Seq(SparkLines.Primary))).value,
     jars / aggregate := false,
+    primaryJar / aggregate := false,
     publish / skip := true,
     Compile / unmanagedSourceDirectories := Nil,
     Test / unmanagedSourceDirectories := Nil

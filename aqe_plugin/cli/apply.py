@@ -90,6 +90,8 @@ def apply(
     Run it again and again, e.g. daily: each time it reads the logs, or the tables that `pipeline ingest` made of them,
     prints what they show and, with --yes, moves the rollout on by at most one ring. Without --canary or --canary-share
     the step after observe is all. What --set asks for goes to the canary at once, and from there the same way.
+
+    Example: aqe-plugin apply /tmp/spark-events --target spark-defaults.conf --canary-share 0.1 --yes
     """
     file = place_of(target, spark_home)
     options = CanaryOptions(canary, canary_share, canary_logs or (), canary_decisions)
@@ -170,7 +172,7 @@ def _show(next_step: NextStep, done: bool, output: TableOrJson) -> None:
     elif not next_step.moves:
         stderr.print("The rollout stays where it is.")
     else:
-        stderr.print("Nothing was written: --yes does it.")
+        stderr.print("Nothing was written; --yes makes the change.")
 
 
 def _print_warning(text: str) -> None:

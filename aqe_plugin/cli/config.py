@@ -22,7 +22,7 @@ from aqe_plugin.render.terminal import shown
 __all__ = ["add_config_commands"]
 
 
-class Action(str, Enum):
+class ConfigAction(str, Enum):
     """What ``config`` does."""
 
     SHOW = "show"
@@ -46,7 +46,7 @@ def add_config_commands(app: typer.Typer) -> None:
 
 def config(
     context: typer.Context,
-    action: Annotated[Action, typer.Argument(help="Show every setting, check them, or print the file's path.")],
+    action: Annotated[ConfigAction, typer.Argument(help="Show every setting, check them, or print the file's path.")],
     command: Annotated[str | None, typer.Argument(help="Only settings of this command, e.g. export.")] = None,
     output: Annotated[TableOrJson, typer.Option("--format", help="A table or JSON lines.")] = TableOrJson.TABLE,
 ) -> None:
@@ -60,14 +60,14 @@ def config(
     """
     root = context.find_root()
     path = find_settings(root.params.get("config"), os.environ)
-    if action is Action.PATH:
+    if action is ConfigAction.PATH:
         if path is None:
             looked = ", ".join(shown(str(one)) for one in places(os.environ))
             raise NoDataError(f"No settings file in {looked}. --config FILE or {CONFIG_VARIABLE} names another.")
         typer.echo(shown(str(path)))
         return
     settings = settings_of(root.command, os.environ, path)
-    if action is Action.CHECK:
+    if action is ConfigAction.CHECK:
         typer.echo(f"{'no settings file' if path is None else shown(str(path))}: nothing wrong")
         return
     rows = [one for one in settings if command in (None, one.command)]

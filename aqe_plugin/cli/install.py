@@ -16,15 +16,14 @@ from rich.text import Text
 
 from aqe_plugin.api.verify_session import verify_session
 from aqe_plugin.cli.settings import PATH
-from aqe_plugin.conf.stores.locate import Where, find_target, home_version, read_target, store_of
+from aqe_plugin.conf.stores.locate import Where, find_target, store_of
 from aqe_plugin.conf.stores.session_store import SessionStore
-from aqe_plugin.errors import ConfError, MissingJarError, SetupError, TargetError
+from aqe_plugin.errors import ConfError, SetupError
+from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
 from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
-from aqe_plugin.install.jars import jar_for, jar_name, spark_line
 from aqe_plugin.install.journal import Action, Actor, journal_of
 from aqe_plugin.install.status import status_of
 from aqe_plugin.install.verify import spark_home_of, verify
-from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.control import (
     diff_of,
@@ -120,7 +119,7 @@ def install(
     Example: aqe-plugin install --target /etc/spark/spark-defaults.conf --yes
     """
     path = place_of(target, spark_home)
-    wanted = _jar(path, spark_home, jar, spark)
+    wanted = chosen_jar(path, spark_home, jar, spark)
     _show_and_do(propose_install(path, wanted, None if mode is None else mode.value), yes, output, why)
 
 
@@ -171,7 +170,7 @@ def verify_command(
         return
     home = spark_home_of(path, spark_home, os.environ)
     if jar is not None:
-        _require_file(jar)
+        require_jar(jar)
     Console(stderr=True, soft_wrap=True).print(f"Starting Spark in {shown(str(home))} ...")
     if not print_checks(verify(path, home, jar, os.environ), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
@@ -227,7 +226,7 @@ def history(
         if rollouts:
             print_rollouts(rollouts, stdout)
     else:
-        stderr.print(f"Nothing was ever done to {shown(store_of(path).name)}.")
+        stderr.print(f"aqe-plugin never changed {shown(store_of(path).name)}.")
     if journal.damaged_lines:
         lines = ", ".join(str(number) for number in journal.damaged_lines)
         stderr.print(
@@ -260,10 +259,10 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) 
     if proposal.nothing_to_do:
         stderr.print(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
     elif do_it:
-        back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback takes it back."
+        back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback undoes it."
         stderr.print(f"Done: {shown(proposal.store.effect)}{back}")
     else:
-        stderr.print(f"Nothing was written: --yes does it.{rehearsed and ' '}{rehearsed}")
+        stderr.print(f"Nothing was written; --yes makes the change.{rehearsed and ' '}{rehearsed}")
 
 
 def actor(why: str) -> Actor:
@@ -274,49 +273,3 @@ def actor(why: str) -> Actor:
         # A container's user may have no name.
         user = str(os.getuid())
     return Actor(f"{user}@{socket.gethostname()}", why, lambda: datetime.now(timezone.utc))
-
-
-def _jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str | None:
-    """The jar to install, as Spark will find it; ``None`` for a running session, which has what its server loaded.
-
-    Raises:
-        ConfError: a jar for another Spark line than the one given, or none given for a container image.
-        MissingJarError: the jar that was given does not exist.
-        TargetError: the file cannot be read.
-    """
-    if isinstance(path, SessionStore):
-        if jar is not None or spark is not None:
-            option = f"--jar {jar}" if jar is not None else f"--spark {spark}"
-            raise ConfError(f"{option}: {path.name} has what its server loaded. Leave the option out.")
-        return None
-    if jar is None:
-        if not read_target(path).conf.runs_on_this_machine:
-            raise ConfError(
-                f"{store_of(path).name}: Spark runs in a container image, and this machine's jar is not in it. "
-                "Put it there and give --jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
-            )
-        return str(jar_for(spark or _version_of(path, spark_home)).resolve())
-    if jar_name(jar) is None:
-        raise ConfError(f"{jar}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar).")
-    named = jar_name(jar)
-    if spark is not None and named is not None and spark_line(spark) != named.line:
-        raise ConfError(f"--jar {jar} is for Spark {named.line}, and --spark is {spark}: give the jar for that line.")
-    if ":" in jar:
-        return jar
-    _require_file(Path(jar))
-    return str(Path(jar).resolve())
-
-
-def _version_of(path: Where, spark_home: Path | None) -> str:
-    """The Spark whose conf it is, as far as its folder tells, else the installed PySpark's."""
-    home = path.parent.parent if spark_home is None and isinstance(path, Path) else spark_home
-    return (None if home is None else home_version(home)) or str(import_pyspark().__version__)
-
-
-def _require_file(jar: Path) -> None:
-    if jar.is_dir():
-        raise TargetError(f"{jar}: a folder, not a jar.")
-    if not jar.is_file():
-        raise MissingJarError(
-            f"{jar}: no such file. Give --jar with the path of a jar; `aqe-plugin jar-path` names ours."
-        )

@@ -41,9 +41,9 @@ DecisionsOption = Annotated[
 ]
 FindingsOption = Annotated[
     ChangeFormat,
-    typer.Option("--format", help="A table or JSON of every group; lines of a conf, or a diff, of the best."),
+    typer.Option("--format", help="A table or JSON of every group; conf lines or a diff of the best."),
 ]
-StepOption = Annotated[float, typer.Option(min=1.01, max=10, help="Largest factor by which a value may change.")]
+StepOption = Annotated[float, typer.Option(min=1.01, max=10, help="The largest factor by which a value may change.")]
 RunsOption = Annotated[int, typer.Option(min=5, max=1000, help="Runs that a fingerprint must have to count.")]
 
 
@@ -62,10 +62,12 @@ def recommend_command(
     min_runs: RunsOption = 5,
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
-    """Recommend thresholds from what recurring queries took; changes nothing.
+    """Recommend thresholds from the times of recurring queries; changes nothing.
 
-    The present values are those of the file that --target or --spark-home name, without one the defaults. The plugin
+    Steps start from the values of the conf that --target or --spark-home names, else from the defaults. The plugin
     itself decides the logged joins again, in a Spark session on this machine.
+
+    Example: aqe-plugin recommend /tmp/spark-events --target spark-defaults.conf
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
     path = place_of(target, spark_home) if target is not None or spark_home is not None else None

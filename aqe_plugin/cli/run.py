@@ -96,7 +96,16 @@ def run(
     access = None
     if is_url(source):
         access = access_of(source, history_user, history_password, history_token, history_running_every)
-    words = _tuning_words(source, tune_every, apply, target, spark_home, canary, canary_share, canary_logs or [])
+    words = _tuning_words(
+        source,
+        tune_every,
+        apply=apply,
+        target=target,
+        spark_home=spark_home,
+        canary=canary,
+        canary_share=canary_share,
+        canary_logs=canary_logs or [],
+    )
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.exporter.daemon.run import serve_for_good
     from aqe_plugin.exporter.daemon.tuner import Schedule
@@ -133,6 +142,7 @@ def _require_no_secret(context: typer.Context) -> None:
 def _tuning_words(
     source: str,
     tune_every: float | None,
+    *,
     apply: bool,
     target: Path | None,
     spark_home: Path | None,

@@ -182,7 +182,7 @@ def _change_in_words(change: Change) -> tuple[str, str]:
 
 
 def _jar_in_words(jar: JarStatus) -> Text:
-    known = {True: "exists", False: "does not exist", None: "not on this machine to look at"}[jar.exists]
+    known = {True: "exists", False: "does not exist", None: "not on this machine, so not checked"}[jar.exists]
     words = f"{shown(jar.location)} (version {jar.version}, for Spark {jar.line}, {known})"
     return Text(words, style="red" if jar.exists is False else "")
 

@@ -1,4 +1,4 @@
-"""How a command may be asked to print: what makes sense for what it shows, and no more."""
+"""The formats that ``--format`` offers, by what a command shows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["ChangeFormat", "ConfFormat", "DiffFormat", "TableOrJson"]
 
 
 class TableOrJson(str, Enum):
-    """For what is no conf: queries, checks, steps of a rollout."""
+    """Queries, checks, steps of a rollout: nothing of a conf."""
 
     TABLE = "table"
     JSON = "json"
 
 
 class ConfFormat(str, Enum):
-    """For what is set somewhere: also as lines that set it."""
+    """Values that are set: also the conf lines that set them."""
 
     TABLE = "table"
     JSON = "json"
@@ -23,7 +23,7 @@ class ConfFormat(str, Enum):
 
 
 class DiffFormat(str, Enum):
-    """For changes that were made: also what went and what came."""
+    """Changes that were made: also what each removed and added."""
 
     TABLE = "table"
     JSON = "json"
@@ -31,7 +31,7 @@ class DiffFormat(str, Enum):
 
 
 class ChangeFormat(str, Enum):
-    """For changes to be made: also as lines that make them, and as a diff of the file."""
+    """Changes to be made: also their conf lines, and a diff of the file."""
 
     TABLE = "table"
     JSON = "json"

@@ -1,4 +1,4 @@
-"""How far the reading of logs is, for who watches a terminal."""
+"""The progress of reading logs, for whoever watches a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["LogProgress", "log_progress"]
 
 
 class LogProgress:
-    """A line that says how many logs were read of how many, and for how long; nothing where no terminal is.
+    """A line with the logs read, their number, and the time so far; nothing where there is no terminal.
 
     It is a :class:`~aqe_plugin.logs.queries.Progress`.
     """
@@ -39,7 +39,7 @@ class LogProgress:
             self._line.advance(self._task)
 
     def stop(self) -> None:
-        """Takes the line away for good, to make place for what is printed now."""
+        """Removes the line for good, to make room for what is printed now."""
         if self._line is not None:
             self._line.stop()
             self._line = None
@@ -47,7 +47,7 @@ class LogProgress:
 
 @contextmanager
 def log_progress(console: Console) -> Iterator[LogProgress]:
-    """A progress on ``console``, which shows nothing when it is no terminal, and is gone when the context ends."""
+    """The progress on ``console``, if that is a terminal; removed when the context ends."""
     progress = LogProgress(_line(console) if console.is_terminal else None)
     try:
         yield progress
@@ -56,7 +56,7 @@ def log_progress(console: Console) -> Iterator[LogProgress]:
 
 
 def _line(console: Console) -> Progress:
-    # A tenth of a second to import, for nothing but a terminal.
+    # Slow to import, and only a terminal needs it.
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -66,5 +66,5 @@ def _line(console: Console) -> Progress:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    # What is printed meanwhile goes where it belongs, and not through this console.
+    # Other output keeps its own stream.
     return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)

@@ -1,4 +1,4 @@
-"""Text on its way to a terminal, whatever is in it."""
+"""Any text made fit for a terminal."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u206
 
 
 def visible(text: str) -> str:
-    """``text`` with what no terminal should get as escapes: control and direction-changing characters, and half
-    characters, which a log may hold and nothing can write."""
+    """``text`` with escapes for what a terminal must not get: control and direction-changing characters, and lone
+    surrogates, which a log may hold and nothing can write."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def shown(text: str) -> str:
-    """``text`` as it may go to any terminal: bytes that are no UTF-8, and control characters, as escapes."""
+    """``text`` for any terminal: bytes that are not UTF-8, and control characters, become escapes."""
     return visible(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from aqe_plugin.install.jars import carried_jars
 from tests.spark import jvm
 from tests.spark.suites import PRIMARY
 
@@ -21,25 +22,12 @@ def _scala_by_line() -> dict[str, str]:
     return dict(rows)
 
 
-def _row_name(line: str) -> str:
-    return f"Spark{line.replace('.', '')}"
+def test_the_primary_line_of_the_build_is_the_one_that_is_tested_in_full() -> None:
+    assert f'Primary: SparkLine = SparkLine("{PRIMARY}", ' in _text("project", "SparkLines.scala")
 
 
-def test_every_row_of_the_builds_table_is_one_of_all() -> None:
-    table = _text("project", "SparkLines.scala")
-    (listed,) = re.findall(r"All: Seq\[SparkLine\] = Seq\((.*)\)", table)
-    assert set(listed.split(", ")) == set(map(_row_name, _scala_by_line()))
-    assert f"Primary: SparkLine = {_row_name(PRIMARY)}\n" in table
-
-
-def test_every_line_is_a_project_that_is_built_and_carried() -> None:
-    build = _text("build.sbt")
-    for line in _scala_by_line():
-        name = _row_name(line)
-        project = name[0].lower() + name[1:]
-        assert f"lazy val {project} = sparkProject(SparkLines.{name})\n" in build
-        assert f"SparkLines.{name} -> ({project} / Compile / packageBin).value" in build
-        assert re.search(rf"\.aggregate\(.*\b{project}\b.*\)", build)
+def test_the_package_carries_a_jar_for_every_line() -> None:
+    assert set(carried_jars()) == set(_scala_by_line())
 
 
 def test_the_plugin_names_every_line_as_supported() -> None:

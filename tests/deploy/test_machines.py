@@ -86,6 +86,7 @@ def test_the_unit_gives_up_where_starting_again_does_not_help_and_runs_as_nobody
     assert unit_lines("CapabilityBoundingSet") == [""]
 
 
+@pytest.mark.process
 def test_systemd_where_it_is_there_takes_the_unit(tmp_path: Path) -> None:
     systemd = shutil.which("systemd-analyze")
     unit = tmp_path / UNIT.name

@@ -117,7 +117,7 @@ def test_the_daemon_waits_for_a_name_node_that_is_away_and_loses_nothing(cluster
         stream.close()
         with cluster.away():
             running.wait_until(lambda: running.value("aqe_plugin_exporter_read_errors_total") > 0)
-            assert "event logs unreadable" in running.said
+            assert "event logs unreadable" in running.stderr
         again = cluster.create("/away/app-2")
         again.write(LOG_START + own_lines(2))
         again.close()

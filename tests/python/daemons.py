@@ -1,4 +1,4 @@
-"""``aqe-plugin run`` as a process of its own, waited for by what it says and serves, never by time alone."""
+"""``aqe-plugin run`` in its own process; tests wait for its output, not for a time."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _PATIENCE_SECONDS = 60
 class Daemon:
     """One running process."""
 
-    def __init__(self, process: subprocess.Popen[str], said: Path) -> None:
+    def __init__(self, process: subprocess.Popen[str], stderr_path: Path) -> None:
         self.process = process
-        self._said = said
-        until(lambda: "Serving http://" in self.said or process.poll() is not None, self)
-        assert process.poll() is None, self.said
-        self.port = int(self.said.split("/metrics", 1)[0].rpartition(":")[2])
+        self._stderr_path = stderr_path
+        until(lambda: "Serving http://" in self.stderr or process.poll() is not None, self)
+        assert process.poll() is None, self.stderr
+        self.port = int(self.stderr.split("/metrics", 1)[0].rpartition(":")[2])
 
     @property
-    def said(self) -> str:
+    def stderr(self) -> str:
         """Standard error so far."""
-        return self._said.read_text()
+        return self._stderr_path.read_text()
 
     def scrape(self) -> dict[str, Family]:
         return scrape(self.port)
@@ -56,23 +56,23 @@ class Daemon:
 def daemon(
     source: Path | str, checkpoint: Path, *words: str, preexec_fn: Callable[[], None] | None = None
 ) -> Iterator[Daemon]:
-    """Runs it over ``source`` with a look every tenth of a second; killed at the end, if it still runs."""
-    said = checkpoint.with_name("said.txt")
+    """Runs it over ``source``, polling every tenth of a second, and kills it at the end."""
+    stderr_path = checkpoint.with_name("stderr.txt")
     command = [sys.executable, "-m", "aqe_plugin", "run", str(source), "--checkpoint", str(checkpoint)]
     command += ["--port", "0", "--every", "0.1", *words]
     with (
-        said.open("w") as file,
+        stderr_path.open("w") as file,
         subprocess.Popen(command, stderr=file, text=True, preexec_fn=preexec_fn) as process,
     ):
         try:
-            yield Daemon(process, said)
+            yield Daemon(process, stderr_path)
         finally:
             process.kill()
 
 
 def until(true: Callable[[], bool], running: Daemon) -> None:
-    """Waits for a condition, as long as a busy machine may take."""
+    """Waits for a condition, at most a minute."""
     end = time.monotonic() + _PATIENCE_SECONDS
     while not true():
-        assert time.monotonic() < end, running.said
+        assert time.monotonic() < end, running.stderr
         time.sleep(0.02)

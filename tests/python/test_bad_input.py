@@ -75,15 +75,15 @@ def test_unreadable_lines_and_files_are_reported_and_the_rest_counts(logs: Path,
     with daemon(logs, tmp_path / "checkpoint.db") as running:
         running.wait_until(lambda: running.value("aqe_plugin_exporter_skipped_total") == 5)
         assert running.value("aqe_plugin_queries_total") == 3
-        said = running.said
-    for told in (
+        stderr = running.stderr
+    for found in (
         "QueryEnded has schemaVersion 2, this aqe-plugin reads up to 1: upgrade it to read them",
         "JoinDecided has schemaVersion 0, this aqe-plugin reads from 1 on",
         "app-2, line 8: the log is cut off; if more of it comes, that is read",
         "app-3: not a Spark event log",
         "app-4.lzf: it is compressed with lzf, which aqe-plugin does not read",
     ):
-        assert said.count(told) == 1, told
+        assert stderr.count(found) == 1, found
 
 
 def test_a_folder_without_permission_is_reported_and_read_once_permitted(logs: Path, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_folder_without_permission_is_reported_and_read_once_permitted(logs: P
     try:
         with daemon(logs, tmp_path / "checkpoint.db", preexec_fn=without_the_rights_of_root) as running:
             running.wait_until(lambda: running.value("aqe_plugin_exporter_read_errors_total") > 0)
-            assert f"{logs}: cannot be read (Permission denied)." in running.said
+            assert f"{logs}: cannot be read (Permission denied)." in running.stderr
             assert not running.is_ready()
             logs.chmod(0o755)
             running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 1)

@@ -38,7 +38,7 @@ def conf(tmp_path: Path) -> Path:
 def test_install_shows_the_change_and_waits_for_yes(conf: Path, jar: str, answer: Answer) -> None:
     before = conf.read_bytes()
     code, out, err = answer("install", "--target", str(conf), "--jar", jar)
-    assert (code, err) == (0, "Nothing was written: --yes does it.\n")
+    assert (code, err) == (0, "Nothing was written; --yes makes the change.\n")
     assert "com.acme.P,io.aqeplugin.AqePlugin" in out
     assert "loads the plugin, after the plugins that are there" in out
     assert conf.read_bytes() == before
@@ -49,7 +49,7 @@ def test_a_whole_life_ends_with_the_bytes_it_began_with(conf: Path, jar: str, an
     code, _, err = answer("install", *target, "--jar", jar, "--yes", "--why", "ring 1")
     assert (code, err) == (
         0,
-        f"Done: applications that start from now on read {conf} as it is now. aqe-plugin rollback takes it back.\n",
+        f"Done: applications that start from now on read {conf} as it is now. aqe-plugin rollback undoes it.\n",
     )
     assert answer("install", *target, "--jar", jar, "--yes") == (
         0,
@@ -143,7 +143,7 @@ def test_the_jar_is_the_one_for_the_spark_whose_conf_it_is(
         asked.append(version)
         return tmp_path / JAR
 
-    monkeypatch.setattr("aqe_plugin.cli.install.jar_for", picked)
+    monkeypatch.setattr("aqe_plugin.install.chosen_jar.jar_for", picked)
     answer("install", "--spark-home", str(home))
     answer("install", "--target", str(home / "conf" / "spark-defaults.conf"))
     answer("install", "--spark-home", str(home), "--spark", "4.1")
@@ -175,7 +175,7 @@ def test_status_shows_hostile_text_as_text(conf: Path, answer: Answer) -> None:
 
 
 def test_history_of_an_untouched_file_says_so(conf: Path, answer: Answer) -> None:
-    assert answer("history", "--target", str(conf)) == (0, "", f"Nothing was ever done to {conf}.\n")
+    assert answer("history", "--target", str(conf)) == (0, "", f"aqe-plugin never changed {conf}.\n")
 
 
 # errors
@@ -245,7 +245,7 @@ def test_a_manifest_wants_a_jar_of_its_image(tmp_path: Path, answer: Answer) -> 
         '    spark.aqePlugin.mode: "observe"\n'
         "  type",
     )
-    assert "not on this machine to look at" in answer("status", "--target", str(path))[1]
+    assert "not on this machine, so not checked" in answer("status", "--target", str(path))[1]
     answer("uninstall", "--target", str(path), "--yes")
     assert path.read_text() == MANIFEST
 

@@ -148,9 +148,9 @@ def test_control_characters_in_a_file_name_are_logged_as_escapes(
     (tmp_path / "app\x1b]0;title\x07\n\u202egpj").write_text("foreign")
     with serve(str(tmp_path), 0):
         pass
-    (told,) = (one for one in capsys.readouterr().err.splitlines() if "skipped" in one)
-    assert "log=app\\x1b]0;title\\x07\\n\\u202egpj " in told
-    assert told.isprintable()
+    (found,) = (one for one in capsys.readouterr().err.splitlines() if "skipped" in one)
+    assert "log=app\\x1b]0;title\\x07\\n\\u202egpj " in found
+    assert found.isprintable()
 
 
 def test_an_invalid_host_name_is_an_error(tmp_path: Path) -> None:

@@ -138,9 +138,9 @@ def test_damaged_and_foreign_files_are_reported_by_their_path(
     (logs / "notes.txt").write_text("hello\n" * 5000)
     (logs / "app-1.zstd").write_bytes(COMPRESS["zstd"](log_bytes(query_lines(1))) + b"damage")
     assert read_on(jvm, logs, spool)["aqe_plugin_exporter_skipped_total",] == 2
-    said = capsys.readouterr().err
-    assert f'what="{logs}/notes.txt: not a Spark event log"' in said
-    assert f"{logs}/app-1.zstd, line " in said
+    stderr = capsys.readouterr().err
+    assert f'what="{logs}/notes.txt: not a Spark event log"' in stderr
+    assert f"{logs}/app-1.zstd, line " in stderr
 
 
 def test_an_address_may_be_a_single_log_or_a_rolling_log(jvm: HadoopJvm, logs: Path, spool: Path) -> None:

@@ -94,10 +94,10 @@ class HistoryServer:
         listed: dict[str, list[dict[str, object]]] = {}
         for name in self.logs:
             application, _, attempt = name.partition("/")
-            told = {"lastUpdatedEpoch": 1_700_000_000_000 + self.updated[name], "endTimeEpoch": 7}
-            told["completed"] = name not in self.running
-            listed.setdefault(application, []).append({**told, **({"attemptId": attempt} if attempt else {})})
-        return [{"id": application, "name": "nightly", "attempts": told} for application, told in listed.items()]
+            found = {"lastUpdatedEpoch": 1_700_000_000_000 + self.updated[name], "endTimeEpoch": 7}
+            found["completed"] = name not in self.running
+            listed.setdefault(application, []).append({**found, **({"attemptId": attempt} if attempt else {})})
+        return [{"id": application, "name": "nightly", "attempts": found} for application, found in listed.items()]
 
 
 @pytest.fixture
@@ -151,9 +151,9 @@ def test_every_attempt_is_read_once_and_again_only_after_a_change(server: Histor
 def test_a_temporary_error_is_retried_at_once(server: HistoryServer, tmp_path: Path, fault: int | bytes) -> None:
     server.put("app-1", app_1=log_bytes(query_lines(1)))
     server.faults = [fault, fault, 200, fault, fault]
-    told = read(server, tmp_path)
-    assert told["aqe_plugin_queries_total",] == 1
-    assert told["aqe_plugin_exporter_read_errors_total",] == 0
+    found = read(server, tmp_path)
+    assert found["aqe_plugin_queries_total",] == 1
+    assert found["aqe_plugin_exporter_read_errors_total",] == 0
 
 
 def test_an_unreachable_server_is_reported_and_nothing_is_lost_or_doubled(
@@ -165,9 +165,9 @@ def test_an_unreachable_server_is_reported_and_nothing_is_lost_or_doubled(
     assert read(server, tmp_path)["aqe_plugin_exporter_read_errors_total",] == 1
     assert f"{server.url}/api/v1/applications: the History Server answers 500" in capsys.readouterr().err
     server.faults = [200, 200, *[503] * 3]
-    told = read(server, tmp_path)
-    assert told["aqe_plugin_queries_total",] == 1
-    assert told["aqe_plugin_exporter_read_errors_total",] == 2
+    found = read(server, tmp_path)
+    assert found["aqe_plugin_queries_total",] == 1
+    assert found["aqe_plugin_exporter_read_errors_total",] == 2
     assert "1 log could not be read, the first: " in capsys.readouterr().err
     fetched(server)
     assert read(server, tmp_path)["aqe_plugin_queries_total",] == 2
@@ -177,8 +177,8 @@ def test_an_unreachable_server_is_reported_and_nothing_is_lost_or_doubled(
 def test_a_log_deleted_since_it_was_listed_is_no_error(server: HistoryServer, tmp_path: Path) -> None:
     server.put("app-1", app_1=log_bytes(query_lines(1)))
     server.faults = [200, 404]
-    told = read(server, tmp_path)
-    assert (told["aqe_plugin_queries_total",], told["aqe_plugin_exporter_read_errors_total",]) == (0, 0)
+    found = read(server, tmp_path)
+    assert (found["aqe_plugin_queries_total",], found["aqe_plugin_exporter_read_errors_total",]) == (0, 0)
     assert read(server, tmp_path)["aqe_plugin_queries_total",] == 1
 
 
@@ -223,8 +223,8 @@ def test_a_password_is_sent_to_the_server(
     server.put("app-1", app_1=log_bytes(query_lines(1)))
     server.asks_for = header
     assert read(server, tmp_path)["aqe_plugin_exporter_read_errors_total",] == 1
-    said = capsys.readouterr().err
-    assert "answers 401 Unauthorized. Set history-user and history-password, or history-token, for " in said
+    stderr = capsys.readouterr().err
+    assert "answers 401 Unauthorized. Set history-user and history-password, or history-token, for " in stderr
     assert read(server, tmp_path, access(server.url, *words, 60))["aqe_plugin_queries_total",] == 1
 
 

@@ -203,7 +203,7 @@ def test_a_whole_life_on_the_command_line(
     assert (code, err) == (
         0,
         (
-            f"Nothing was written: --yes does it. http://127.0.0.1:{api.port} would take it. "
+            f"Nothing was written; --yes makes the change. http://127.0.0.1:{api.port} would take it. "
             "The operator then runs the application again, and KILLS the run that is under way.\n"
         ),
     )

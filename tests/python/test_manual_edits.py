@@ -104,7 +104,7 @@ def ended(cluster: Cluster, answer: Answer, before: str) -> str:
     held = cluster.held()
     code, out, err = answer(*words(cluster))
     assert (code, f"{before} -> rolled_back" in out) == (0, True), err
-    assert err == "Nothing was written: --yes does it.\n"
+    assert err == "Nothing was written; --yes makes the change.\n"
     found = step(cluster, answer)
     assert (found["before"], found["ring"], found["applied"]) == (before, "rolled_back", True)
     assert cluster.held() == held

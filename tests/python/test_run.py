@@ -27,17 +27,17 @@ pytestmark = pytest.mark.process
 def shown(running: Daemon) -> Sums:
     """The counters and histogram sums of a scrape, as ``watching.sums`` has them."""
     families = running.scrape()
-    told: Sums = {}
+    found: Sums = {}
     for metric in metrics.ALL:
         for sample in families[metric.name.removesuffix("_total")].samples:
             if sample.name.endswith("_total"):
                 key = (metric.name, *(sample.labels[label] for label in metric.labels))
-                told[key] = sample.value
+                found[key] = sample.value
             elif sample.name.endswith("_sum"):
-                told[metric.name, "sum"] = sample.value
+                found[metric.name, "sum"] = sample.value
             elif sample.name.endswith("_bucket"):
-                told[metric.name, sample.labels["le"].replace("+Inf", "inf")] = sample.value
-    return told
+                found[metric.name, sample.labels["le"].replace("+Inf", "inf")] = sample.value
+    return found
 
 
 def test_repeated_kills_while_logs_grow_leave_the_counts_of_a_plain_read(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_signal_stops_it_with_everything_stored(tmp_path: Path, number: signal
         running.wait_until(running.is_ready)
         running.process.send_signal(number)
         assert running.process.wait(60) == 0
-        assert "level=info event=stopped files=1" in running.said
+        assert "level=info event=stopped files=1" in running.stderr
     # What it knew is there before anything is read.
     (folder / "app-1").unlink()
     with daemon(folder, checkpoint) as running:
@@ -101,7 +101,7 @@ def test_a_missing_folder_is_reported_and_read_on_when_it_is_back(tmp_path: Path
         running.wait_until(running.is_ready)
         folder.rename(away)
         running.wait_until(lambda: running.value("aqe_plugin_exporter_read_errors_total") > 0)
-        assert f'error="{folder}: no such file or folder."' in running.said
+        assert f'error="{folder}: no such file or folder."' in running.stderr
         write_log(away / "app-2")
         away.rename(folder)
         running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 2)
@@ -120,7 +120,7 @@ def test_on_a_full_disk_it_continues_and_ends_with_code_8(tmp_path: Path) -> Non
             write_log(
                 folder / f"app-{number:04}-with-a-name-that-takes-its-place-in-the-checkpoint", query_lines(number)
             )
-        running.wait_until(lambda: "checkpoint not written" in running.said)
+        running.wait_until(lambda: "checkpoint not written" in running.stderr)
         assert running.value("aqe_plugin_queries_total") < 401
         running.process.terminate()
         assert running.process.wait(60) == 8
@@ -136,7 +136,7 @@ def test_wrong_options_are_errors(tmp_path: Path, answer: Answer) -> None:
     assert (code, err) == (6, f"Port {port} is in use on 127.0.0.1: choose another with --port.\n")
     code, _, err = answer("run", str(tmp_path / "nowhere"), *checkpoint)
     assert (code, err) == (4, f"{tmp_path}/nowhere: no such folder; give the folder that spark.eventLog.dir names.\n")
-    for words, told in (
+    for words, found in (
         (("--apply",), "--apply is for tuning: give --tune-every HOURS as well."),
         (("--tune-every", "1", "--canary", "x"), "--canary is for --apply."),
         (("--tune-every", "1", "--canary-share", "0.1"), "--canary-share is for --apply."),
@@ -144,7 +144,7 @@ def test_wrong_options_are_errors(tmp_path: Path, answer: Answer) -> None:
     ):
         code, _, err = answer("run", str(tmp_path), *checkpoint, *words)
         assert code == 5
-        assert err.startswith(told)
+        assert err.startswith(found)
     code, _, err = answer("run", "http://127.0.0.1:1", *checkpoint, "--tune-every", "1")
     assert (code, err) == (5, "--tune-every reads a folder of event logs; a History Server is only watched.\n")
 
@@ -182,10 +182,10 @@ def test_a_clock_that_was_set_back_does_not_stop_the_schedule(tmp_path: Path, mo
 
 def test_hadoop_conf_reaches_the_tuning_command_and_not_the_journal(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
-    told = {"AQE_PLUGIN__HADOOP_CONF": '["fs.s3a.endpoint=http://minio:9000"]'}
+    found = {"AQE_PLUGIN__HADOOP_CONF": '["fs.s3a.endpoint=http://minio:9000"]'}
     words = ("config", "show", "recommend", "--format", "json")
     with opened(tmp_path / "checkpoint.db", "logs") as kept:
-        tuning = tuner.Tuner(tuner.Schedule(words, 3600), kept, journal, stderr_log(), told)
+        tuning = tuner.Tuner(tuner.Schedule(words, 3600), kept, journal, stderr_log(), found)
         tuning.look()
         assert tuning._running is not None
         tuning._running.process.wait()
@@ -204,11 +204,11 @@ def test_it_tunes_on_its_schedule_and_journals_each_run(tmp_path: Path) -> None:
     journal = tmp_path / "checkpoint.db.tuning.jsonl"
     with daemon(folder, checkpoint, "--tune-every", "1") as running:
         running.wait_until(journal.exists)
-        running.wait_until(lambda: "event=tuned exit_code=4" in running.said)
+        running.wait_until(lambda: "event=tuned exit_code=4" in running.stderr)
     (line,) = journal.read_text().splitlines()
-    told = json.loads(line)
-    assert (told["command"], told["exitCode"]) == (["recommend", str(folder), "--format", "json"], 4)
-    assert "no event log in this folder" in told["stderr"]
+    found = json.loads(line)
+    assert (found["command"], found["exitCode"]) == (["recommend", str(folder), "--format", "json"], 4)
+    assert "no event log in this folder" in found["stderr"]
     # The hour is not over, also for the next process.
     with daemon(folder, checkpoint, "--tune-every", "1") as running:
         running.wait_until(running.is_ready)

@@ -285,7 +285,7 @@ def test_a_session_is_installed_into_and_left_from_the_command_line(
     assert code == 0, err
     assert out.splitlines()[:2] == [f"--- {name}", f"+++ {name}"]
     assert f"+{MODE} observe" in out.splitlines()
-    assert "Nothing was written: --yes does it. It would hold for this session alone, until it ends." in err
+    assert "Nothing was written; --yes makes the change. It would hold for this session alone, until it ends." in err
     assert confs == THEIRS
     code, out, err = answer("install", "--target", target, "--mode", "apply", "--yes", "--why", "try it")
     assert (code, confs[MODE]) == (0, "apply")

@@ -312,7 +312,7 @@ def test_without_yes_nothing_is_written(cluster: Cluster, answer: Answer) -> Non
     code, out, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
     assert code == 0
     assert "rollout no. 1 (broadcast): observe" in out
-    assert err.endswith("Nothing was written: --yes does it.\n")
+    assert err.endswith("Nothing was written; --yes makes the change.\n")
     assert not (cluster.target.parent / ".aqe-plugin").exists()
 
 
@@ -398,7 +398,7 @@ def test_the_next_apply_finishes_an_interrupted_step(
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
     assert (code, err.splitlines()) == (
         0,
-        ["The step to canary was interrupted before.", "Nothing was written: --yes does it."],
+        ["The step to canary was interrupted before.", "Nothing was written; --yes makes the change."],
     )
     assert step(cluster, answer)["ring"] == "canary"
     assert cluster.canary.read_bytes() != before

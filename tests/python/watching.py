@@ -43,15 +43,15 @@ class KilledAfter:
 
 def sums(tally: Tally) -> Sums:
     """Every count, and every bucket and sum of the histograms."""
-    told: Sums = {}
+    found: Sums = {}
     for metric in metrics.ALL:
         if metric.type is metrics.MetricType.COUNTER:
-            told |= {(metric.name, *labels): count for labels, count in tally.counts(metric).items()}
+            found |= {(metric.name, *labels): count for labels, count in tally.counts(metric).items()}
         elif metric.type is metrics.MetricType.HISTOGRAM:
             histogram = tally.histogram(metric)
-            told[metric.name, "sum"] = histogram.sum
-            told |= {(metric.name, repr(bucket.bound)): bucket.count for bucket in histogram.buckets()}
-    return told
+            found[metric.name, "sum"] = histogram.sum
+            found |= {(metric.name, repr(bucket.bound)): bucket.count for bucket in histogram.buckets()}
+    return found
 
 
 def read_plainly(folder: Path) -> Sums:

@@ -9,7 +9,7 @@ import java.util.Optional;
 public final class SparkLine {
 
   /** All lines there is a jar for; `project/SparkLines.scala` says how each is built. */
-  static final List<String> SUPPORTED = Collections.unmodifiableList(Arrays.asList("4.0", "4.1"));
+  static final List<String> SUPPORTED = Collections.unmodifiableList(Arrays.asList("4.0", "4.1", "4.2"));
 
   private SparkLine() {}
 

@@ -1,5 +1,6 @@
 package io.aqeplugin.exec
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
 import io.aqeplugin.tell.Survivable
@@ -44,7 +45,7 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
       val columns = new Array[ColumnVector](batch.numCols())
       var c = 0
       while (c < columns.length) {
-        columns(c) = new SelectedColumnVector(batch.column(c), positions)
+        columns(c) = ThisSparkLine.selected(batch.column(c), positions)
         c += 1
       }
       new ColumnarBatch(columns, left)

@@ -2,7 +2,6 @@ package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery
-import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
@@ -18,7 +17,7 @@ import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
   */
 final case class PruningBuilds(queries: Seq[LogicalPlan]) {
 
-  private lazy val joinIds: Set[String] = queries.flatMap(_.collect { case join: Join => PruningBuilds.idOf(join) }.flatten).toSet
+  private lazy val joinIds: Set[String] = queries.flatMap(_.collect { case join: Join => EqualityJoin.of(join).map(_.id) }.flatten).toSet
 
   /** Whether `plan` is the pruning's own plan of a build side. */
   def isOwnPlan(plan: SparkPlan): Boolean = queries.nonEmpty && plan.logicalLink.exists(queries.contains(_))
@@ -44,10 +43,4 @@ object PruningBuilds {
     else PruningBuilds(plan.collectWithSubqueries { case node =>
       node.expressions.flatMap(_.collect { case pruning: DynamicPruningSubquery => pruning.buildQuery })
     }.flatten)
-
-  private def idOf(join: Join): Option[String] = join match {
-    case ExtractEquiJoinKeys(joinType, leftKeys, rightKeys, _, _, _, _, _) =>
-      JoinFinder.kindOf(joinType, nullAware = false).map(JoinId.of(_, leftKeys, rightKeys))
-    case _ => scala.None
-  }
 }

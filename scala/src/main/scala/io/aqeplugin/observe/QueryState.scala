@@ -4,7 +4,6 @@ import java.util.IdentityHashMap
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference, LongAdder}
 
-import scala.collection.concurrent.TrieMap
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.datasources.FileIndex
@@ -21,12 +20,7 @@ final class QueryState(val executionId: Long) {
   /** When the query was planned first, on the clock of `System.nanoTime`. */
   val startNanos: Long = System.nanoTime()
 
-  private val joins = TrieMap.empty[String, JoinState]
-  private val decisions = TrieMap.empty[String, JoinDecision]
-  private val recorded = TrieMap.empty[String, Unit]
-  private val declined = TrieMap.empty[String, (AnyRef, JoinDecision)]
-  private val placed = TrieMap.empty[String, PlacedFilter]
-  private val hinted = TrieMap.empty[String, Strategy]
+  private val joins = new JoinLives
   private val started = new ConcurrentLinkedQueue[RuntimeFilterExec]()
   private val ended = new AtomicBoolean()
   private val refused = new AtomicBoolean()
@@ -65,24 +59,33 @@ final class QueryState(val executionId: Long) {
     first
   }
 
-  def join(joinId: String): Option[JoinState] = joins.get(joinId)
-  def joinOrElse(joinId: String)(first: => JoinState): JoinState = joins.getOrElseUpdate(joinId, first)
+  /** What the join was estimated at; none when it was not, or is to be estimated anew. */
+  def estimate(joinId: String): Option[JoinEstimate] = joins(joinId).estimate
 
-  /** Keeps what is known of a join for good: one side of it runs. */
-  def settle(joinId: String): Unit = joins.get(joinId).filterNot(_.settled).foreach { state =>
-    // Lost against another thread that forgot the state: what comes in its place is settled from the start.
-    val _ = joins.replace(joinId, state, state.copy(settled = true))
+  /** The estimate of a join, made by `make` if there is none.
+    *
+    * @param runs
+    *   one side of the join runs
+    */
+  def estimateOnce(joinId: String, runs: Boolean)(make: => JoinEstimate): JoinEstimate = estimate(joinId).getOrElse {
+    val made = make
+    joins.change(joinId)(_.see(made, runs))._2.estimate.getOrElse(made)
   }
 
-  /** Lets a join that is not settled be weighed anew. */
-  def forget(joinId: String): Unit = joins.get(joinId).filterNot(_.settled).foreach { state =>
-    val _ = joins.remove(joinId, state)
-  }
+  /** Keeps the estimate of a join for good: one side of it runs. */
+  def start(joinId: String): Unit = { val _ = joins.change(joinId)(_.start) }
 
-  def decision(joinId: String): Option[JoinDecision] = decisions.get(joinId)
+  /** Lets a join of which no side runs be estimated anew. */
+  def forget(joinId: String): Unit = { val _ = joins.change(joinId)(_.forget) }
+
+  /** The decision that was made from the measured build side. */
+  def decision(joinId: String): Option[JoinDecision] = joins(joinId).decision
 
   /** The decision of a join, made by `decide` if there is none yet. */
-  def decideOnce(joinId: String)(decide: => JoinDecision): JoinDecision = decisions.getOrElseUpdate(joinId, decide)
+  def decideOnce(joinId: String)(decide: => JoinDecision): JoinDecision = decision(joinId).getOrElse {
+    val made = decide
+    joins.change(joinId)(_.decide(made))._2.decision.getOrElse(made)
+  }
 
   def knowsTable(table: FileIndex): Boolean = tables.synchronized(tables.containsKey(table))
 
@@ -98,37 +101,32 @@ final class QueryState(val executionId: Long) {
   }
 
   /** Decisions that nobody has written down yet; each is handed out once. */
-  def unrecorded: Seq[JoinDecision] =
-    decisions.iterator.collect { case (id, decision) if recorded.putIfAbsent(id, ()).isEmpty => decision }.toSeq
+  def unwritten(): Seq[JoinDecision] = joins.ids.flatMap { id =>
+    joins.change(id)(_.write) match {
+      case (before: JoinLife.Decided, _) => Some(before.made)
+      case _                             => None
+    }
+  }
 
-  /** Notes why a join is left alone for now; it counts if nothing is decided until the query ends. Weighed again only when what it was weighed
-    * by has changed: most joins of a large plan stay as they are while AQE plans again and again.
+  /** Why a join is left alone for now, judged anew by `decide` only when `by` has changed: most joins of a large plan stay as they are while AQE plans
+    * again and again. It counts if nothing is decided until the query ends.
     */
-  def declineOnce(joinId: String, by: AnyRef)(decide: => JoinDecision): JoinDecision = declined.get(joinId) match {
-    case Some((known, decision)) if known == by => decision
-    case _                                      =>
+  def refuseOnce(joinId: String, by: AnyRef)(decide: => JoinDecision): JoinDecision = joins(joinId).refusal.filter(_.by == by) match {
+    case Some(known) => known.decision
+    case None        =>
       val decision = decide
-      declined.update(joinId, (by, decision))
+      val _ = joins.change(joinId)(_.refuse(JoinLife.Refusal(by, decision)))
       decision
   }
 
-  /** Joins for which nothing but a refusal came about. A filter of such a join that ran all the same was put in to wait, and then AQE had the build
-    * side and the filter already, from another place of the plan, and went on without asking.
-    */
-  def undecided: Seq[JoinDecision] = {
+  /** Ends the lives of all joins. What is still to be written down of them; each decision is handed out once. */
+  def endJoins(): Seq[JoinDecision] = {
     val ran = startedFilters.flatMap(_.labels).map(_.joinId).toSet
-    val ready = Reason(ReasonCode.FilterReady)
-    declined.iterator.collect {
-      case (id, (_, decision)) if !decisions.contains(id) =>
-        if (ran(id)) decision.copy(reason = ready, buildFilter = true, filterReason = ready) else decision
-    }.toSeq
+    joins.ids.flatMap(id => joins.change(id)(_.end)._1.unwritten(ran(id)))
   }
 
-  def hint(joinId: String): Option[Strategy] = hinted.get(joinId)
-  def setHint(joinId: String, strategy: Strategy): Unit = hinted.update(joinId, strategy)
-
-  def place(filter: PlacedFilter): Unit = placed.update(filter.filterId, filter)
-  def filtersOf(joinId: String): Seq[PlacedFilter] = placed.valuesIterator.filter(_.joinId == joinId).toSeq.sortBy(_.filterId)
+  def place(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.place(filter)) }
+  def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
   /** Notes a filter node that has begun to run. The final plan is no place to look for it: a stage that is reused hides it, and one whose
     * rows the filter removed altogether is gone from the plan.

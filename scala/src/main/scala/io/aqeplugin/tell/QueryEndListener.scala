@@ -21,7 +21,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
   private def close(state: QueryState, end: SparkListenerSQLExecutionEnd): Unit =
     try
       if (state.end()) {
-        (state.unrecorded ++ state.undecided).foreach(DecisionLog.record(sparkContext, state, state.mode, _))
+        state.endJoins().foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         val failed = end.errorMessage.exists(_.nonEmpty)
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, FilterOutcome.of(state))
       }

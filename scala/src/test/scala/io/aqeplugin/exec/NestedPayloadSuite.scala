@@ -1,10 +1,13 @@
 package io.aqeplugin.exec
 
+import java.lang.reflect.Modifier
+
 import org.apache.arrow.memory.RootAllocator
 import org.apache.arrow.vector.IntervalMonthDayNanoVector
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnarBatch}
+import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
 import org.apache.spark.unsafe.types.CalendarInterval
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -62,7 +65,7 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
       intervals.putInterval(i, new CalendarInterval(i, i + 1, i + 2L))
     }
     val selection = Array(1, 4, 5, 0, 0, 0)
-    val batch = new ColumnarBatch(Array(new SelectedColumnVector(structs, selection), new SelectedColumnVector(intervals, selection)), 3)
+    val batch = new ColumnarBatch(Array(ThisSparkLine.selected(structs, selection), ThisSparkLine.selected(intervals, selection)), 3)
 
     assert(batch.column(0).getStruct(0).getInt(0) == 10)
     assert(batch.column(0).isNullAt(1))
@@ -72,6 +75,19 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
     intervals.close()
   }
 
+  test("a selected vector answers every getter itself, also those that only some Spark lines have") {
+    val selected = ThisSparkLine.selected(new OnHeapColumnVector(1, IntegerType), Array(0))
+    // The final ones, of structs and variants, read through the children.
+    val getters = classOf[ColumnVector].getMethods.toSeq.filter { method =>
+      method.getName.startsWith("get") && method.getParameterTypes.sameElements(Seq(classOf[Int])) && !Modifier.isFinal(method.getModifiers)
+    }
+    assert(getters.map(_.getName).contains("getInterval"))
+    val left = getters.filter { getter =>
+      selected.getClass.getMethod(getter.getName, classOf[Int]).getDeclaringClass == classOf[ColumnVector]
+    }
+    assert(left.map(_.getName).isEmpty)
+  }
+
   test("a selected vector shows the chosen calendar intervals of an Arrow vector, which has no children to read them from") {
     val allocator = new RootAllocator()
     val months = new IntervalMonthDayNanoVector("length", allocator)
@@ -79,7 +95,7 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
     months.setValueCount(6)
     val vector = new ArrowColumnVector(months)
     try {
-      val selected = new SelectedColumnVector(vector, Array(1, 4, 5))
+      val selected = ThisSparkLine.selected(vector, Array(1, 4, 5))
       val shown = (0 until 3).map(row => Option(selected.getInterval(row)))
       assert(shown == Seq(Some(new CalendarInterval(1, 2, 3L)), None, Some(new CalendarInterval(5, 6, 7L))))
     } finally {

@@ -4,7 +4,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.decide.{JoinKind, Side}
-import io.aqeplugin.rules.JoinFactsReader
+import io.aqeplugin.rules.SparkThreshold
 
 /** AQE has a broadcast threshold of its own, beside the general one. A user who had switched broadcasts off by it got them still. */
 class BroadcastThresholdSuite extends AnyFunSuite {
@@ -14,7 +14,7 @@ class BroadcastThresholdSuite extends AnyFunSuite {
   private def mayBroadcast(thresholds: (String, String)*): Boolean = {
     val conf = new SQLConf()
     thresholds.foreach { case (key, value) => conf.setConfString(key, value) }
-    SQLConf.withExistingConf(conf)(JoinFactsReader.mayBroadcast(JoinKind.Inner, Side.Right))
+    SQLConf.withExistingConf(conf)(SparkThreshold.mayBroadcast(JoinKind.Inner, Side.Right))
   }
 
   test("a small threshold, which is for estimates, does not forbid a broadcast of what was measured") {

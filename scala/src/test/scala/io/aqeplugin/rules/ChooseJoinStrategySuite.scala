@@ -1,174 +1,53 @@
 package io.aqeplugin.rules
 
-import scala.jdk.CollectionConverters._
-
-import org.apache.spark.rdd.RDD
-import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
-import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.conf.SessionConf
-import io.aqeplugin.e2e.{PluginSession, Ran}
-import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.place.PlaceFilters
-import io.aqeplugin.tell.{Faults, QueryEnded}
+import io.aqeplugin.decide.{DecideJoin, FactsGen, JoinDecision, Strategy, Thresholds}
 
-/** The rules on plans that are not run. */
-class ChooseJoinStrategySuite extends AnyFunSuite with PluginSession {
-  import ChooseJoinStrategySuite._
+/** The hint that makes Spark do what was decided for a join that is built from its right side. */
+class ChooseJoinStrategySuite extends AnyFunSuite {
 
-  private val OpenGates = "spark.aqePlugin.test.openGates" -> "true"
-  private val SortMerge = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
-
-  override protected def beforeAll(): Unit = {
-    super.beforeAll()
-    table("fact", "SELECT CAST(id % 90 AS int) AS k, CAST(id % 13 AS int) AS v FROM range(300)", files = 2)
-    table("dim", "SELECT CAST(id + 5 AS int) AS dk, 'd' || id AS name FROM range(4)")
+  private def decision(choice: Strategy, sparkStrategy: Strategy): JoinDecision = {
+    val facts = FactsGen.Typical.copy(sparkStrategy = sparkStrategy)
+    DecideJoin.decide(facts, Thresholds.Default).copy(choice = choice)
   }
 
-  /** Spark's own plan, before anything runs. */
-  private def sparksPlan(query: String = "SELECT * FROM fact JOIN dim ON k = dk"): SparkPlan =
-    withConf("spark.aqePlugin.mode" -> "off", SortMerge) {
-      spark.sql(query).queryExecution.executedPlan match {
-        case adaptive: AdaptiveSparkPlanExec => adaptive.initialPlan
-        case other                           => fail(s"not adaptive: $other")
-      }
-    }
-
-  private def rule: ChooseJoinStrategy = ChooseJoinStrategy(spark)
-
-  private def hasFilter(plan: SparkPlan): Boolean = plan.exists(_.isInstanceOf[RuntimeFilterExec])
-
-  test("mode off: the very same plan") {
-    val plan = sparksPlan()
-    withConf("spark.aqePlugin.mode" -> "off", OpenGates, SortMerge)(assert(rule(plan) eq plan))
+  private def missing(
+      choice: Strategy,
+      sparkStrategy: Strategy,
+      build: Option[JoinStrategyHint] = None,
+      probe: Option[JoinStrategyHint] = None
+  ) = {
+    def info(strategy: Option[JoinStrategyHint]) = strategy.map(known => HintInfo(strategy = Some(known)))
+    ChooseJoinStrategy.missing(decision(choice, sparkStrategy), JoinHint(info(probe), info(build)))
   }
 
-  test("mode observe: the very same plan") {
-    val plan = sparksPlan()
-    withConf("spark.aqePlugin.mode" -> "observe", OpenGates, SortMerge)(assert(rule(plan) eq plan))
+  import Strategy.{Broadcast, FilteredSortMerge, LeaveToSpark, PlainSortMerge}
+
+  test("no hint where Spark does the same by itself, or is to do what it likes") {
+    assert(missing(Broadcast, Broadcast).isEmpty)
+    assert(missing(PlainSortMerge, PlainSortMerge).isEmpty)
+    assert(missing(LeaveToSpark, Broadcast).isEmpty)
   }
 
-  test("mode observe: decisions are recorded, and the query runs as without the plugin") {
-    withConf("spark.aqePlugin.mode" -> "observe", OpenGates, SortMerge) {
-      val result = ran(spark.sql("SELECT * FROM fact JOIN dim ON k = dk"))
-      assert(filters(result.plan).isEmpty)
-      assert(result.decided.map(_.mode) == Seq("observe"))
-      assert(result.ended.map(_.planned) == Seq(0))
-    }
+  test("a hint where Spark does something else by itself") {
+    assert(missing(Broadcast, PlainSortMerge).contains(BROADCAST))
+    assert(missing(FilteredSortMerge, Broadcast).contains(NO_BROADCAST_HASH))
   }
 
-  test("mode observe: a join is decided as if its probe side had waited, as it would in mode apply") {
-    def decided(mode: String) = withConf("spark.aqePlugin.mode" -> mode, OpenGates, SortMerge) {
-      val result = ran(spark.sql("SELECT * FROM fact JOIN dim ON k = dk"))
-      result.decided.map { join =>
-        val filters = join.filters.elements().asScala.map(_.path("table").asText).toSeq
-        (join.decision.path("buildFilter").asBoolean, join.decision.path("facts").path("probe").path("started").asBoolean, filters)
-      }
-    }
-    assert(decided("observe") == Seq((true, false, Seq("parquet-fact"))))
-    assert(decided("observe") == decided("apply"))
+  test("a broadcast replaces hints of AQE on either side") {
+    assert(missing(Broadcast, Broadcast, build = Some(NO_BROADCAST_HASH)).contains(BROADCAST))
+    assert(missing(Broadcast, Broadcast, probe = Some(PREFER_SHUFFLE_HASH)).contains(BROADCAST))
   }
 
-  test("a plan without joins is the very same plan") {
-    val plan = sparksPlan("SELECT k, count(*) FROM fact GROUP BY k")
-    withConf(OpenGates, SortMerge)(assert(rule(plan) eq plan))
+  test("a sort-merge join keeps a hint of AQE against a broadcast, and not one that allows it") {
+    assert(missing(PlainSortMerge, Broadcast, build = Some(NO_BROADCAST_HASH)).isEmpty)
+    assert(missing(PlainSortMerge, Broadcast, build = Some(SHUFFLE_HASH)).isEmpty)
+    assert(missing(PlainSortMerge, Broadcast, build = Some(PREFER_SHUFFLE_HASH)).contains(NO_BROADCAST_HASH))
   }
 
-  test("a join that gets no filter leaves the very same plan") {
-    val plan = sparksPlan("SELECT * FROM fact FULL JOIN dim ON k = dk")
-    withConf(OpenGates, SortMerge)(assert(rule(plan) eq plan))
-    val small = sparksPlan()
-    withConf(SortMerge)(assert(rule(small) eq small, "too few rows to be worth a filter"))
-  }
-
-  test("applied twice the rule changes nothing more, and taking the filters off gives Spark's plan again") {
-    val plan = sparksPlan()
-    withConf(OpenGates, SortMerge) {
-      val once = rule(plan)
-      assert(hasFilter(once))
-      assert(rule(once) == once)
-      assert(PlaceFilters.strip(once) == plan)
-    }
-  }
-
-  test("nodes that the rule does not know stay where they are, and no filter goes below them") {
-    val plan = sparksPlan()
-    withConf(OpenGates, SortMerge) {
-      val above = rule(Unknown(plan))
-      assert(above.isInstanceOf[Unknown] && hasFilter(above))
-      val below = plan.transformUp { case join: SortMergeJoinExec => join.withNewChildren(Seq(Unknown(join.left), join.right)) }
-      assert(rule(below) eq below)
-    }
-  }
-
-  test("the logical rule leaves a plan without finished stages as it is") {
-    val logical: LogicalPlan = spark.sql("SELECT * FROM fact JOIN dim ON k = dk").queryExecution.optimizedPlan
-    withConf(OpenGates)(assert(HintJoinStrategy(spark)(logical) eq logical))
-  }
-
-  private def joinsOf(ran: Ran): Seq[String] = collect(ran.plan) {
-    case _: BroadcastHashJoinExec => "broadcast"
-    case _: SortMergeJoinExec     => "merge"
-    case _: ShuffledHashJoinExec  => "shuffle_hash"
-  }
-
-  for ((hint, join) <- Seq("MERGE" -> "merge", "SHUFFLE_HASH" -> "shuffle_hash", "BROADCAST" -> "broadcast"))
-    test(s"the user's $hint hint wins") {
-      withConf(OpenGates, "spark.sql.autoBroadcastJoinThreshold" -> "1") {
-        val result = sameRows(spark.sql(s"SELECT /*+ $hint(dim) */ * FROM fact JOIN dim ON k = dk"))
-        assert(joinsOf(result) == Seq(join))
-        assert(result.decided.map(_.decision.path("choice").asText) == Seq("leave_to_spark"))
-        assert(result.decided.map(_.decision.path("reason").path("code").asText) == Seq("HINT"))
-      }
-    }
-
-  test("a conf value out of its range: Spark's own plan, and the fault is counted") {
-    val plan = sparksPlan()
-    withConf(OpenGates, "spark.aqePlugin.filter.maxPassRate" -> "7") {
-      val before = Faults.count
-      assert(rule(plan) eq plan)
-      assert(Faults.count == before + 1)
-      def query = spark.sql("SELECT * FROM fact JOIN dim ON k = dk")
-      drain()
-      val mark = events.mark()
-      assert(multiset(query) == withoutPlugin(query))
-      drain()
-      assert(events.since(mark).collect { case ended: QueryEnded => ended.errors } == Seq(1L))
-      assert(Faults.count == before + 2)
-    }
-  }
-
-  test("a key that is none of the plugin's is told") {
-    withConf("spark.aqePlugin.filter.maxByte" -> "1m", "spark.aqePlugin.filter.maxBytes" -> "2m") {
-      assert(SessionConf.unknownKeys(spark.sessionState.conf) == Seq("spark.aqePlugin.filter.maxByte"))
-    }
-  }
-
-  for (error <- Seq(new IllegalStateException("broken"), new StackOverflowError(), new NoSuchMethodError("moved")))
-    test(s"a rule that throws ${error.getClass.getSimpleName}: Spark's own plan, one counted error") {
-      val plan = sparksPlan()
-      val before = Faults.count
-      assert(new Throwing(error)(plan) eq plan)
-      assert(Faults.count == before + 1)
-    }
-
-  /** A rule of ours that is broken. */
-  private final class Throwing(error: Throwable) extends SafeRule[SparkPlan](spark) {
-    override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = throw error
-  }
-}
-
-object ChooseJoinStrategySuite {
-
-  /** An operator that nobody knows. */
-  final case class Unknown(child: SparkPlan) extends UnaryExecNode {
-    override def output: Seq[Attribute] = child.output
-    override protected def doExecute(): RDD[InternalRow] = child.execute()
-    override protected def withNewChildInternal(newChild: SparkPlan): Unknown = copy(child = newChild)
+  test("a hint of ours is not set a second time") {
+    assert(missing(Broadcast, PlainSortMerge, build = Some(BROADCAST), probe = Some(NO_BROADCAST_HASH)).isEmpty)
   }
 }

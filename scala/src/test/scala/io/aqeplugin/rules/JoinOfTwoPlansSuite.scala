@@ -54,7 +54,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     RuleContext(spark.sparkContext, state, Mode.Apply, Thresholds.Default.updated(AqeConf.TestOpenGates, true), ClusterFacts(2, 1))
 
   private def filtered(state: QueryState, plan: SparkPlan): Seq[String] =
-    new Pass(plan, context(state)).placements(joinOf(plan)).map(_.target.keys.map(_.name).mkString(","))
+    new WantedFilters(plan, context(state)).of(joinOf(plan)).map(_.target.keys.map(_.name).mkString(","))
 
   private val LeftJoin = "SELECT * FROM fact LEFT JOIN dim ON k = dk"
 
@@ -78,14 +78,14 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
         scan.relation.copy(location =
           new Hooked(
             scan.relation.location,
-            () => if (state.join(joinOf(shuffled).id).isEmpty) inAnotherThread { val _ = filtered(state, shuffled) }
+            () => if (state.estimate(joinOf(shuffled).id).isEmpty) inAnotherThread { val _ = filtered(state, shuffled) }
           )
         )(scan.relation.sparkSession)
       )
     }
     assert(joinOf(overtaken).id == joinOf(shuffled).id)
     assert(filtered(state, overtaken).forall(_ == "dk"), "a filter on the side whose rows are all kept")
-    assert(state.join(joinOf(shuffled).id).map(_.buildSide).contains(Side.Left))
+    assert(state.estimate(joinOf(shuffled).id).map(_.buildSide).contains(Side.Left))
   }
 
   test("a join that runs in one plan is not forgotten in another where it does not") {
@@ -96,19 +96,19 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     val state = new QueryState(1L)
     assert(filtered(state, running) == Seq("k"))
     val id = joinOf(initial).id
-    val known = state.join(id)
+    val known = state.estimate(id)
     assert(known.isDefined)
     assert(filtered(state, initial) == Seq("k"))
-    assert(known.zip(state.join(id)).exists { case (before, after) => before eq after }, "a state made anew")
+    assert(known.zip(state.estimate(id)).exists { case (before, after) => before eq after }, "a state made anew")
   }
 
   test("a join that runs nowhere is weighed anew") {
     val plan = sortMerge("SELECT * FROM fact JOIN dim ON k = dk")
     val state = new QueryState(1L)
     val _ = filtered(state, plan)
-    val known = state.join(joinOf(plan).id)
+    val known = state.estimate(joinOf(plan).id)
     val _ = filtered(state, plan)
-    assert(known.zip(state.join(joinOf(plan).id)).exists { case (before, after) => before ne after })
+    assert(known.zip(state.estimate(joinOf(plan).id)).exists { case (before, after) => before ne after })
   }
 
   test("a filter that was built twice is not asked for a third time, and that is told") {

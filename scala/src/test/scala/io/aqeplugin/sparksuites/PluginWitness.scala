@@ -6,7 +6,7 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
-import io.aqeplugin.rules.ChooseJoinStrategy
+import io.aqeplugin.rules.WaitAndPlaceFilters
 
 /** Counts the queries of an application, and those whose session really has the plugin's rules: a suite that makes its sessions in a way of its
   * own would otherwise prove nothing. Installed by `spark.extraListeners`.
@@ -18,7 +18,7 @@ final class PluginWitness extends SparkListener {
       SparkBridge.queryOf(end).foreach { query =>
         PluginWitness.seen.incrementAndGet()
         val rules = query.sparkSession.sessionState.adaptiveRulesHolder.queryStagePrepRules
-        if (rules.exists(_.isInstanceOf[ChooseJoinStrategy])) PluginWitness.seenWithRules.incrementAndGet()
+        if (rules.exists(_.isInstanceOf[WaitAndPlaceFilters])) PluginWitness.seenWithRules.incrementAndGet()
       }
     case _ =>
   }

@@ -5,9 +5,8 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
-import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.{functions, AnalysisException, Column}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
-import org.apache.spark.sql.functions.{col, exists}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.decide.Strategy
@@ -34,6 +33,8 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
 
   private def decisions(counts: Map[String, Long]): Long = Strategy.All.map(strategy => counts(s"decisions.${strategy.name}")).sum
 
+  private def hasTagLike(tag: String): Column = functions.exists(functions.col("job_tags"), _.contains(tag))
+
   /** A listener before ours in the queue that is slow to hear of a query's end, as on a busy driver. */
   private object Slow extends SparkListener {
     override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
@@ -56,7 +57,7 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
       try spark.sql("SELECT * FROM fact JOIN dim ON k = dk").collect()
       finally spark.removeTag("seen at once")
       assert(decisions(counts()) == decisions(before) + 1)
-      val mine = spark.sql("SELECT * FROM aqe_decisions()").where(exists(col("job_tags"), _.contains("seen at once"))).collect()
+      val mine = spark.sql("SELECT * FROM aqe_decisions()").where(hasTagLike("seen at once")).collect()
       assert(mine.map(_.getAs[String]("query_status")).toSeq == Seq("succeeded"))
       assert(mine.forall(_.getAs[Long]("query_rule_millis") >= 0))
     } finally spark.sparkContext.removeSparkListener(Slow)
@@ -67,7 +68,7 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
     try spark.newSession().sql("SELECT 1 FROM range(5) a JOIN range(5) b ON a.id = b.id").collect()
     finally spark.removeTag("mine")
     counts()
-    assert(spark.sql("SELECT * FROM aqe_decisions()").where(exists(col("job_tags"), _.contains("mine"))).isEmpty)
+    assert(spark.sql("SELECT * FROM aqe_decisions()").where(hasTagLike("mine")).isEmpty)
   }
 
   private def isLog(path: Path): Boolean = Files.isRegularFile(path) && !path.toString.endsWith(".crc")

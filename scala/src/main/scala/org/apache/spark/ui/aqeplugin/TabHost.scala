@@ -4,6 +4,7 @@ import scala.xml.Node
 
 import jakarta.servlet.http.HttpServletRequest
 import org.apache.spark.SparkContext
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.execution.ui.{SQLAppStatusStore, SQLExecutionUIData}
 import org.apache.spark.ui.{SparkUI, SparkUITab, UIUtils, WebUIPage}
 import org.apache.spark.util.kvstore.KVStore
@@ -62,6 +63,6 @@ private final class FunctionTab(ui: SparkUI, prefix: String, override val name: 
 private final class FunctionPage(tab: SparkUITab, page: TabPage) extends WebUIPage(page.path) {
   override def render(request: HttpServletRequest): Seq[Node] = {
     val asked = new PageRequest(request, tab.basePath)
-    UIUtils.headerSparkPage(request, page.title(asked), page.content(asked), tab)
+    ThisSparkLine.page(request, page.title(asked), page.content(asked), tab)
   }
 }

@@ -1,0 +1,68 @@
+"""Which jar an install puts into a conf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aqe_plugin.conf.stores.locate import Where, home_version, read_target, store_of
+from aqe_plugin.conf.stores.session_store import SessionStore
+from aqe_plugin.errors import ConfError, MissingJarError, TargetError
+from aqe_plugin.install.jars import jar_for, jar_name, spark_line
+from aqe_plugin.machine.pyspark import import_pyspark
+
+__all__ = ["chosen_jar", "require_jar"]
+
+
+def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str | None:
+    """The jar as Spark will find it; ``None`` for a running session, which has what its server loaded.
+
+    Args:
+        jar: a path or URL that was asked for.
+        spark: the cluster's Spark version or line; without it, that of ``spark_home`` or the installed PySpark.
+
+    Raises:
+        ConfError: ``jar`` is for another Spark line than ``spark``, or missing for a container image.
+        MissingJarError: ``jar`` does not exist.
+        TargetError: the conf cannot be read.
+    """
+    if isinstance(path, SessionStore):
+        if jar is not None or spark is not None:
+            option = f"--jar {jar}" if jar is not None else f"--spark {spark}"
+            raise ConfError(f"{option}: {path.name} has what its server loaded. Leave the option out.")
+        return None
+    if jar is None:
+        if not read_target(path).conf.runs_on_this_machine:
+            raise ConfError(
+                f"{store_of(path).name}: Spark runs in a container image, and this machine's jar is not in it. "
+                "Put it there and give --jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
+            )
+        return str(jar_for(spark or _version_of(path, spark_home)).resolve())
+    named = jar_name(jar)
+    if named is None:
+        raise ConfError(f"{jar}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar).")
+    if spark is not None and spark_line(spark) != named.line:
+        raise ConfError(f"--jar {jar} is for Spark {named.line}, and --spark is {spark}: give the jar for that line.")
+    if ":" in jar:
+        return jar
+    require_jar(Path(jar))
+    return str(Path(jar).resolve())
+
+
+def require_jar(jar: Path) -> None:
+    """Makes sure that ``jar`` is a file.
+
+    Raises:
+        TargetError: it is a folder.
+        MissingJarError: it does not exist.
+    """
+    if jar.is_dir():
+        raise TargetError(f"{jar}: a folder, not a jar.")
+    if not jar.is_file():
+        raise MissingJarError(
+            f"{jar}: no such file. Give --jar with the path of a jar; `aqe-plugin jar-path` names ours."
+        )
+
+
+def _version_of(path: Where, spark_home: Path | None) -> str:
+    home = path.parent.parent if spark_home is None and isinstance(path, Path) else spark_home
+    return (None if home is None else home_version(home)) or str(import_pyspark().__version__)

@@ -1,0 +1,16 @@
+package org.apache.spark.aqeplugin
+
+import scala.xml.Node
+
+import jakarta.servlet.http.HttpServletRequest
+import org.apache.spark.sql.vectorized.ColumnVector
+import org.apache.spark.ui.{SparkUITab, UIUtils}
+
+/** Spark 4.0. */
+object ThisSparkLine extends SparkLineApi {
+
+  override private[spark] def page(request: HttpServletRequest, title: String, content: => Seq[Node], tab: SparkUITab): Seq[Node] =
+    UIUtils.headerSparkPage(request, title, content, tab)
+
+  override def selected(vector: ColumnVector, selection: Array[Int]): ColumnVector = new SelectedColumnVector(vector, selection)
+}

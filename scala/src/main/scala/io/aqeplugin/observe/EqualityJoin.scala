@@ -1,0 +1,32 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+
+import io.aqeplugin.decide.Side
+
+/** A logical join on equalities.
+  *
+  * @param id
+  *   as that of the [[FoundJoin]] that is planned of it
+  */
+final class EqualityJoin(join: Join, val id: String, pairs: Seq[(Expression, Expression)]) {
+
+  /** One side, and its keys in the order of [[JoinId.ordered]]. */
+  def side(side: Side): (LogicalPlan, Seq[Expression]) = side match {
+    case Side.Left  => (join.left, pairs.map(_._1))
+    case Side.Right => (join.right, pairs.map(_._2))
+  }
+}
+
+object EqualityJoin {
+
+  def of(join: Join): Option[EqualityJoin] = join match {
+    case ExtractEquiJoinKeys(joinType, leftKeys, rightKeys, _, _, _, _, _) =>
+      JoinFinder.kindOf(joinType, nullAware = false).map { kind =>
+        new EqualityJoin(join, JoinId.of(kind, leftKeys, rightKeys), JoinId.ordered(leftKeys, rightKeys))
+      }
+    case _ => None
+  }
+}

@@ -1,0 +1,37 @@
+package io.aqeplugin.rules
+
+import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.place.Placement
+
+/** The filters of a plan.
+  *
+  * @param refused
+  *   those that are too many, each with what they are too many for
+  */
+final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, Reason)])
+
+object FiltersPerPlan {
+
+  /** At most so many filters on one plan: every source is a copy of its build side's tree, and copies multiply along chains. */
+  private val MaxPerPlan = 64
+
+  /** The most selective filters of each scan and of the plan. */
+  def choose(wanted: Seq[Placement], maxPerScan: Int): FiltersPerPlan = {
+    // By position: a placement holds plans, and hashing those would walk them whole.
+    val perScan = wanted.indices.groupBy(i => System.identityHashCode(wanted(i).target.scan)).values
+    val bestOfScans = perScan.flatMap(_.sortBy(wanted(_).expectedPassRate).take(maxPerScan)).toSeq
+    val best = bestOfScans.sortBy(wanted(_).expectedPassRate).take(MaxPerPlan).toSet
+    val (kept, tooMany) = wanted.indices.partition(best.contains)
+    val ofScans = bestOfScans.toSet
+    FiltersPerPlan(
+      kept.map(wanted),
+      tooMany.map(i => wanted(i) -> (if (ofScans.contains(i)) tooManyOnPlan else tooManyOnScan(maxPerScan)))
+    )
+  }
+
+  private def tooManyOnScan(limit: Int): Reason =
+    Reason(ReasonCode.MaxFiltersPerScan, limit = Some(limit.toDouble), unit = "filters", confKey = AqeConf.FilterMaxPerScan.key)
+
+  private val tooManyOnPlan: Reason = Reason(ReasonCode.MaxFiltersPerPlan, limit = Some(MaxPerPlan.toDouble), unit = "filters")
+}

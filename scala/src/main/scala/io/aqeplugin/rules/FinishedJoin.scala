@@ -1,0 +1,131 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.internal.SQLConf
+
+import io.aqeplugin.conf.Mode
+import io.aqeplugin.decide._
+import io.aqeplugin.exec.PlainKey
+import io.aqeplugin.observe._
+import io.aqeplugin.place.{JoinSite, ScanTargets}
+
+/** A join whose build stage has finished, as a logical or a physical plan shows it. Both show the same.
+  *
+  * @param stage
+  *   the build stage
+  * @param keys
+  *   the join keys, columns of the stage
+  * @param output
+  *   the columns of the build side
+  * @param origin
+  *   the column of the stage that a column of the build side is a copy of
+  * @param isBroadcast
+  *   the build side is a broadcast relation already, or about to be one
+  * @param sizeInBytes
+  *   what Spark takes the build side's size for
+  * @param probeStarted
+  *   the probe side is a stage that runs or has run
+  * @param probeScansStarted
+  *   all that the probe side reads are such stages
+  */
+final case class FinishedJoin(
+    stage: QueryStageExec,
+    keys: Seq[Attribute],
+    output: Seq[Attribute],
+    origin: Attribute => Option[Attribute],
+    isBroadcast: Boolean,
+    sizeInBytes: BigInt,
+    probeStarted: Boolean,
+    probeScansStarted: Boolean
+) {
+
+  /** The facts of the join, of which `estimate` was made before; none when the stage does not know its rows. */
+  def facts(estimate: JoinEstimate, mode: Mode): Option[JoinFacts] =
+    StageReader.read(stage, keys, KeySketches.None, output)(origin).map { build =>
+      estimate.facts(build, probe(estimate, mode), sparkStrategy(estimate), estimate.filterObstacle)
+    }
+
+  /** What Spark does by the size of the build side, without a hash table around its rows and without a limit on their number. */
+  private def sparkStrategy(estimate: JoinEstimate): Strategy =
+    if (isBroadcast || (estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes)) Strategy.Broadcast
+    else Strategy.PlainSortMerge
+
+  private def probe(estimate: JoinEstimate, mode: Mode): ProbeFacts = {
+    val probe = estimate.probe
+    // It runs only because nothing is held back. What is decided then is what mode apply would decide.
+    val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
+    if (isOnlyObserved) probe
+    else probe.copy(started = probe.started || probeStarted, targets = if (probeScansStarted) 0 else probe.targets)
+  }
+}
+
+object FinishedJoin {
+
+  /** Of a physical plan.
+    *
+    * @param site
+    *   the site of its build side
+    */
+  def of(join: FoundJoin, buildSide: Side, site: JoinSite): Option[FinishedJoin] = site.finishedStage.map { case (stage, keys) =>
+    val build = join.child(buildSide)
+    val probe = join.child(buildSide.other)
+    FinishedJoin(
+      stage,
+      keys,
+      build.output,
+      StageColumns.origin(build, stage, _),
+      join.broadcastSide.contains(buildSide),
+      logicalSide(join, buildSide).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
+      isStage(probe),
+      probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec])
+    )
+  }
+
+  /** Of a logical plan, in which stages stand as leaves. */
+  def of(join: EqualityJoin, buildSide: Side): Option[FinishedJoin] = {
+    val (build, keys) = join.side(buildSide)
+    val (probe, _) = join.side(buildSide.other)
+    stageBelow(build, keys).map { case (stage, attributes, isBroadcast) =>
+      FinishedJoin(
+        stage,
+        attributes,
+        build.output,
+        StageColumns.origin(build, stage, _),
+        isBroadcast,
+        build.stats.sizeInBytes,
+        isStage(probe),
+        probe.collectLeaves().forall(_.isInstanceOf[LogicalQueryStage])
+      )
+    }
+  }
+
+  private def logicalSide(join: FoundJoin, side: Side): Option[LogicalPlan] = join.node.logicalLink.collect { case logical: Join =>
+    if (side == Side.Left) logical.left else logical.right
+  }
+
+  /** The finished stage that a side consists of, below operators that keep its keys as columns, the keys there, and whether it is broadcast. */
+  private def stageBelow(side: LogicalPlan, keys: Seq[Expression]): Option[(QueryStageExec, Seq[Attribute], Boolean)] = side match {
+    case found: LogicalQueryStage if found.isMaterialized =>
+      ScanTargets.buildExchange(found.physicalPlan, keys).collect { case (stage: QueryStageExec, attributes) =>
+        (stage, attributes, found.physicalPlan.isInstanceOf[BroadcastQueryStageExec])
+      }
+    case Project(list, child) if list.forall(_.deterministic) =>
+      PlainKey.all(keys).toOption.filter(_.forall(k => child.outputSet.contains(k.attribute))).flatMap(_ => stageBelow(child, keys))
+    case Filter(condition, child) if condition.deterministic => stageBelow(child, keys)
+    case _                                                   => None
+  }
+
+  /** Whether a plan is a stage that runs or has run, below nothing but operators of one child. */
+  def isStage(plan: SparkPlan): Boolean = plan match {
+    case _: QueryStageExec => true
+    case other             => other.children.size == 1 && isStage(other.children.head)
+  }
+
+  private def isStage(plan: LogicalPlan): Boolean = plan match {
+    case _: LogicalQueryStage => true
+    case other                => other.children.size == 1 && isStage(other.children.head)
+  }
+}

@@ -1,0 +1,137 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.sql.catalyst.plans.logical.Join
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
+import org.apache.spark.sql.internal.SQLConf
+
+import io.aqeplugin.decide._
+import io.aqeplugin.exec.{KeyKind, PlainKey}
+import io.aqeplugin.observe._
+import io.aqeplugin.place.JoinSite
+
+/** Estimates the joins of a physical plan whose build side has not run. */
+final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: SizeEstimator) {
+  import JoinEstimator._
+
+  private lazy val planScanBytes: Double = estimates.scanBytes(plan)
+
+  /** The side to build from. A side that is broadcast or finished is it; else the one expected to be smaller, if the other may be filtered. */
+  def buildSide(join: FoundJoin): Side = join.broadcastSide.getOrElse {
+    val candidates = Seq(Side.Right, Side.Left).filter(side => join.kind.mayFilter(side.other))
+    candidates match {
+      case Seq(only) => only
+      case _         => if (bytes(join.child(Side.Left)) < bytes(join.child(Side.Right))) Side.Left else Side.Right
+    }
+  }
+
+  /** Whether one side of the join runs or has run. Until then its sides may be weighed anew, with what other stages have shown. */
+  def hasStarted(join: FoundJoin): Boolean = FinishedJoin.isStage(join.node.left) || FinishedJoin.isStage(join.node.right)
+
+  private def bytes(side: SparkPlan): Double = estimates(side).rows * RowWidth.ofRow(side.output)
+
+  /** The estimate of a join that is built from `buildSide`; with a wait, unless the build side has finished. */
+  def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinEstimate = {
+    val estimate = JoinEstimate(
+      join.id,
+      join.kind,
+      keyTexts(join),
+      buildSide,
+      buildFacts(join, buildSide),
+      probeFacts(join, buildSide, site),
+      context.cluster,
+      authorHint(join),
+      SparkThreshold.mayBroadcast(join.kind, buildSide),
+      site.obstacle,
+      waiting = None
+    )
+    if (site.finishedStage.isDefined) estimate
+    else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate, site), context.thresholds)))
+  }
+
+  /** The facts of a join of which nothing was measured. */
+  def unmeasured(join: FoundJoin, estimate: JoinEstimate, site: JoinSite): JoinFacts =
+    estimate.facts(estimate.build, withoutKeys(estimate.probe), join.sparkStrategy, site.obstacle)
+
+  private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite): ProbeFacts = {
+    val probe = join.child(buildSide.other)
+    val reached = site.targets ++ site.refused.map(_._1)
+    ProbeFacts(
+      rows = rounded(estimates(probe).rows),
+      scanRows = rounded(if (reached.isEmpty) estimates(probe).rows else reached.map(t => estimates(t.scan).rows).sum),
+      rowBytes = RowWidth.ofRow(probe.output),
+      exchanges = if (reached.isEmpty) 0 else reached.map(_.exchanges.count(_.isInstanceOf[ShuffleExchangeLike])).max,
+      started = reached.isEmpty && FinishedJoin.isStage(probe),
+      targets = site.targets.size,
+      keys = reached.headOption.flatMap(target => estimates.keysOf(target.scan, target.keys))
+    )
+  }
+
+  private def buildFacts(join: FoundJoin, buildSide: Side): BuildFacts = {
+    val build = join.child(buildSide)
+    val estimate = estimates(build)
+    val keys = PlainKey.all(join.keys(buildSide))
+    BuildFacts(
+      rows = rounded(estimate.rows),
+      stageBytes = 0L,
+      memoryBytesPerRow = RowWidth.ofRow(build.output),
+      partitions = 0,
+      maxPartitionBytes = 0L,
+      medianPartitionBytes = 0L,
+      originRows = Some(rounded(estimate.rows / estimate.kept)),
+      alreadyBroadcast = false,
+      keys = KeyFacts(join.keys(buildSide).size, keys.isRight)
+    )
+  }
+
+  private def waitFacts(join: FoundJoin, known: JoinEstimate, site: JoinSite): WaitFacts = {
+    val build = join.child(known.buildSide)
+    val probe = join.child(known.buildSide.other)
+    val estimate = estimates(build)
+    val buildScanBytes = estimates.scanBytes(build)
+    val others = math.max(0.0, planScanBytes - buildScanBytes - estimates.scanBytes(probe))
+    WaitFacts(
+      kind = join.kind,
+      buildSide = known.buildSide,
+      keyColumns = join.node.leftKeys.size,
+      keysSupported = join.node.leftKeys.forall(k => KeyKind.of(k.dataType).isRight),
+      buildRows = rounded(estimate.rows / estimate.kept),
+      buildScanBytes = rounded(buildScanBytes),
+      buildRowBytes = RowWidth.ofRow(build.output),
+      buildTasks = tasks(buildScanBytes),
+      buildKeptRatio = Some(estimate.kept),
+      buildPredicates = 0,
+      shufflePartitions = SQLConf.get.numShufflePartitions,
+      otherRunnableTasks = if (others > 0) tasks(others) else 0,
+      waitsAnyway = join.sparkStrategy == Strategy.Broadcast && known.probe.exchanges == 0,
+      probe = withoutKeys(known.probe),
+      cluster = known.cluster,
+      hint = known.hint,
+      sparkStrategy = join.sparkStrategy,
+      canBroadcast = known.canBroadcast,
+      filterObstacle = site.obstacle,
+      buildUnmeasuredColumns = site.source.fold(0) { case (source, _) =>
+        RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
+      }
+    )
+  }
+
+  /** An estimated share of the build side says nothing of how its keys lie in the probe side's range. */
+  private def withoutKeys(probe: ProbeFacts): ProbeFacts = probe.copy(keys = None)
+
+  private def tasks(bytes: Double): Int = math.ceil(bytes / SQLConf.get.filesMaxPartitionBytes).max(1.0).min(Int.MaxValue.toDouble).toInt
+
+  private def authorHint(join: FoundJoin): Option[String] = context.state.decision(join.id) match {
+    // By now the hint may be ours.
+    case Some(decision) => decision.facts.hint
+    case None           => join.node.logicalLink.collect { case joined: Join => joined }.flatMap(AuthorHint.of)
+  }
+}
+
+object JoinEstimator {
+
+  private def keyTexts(join: FoundJoin): Seq[String] =
+    join.keys(Side.Left).zip(join.keys(Side.Right)).map { case (left, right) => s"${left.sql} = ${right.sql}" }
+
+  private def rounded(value: Double): Long = if (value >= Long.MaxValue.toDouble) Long.MaxValue else math.round(value)
+}

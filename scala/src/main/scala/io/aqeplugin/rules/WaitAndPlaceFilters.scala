@@ -1,0 +1,65 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.SparkPlan
+
+import io.aqeplugin.conf.{AqeConf, Mode}
+import io.aqeplugin.decide.Thresholds
+import io.aqeplugin.exec.{BuildLimits, SelfDisable}
+import io.aqeplugin.filters.FilterLimits
+import io.aqeplugin.observe.JoinFinder
+import io.aqeplugin.place.PlaceFilters
+
+/** Makes probe sides wait for their build sides, and puts filters into their scans.
+  *
+  * AQE calls it on the whole plan when a query starts and again after every stage that has finished, each time on a plan made anew. What it does
+  * for one join:
+  *   1. build side not finished: ask [[io.aqeplugin.decide.WaitPrice]] whether the probe side should wait. If so, the filter is put in already;
+  *      being a stage of its own that needs the build side's, it holds the probe side back.
+  *   1. build side finished: the decision. It was made one step earlier by [[ChooseJoinStrategy]], or is made here of the same facts. A filter that
+  *      pays stays in; one that does not is left out, and the probe side starts.
+  *   1. filter ready: its range or values go into the scan, so that partitions, files and row groups without a key are not read.
+  */
+final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[SparkPlan](session) {
+
+  override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
+    val stripped = PlaceFilters.strip(plan)
+    val joins = JoinFinder.find(stripped)
+    if (joins.isEmpty || isStreaming(stripped) || context.pruning.isOwnPlan(stripped)) {
+      plan
+    } else {
+      val wanted = new WantedFilters(stripped, context)
+      wanted.beginReadingTables()
+      val chosen = FiltersPerPlan.choose(joins.flatMap(wanted.of), context.thresholds(AqeConf.FilterMaxPerScan).toInt)
+      WrittenDecisions.write(chosen, context)
+      if (context.mode != Mode.Apply) {
+        plan
+      } else {
+        val rewritten =
+          if (chosen.kept.isEmpty) stripped
+          else new PlaceFilters(chosen.kept, limits(context.thresholds), rest(context.thresholds), wanted.tables)(stripped)
+        // Only a plan that had filters before can come out the same.
+        if ((stripped ne plan) && rewritten == plan) plan else rewritten
+      }
+    }
+  }
+
+  private def isStreaming(plan: SparkPlan): Boolean = plan.logicalLink.exists(_.isStreaming)
+
+  private def limits(thresholds: Thresholds): BuildLimits = BuildLimits(
+    FilterLimits(
+      expectedKeys = Long.MaxValue,
+      exactMaxKeys = thresholds(AqeConf.FilterExactMaxKeys).min(Int.MaxValue).toInt,
+      maxFilterBytes = thresholds(AqeConf.FilterMaxBytes),
+      falsePositiveRate = thresholds(AqeConf.FilterFalsePositiveRate)
+    ),
+    inListMaxKeys = thresholds(AqeConf.FilterInListMaxKeys).min(Int.MaxValue).toInt,
+    timeoutMillis = thresholds(AqeConf.FilterBuildTimeout)
+  )
+
+  private def rest(thresholds: Thresholds): SelfDisable = SelfDisable(
+    thresholds(AqeConf.SelfDisableSampleBatches).min(Int.MaxValue).toInt,
+    if (thresholds.openGates) 1.0 else thresholds(AqeConf.SelfDisableMaxPassRate),
+    thresholds(AqeConf.SelfDisableSkipBatches).min(Int.MaxValue).toInt
+  )
+}

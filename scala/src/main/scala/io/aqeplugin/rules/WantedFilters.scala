@@ -1,0 +1,128 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
+import org.apache.spark.sql.internal.SQLConf
+
+import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.decide._
+import io.aqeplugin.exec.BuiltFilters
+import io.aqeplugin.observe._
+import io.aqeplugin.place._
+import io.aqeplugin.storage.FooterStatistics
+import io.aqeplugin.tell.ExplainText
+
+/** The filters that the joins of one plan want: to wait with, or by their decision. */
+private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) {
+  private val state = context.state
+
+  /** What the files of scanned tables say, asked for once in a query. */
+  val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
+  private val sizes = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), tables)
+  private val estimator = new JoinEstimator(plan, context, sizes)
+  private val guard = new ReuseGuard(plan)
+  private val reuses = SQLConf.get.exchangeReuseEnabled
+  private val usedByPruning = context.pruning.joinsIn(plan)
+
+  /** Has the footers of all tables read at the same time. */
+  def beginReadingTables(): Unit = plan.collectLeaves().foreach {
+    case scan: FileSourceScanExec if !state.knowsTable(scan.relation.location) => FooterStatistics.begin(scan)
+    case _                                                                     =>
+  }
+
+  /** The filters that a join wants now. */
+  def of(join: FoundJoin): Seq[Placement] =
+    // Looking for the scans that its keys reach is what costs most, and a join that was decided without a filter needs none.
+    if (state.decision(join.id).exists(!_.buildFilter)) Nil
+    else if (usedByPruning.contains(join.id)) leftAlone(join)
+    else sought(join)
+
+  private def sought(join: FoundJoin): Seq[Placement] = {
+    val (estimate, site) = remembered(join)
+    decided(join, estimate, site) match {
+      case Some(decision) =>
+        val isWanted = decision.buildFilter && decision.facts.buildSide == estimate.buildSide
+        val isRepeated = isWanted && wasBuiltTwice(site)
+        if (isRepeated) refuseRepeated(join.id, site)
+        if (isWanted && !isRepeated) placements(join.id, site, ExplainText.short(decision), decision.passRate) else Nil
+      case None =>
+        val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
+        val refusal = state.refuseOnce(join.id, (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
+        if (estimate.waiting.exists(_.waits)) placements(join.id, site, "waits for its build side", refusal.passRate) else Nil
+    }
+  }
+
+  private def decided(join: FoundJoin, estimate: JoinEstimate, site: JoinSite): Option[JoinDecision] =
+    FinishedJoin.of(join, estimate.buildSide, site).flatMap { finished =>
+      state.decision(join.id).orElse(finished.facts(estimate, context.mode).map { facts =>
+        state.decideOnce(join.id)(DecideJoin.decide(facts, context.thresholds))
+      })
+    }
+
+  /** No filter, and no estimate either: [[ChooseJoinStrategy]] takes up no join without one. */
+  private def leftAlone(join: FoundJoin): Seq[Placement] = {
+    val _ = state.refuseOnce(join.id, ReasonCode.ReusedExchange) {
+      val side = estimator.buildSide(join)
+      val site = JoinSite.of(join, side, guard).refuseAll(ReasonCode.ReusedExchange)
+      undecided(join, estimator.estimate(join, side, site), site, Reason(ReasonCode.ReusedExchange))
+    }
+    Nil
+  }
+
+  /** The join as its query remembers it, and the site that belongs to the side remembered: another thread may plan the same join meanwhile. */
+  private def remembered(join: FoundJoin): (JoinEstimate, JoinSite) = {
+    val runs = estimator.hasStarted(join)
+    if (runs) state.start(join.id) else state.forget(join.id)
+    val side = state.estimate(join.id).fold(estimator.buildSide(join))(_.buildSide)
+    val site = siteOf(join, side)
+    val estimate = state.estimateOnce(join.id, runs)(estimator.estimate(join, side, site))
+    (estimate, if (estimate.buildSide == side) site else siteOf(join, estimate.buildSide))
+  }
+
+  private def siteOf(join: FoundJoin, buildSide: Side): JoinSite = {
+    val site = JoinSite.of(join, buildSide, guard)
+    if (site.targets.isEmpty) site
+    else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
+    else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)
+    else site
+  }
+
+  /** A cached table that AQE would load for each copy of the plan below it. Once it has made a stage of it, that stage stands in all copies. */
+  private def isCacheToLoad(plan: SparkPlan): Boolean = plan match {
+    case scan: InMemoryTableScanLike => !scan.isMaterialized
+    case _                           => false
+  }
+
+  private def undecided(join: FoundJoin, estimate: JoinEstimate, site: JoinSite, reason: Reason): JoinDecision =
+    DecideJoin.leftAlone(estimator.unmeasured(join, estimate, site), context.thresholds, reason)
+
+  /** AQE did not find a filter again that it had built: were it asked for once more, planning would not come to an end. */
+  private def wasBuiltTwice(site: JoinSite): Boolean =
+    site.finishedStage.exists { case (stage, keys) => BuiltFilters.get(stage, keys).exists(_.times > 1) }
+
+  private def refuseRepeated(joinId: String, site: JoinSite): Unit = site.targets.foreach { target =>
+    WrittenDecisions.place(state, WrittenDecisions.labelOf(target, joinId, ""), applied = false, Reason(ReasonCode.RepeatedRequest))
+  }
+
+  private def placements(joinId: String, site: JoinSite, why: String, passRate: Double): Seq[Placement] = {
+    site.targets.foreach(target => sizes.filter(target.scan, passRate))
+    site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, joinId, why, passRate)) }
+  }
+
+  private def placement(
+      source: SparkPlan,
+      keys: Seq[Attribute],
+      target: ScanTarget,
+      joinId: String,
+      why: String,
+      passRate: Double
+  ): Placement = {
+    source match {
+      case stage: QueryStageExec => BuiltFilters.prepare(stage)
+      case _                     =>
+    }
+    Placement(source, keys, target, WrittenDecisions.labelOf(target, joinId, why), passRate)
+  }
+}

@@ -1,0 +1,40 @@
+package io.aqeplugin.rules
+
+import scala.util.hashing.MurmurHash3
+
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+
+import io.aqeplugin.conf.{AqeConf, Mode}
+import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.exec.FilterLabel
+import io.aqeplugin.observe.{PlacedFilter, QueryState}
+import io.aqeplugin.place.ScanTarget
+import io.aqeplugin.tell.DecisionLog
+
+/** Notes where filters went, and writes down the decisions that are new, with that. */
+private[rules] object WrittenDecisions {
+
+  def write(filters: FiltersPerPlan, context: RuleContext): Unit = if (RuleContext.isExecution(context)) {
+    val applied = context.mode == Mode.Apply
+    val reason = if (applied) Reason(ReasonCode.FilterPays) else Reason(ReasonCode.ObserveMode, confKey = AqeConf.ModeKey.key)
+    filters.kept.foreach(placement => place(context.state, placement.label, applied, reason))
+    filters.refused.foreach { case (placement, why) => place(context.state, placement.label, applied = false, why) }
+    context.state.unwritten().foreach(DecisionLog.record(context.sparkContext, context.state, context.mode, _))
+  }
+
+  def place(state: QueryState, label: FilterLabel, applied: Boolean, reason: Reason): Unit =
+    state.place(PlacedFilter(label.filterId, label.joinId, label.table, label.columns, applied, reason))
+
+  /** The name of a join's filter on one scan, the same in all plans of a query. */
+  def labelOf(target: ScanTarget, joinId: String, why: String): FilterLabel = {
+    val table = tableName(target.scan)
+    val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(_.exprId.id).mkString(",")}").toHexString
+    FilterLabel(filterId, joinId, table, target.keys.map(_.name), why)
+  }
+
+  private def tableName(scan: SparkPlan): String = scan match {
+    case file: FileSourceScanExec =>
+      file.tableIdentifier.map(_.unquotedString).orElse(file.relation.location.rootPaths.headOption.map(_.getName)).getOrElse("files")
+    case other => other.nodeName
+  }
+}

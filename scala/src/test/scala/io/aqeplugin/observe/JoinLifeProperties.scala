@@ -1,0 +1,79 @@
+package io.aqeplugin.observe
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.aqeplugin.decide._
+import io.aqeplugin.observe.JoinLife._
+
+class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 500)
+
+  private val estimate: Gen[JoinEstimate] = FactsGen.joinFacts.map { facts =>
+    JoinEstimate("join", facts.kind, facts.keys, facts.buildSide, facts.build, facts.probe, facts.cluster, None, true, None, None)
+  }
+
+  private val decision: Gen[JoinDecision] = FactsGen.joinFacts.map(DecideJoin.decide(_, Thresholds.Default))
+
+  private val filter: Gen[PlacedFilter] =
+    Gen.zip(Gen.choose(1, 3), Gen.prob(0.5)).map { case (id, applied) =>
+      PlacedFilter(s"filter-$id", "join", "table", Seq("k"), applied, Reason(ReasonCode.FilterPays))
+    }
+
+  private val transition: Gen[JoinLife => JoinLife] = Gen.oneOf(
+    Gen.zip(estimate, Gen.prob(0.5)).map { case (made, runs) => (life: JoinLife) => life.see(made, runs) },
+    Gen.const((life: JoinLife) => life.forget),
+    Gen.const((life: JoinLife) => life.start),
+    Gen.zip(Gen.oneOf("a", "b"), decision).map { case (by, made) => (life: JoinLife) => life.refuse(Refusal(by, made)) },
+    decision.map(made => (life: JoinLife) => life.decide(made)),
+    filter.map(placed => (life: JoinLife) => life.place(placed)),
+    Gen.const((life: JoinLife) => life.write),
+    Gen.const((life: JoinLife) => life.end)
+  )
+
+  /** A life after any transitions. */
+  private val life: Gen[JoinLife] = Gen.resize(8, Gen.listOf(transition)).map(_.foldLeft(JoinLife.Unseen)((life, next) => next(life)))
+
+  private def age(life: JoinLife): Int = life match {
+    case _: Seen    => 0
+    case _: Waiting => 1
+    case _: Decided => 2
+    case _: Placed  => 3
+    case _: Ended   => 4
+  }
+
+  test("a transition that is made twice is as if it was made once") {
+    forAll(life, transition)((life, next) => assert(next(next(life)) == next(life)))
+  }
+
+  test("no transition leads back") {
+    forAll(life, transition)((life, next) => assert(age(next(life)) >= age(life)))
+  }
+
+  test("from the moment that a side runs until the query ends, the estimate is the same") {
+    forAll(life, transition) { (life, next) =>
+      val after = next(life)
+      if (age(life) >= 1 && age(after) < 4) assert(after.estimate == life.estimate)
+    }
+  }
+
+  test("a decision stays what it was first") {
+    forAll(life, transition)((life, next) => assert(life.decision.isEmpty || next(life).decision == life.decision))
+  }
+
+  test("a decision is written down once: by the one that writes, or at the end") {
+    forAll(life) { life =>
+      assert(life.write.unwritten(filterRan = false) == (if (life.decision.isDefined) None else life.unwritten(filterRan = false)))
+      assert(life.end.unwritten(filterRan = false).isEmpty)
+    }
+  }
+
+  test("what ended stays as it is") {
+    forAll(life, transition) { (life, next) =>
+      val ended = life.end
+      assert(next(ended) eq ended)
+    }
+  }
+}

@@ -1,0 +1,71 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint}
+import org.apache.spark.sql.execution.{InputAdapter, SortExec, SparkPlan, WholeStageCodegenExec}
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, LogicalQueryStage}
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.conf.Mode
+import io.aqeplugin.decide._
+import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.observe._
+import io.aqeplugin.place.{JoinSite, ReuseGuard}
+
+/** A join whose build stage has finished is decided in the logical plan or in the physical one, whichever Spark comes to first. */
+class FinishedJoinSuite extends AnyFunSuite with PluginSession {
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("fact", "SELECT CAST(id % 90 AS int) AS k, id AS v FROM range(3000)", files = 2)
+    table("dim", "SELECT CAST(id + 5 AS int) AS dk, 'd' || id AS name, id % 7 AS n FROM range(40)")
+  }
+
+  private val Builds = Seq(
+    "a table" -> "SELECT dk, name FROM dim WHERE n < 5",
+    "an aggregate" -> "SELECT dk, max(name) AS name FROM dim GROUP BY dk",
+    "an aggregate that computes strings" -> "SELECT dk, repeat(max(name), 9) AS name FROM dim GROUP BY dk"
+  )
+
+  for (
+    (what, build) <- Builds;
+    (threshold, strategy) <- Seq("1" -> Strategy.PlainSortMerge, "10m" -> Strategy.Broadcast);
+    mode <- Seq(Mode.Apply, Mode.Observe)
+  )
+    test(s"both plans give the same facts: $what, threshold $threshold, mode ${mode.name}") {
+      withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold, "spark.aqePlugin.mode" -> "off") {
+        val logical = halfDone(s"SELECT * FROM fact JOIN ($build) d ON k = dk")
+        val physical = spark.sessionState.planner.plan(logical).next()
+        val join = JoinFinder.find(physical).headOption.getOrElse(fail(s"no join in $physical"))
+        val site = JoinSite.of(join, Side.Right, new ReuseGuard(physical))
+        val context = RuleContext(spark.sparkContext, new QueryState(1L), mode, Thresholds.Default, ClusterFacts(2, 1))
+        val sizes = new SizeEstimator(0.2, TableStatistics.None)
+        val estimate = new JoinEstimator(physical, context, sizes).estimate(join, Side.Right, site)
+        val ofLogical = EqualityJoin.of(logical).flatMap(FinishedJoin.of(_, Side.Right)).flatMap(_.facts(estimate, mode))
+        val ofPhysical = FinishedJoin.of(join, Side.Right, site).flatMap(_.facts(estimate, mode))
+        assert(ofLogical.map(_.sparkStrategy).contains(strategy))
+        assert(ofLogical == ofPhysical)
+        assert(EqualityJoin.of(logical).map(_.id).contains(join.id))
+      }
+    }
+
+  /** The join of a query, as AQE plans it anew when its right side's stage has finished. */
+  private def halfDone(query: String): Join = {
+    val execution = withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val frame = spark.sql(query)
+      val _ = frame.collect()
+      frame.queryExecution
+    }
+    val logical = execution.optimizedPlan.collectFirst { case join: Join => join }.getOrElse(fail("no join"))
+    val ran = collect(execution.executedPlan) { case join: BaseJoinExec => join }.headOption.getOrElse(fail("no join"))
+    logical.copy(right = LogicalQueryStage(logical.right, bare(ran.right)), hint = JoinHint.NONE)
+  }
+
+  /** What AQE keeps of a plan that has run. */
+  private def bare(plan: SparkPlan): SparkPlan = plan.transformUp {
+    case WholeStageCodegenExec(child)  => child
+    case InputAdapter(child)           => child
+    case AQEShuffleReadExec(child, _)  => child
+    case SortExec(_, _, child, _)      => child
+  }
+}

@@ -1,0 +1,40 @@
+"""How the package's code is built: what a reader may rely on in every module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+
+import aqe_plugin
+from aqe_plugin.cli.app import app
+
+PACKAGE = Path(aqe_plugin.__file__).parent
+MODULES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+MOST_POSITIONAL = 5
+
+
+def commands(group: typer.Typer) -> Iterator[str]:
+    """The functions that Typer calls, by name, and never by position."""
+    for command in (*group.registered_commands, group.registered_callback):
+        if command is not None and command.callback is not None:
+            yield command.callback.__name__
+    for inner in group.registered_groups:
+        if inner.typer_instance is not None:
+            yield from commands(inner.typer_instance)
+
+
+def test_no_function_takes_more_than_five_positional_parameters() -> None:
+    exempt = set(commands(app))
+    too_many = []
+    for module, tree in MODULES.items():
+        for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            positional = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+            count = len(positional) - (positional[:1] in (["self"], ["cls"]))
+            if count > MOST_POSITIONAL and not (module.startswith("cli/") and function.name in exempt):
+                too_many.append(f"{module}: {function.name} takes {count}")
+    assert too_many == []
