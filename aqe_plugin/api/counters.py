@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from aqe_plugin.api.tables import Table, html_of, text_of
+from aqe_plugin.api.tables import Shown, Table
 
 __all__ = ["Counters"]
 
 
-class Counters(Mapping[str, int]):
-    """Name → count, as Spark's metrics system has them under ``plugin.io.aqeplugin.AqePlugin``.
-
-    A table in a terminal and in a notebook, of those that are not 0.
-    """
+class Counters(Shown, Mapping[str, int]):
+    """Counts by name, as in Spark's metrics system under ``plugin.io.aqeplugin.AqePlugin``; zeros are not shown."""
 
     __slots__ = ("_counts",)
 
@@ -29,13 +26,7 @@ class Counters(Mapping[str, int]):
     def __len__(self) -> int:
         return len(self._counts)
 
-    def __repr__(self) -> str:
-        return text_of(self._table())
-
-    def _repr_html_(self) -> str:
-        return html_of(self._table())
-
-    def _table(self) -> Table:
+    def _tables(self) -> tuple[Table, ...]:
         rows = tuple((name, f"{count:,}") for name, count in self._counts.items() if count)
         rest = f"{len(self) - len(rows)} others are 0."
-        return Table("Counted since the application started", ("name", "count"), rows, (rest,))
+        return (Table("Counted since the application started", ("name", "count"), rows, (rest,)),)

@@ -1,4 +1,4 @@
-"""What a frame's queries decided: the frame is run, and its rows of ``aqe_decisions()`` are read back."""
+"""What was decided for a frame: runs it and reads its rows of ``aqe_decisions()``."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ _RAN = ("applied", "passed_all", "missing")
 
 
 def run_and_read(spark: SparkSession, frame: DataFrame) -> tuple[QueryStory, ...]:
-    """Runs ``frame`` to its end, throws its rows away, and reads what was decided for it."""
+    """Runs ``frame``, discards its rows, and reads what was decided for it."""
     with _tagged(frame.sparkSession) as tag:
-        # Two columns of one name are fine in a frame and not in what is written.
+        # A frame may have two columns of one name, what is written may not.
         unique = frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
         unique.write.format("noop").mode("overwrite").save()
-    # Answers when every query that ended before has been written down.
+    # Returns once every query that has ended is recorded.
     spark.sql("SELECT count(*) FROM aqe_metrics()").collect()
     rows = spark.sql(
         "SELECT * FROM aqe_decisions() WHERE exists(job_tags, one -> contains(one, :tag))", {"tag": tag}
     ).collect()
-    # Spark describes a frame's query by the line that ran it, which is ours.
+    # Spark describes a query by the line that ran it, which is ours.
     return tuple(replace(story, description="") for story in stories_of([row.asDict(recursive=True) for row in rows]))
 
 
 def stories_of(rows: Sequence[Row]) -> tuple[QueryStory, ...]:
-    """Rows of ``aqe_decisions()``, with all of its columns, as one story for each query."""
+    """One story for each query in rows of ``aqe_decisions()`` with all columns."""
     ordered = sorted(rows, key=lambda row: int(row["execution_id"]))
     return tuple(_story(list(query)) for _, query in groupby(ordered, key=lambda row: row["execution_id"]))
 
 
 @contextmanager
 def _tagged(spark: SparkSession) -> Iterator[str]:
-    """Tags what this thread runs in ``spark``, so that its queries are known among those of others."""
+    """Tags what this thread runs in ``spark``, to tell its queries from others."""
     tag = f"aqe-plugin-{uuid4().hex}"
     spark.addTag(tag)
     try:
@@ -117,7 +117,7 @@ def _decision(row: Row) -> JoinDecision:
         build_filter=with_filter,
         filter_reason=_reason(row, "filter_reason"),
         pass_rate=row["predicted_pass_rate"],
-        # The order in which they are weighed; the table has the taken one apart.
+        # In the order in which they are weighed; the table lists the chosen option separately.
         options=tuple(sorted(options, key=lambda one: (_ORDER.index(one.strategy), one.with_filter))),
     )
 

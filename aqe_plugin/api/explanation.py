@@ -1,26 +1,26 @@
-"""What the plugin decided for a query, to be looked at."""
+"""What the plugin decided for a query."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aqe_plugin.api.tables import Table, html_of, text_of
+from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.events.model import JoinDecision
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.render.query_text import COLUMNS, join_cells, plain, query_footing, query_heading
 
 __all__ = ["Explanation"]
 
-_NOTHING = "aqe_decisions() has no join of it: there is none, or the plugin left the query alone."
+_NOTHING = "aqe_decisions() has no join of it: it has none, or the plugin left the query alone."
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The decisions of what was run: a table in a terminal and in a notebook, values for a program.
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Shown):
+    """The decisions for a frame, as tables and as values.
 
     Attributes:
-        ran: what was run to know it.
-        queries: what Spark ran for it, in order; empty when no decision is known.
+        ran: a sentence: what was run to find out.
+        queries: the queries that Spark ran for the frame, in order; empty when no decision is known.
     """
 
     ran: str
@@ -31,17 +31,9 @@ class Explanation:
         """The decision for every join."""
         return tuple(join.decision for query in self.queries for join in query.joins)
 
-    def __repr__(self) -> str:
-        return text_of(*self._tables())
-
-    def _repr_html_(self) -> str:
-        return html_of(*self._tables())
-
     def _tables(self) -> tuple[Table, ...]:
-        return (Table(self._note()), *(_table(query) for query in self.queries))
-
-    def _note(self) -> str:
-        return self.ran if self.queries else f"{self.ran} {_NOTHING}"
+        note = self.ran if self.queries else f"{self.ran} {_NOTHING}"
+        return (Table(note), *(_table(query) for query in self.queries))
 
 
 def _table(query: QueryStory) -> Table:

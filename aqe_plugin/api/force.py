@@ -1,4 +1,4 @@
-"""What a user can decide instead of the plugin, by the ways that Spark and the plugin have for it: hints and confs."""
+"""Choices that a user forces, by Spark's hints and by confs."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _SCOPES: Mapping[str, Mapping[str, str]] = MappingProxyType(
 _WHY_NOT_IN_SCOPE = MappingProxyType(
     {
         "broadcast": "a build side that is too large would fail its query. "
-        "Force one join: aqe.force('broadcast', side), with the frame to be broadcast",
+        "Force one join: aqe.force('broadcast', side), where side is the frame to broadcast",
         "filtered_sort_merge": "a filter is built only where it cannot change the answer. "
         "Make filters cheap instead: aqe.thresholds(filter_max_pass_rate=1, cost_filter_check_nanos_per_row=0)",
     }
 )
 _WHY_NOT_FOR_A_JOIN = MappingProxyType(
     {
-        "spark": "a join has no switch of its own. Force it for all: with aqe.force('spark')",
-        "no_filter": "a join has no switch of its own. Force it for all: with aqe.force('no_filter')",
+        "spark": "one join has no such switch. Force all joins: with aqe.force('spark')",
+        "no_filter": "one join has no such switch. Force all joins: with aqe.force('no_filter')",
         "filtered_sort_merge": "Spark has no hint for a filter. After aqe.force('plain_sort_merge', side) "
         "the plugin still adds one where it pays",
     }
@@ -51,7 +51,7 @@ _WHY_NOT_FOR_A_JOIN = MappingProxyType(
 
 
 def force_join(side: DataFrame, choice: str) -> DataFrame:
-    """``side`` with the join hint for ``choice``; the next join of it follows the hint, as the plugin does."""
+    """``side`` with the join hint for ``choice``; Spark and the plugin follow it in its next join."""
     _require_known(choice)
     if choice not in _JOIN_HINTS:
         raise NotAvailableError(f"{choice!r} cannot be forced for one join: {_WHY_NOT_FOR_A_JOIN[choice]}.")
@@ -59,7 +59,7 @@ def force_join(side: DataFrame, choice: str) -> DataFrame:
 
 
 def force_in_scope(conf: SessionConf, choice: str) -> ConfScope:
-    """Sets what makes every join of the session go by ``choice``, hinted ones apart."""
+    """Sets the confs that force ``choice`` on every join of the session that has no hint."""
     _require_known(choice)
     if choice not in _SCOPES:
         raise NotAvailableError(f"{choice!r} cannot be forced for every join: {_WHY_NOT_IN_SCOPE[choice]}.")
@@ -69,4 +69,4 @@ def force_in_scope(conf: SessionConf, choice: str) -> ConfScope:
 def _require_known(choice: str) -> None:
     known = sorted({*_SCOPES, *_WHY_NOT_IN_SCOPE})
     if choice not in known:
-        raise ConfError(f"{choice!r} is no choice: expected one of {', '.join(known)}.")
+        raise ConfError(f"{choice!r} is not a choice: expected one of {', '.join(known)}.")

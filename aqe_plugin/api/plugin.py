@@ -8,34 +8,32 @@ from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.explanation import Explanation
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
-from aqe_plugin.api.journal import History, JournaledConf
-from aqe_plugin.api.session_check import Check, Checks, checked_confs, checked_join
-from aqe_plugin.api.session_confs import ConfScope, set_for_a_while
+from aqe_plugin.api.session_check import Checks, join_checks
+from aqe_plugin.api.session_confs import ConfHistory, ConfScope, JournaledConf, set_for_a_while
 from aqe_plugin.api.threshold_fields import ThresholdChanges
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
-from aqe_plugin.conf.keys import conf_keys
+from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
-from aqe_plugin.install.session import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, Mode
+from aqe_plugin.install.checks import key_checks, mode_set
+from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["AqePlugin"]
 
-_RAN = "The frame was run once, its rows thrown away."
+_RAN = "The frame was run once, its rows discarded."
 
 
 class AqePlugin:
-    """Looks at, and sets, what the plugin does in one session: a classic one or one of Spark Connect.
-
-    Everything goes through SQL functions and session confs; nothing runs in the driver by way of py4j.
+    """Shows and sets what the plugin does in one session, classic or of Spark Connect.
 
     Args:
         spark: a session of an application that was started with the plugin.
 
     Raises:
-        SessionError: the plugin is not loaded there.
+        SessionError: the plugin is not loaded in the application.
 
     Examples:
         >>> aqe = AqePlugin(spark)
@@ -80,17 +78,17 @@ class AqePlugin:
         """The session's mode.
 
         Raises:
-            ConfError: what the session's conf says is none.
+            ConfError: the value in the session's conf is not a mode.
         """
         text = self._conf.get(MODE_KEY, None)
         mode = conf_keys()[MODE_KEY].default if text is None else text
         return _checked_mode(mode.strip().lower())
 
     def mode(self, mode: Mode) -> ConfScope:
-        """Sets the session's mode at once; with ``with`` it is taken back at the end of the block.
+        """Sets the session's mode at once; the end of a ``with`` block restores the mode before.
 
         Raises:
-            ConfError: it is none of ``off``, ``observe`` and ``apply``.
+            ConfError: it is not ``off``, ``observe`` or ``apply``.
 
         Examples:
             >>> with aqe.mode("observe"):
@@ -102,9 +100,9 @@ class AqePlugin:
         return set_for_a_while(self._conf, {MODE_KEY: _checked_mode(mode)}, "mode of the session")
 
     def decisions(self) -> DataFrame:
-        """The joins that the application's latest queries decided, one a row, as they are when the frame is run.
+        """The joins of the application's latest queries, one a row, as of when the frame is run.
 
-        Its columns are in ``docs/decisions-table.md``.
+        ``docs/decisions-table.md`` lists the columns.
 
         Examples:
             >>> "choice" in aqe.decisions().columns
@@ -113,13 +111,13 @@ class AqePlugin:
         return self._spark.sql("SELECT * FROM aqe_decisions()")
 
     def explain(self, frame: DataFrame) -> Explanation:
-        """What is decided for ``frame``, and why; a table in a terminal and in a notebook.
+        """What is decided for ``frame``, and why.
 
-        Decisions are made from what comes out of finished stages, so ``frame`` is run, once, in the session's mode;
-        its rows are thrown away.
+        Decisions use the measured sizes of finished stages, so ``frame`` is run once, in the session's mode, and its
+        rows are discarded.
 
         Raises:
-            NotAvailableError: the mode is ``off``, in which nothing is decided; nothing was run.
+            NotAvailableError: the mode is ``off``, which decides nothing; nothing was run.
 
         Examples:
             >>> aqe.explain(sales.join(items, "item")).decisions[0].facts.build.rows
@@ -129,14 +127,14 @@ class AqePlugin:
         return Explanation(_RAN, run_and_read(self._spark, frame))
 
     def what_if(self, frame: DataFrame | Explanation, thresholds: ThresholdChanges) -> WhatIf:
-        """What other ``thresholds`` would change: the decisions for ``frame`` made again by ``aqe_decide``.
+        """What other ``thresholds`` would change: replays the decisions for ``frame`` by ``aqe_decide``.
 
-        Runs ``frame`` once, as :meth:`explain` does and not at all when it is given an explanation, and then one query
-        over the facts of its decisions, which reads no table. Nothing is set.
+        Runs ``frame`` once, as :meth:`explain` does, or nothing when given an explanation; then one query over the
+        facts of the decisions, which reads no table. Nothing is set.
 
         Raises:
-            ConfError: a threshold is unknown, out of range, or none that is looked at in a decision; nothing was run.
-            NotAvailableError: the mode is ``off``, in which nothing is decided; nothing was run.
+            ConfError: a threshold is unknown, out of range, or not used in a decision; nothing was run.
+            NotAvailableError: the mode is ``off``, which decides nothing; nothing was run.
 
         Examples:
             >>> seen = aqe.explain(sales.join(items, "item"))
@@ -145,14 +143,14 @@ class AqePlugin:
         """
         asked = replayable_values(cast("dict[str, object]", thresholds))
         if isinstance(frame, Explanation):
-            ran, seen = "Nothing was run but the replay.", frame
+            ran, seen = "Only the replay was run.", frame
         else:
             seen = self.explain(frame)
-            ran = f"{seen.ran} Then its decisions were made again."
+            ran = f"{seen.ran} Then its decisions were replayed."
         return what_if(self._spark, ran, seen.decisions, self._thresholds.as_dict(), asked)
 
     def metrics(self) -> Counters:
-        """What the plugin counted since the application started, in all of its sessions.
+        """What the plugin counted in all sessions since the application started.
 
         Waits until the queries that have ended are counted.
 
@@ -170,16 +168,15 @@ class AqePlugin:
     def force(self, choice: Choice, side: DataFrame) -> DataFrame: ...
 
     def force(self, choice: Choice, side: DataFrame | None = None) -> ConfScope | DataFrame:
-        """Decides instead of the plugin, as far as Spark's hints and the session's confs can.
+        """Decides instead of the plugin, as far as Spark's hints and the session's confs allow.
 
-        With ``side``, gives it back with a join hint, for the next join of it: ``broadcast`` or ``plain_sort_merge``.
-        Without, sets confs at once for every join of the session, until the end of the ``with`` block: ``spark``
-        (nothing is decided), ``no_filter``, or ``plain_sort_merge`` (no filter and no broadcast). A hint in a
-        query is stronger than either.
+        With ``side``, returns it with a hint for its next join: ``broadcast`` or ``plain_sort_merge``. Without, sets
+        confs at once for every join of the session, until the end of the ``with`` block: ``spark`` (nothing is
+        decided), ``no_filter``, or ``plain_sort_merge`` (no filter and no broadcast). A hint in a query overrides both.
 
         Raises:
             ConfError: there is no such choice.
-            NotAvailableError: there is no lawful way to force it; the message says what there is instead.
+            NotAvailableError: the choice cannot be forced; the message names an alternative.
 
         Examples:
             >>> hinted = sales.join(aqe.force("broadcast", items), "item")
@@ -189,26 +186,25 @@ class AqePlugin:
             >>> aqe.force("no_filter", items)
             Traceback (most recent call last):
             ...
-            aqe_plugin.errors.NotAvailableError: 'no_filter' cannot be forced for one join: a join has no switch of \
-its own. Force it for all: with aqe.force('no_filter').
+            aqe_plugin.errors.NotAvailableError: 'no_filter' cannot be forced for one join: one join has no such \
+switch. Force all joins: with aqe.force('no_filter').
         """
         return force_in_scope(self._conf, choice) if side is None else force_join(side, choice)
 
     def status(self) -> Checks:
-        """The session's mode, and every key of the plugin that is set in it with what is wrong with its value.
+        """The session's mode, and each key of the plugin that is set in it; a value that is not allowed fails.
 
         Examples:
             >>> aqe.status().ok
             True
         """
-        checks = checked_confs(self._spark.conf.getAll)
-        mode = Check("mode", all(check.ok for check in checks if check.name == MODE_KEY), self._shown_mode())
-        return Checks(f"aqe-plugin in a session of Spark {self._spark.version}", (mode, *checks))
+        checks = (mode_set(self._conf.get(MODE_KEY, None)), *key_checks(self._spark.conf.getAll))
+        return Checks(f"aqe-plugin in a session of Spark {self._spark.version}", checks)
 
     def verify(self) -> Checks:
-        """Proves that the plugin works in this session: its confs, and a join of 100 rows that is run twice.
+        """Checks that the plugin works in this session: its confs, and a join of 100 rows that is run twice.
 
-        With a bad value in the confs, which keeps the plugin from deciding, no join is run.
+        A value in the confs that is not allowed keeps the plugin from deciding; no join is run then.
 
         Examples:
             >>> aqe.verify().ok
@@ -217,10 +213,10 @@ its own. Force it for all: with aqe.force('no_filter').
         status = self.status()
         if not status.ok:
             return status
-        return Checks(status.heading, (*status.checks, *checked_join(self._spark, self.current_mode)))
+        return Checks(status.heading, (*status.checks, *join_checks(self._spark, self.current_mode)))
 
-    def history(self) -> History:
-        """Every conf that was set and put back through this object, in order.
+    def history(self) -> ConfHistory:
+        """Every conf that was set and restored through this object, in order.
 
         Examples:
             >>> [(change.old, change.new) for change in aqe.history().changes]
@@ -228,11 +224,11 @@ its own. Force it for all: with aqe.force('no_filter').
         """
         return self._conf.history()
 
-    def rollback(self, *, force: bool = False) -> History:
-        """Puts every conf back to what it was before this object changed it; gives back what that changed.
+    def rollback(self, *, force: bool = False) -> ConfHistory:
+        """Restores every conf from before this object changed it; returns what that changed.
 
         Raises:
-            ConflictError: one of them was changed since in another way, and ``force`` is not given.
+            ConflictError: one of them was changed since by other means, and ``force`` is not given.
 
         Examples:
             >>> aqe.thresholds.filter_max_pass_rate = 0.5
@@ -241,17 +237,14 @@ its own. Force it for all: with aqe.force('no_filter').
         """
         return self._conf.rollback(force)
 
-    def _shown_mode(self) -> str:
-        return self._conf.get(MODE_KEY, None) or f"{conf_keys()[MODE_KEY].default}, by default"
-
     def __repr__(self) -> str:
-        return f"AqePlugin(mode={self._shown_mode()!r})"
+        return f"AqePlugin(mode={mode_set(self._conf.get(MODE_KEY, None)).found!r})"
 
     def _require_deciding(self) -> None:
         if self.current_mode == "off":
             raise NotAvailableError(
-                "The session's mode is off, in which nothing is decided. "
-                "Try it in another: with aqe.mode('observe'): aqe.explain(frame)."
+                "The session's mode is off, which decides nothing. "
+                "Try another mode: with aqe.mode('observe'): aqe.explain(frame)."
             )
 
 

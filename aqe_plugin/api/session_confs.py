@@ -1,15 +1,17 @@
-"""Conf keys of one session that are set together and taken back together."""
+"""Confs of one session: set for a while, and recorded so that they can be rolled back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
-from aqe_plugin.api.tables import Table, html_of, text_of
-from aqe_plugin.conf.changes import Change
+from aqe_plugin.api.tables import Shown, Table
+from aqe_plugin.conf.changes import Change, merged
+from aqe_plugin.errors import ConflictError
 
-__all__ = ["ConfScope", "SessionConf", "put", "set_for_a_while", "table_of"]
+__all__ = ["ConfHistory", "ConfScope", "JournaledConf", "SessionConf", "put", "set_for_a_while"]
 
 
 class SessionConf(Protocol):
@@ -22,12 +24,20 @@ class SessionConf(Protocol):
     def unset(self, key: str, /) -> None: ...
 
 
+def put(conf: SessionConf, key: str, value: str | None) -> None:
+    """Sets ``key``, or unsets it when ``value`` is ``None``."""
+    if value is None:
+        conf.unset(key)
+    else:
+        conf.set(key, value)
+
+
 def set_for_a_while(conf: SessionConf, values: Mapping[str, str | None], why: str) -> ConfScope:
-    """Sets ``values`` at once; all of them, or none when the session refuses one.
+    """Sets ``values`` at once: all of them, or none when the session refuses one.
 
     Args:
-        values: by full key, ``None`` to unset it; they have been checked.
-        why: what for, to be shown with the changes.
+        values: by full key, ``None`` to unset it; already validated.
+        why: the reason, shown with the changes.
     """
     changes = tuple(Change(key, conf.get(key, None), value, why) for key, value in values.items())
     done: list[Change] = []
@@ -41,14 +51,14 @@ def set_for_a_while(conf: SessionConf, values: Mapping[str, str | None], why: st
     return ConfScope(conf, changes)
 
 
-class ConfScope:
-    """What was set, in force from now on; :meth:`restore`, or the end of a ``with`` block, puts back what was before.
+class ConfScope(Shown):
+    """Confs in force from now on; :meth:`restore`, or the end of a ``with`` block, restores the values before.
 
-    Scopes are undone in the reverse order of their making, which nested ``with`` blocks do by themselves. The confs are
-    the session's: other threads that use the same session see them too, ``spark.newSession()`` has its own.
+    Restore nested scopes in reverse order, as nested ``with`` blocks do. The confs are the session's: other threads in
+    the same session see them too, ``spark.newSession()`` has its own.
 
     Attributes:
-        changes: key, value before, value now and why, for every key; ``None`` is a key that was not set.
+        changes: the old and the new value of every key; ``None`` is a key that is not set.
     """
 
     __slots__ = ("_conf", "_restored", "changes")
@@ -59,7 +69,7 @@ class ConfScope:
         self.changes = changes
 
     def restore(self) -> None:
-        """Puts every key back as it was before; does nothing the second time."""
+        """Restores every key; a second call does nothing."""
         if self._restored:
             return
         self._restored = True
@@ -74,29 +84,69 @@ class ConfScope:
     ) -> None:
         self.restore()
 
-    def __repr__(self) -> str:
-        return text_of(self._table())
-
-    def _repr_html_(self) -> str:
-        return html_of(self._table())
-
-    def _table(self) -> Table:
-        return table_of("taken back" if self._restored else "in force", self.changes)
+    def _tables(self) -> tuple[Table, ...]:
+        return (_table("restored" if self._restored else "in force", self.changes),)
 
 
-def table_of(heading: str, changes: tuple[Change, ...]) -> Table:
-    """The changes to look at."""
-    rows = tuple((change.key, _shown(change.old), _shown(change.new), change.why) for change in changes)
+@dataclass(frozen=True, slots=True, repr=False)
+class ConfHistory(Shown):
+    """Changes in the order in which they were made."""
+
+    heading: str
+    changes: tuple[Change, ...]
+
+    def _tables(self) -> tuple[Table, ...]:
+        return (_table(self.heading, self.changes),)
+
+
+class JournaledConf:
+    """A session's confs, with a record of what was set and unset through this object."""
+
+    __slots__ = ("_changes", "_conf")
+
+    def __init__(self, conf: SessionConf) -> None:
+        self._conf = conf
+        self._changes: list[Change] = []
+
+    def get(self, key: str, default: str | None = None, /) -> str | None:
+        return self._conf.get(key, default)
+
+    def set(self, key: str, value: str, /) -> None:
+        self._change(key, value, "set")
+
+    def unset(self, key: str, /) -> None:
+        self._change(key, None, "unset")
+
+    def history(self) -> ConfHistory:
+        """Everything so far."""
+        return ConfHistory("Changed through this object", tuple(self._changes))
+
+    def rollback(self, force: bool) -> ConfHistory:
+        """Restores every key's value from before the first change; returns what that changed.
+
+        Raises:
+            ConflictError: somebody else changed one of the keys since, and ``force`` is not given; nothing is changed.
+        """
+        ours = merged(tuple(self._changes)).values()
+        others = sorted(change.key for change in ours if self._conf.get(change.key, None) != change.new)
+        if others and not force:
+            raise ConflictError(
+                f"{', '.join(others)}: changed since by somebody else in this session. "
+                "Nothing was restored; rollback(force=True) restores these keys as well."
+            )
+        already = len(self._changes)
+        for change in ours:
+            if self._conf.get(change.key, None) != change.old:
+                self._change(change.key, change.old, "rolled back")
+        return ConfHistory("Rolled back", tuple(self._changes[already:]))
+
+    def _change(self, key: str, value: str | None, why: str) -> None:
+        old = self._conf.get(key, None)
+        put(self._conf, key, value)
+        self._changes.append(Change(key, old, value, why))
+
+
+def _table(heading: str, changes: tuple[Change, ...]) -> Table:
+    shown = [tuple("not set" if value is None else value for value in (one.old, one.new)) for one in changes]
+    rows = tuple((one.key, old, new, one.why) for one, (old, new) in zip(changes, shown, strict=True))
     return Table(heading, ("key", "before", "now", "why"), rows)
-
-
-def put(conf: SessionConf, key: str, value: str | None) -> None:
-    """Sets ``key``, or unsets it when ``value`` is ``None``."""
-    if value is None:
-        conf.unset(key)
-    else:
-        conf.set(key, value)
-
-
-def _shown(value: str | None) -> str:
-    return "not set" if value is None else value

@@ -15,7 +15,7 @@ from itertools import zip_longest
 
 from aqe_plugin.render.terminal import visible
 
-__all__ = ["Table", "html_of", "text_of"]
+__all__ = ["Shown", "Table", "html_of", "text_of"]
 
 _NARROWEST = 8
 
@@ -34,6 +34,21 @@ class Table:
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
+
+
+class Shown:
+    """A value that a terminal and a notebook show as tables."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return text_of(*self._tables())
+
+    def _repr_html_(self) -> str:
+        return html_of(*self._tables())
+
+    def _tables(self) -> tuple[Table, ...]:
+        raise NotImplementedError
 
 
 def html_of(*tables: Table) -> str:

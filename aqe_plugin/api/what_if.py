@@ -1,4 +1,4 @@
-"""The decisions of a query made again under other thresholds, by the plugin's own function ``aqe_decide``."""
+"""Replays the decisions of a query under other thresholds, by the plugin's own function ``aqe_decide``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aqe_plugin.api.tables import Table, html_of, text_of
+from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.api.threshold_names import conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JoinReplayed", "WhatIf", "replayable_values", "what_if"]
 
-# Looked at before a join is decided, or while its filter works: no decision that is made again can show their effect.
+# Used before a join is decided or while its filter works, so no replayed decision can show their effect.
 _NOT_IN_A_DECISION = (
     "wait.",
     "filter.selfDisable.",
@@ -38,8 +38,8 @@ class JoinReplayed:
 
     Attributes:
         decided: at run time.
-        now: again, under the thresholds of the session.
-        then: again, under the thresholds asked about.
+        now: replayed under the thresholds of the session.
+        then: replayed under the other thresholds.
     """
 
     decided: JoinDecision
@@ -48,23 +48,26 @@ class JoinReplayed:
 
     @property
     def is_replayed(self) -> bool:
-        """Whether deciding again gives what was decided; else something beside facts and thresholds settled it."""
+        """Whether the replay under the session's thresholds confirms the decision.
+
+        If not, more than facts and thresholds settled the join.
+        """
         return _what(self.decided) == _what(self.now)
 
     @property
     def changes(self) -> bool:
-        """Whether the other thresholds would have made another choice, or another filter."""
+        """Whether the other thresholds give another choice, or another filter."""
         return self.is_replayed and _what(self.now) != _what(self.then)
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """What other thresholds would have changed; a table in a terminal and in a notebook.
+@dataclass(frozen=True, slots=True, repr=False)
+class WhatIf(Shown):
+    """What other thresholds would have changed.
 
     Attributes:
-        ran: what was run to know it.
-        thresholds: full key → value that was asked about.
-        joins: every join that was decided, in the order of the decisions.
+        ran: a sentence: what was run to find out.
+        thresholds: the other values by full key.
+        joins: every join, in the order of the decisions.
     """
 
     ran: str
@@ -73,35 +76,26 @@ class WhatIf:
 
     @property
     def changed(self) -> tuple[JoinReplayed, ...]:
-        """The joins that would have gone another way."""
+        """The joins that would have changed."""
         return tuple(join for join in self.joins if join.changes)
 
-    def __repr__(self) -> str:
-        return text_of(self._table())
-
-    def _repr_html_(self) -> str:
-        return html_of(self._table())
-
-    def _table(self) -> Table:
+    def _tables(self) -> tuple[Table, ...]:
         asked = ", ".join(f"{key} = {value}" for key, value in self.thresholds.items())
         heading = f"{len(self.changed)} of {len(self.joins)} joins would change with {asked}"
-        return Table(heading, ("join", "now", "then"), tuple(_row(join) for join in self.joins), self._notes())
-
-    def _notes(self) -> tuple[str, ...]:
         notes = [
             self.ran,
-            "Replayed is the decision for the facts of this run. Waits, and what joins above would see, are not.",
+            "The decision is replayed for the facts of this run; waits, and the effect on the joins above, are not.",
         ]
         if _MEMORY_KEY in self.thresholds:
             notes.append("spark.driver.maxResultSize and spark.sql.maxBroadcastTableSize limit broadcasts as well.")
-        return tuple(notes)
+        return (Table(heading, ("join", "now", "then"), tuple(map(_row, self.joins)), tuple(notes)),)
 
 
 def replayable_values(changes: Mapping[str, object]) -> dict[str, str]:
-    """Full key → value, of thresholds whose effect a replay can show.
+    """By full key, the values of thresholds whose effect a replay can show.
 
     Raises:
-        ConfError: there are none, one is no threshold or out of range, or one is not looked at in a decision.
+        ConfError: there are none, or one is unknown, out of range or not used in a decision.
     """
     if not changes:
         raise ConfError("No threshold was given: what_if(frame, thresholds={'filter_max_pass_rate': 0.3}).")
@@ -109,7 +103,7 @@ def replayable_values(changes: Mapping[str, object]) -> dict[str, str]:
     for name, key in zip(changes, values, strict=True):
         if key.removeprefix(PREFIX).startswith(_NOT_IN_A_DECISION):
             raise ConfError(
-                f"{key} is looked at before or after a decision, so deciding again cannot show what it does. "
+                f"{key} is used before or after a decision, so a replay cannot show its effect. "
                 f"Try it: with aqe.thresholds({name}={changes[name]!r}): aqe.explain(frame)."
             )
     return values
@@ -122,11 +116,11 @@ def what_if(
     present: Mapping[str, float],
     asked: Mapping[str, str],
 ) -> WhatIf:
-    """Decides ``decisions`` again with one query of ``aqe_decide`` over their facts, which reads no table.
+    """Replays ``decisions`` with one query of ``aqe_decide`` over their facts, which reads no table.
 
     Args:
         present: the session's thresholds by name.
-        asked: full key → value, over the present ones.
+        asked: values by full key, which replace the present ones.
     """
     now = {threshold_keys()[name].key: value for name, value in present.items()}
     then = {**now, **asked}
@@ -153,17 +147,11 @@ def _what(decision: JoinDecision) -> tuple[object, bool]:
 
 
 def _row(join: JoinReplayed) -> tuple[str, str, str]:
-    return describe_join(join.decided.facts).replace("; ", "\n"), _now(join), _then(join)
-
-
-def _now(join: JoinReplayed) -> str:
-    return _in_words(join.now if join.is_replayed else join.decided)
-
-
-def _then(join: JoinReplayed) -> str:
     if not join.is_replayed:
-        return "not told by a replay: more than facts and thresholds settled this join"
-    return _in_words(join.then) if join.changes else "the same"
+        now, then = join.decided, "cannot be replayed: more than facts and thresholds settled this join"
+    else:
+        now, then = join.now, _in_words(join.then) if join.changes else "the same"
+    return describe_join(join.decided.facts).replace("; ", "\n"), _in_words(now), then
 
 
 def _in_words(decision: JoinDecision) -> str:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from aqe_plugin.cli.apply import add_apply_command
 from aqe_plugin.cli.config import add_config_commands
-from aqe_plugin.cli.install import ToldOption, add_commands
+from aqe_plugin.cli.install import TableOrJsonOption, add_commands
 from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
 from aqe_plugin.cli.pipeline import add_pipeline_commands
 from aqe_plugin.cli.recommend import add_recommend_command
@@ -26,7 +26,7 @@ from aqe_plugin.cli.settings import PATH, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.install.doctor import checks
+from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.hadoop.conf import conf_of
@@ -116,15 +116,15 @@ def explain(
     skipped: list[Skipped] = []
     stdout = Console()
     with log_progress(Console(stderr=True)) as progress:
-        told = _only(query, _queries(log, conf_of(hadoop_conf or []), skipped, progress))
+        queries = _only(query, _queries(log, conf_of(hadoop_conf or []), skipped, progress))
         if stdout.is_terminal:
-            told = _in_place_of(progress, told)
-        shown = print_json(told, stdout) if output is TableOrJson.JSON else print_table(told, stdout)
-    if shown == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
+            queries = _in_place_of(progress, queries)
+        printed = print_json(queries, stdout) if output is TableOrJson.JSON else print_table(queries, stdout)
+    if printed == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
         raise EventLogError(f"{skipped[0]}.")
-    _say_skipped(skipped)
-    if shown == 0:
-        raise _nothing_to_show(log, query)
+    _report_skipped(skipped)
+    if printed == 0:
+        raise _no_decision(log, query)
 
 
 @app.command()
@@ -165,10 +165,10 @@ def doctor(
         typer.Option(readable=False, metavar=PATH, help="Also check that this event log or folder can be read."),
     ] = None,
     session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
-    output: ToldOption = TableOrJson.TABLE,
+    output: TableOrJsonOption = TableOrJson.TABLE,
 ) -> None:
     """Check Java, PySpark, the jar, and the plugin in a real session; each failure says how to mend it."""
-    if not print_checks(checks(event_log, session), output, Console(soft_wrap=True)):
+    if not print_checks(doctor_checks(event_log, session), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 
@@ -196,7 +196,7 @@ _flow(app)
 def _queries(
     log: str, hadoop_conf: Mapping[str, str], skipped: list[Skipped], progress: LogProgress
 ) -> Iterator[QueryStory]:
-    """The queries of ``log``; what could not be used is put aside."""
+    """The queries of ``log``; what could not be used goes into ``skipped``."""
     for query in read_queries(log, hadoop_conf, progress):
         if isinstance(query, Skipped):
             skipped.append(query)
@@ -204,18 +204,18 @@ def _queries(
             yield query
 
 
-def _in_place_of(progress: LogProgress, told: Iterator[QueryStory]) -> Iterator[QueryStory]:
-    """``told``, on the terminal that ``progress`` is shown on until there is something to print."""
-    for story in told:
+def _in_place_of(progress: LogProgress, queries: Iterator[QueryStory]) -> Iterator[QueryStory]:
+    """``queries``; ``progress`` leaves the terminal when the first is there to print."""
+    for query in queries:
         progress.stop()
-        yield story
+        yield query
 
 
-def _only(query: int | None, told: Iterator[QueryStory]) -> Iterator[QueryStory]:
-    return (story for story in told if query is None or story.execution_id == query)
+def _only(number: int | None, queries: Iterator[QueryStory]) -> Iterator[QueryStory]:
+    return (query for query in queries if number is None or query.execution_id == number)
 
 
-def _say_skipped(skipped: list[Skipped]) -> None:
+def _report_skipped(skipped: list[Skipped]) -> None:
     stderr = Console(stderr=True, soft_wrap=True)
     for item in skipped[:_SKIPPED_SHOWN]:
         stderr.print(Text(f"skipped {visible(str(item))}", style="yellow"))
@@ -223,7 +223,7 @@ def _say_skipped(skipped: list[Skipped]) -> None:
         stderr.print(Text(f"skipped {len(skipped) - _SKIPPED_SHOWN} more", style="yellow"))
 
 
-def _nothing_to_show(log: str, query: int | None) -> NoDataError:
+def _no_decision(log: str, query: int | None) -> NoDataError:
     if query is not None:
         return NoDataError(
             f"{log}: no decision of aqe-plugin for query {query} in it. "
@@ -237,9 +237,9 @@ def _nothing_to_show(log: str, query: int | None) -> NoDataError:
 
 @contextmanager
 def _left_by_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM end the context and the command with exit code 0, whatever it is at.
+    """SIGINT and SIGTERM end the context and the command with exit code 0.
 
-    The first process of a container does not even die of a signal that it handles nowhere.
+    The first process of a container ignores a signal that it does not handle.
     """
 
     def leave(*_: object) -> NoReturn:

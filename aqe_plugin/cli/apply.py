@@ -14,7 +14,7 @@ from rich.text import Text
 
 from aqe_plugin.cli.canary_options import CanaryOptions
 from aqe_plugin.cli.history_source import HistorySource, opened_history
-from aqe_plugin.cli.install import HomeOption, TargetOption, ToldOption, WhyOption, YesOption, actor, place_of
+from aqe_plugin.cli.install import HomeOption, TableOrJsonOption, TargetOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
 from aqe_plugin.cli.settings import PATH
@@ -81,7 +81,7 @@ def apply(
         typer.Option("--set", metavar="KEY=VALUE", help="Try a value of your own, not a recommended one; repeatable."),
     ] = None,
     yes: YesOption = False,
-    output: ToldOption = TableOrJson.TABLE,
+    output: TableOrJsonOption = TableOrJson.TABLE,
     why: WhyOption = "",
     hadoop_conf: HadoopConfOption = None,
 ) -> None:

@@ -14,16 +14,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.api.verify_session import verify_session
+from aqe_plugin.api.session_check import verify_session
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import Where, find_target, store_of
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, SetupError
 from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
 from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.install.health import spark_home_of, verify
 from aqe_plugin.install.journal import Action, Actor, journal_of
 from aqe_plugin.install.status import status_of
-from aqe_plugin.install.verify import spark_home_of, verify
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.control import (
     diff_of,
@@ -43,10 +43,10 @@ from aqe_plugin.render.tuning import print_rollouts, print_rollouts_json
 from aqe_plugin.tuning.rollout.ledger import rollouts_of
 
 __all__ = [
+    "ChangeFormatOption",
     "HomeOption",
-    "ShownOption",
+    "TableOrJsonOption",
     "TargetOption",
-    "ToldOption",
     "WhyOption",
     "YesOption",
     "actor",
@@ -79,10 +79,10 @@ HomeOption = Annotated[
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Make the change; without it the change is only shown.")]
-ShownOption = Annotated[
+ChangeFormatOption = Annotated[
     ChangeFormat, typer.Option("--format", help="A table, JSON, conf lines, or a diff of the file.")
 ]
-ToldOption = Annotated[TableOrJson, typer.Option("--format", help="A table or JSON lines.")]
+TableOrJsonOption = Annotated[TableOrJson, typer.Option("--format", help="A table or JSON lines.")]
 StatusOption = Annotated[
     ConfFormat, typer.Option("--format", help="A table, JSON, or the conf lines that install the same.")
 ]
@@ -107,7 +107,7 @@ def install(
     ] = None,
     spark: Annotated[str | None, typer.Option(help="The cluster's Spark version or line, e.g. 4.1.")] = None,
     yes: YesOption = False,
-    output: ShownOption = ChangeFormat.TABLE,
+    output: ChangeFormatOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Install the plugin into a conf: add it to spark.plugins and its jar to spark.jars, and set the mode.
@@ -153,7 +153,7 @@ def verify_command(
             help="A copy of the jar on this machine, when the conf names one in a container image.",
         ),
     ] = None,
-    output: ToldOption = TableOrJson.TABLE,
+    output: TableOrJsonOption = TableOrJson.TABLE,
 ) -> None:
     """Run a small join through the conf, and check that the plugin is loaded, decides it, and keeps its rows.
 
@@ -185,7 +185,7 @@ def rollback(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
     yes: YesOption = False,
-    output: ShownOption = ChangeFormat.TABLE,
+    output: ChangeFormatOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Restore the file as it was before the last change in force, or right after an earlier one, byte for byte.
@@ -201,7 +201,7 @@ def uninstall(
     spark_home: HomeOption = None,
     purge: Annotated[bool, typer.Option("--purge", help="Remove every spark.aqePlugin.* key, whoever set it.")] = False,
     yes: YesOption = False,
-    output: ShownOption = ChangeFormat.TABLE,
+    output: ChangeFormatOption = ChangeFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Take out of the file what install put in; if nothing else changed since, every byte is as before."""
@@ -227,15 +227,12 @@ def history(
             print_rollouts(rollouts, stdout)
     else:
         stderr.print(f"aqe-plugin never changed {shown(store_of(path).name)}.")
-    if journal.damaged_lines:
-        lines = ", ".join(str(number) for number in journal.damaged_lines)
-        stderr.print(
-            Text(f"{shown(str(journal.folder))}/journal.jsonl: damaged lines left out: {lines}", style="yellow")
-        )
+    if journal.damage:
+        stderr.print(Text(shown(journal.damage), style="yellow"))
 
 
 def place_of(target: Path | None, spark_home: Path | None) -> Where:
-    """The place to use, as for ``find_target``; a server that keeps one waiting is told of on standard error."""
+    """The place to use, as for ``find_target``; a wait for a server is reported on standard error."""
     stderr = Console(stderr=True, soft_wrap=True)
     return find_target(target, spark_home, os.environ, lambda text: stderr.print(Text(shown(text), style="yellow")))
 
@@ -266,7 +263,7 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) 
 
 
 def actor(why: str) -> Actor:
-    """Whoever runs this, by the clock of this machine."""
+    """The user who runs the command, with the clock of this machine."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

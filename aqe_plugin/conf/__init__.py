@@ -1,1 +1,1 @@
-"""The plugin's conf keys, the syntaxes that a Spark conf is written in, and the stores that hold one."""
+"""The plugin's conf keys, the syntaxes of a Spark conf, and the stores that keep one."""

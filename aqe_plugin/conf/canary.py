@@ -1,7 +1,7 @@
-"""Values that a share of the applications tries: the conf keys that ask for it, and which applications are drawn.
+"""The canary: values that a share of the applications tries, the keys that ask for it, and the draw.
 
-The plugin reads the keys when an application starts, gives those that are drawn the values as defaults of their
-sessions, and says in each of its events on which side the query was (:class:`~aqe_plugin.events.model.TrialArm`).
+The plugin reads the keys when an application starts. It gives a drawn application the values as defaults of its
+sessions, and reports each query's arm in its events (:class:`~aqe_plugin.events.model.TrialArm`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _DOUBLE_BITS = 53
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """What a conf has some of the applications try.
+    """A canary that a conf asks for.
 
     Attributes:
-        share: of the applications, more than 0 and at most 1.
-        tried: a change for each key of the plugin, from the value of all applications to the one that is tried.
+        share: the share of the applications, above 0 and at most 1.
+        tried: for each key of the plugin, the change from the common value to the tried one.
     """
 
     share: float
@@ -32,22 +32,22 @@ class Canary:
 
 
 def position(application_id: str) -> float:
-    """Where an application is drawn, from 0 on and below 1; the plugin computes the same (``tests/vectors/canary``).
+    """An application's draw, from 0 up to but not including 1; the plugin computes the same (``tests/vectors/canary``).
 
-    It is the first 53 bits of the SHA-256 of the id in UTF-8, as a fraction: as good as uniform also for ids that are
-    counted up, and a double without rounding.
+    It is the first 53 bits of the SHA-256 of the id in UTF-8, as a fraction: practically uniform even for consecutive
+    ids, and exact as a double.
     """
     digest = int.from_bytes(sha256(application_id.encode()).digest()[:8], "big")
     return (digest >> (64 - _DOUBLE_BITS)) / (1 << _DOUBLE_BITS)
 
 
 def draws(application_id: str, share: float) -> bool:
-    """Whether an application is drawn; one that is stays so with every larger share."""
+    """Whether an application is drawn; if so, it is also drawn with any larger share."""
     return position(application_id) < share
 
 
 def keys_of(changes: Iterable[Change], share: float) -> dict[str, str]:
-    """Key → value, of what a conf has to hold for ``share`` of its applications to try ``changes``."""
+    """The keys and values that make ``share`` of a conf's applications try ``changes``."""
     keys = {CANARY_SHARE: f"{share:.10g}"}
     for change in changes:
         name = change.key.removeprefix(PREFIX)
@@ -59,7 +59,7 @@ def keys_of(changes: Iterable[Change], share: float) -> dict[str, str]:
 
 
 def canary_in(conf: Mapping[str, str]) -> Canary | None:
-    """The canary that ``conf`` asks for; ``None`` when that is none, or the plugin would not take it."""
+    """The canary that ``conf`` asks for, ``None`` when it asks for none or the plugin would refuse it."""
     keys = {key: value for key, value in conf.items() if key.startswith(CANARY)}
     if any(problem_of(key, value) for key, value in keys.items()):
         return None

@@ -1,4 +1,4 @@
-"""One change of a conf key."""
+"""Changes of conf keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Change", "changes_between", "merged"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to ``key``; ``None`` stands for a key that is not set."""
+    """A change of ``key``; ``None`` is a key that is not set."""
 
     key: str
     old: str | None
@@ -19,13 +19,13 @@ class Change:
 
 
 def changes_between(before: Mapping[str, str], after: Mapping[str, str], why: str) -> tuple[Change, ...]:
-    """Every key that reads differently, in alphabetical order."""
+    """Every key whose value differs, in alphabetical order."""
     keys = sorted({*before, *after})
     return tuple(Change(key, before.get(key), after.get(key), why) for key in keys if before.get(key) != after.get(key))
 
 
 def merged(changes: tuple[Change, ...]) -> dict[str, Change]:
-    """Key → what all of its changes, in order, come to: the first's old value and the last's new one."""
+    """By key, its changes as one: from the old value of the first to the new value of the last."""
     found: dict[str, Change] = {}
     for change in changes:
         first = found.get(change.key, change)

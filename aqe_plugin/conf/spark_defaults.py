@@ -12,7 +12,7 @@ __all__ = ["spark_defaults"]
 
 
 def spark_defaults() -> dict[str, str]:
-    """What ``spark-submit`` will read."""
+    """The conf that ``spark-submit`` will read."""
     from pyspark import find_spark_home
 
     find_home: Any = find_spark_home._find_spark_home

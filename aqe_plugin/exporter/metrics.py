@@ -80,72 +80,72 @@ def _of_application(name: str, text: str, *labels: str, starts: tuple[str, ...] 
     return _counter(f"application_{name}", text, "application", *labels, starts=starts)
 
 
-APPLICATIONS = _counter("applications", "Applications whose event log was begun.")
-QUERIES = _counter("queries", "Queries in which at least one join was decided and that ended.")
+APPLICATIONS = _counter("applications", "Applications whose event log has begun.")
+QUERIES = _counter("queries", "Ended queries with at least one decided join.")
 DECISIONS = _counter(
     "join_decisions",
-    "Joins decided, by the strategy chosen, the code of the reason, and the mode.",
+    "Decided joins, by chosen strategy, reason code and mode.",
     "choice",
     "reason",
     "mode",
 )
 FILTER_DECISIONS = _counter(
     "filter_decisions",
-    "Joins for which a filter was or was not built, by the code of the reason.",
+    "Joins with and without a filter, by reason code.",
     "filter",
     "reason",
 )
 WAIT_DECISIONS = _counter(
-    "wait_decisions", "Joins whose probe side was or was not held back, by the code of the reason.", "waits", "reason"
+    "wait_decisions", "Joins whose probe side was or was not held back, by reason code.", "waits", "reason"
 )
-WAIT_SAVING = _counter("wait_predicted_saving_seconds", "Time that waits were expected to save, as decided.")
-WAIT_IDLE = _counter("wait_predicted_idle_seconds", "Time that slots were expected to stand idle in waits, as decided.")
-FILTERS_PLANNED = _counter("filters_planned", "Filters in the plans that ran, one per scan.")
-FILTERS_APPLIED = _counter("filters_applied", "Those that their scan found when it ran.")
-FILTERS_NOT_APPLIED = _counter("filters_not_applied", "Filters planned and not applied: each one is a fault.")
+WAIT_SAVING = _counter("wait_predicted_saving_seconds", "Predicted time saved by waits.")
+WAIT_IDLE = _counter("wait_predicted_idle_seconds", "Predicted idle time of slots in waits.")
+FILTERS_PLANNED = _counter("filters_planned", "Filters in the plans that ran, counted per scan.")
+FILTERS_APPLIED = _counter("filters_applied", "Planned filters that their scan found when it ran.")
+FILTERS_NOT_APPLIED = _counter("filters_not_applied", "Planned filters that were not applied; each is a fault.")
 FILTERS = _counter("filters", "Filters that ran, by kind.", "kind", starts=KINDS)
 PASS_ALL = _counter(
     "filters_passed_all",
-    "Filters that could not be built and let every row through, by the code of the reason.",
+    "Filters that could not be built and passed every row, by reason code.",
     "reason",
     starts=PASS_ALL_REASONS,
 )
 ROWS_IN = _counter("filter_rows_in", "Rows that filters checked, by kind of filter.", "kind", starts=KINDS)
-ROWS_OUT = _counter("filter_rows_out", "Rows that filters let through, by kind.", "kind", starts=KINDS)
-BATCHES_SKIPPED = _counter("filter_batches_skipped", "Batches that passed unchecked while a filter rested.")
-FILTER_BYTES = _counter("filter_bytes", "Bytes of all filters that were built, by kind.", "kind", starts=KINDS)
+ROWS_OUT = _counter("filter_rows_out", "Rows that passed filters, by kind of filter.", "kind", starts=KINDS)
+BATCHES_SKIPPED = _counter("filter_batches_skipped", "Batches that passed unchecked while their filter rested.")
+FILTER_BYTES = _counter("filter_bytes", "Bytes of all built filters, by kind.", "kind", starts=KINDS)
 BUILD_SECONDS = _seconds("filter_build", "Time to build a filter.")
 WAIT_SECONDS = _seconds(
     "filter_wait",
-    "Time from a query's start until a scan had its filters; what it would have waited for anyway is in it.",
+    "Time from the start of a query until a scan had its filters; the scan may have waited for other reasons too.",
 )
-RULE_SECONDS = _seconds("rule", "Time a query spent in the plugin's own rules.")
-QUERY_SECONDS = _seconds("query", "Wall time of queries in which a join was decided.")
-PREDICTED_PASS = _ratio("filter_predicted_pass", "Share of rows that a filter was expected to let through.")
-MEASURED_PASS = _ratio("filter_measured_pass", "Share of rows that the same filter did let through.")
-PASS_ERROR = _ratio("filter_pass_error", "Difference of the two, as a share of the rows, without its sign.")
-ERRORS = _counter("errors", "Faults of the plugin, after each of which Spark's own plan ran.")
+RULE_SECONDS = _seconds("rule", "Time in the plugin's own rules per query.")
+QUERY_SECONDS = _seconds("query", "Wall time of queries with a decided join.")
+PREDICTED_PASS = _ratio("filter_predicted_pass", "Predicted share of rows that pass a filter.")
+MEASURED_PASS = _ratio("filter_measured_pass", "Measured share of rows that passed the same filter.")
+PASS_ERROR = _ratio("filter_pass_error", "Absolute difference of the predicted and the measured share.")
+ERRORS = _counter("errors", "Faults of the plugin; after each, Spark's own plan ran.")
 
-APPLICATION_QUERIES = _of_application("queries", "Queries of the application that ended.")
-APPLICATION_QUERY_SECONDS = _of_application("query_seconds", "Wall time of these queries.")
-APPLICATION_RULE_SECONDS = _of_application("rule_seconds", "Time they spent in the plugin's own rules.")
+APPLICATION_QUERIES = _of_application("queries", "Ended queries of the application.")
+APPLICATION_QUERY_SECONDS = _of_application("query_seconds", "Wall time of the application's queries.")
+APPLICATION_RULE_SECONDS = _of_application("rule_seconds", "Time in the plugin's own rules.")
 APPLICATION_DECISIONS = _of_application(
     "join_decisions",
-    "Joins of the application that were decided, by the strategy chosen.",
+    "Decided joins of the application, by chosen strategy.",
     "choice",
     starts=tuple(strategy.value for strategy in Strategy),
 )
 APPLICATION_ROWS_IN = _of_application("filter_rows_in", "Rows that the application's filters checked.")
-APPLICATION_ROWS_OUT = _of_application("filter_rows_out", "Rows that they let through.")
-APPLICATION_WAIT_SECONDS = _of_application("filter_wait_seconds", "Time until scans had their filters, added up.")
-APPLICATION_NOT_APPLIED = _of_application("filters_not_applied", "Its filters that were planned and not applied.")
-APPLICATION_ERRORS = _of_application("errors", "Faults of the plugin in its queries.")
+APPLICATION_ROWS_OUT = _of_application("filter_rows_out", "Rows that passed the application's filters.")
+APPLICATION_WAIT_SECONDS = _of_application("filter_wait_seconds", "Sum of the times until scans had their filters.")
+APPLICATION_NOT_APPLIED = _of_application("filters_not_applied", "Its planned filters that were not applied.")
+APPLICATION_ERRORS = _of_application("errors", "Faults of the plugin in the application's queries.")
 
-BUILD_INFO = _gauge("build_info", "Always 1; the label is the exporter's version.", "version")
+BUILD_INFO = _gauge("build_info", "Always 1; the label has the exporter's version.", "version")
 FILES = _gauge("exporter_files", "Event log files read.")
-LAST_READ = _gauge("exporter_last_read_timestamp_seconds", "When the folder was last read to its end; 0 before.")
-SKIPPED = _counter("exporter_skipped", "Lines and files of event logs that could not be used.")
-READ_ERRORS = _counter("exporter_read_errors", "Times the folder of event logs could not be read.")
+LAST_READ = _gauge("exporter_last_read_timestamp_seconds", "When the logs were last read to their end; 0 before.")
+SKIPPED = _counter("exporter_skipped", "Skipped lines and files of event logs.")
+READ_ERRORS = _counter("exporter_read_errors", "Failed reads of the source of event logs.")
 
 # In the order in which they stand above.
 ALL = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -1,26 +1,24 @@
-"""Installs the plugin into a file that holds a Spark conf, tunes it there, takes it out, and takes any of this back.
+"""Installs the plugin into a target, tunes it there, uninstalls it, and rolls any of this back.
 
-Each of these is first a :class:`Proposal`, which touches nothing and can be shown, and then ``carry_out``. Whatever
-happens in between - a crash, a full disk, another writer - the file holds its old bytes or its new ones; what was cut
-off is settled by the next ``carry_out``.
+Each change is first a :class:`Proposal`, which touches nothing and can be shown, and then ``carry_out``. Through a
+crash, a full disk or another writer, the target holds its old bytes or its new ones; the next ``carry_out`` records how
+an interrupted change ended. A function here that reads the target raises TargetError when it cannot be read, and
+ConflictError when it is written in a way that cannot be changed safely or only its owner can resolve its state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timezone
 from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change, changes_between, merged
-from aqe_plugin.conf.keys import PREFIX, problem_of
+from aqe_plugin.conf.keys import JARS_KEY, PLUGINS_KEY, PREFIX, problem_of
 from aqe_plugin.conf.stores.locate import Where, read_target, store_of
-from aqe_plugin.conf.stores.port import ConfStore
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, JournalError, SessionError, WriteError
 from aqe_plugin.install.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of
 from aqe_plugin.install.plan import is_ours, plan_install, plan_uninstall, purged
-from aqe_plugin.install.session import JARS_KEY, PLUGINS_KEY
 from aqe_plugin.machine.disk import digest, leftovers, lock, replace_file
 
 __all__ = [
@@ -35,11 +33,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What would be done to a place; without a difference between ``before`` and ``after`` there is nothing to do.
+    """A change of a target that can be shown or carried out.
 
     Attributes:
-        before: what it holds, ``None`` when it holds nothing; ``after`` likewise.
-        undoes: number of the change that a rollback takes back, with all that came after it.
+        before: the present content, ``None`` when there is none; ``after`` likewise.
+        undoes: number of the first change that a rollback undoes; it undoes all later ones too.
     """
 
     action: Action
@@ -55,16 +53,14 @@ class Proposal:
 
 
 def propose_install(where: Where, jar: str | None, mode: str | None) -> Proposal:
-    """Installs ``jar`` into ``where``.
+    """Installs the plugin with ``jar``.
 
     Args:
-        jar: ``None`` for a running session, which has it already or is refused.
-        mode: ``None`` keeps the mode that is set; see ``install_plan``.
+        jar: ``None`` for a running session, which must have loaded the plugin.
+        mode: ``None`` keeps the mode that is set; see :func:`plan_install`.
 
     Raises:
-        TargetError: the file cannot be read.
-        ConflictError: it is in a state that only its owner can sort out.
-        SessionError: it is a session of an application without the plugin.
+        SessionError: the session's application has not loaded the plugin.
     """
     target = read_target(where)
     missing = target.store.why_not_loaded()
@@ -76,17 +72,18 @@ def propose_install(where: Where, jar: str | None, mode: str | None) -> Proposal
 
 
 def propose_uninstall(where: Where, purge: bool) -> Proposal:
-    """Takes out of ``where`` what install put in; when nothing else changed since, its bytes are those from before.
+    """Takes out what install put in; if nobody else changed the target since, that restores its bytes.
+
+    Args:
+        purge: remove the plugin's own keys too, whoever set them.
 
     Raises:
-        TargetError: the file cannot be read.
-        ConflictError: it is written in a way that cannot be changed.
-        JournalError: what was written down about it cannot be used.
+        JournalError: its journal cannot be used.
     """
     target = read_target(where)
     journal = journal_of(target.store)
     installs = _last_installs(_settled(journal, target.content))
-    if _alone(installs, target.content):
+    if _only_ours(installs, target.content):
         start = journal.kept(installs[0].before)
         conf = target.store.parse(start)
     else:
@@ -96,32 +93,29 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
     if purge:
         conf = purged(conf)
     after = None if start is None and not conf.items() else conf.render()
-    changes = changes_between(target.conf.items(), conf.items(), "aqe-plugin had set it")
-    whys = {PLUGINS_KEY: "the plugin is loaded no more", JARS_KEY: "its jar is needed no more"}
-    if purge:
-        whys |= {key: "--purge removes the plugin's own keys" for key in target.conf.items() if key.startswith(PREFIX)}
-    told = tuple(replace(change, why=whys.get(change.key, change.why)) for change in changes)
-    return Proposal(Action.UNINSTALL, target.store, target.content, after, told)
+    whys = {PLUGINS_KEY: "the plugin is no longer loaded", JARS_KEY: "its jar is no longer needed"}
+    why = "--purge removes the plugin's own keys" if purge else "aqe-plugin had set it"
+    changes = changes_between(target.conf.items(), conf.items(), why)
+    changes = tuple(replace(change, why=whys.get(change.key, why)) for change in changes)
+    return Proposal(Action.UNINSTALL, target.store, target.content, after, changes)
 
 
 def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> Proposal:
-    """Sets keys of the plugin in ``where``; a key that the file lacked and gets back as ``None`` leaves no trace.
+    """Sets keys of the plugin; setting an absent key and then removing it restores the bytes.
 
     Args:
-        values: by key of the plugin, as they are to stand in the file; ``None`` takes the key out.
-        why: a sentence, for each of them.
+        values: by key, as written in a conf; ``None`` removes the key.
+        why: a sentence for each of the changes.
 
     Raises:
-        ConfError: the plugin would not take a value, or the key is none of its own.
-        TargetError: the file cannot be read.
-        ConflictError: it is written in a way that is not changed safely.
+        ConfError: a value is not allowed, or a key is not one of the plugin's.
     """
     target = read_target(where)
     conf = target.conf
     for key, value in values.items():
         problem = problem_of(key, value) if value else ""
         if not key.startswith(PREFIX):
-            problem = f"no key of the plugin ({PREFIX}*)"
+            problem = f"not a key of the plugin ({PREFIX}*)"
         if problem:
             raise ConfError(f"{key} = {value}: {problem}.")
         conf = conf.without(key) if value is None else conf.with_value(key, value)
@@ -131,28 +125,27 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
 
 
 def propose_rollback(where: Where, force: bool, to: int | None = None) -> Proposal:
-    """Makes ``where`` what it was before the last change that is in force, byte for byte.
+    """Restores the target from before the last change in force, byte for byte.
 
     Args:
-        force: also when somebody else changed it since; what they changed is kept as a backup, and goes.
+        force: undo changes of somebody else too; a backup keeps the present file.
         to: number of the change to go back to, which stays in force; 0 goes back before the first.
 
     Raises:
-        ConflictError: it was changed since, and ``force`` is not given.
-        JournalError: there is nothing to roll back, ``to`` is not in force, or the backup is gone.
-        TargetError: the file cannot be read.
+        ConflictError: somebody else changed the target since, and ``force`` is not given.
+        JournalError: there is nothing to roll back, ``to`` is not in force, or the backup is missing.
     """
     store = store_of(where)
     content, journal = store.read(), journal_of(store)
     changed = in_force(_settled(journal, content))
     if not changed:
-        raise JournalError(f"{store.name}: nothing to roll back; aqe-plugin has no change of it in force.")
+        raise JournalError(f"{store.name}: there is nothing to roll back; no change of aqe-plugin is in force.")
     last = changed[-1]
     if digest(content) != last.after and not force:
-        differs = _difference(store, journal.kept(last.after), content)
         raise ConflictError(
-            f"{store.name}: changed since {last.action.value} no. {last.number} by somebody else: {differs}. "
-            "Rolling back would undo that too: --force does it and keeps the present file as a backup."
+            f"{store.name}: changed since {last.action.value} no. {last.number} by somebody else: "
+            f"{_difference(store, journal.kept(last.after), content)}. "
+            "A rollback would undo that too: --force does so and keeps the present file as a backup."
         )
     first = last if to is None else _first_after(to, changed, store.name)
     before = journal.kept(first.before)
@@ -162,25 +155,26 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
 
 
 def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
-    """Does what was proposed, with a backup, and writes it down; gives back what it found to settle from before.
+    """Makes the change, with a backup and a record; returns a sentence for each interrupted change it found.
 
     Raises:
-        ConflictError: the file changed since it was proposed, or another aqe-plugin is at it.
-        WriteError: it could not be written, and is as it was.
+        ConflictError: the target changed since the proposal, or another aqe-plugin is changing it.
+        WriteError: the target could not be written, and is unchanged.
     """
     store = proposal.store
-    with _locked(store) as journal:
-        settled = _settle(journal, store, actor)
+    store.make_journal_folder()
+    with lock(store.journal_folder / "lock"):
+        settled = _settle(journal_of(store), store, actor)
         journal = journal_of(store)
         if store.read() != proposal.before:
-            raise ConflictError(f"{store.name}: changed while this was being prepared. Look at it and try again.")
+            raise ConflictError(f"{store.name}: somebody else changed it in the meantime. Look at it and try again.")
         store.rehearse(proposal.before, proposal.after)
         record = Record(
             schema_version=SCHEMA_VERSION,
             number=journal.next_number(),
             phase=Phase.BEGUN,
             action=proposal.action,
-            at=_time(actor),
+            at=actor.time(),
             who=actor.who,
             why=actor.why,
             file=store.name,
@@ -195,37 +189,29 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
         try:
             store.replace(proposal.before, proposal.after)
         except (ConflictError, WriteError):
-            journal.write(replace(record, phase=Phase.ABANDONED, at=_time(actor)))
+            journal.write(replace(record, phase=Phase.ABANDONED, at=actor.time()))
             raise
-        journal.write(replace(record, phase=Phase.DONE, at=_time(actor)))
+        journal.write(replace(record, phase=Phase.DONE, at=actor.time()))
     return settled
 
 
-@contextmanager
-def _locked(store: ConfStore) -> Iterator[Journal]:
-    journal = journal_of(store)
-    store.make_journal_folder()
-    with lock(journal.folder / "lock"):
-        yield journal_of(store)
-
-
 def _settle(journal: Journal, store: ConfStore, actor: Actor) -> list[str]:
-    """Writes down how a change ended that was cut off, and removes what its writer left."""
-    said = []
+    """Records how an interrupted change ended, and removes the temporary files of its writer."""
+    reports = []
     for left in (*store.leftovers(), *leftovers(journal.folder / "backups")):
         replace_file(left, None)
-        said.append(f"removed {left.name}, which an interrupted writer had left")
+        reports.append(f"removed {left.name}, which an interrupted writer had left")
     interrupted = journal.interrupted
     if interrupted is not None:
         (ended,) = (one for one in _settled(journal, store.read()) if one.number == interrupted.number)
-        journal.write(replace(ended, at=_time(actor)))
+        journal.write(replace(ended, at=actor.time()))
         outcome = "had been carried out" if ended.phase is Phase.DONE else "had changed nothing"
-        said.append(f"{ended.action.value} no. {ended.number} of {ended.at} was interrupted and {outcome}")
-    return said
+        reports.append(f"{ended.action.value} no. {ended.number} of {ended.at} was interrupted and {outcome}")
+    return reports
 
 
 def _settled(journal: Journal, content: bytes | None) -> tuple[Record, ...]:
-    """The records, with the one that was cut off ended as the file itself tells."""
+    """The records; the content shows how an interrupted one ended."""
     return tuple(
         replace(record, phase=Phase.DONE if digest(content) == record.after else Phase.ABANDONED)
         if record.phase is Phase.BEGUN
@@ -235,16 +221,17 @@ def _settled(journal: Journal, content: bytes | None) -> tuple[Record, ...]:
 
 
 def _first_after(number: int, changed: list[Record], name: str) -> Record:
-    """The oldest change to take back so that change ``number`` is the last one in force."""
-    later = [record for record in changed if record.number > number]
-    if number != 0 and number not in {record.number for record in changed}:
-        known = ", ".join(str(record.number) for record in changed)
+    """The oldest change to undo so that change ``number`` is the last one in force."""
+    known = [record.number for record in changed]
+    if number not in (0, *known):
         raise JournalError(
-            f"{name}: no change no. {number} is in force; those that are: {known}. 0 is before the first."
+            f"{name}: change no. {number} is not in force; in force: {', '.join(map(str, known))}. "
+            "0 goes back before the first."
         )
-    if not later:
+    later = next((record for record in changed if record.number > number), None)
+    if later is None:
         raise JournalError(f"{name}: change no. {number} is the last one in force; there is nothing to roll back.")
-    return later[0]
+    return later
 
 
 def _last_installs(records: tuple[Record, ...]) -> list[Record]:
@@ -255,14 +242,14 @@ def _last_installs(records: tuple[Record, ...]) -> list[Record]:
     return found
 
 
-def _alone(installs: list[Record], content: bytes | None) -> bool:
-    """Whether nobody but these installs changed the file since before the first of them."""
-    seams = pairwise(installs)
-    return bool(installs) and installs[-1].after == digest(content) and all(a.after == b.before for a, b in seams)
+def _only_ours(installs: list[Record], content: bytes | None) -> bool:
+    """Whether only these installs changed the target since the first of them."""
+    unbroken = all(earlier.after == later.before for earlier, later in pairwise(installs))
+    return bool(installs) and unbroken and installs[-1].after == digest(content)
 
 
 def _items(store: ConfStore, content: bytes | None) -> dict[str, str]:
-    """What a file says, nothing when it cannot be read: it is to be replaced whatever it says."""
+    """The keys in ``content``, none if it cannot be parsed: it is about to be replaced."""
     try:
         return store.parse(content).items()
     except AqePluginError:
@@ -270,12 +257,8 @@ def _items(store: ConfStore, content: bytes | None) -> dict[str, str]:
 
 
 def _difference(store: ConfStore, expected: bytes | None, found: bytes | None) -> str:
-    """What differs, by key: values may be secrets."""
+    """The difference, without values, which may be secret."""
     if found is None:
         return "the file is gone"
     keys = [change.key for change in changes_between(_items(store, expected), _items(store, found), "")]
     return f"it differs in {', '.join(keys)}" if keys else "it differs in comments or layout"
-
-
-def _time(actor: Actor) -> str:
-    return actor.now().astimezone(timezone.utc).isoformat(timespec="seconds")

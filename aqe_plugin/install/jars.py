@@ -1,4 +1,4 @@
-"""The jars this package carries, one for each Spark line."""
+"""The jars that this package carries, one for each Spark line, and those that a conf names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from pathlib import Path
 
 from aqe_plugin.errors import ConfError, MissingJarError, UnsupportedSparkError
 
-__all__ = ["JARS_FOLDER", "PACKAGE_VERSION", "JarName", "carried_jars", "jar_for", "jar_name", "spark_line"]
+__all__ = [
+    "JARS_FOLDER",
+    "PACKAGE_VERSION",
+    "JarName",
+    "JarStatus",
+    "carried_jars",
+    "jar_for",
+    "jar_name",
+    "spark_line",
+]
 
 _PACKAGE = Path(__file__).parents[1]
 _JAR_NAME = re.compile(r"aqe-plugin-spark-(?P<line>\d+\.\d+)-(?P<version>.+)\.jar")
@@ -26,38 +35,48 @@ def spark_line(version: str) -> str:
     """
     match = _SPARK_VERSION.fullmatch(version.strip())
     if match is None:
-        raise ConfError(f"{version!r} is no Spark version: expected something like 4.1 or 4.1.3.")
+        raise ConfError(f"{version!r} is not a Spark version: expected something like 4.1 or 4.1.3.")
     return match[1]
 
 
 @dataclass(frozen=True, slots=True)
 class JarName:
-    """What the name of one of our jars says: the Spark line it is for, and its own version."""
+    """The Spark line and the version in the file name of one of our jars."""
 
     line: str
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class JarStatus:
+    """A jar of ours that a conf names; ``exists`` is ``None`` for a path of another machine."""
+
+    location: str
+    line: str
+    version: str
+    exists: bool | None
+
+
 def jar_name(location: str) -> JarName | None:
-    """What the file name at the end of a path or URL says, ``None`` when it is no jar of ours."""
+    """The name at the end of a path or URL, ``None`` when it is not a jar of ours."""
     match = _JAR_NAME.fullmatch(location.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].strip())
     return None if match is None else JarName(match["line"], match["version"])
 
 
 def carried_jars(folder: Path = JARS_FOLDER, version: str = PACKAGE_VERSION) -> dict[str, Path]:
-    """Spark line → jar, newest line first, for the jars that were built with this version of the package."""
+    """The jars of this version of the package by Spark line, newest line first."""
     found = ((_JAR_NAME.fullmatch(path.name), path) for path in folder.glob("*.jar"))
     jars = {match["line"]: path for match, path in found if match is not None and match["version"] == version}
     return dict(sorted(jars.items(), key=lambda item: [int(part) for part in item[0].split(".")], reverse=True))
 
 
 def jar_for(spark_version: str, folder: Path = JARS_FOLDER, version: str = PACKAGE_VERSION) -> Path:
-    """The jar to use with ``spark_version`` (a line or a full version).
+    """The jar for ``spark_version``, a line or a full version.
 
     Raises:
         MissingJarError: the package carries no jar at all.
         UnsupportedSparkError: none of its jars is for that Spark line.
-        ConfError: ``spark_version`` is no version.
+        ConfError: ``spark_version`` is not a version.
     """
     jars = carried_jars(folder, version)
     if not jars:

@@ -1,10 +1,9 @@
-"""What was done to a file, by whom and why: JSON lines beside the backups, only ever added to.
+"""The journal of a target: what was changed, by whom and why. JSON lines beside the backups, only ever appended.
 
-Anybody may read the journal, which therefore holds values of keys alone that aqe-plugin itself changes; backups hold
-whole files, secrets included, and are their owner's alone. Two lines are written for each change, one before the file
-is touched and one after, so that a change that was cut off can be told from one that was not. The folder
-``.aqe-plugin/<file>/`` beside the file holds ``journal.jsonl``, the ``backups`` (each named by its digest) and the
-``lock``.
+Anybody may read the journal, so it holds only values of keys that aqe-plugin itself changes. Backups hold whole files,
+secrets included, and only their owner may read them. A change writes one line before the file is touched and one after,
+so that an interrupted change can be recognised. The folder (for a file, ``.aqe-plugin/<file>/`` beside it) holds
+``journal.jsonl``, the ``backups``, each named by its digest, and the ``lock``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 
@@ -29,7 +28,7 @@ _PRIVATE = 0o600
 
 
 class Action(str, Enum):
-    """What was done."""
+    """The kinds of change."""
 
     INSTALL = "install"
     UNINSTALL = "uninstall"
@@ -38,7 +37,7 @@ class Action(str, Enum):
 
 
 class Phase(str, Enum):
-    """How far it came: ``begun`` is the line before the file is touched, the other two say how it ended."""
+    """``begun`` is written before the file is touched, one of the others at the end."""
 
     BEGUN = "begun"
     DONE = "done"
@@ -47,22 +46,26 @@ class Phase(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who changes a file, why, and by which clock."""
+    """Who makes a change and why, and the clock."""
 
     who: str
     why: str
     now: Callable[[], datetime]
 
+    def time(self) -> str:
+        """The time in ISO 8601, UTC."""
+        return self.now().astimezone(timezone.utc).isoformat(timespec="seconds")
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One change of the file.
+    """One change of the target.
 
     Attributes:
         number: from 1, in order.
         at: ISO 8601, UTC.
-        before: SHA-256 of the file before, ``None`` when it was absent; ``after`` likewise.
-        undoes: number of the change that a rollback takes back, with all that came after it.
+        before: SHA-256 of the content before, ``None`` when there was none; ``after`` likewise.
+        undoes: number of the first change that a rollback undoes; it undoes all later ones too.
     """
 
     schema_version: int
@@ -81,12 +84,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The journal of one file as it was read.
+    """The journal of one target as it was read. What cannot be written raises WriteError.
 
     Attributes:
-        folder: where it and the backups are.
-        records: each change once, with how far it came.
-        damaged_lines: numbers of the lines that are cut off or no record of ours.
+        folder: holds the journal and the backups.
+        records: each change once, in its latest phase.
+        damaged_lines: numbers of the lines that are incomplete or not a record.
     """
 
     folder: Path
@@ -95,26 +98,23 @@ class Journal:
 
     @property
     def interrupted(self) -> Record | None:
-        """The change that was begun and of which nobody knows how it ended."""
+        """The change that was begun and whose end was not recorded."""
         return next((record for record in self.records if record.phase is Phase.BEGUN), None)
+
+    @property
+    def damage(self) -> str:
+        """The damaged lines as a sentence, empty when there are none."""
+        lines = ", ".join(str(number) for number in self.damaged_lines)
+        return f"{self.folder}/journal.jsonl: damaged lines left out: {lines}." if lines else ""
 
     def next_number(self) -> int:
         return 1 + max((record.number for record in self.records), default=0)
 
     def write(self, record: Record) -> None:
-        """Adds ``record``.
-
-        Raises:
-            WriteError: it is not in the journal.
-        """
         append_line(self.folder / "journal.jsonl", json.dumps(encode(record)).encode())
 
     def keep(self, content: bytes | None) -> None:
-        """Makes sure that ``content`` can be had back.
-
-        Raises:
-            WriteError: it is not kept.
-        """
+        """Writes a backup of ``content``, unless there is one."""
         if content is None:
             return
         make_folder(self.folder / "backups", 0o700)
@@ -123,16 +123,18 @@ class Journal:
             replace_file(backup, content, _PRIVATE)
 
     def kept(self, wanted: str | None) -> bytes | None:
-        """The content with this digest; ``None`` stands for an absent file.
+        """The content with this digest; ``None`` for an absent file.
 
         Raises:
-            JournalError: its backup is gone or damaged.
+            JournalError: its backup is missing or damaged.
         """
         if wanted is None:
             return None
         content = read_or_none(self._backup(wanted))
         if digest(content) != wanted:
-            raise JournalError(f"{self._backup(wanted)}: the backup is missing or damaged; restore it by other means.")
+            raise JournalError(
+                f"{self._backup(wanted)}: the backup is missing or damaged; restore the file by other means."
+            )
         return content
 
     def _backup(self, name: str) -> Path:
@@ -140,7 +142,7 @@ class Journal:
 
 
 def journal_of(where: Where) -> Journal:
-    """The journal of a file or an object, empty when nothing was ever done to it.
+    """The journal of a target, empty when it was never changed.
 
     Raises:
         JournalError: a newer aqe-plugin wrote it.
@@ -160,7 +162,7 @@ def journal_of(where: Where) -> Journal:
 
 
 def in_force(records: tuple[Record, ...]) -> list[Record]:
-    """The changes that were carried out and not rolled back, oldest first."""
+    """The changes that were carried out and not undone, oldest first."""
     stack: list[Record] = []
     for record in records:
         if record.phase is not Phase.DONE:
@@ -179,8 +181,8 @@ def _record(line: bytes, folder: Path) -> Record | None:
             version = value["schemaVersion"]
             if version > SCHEMA_VERSION:
                 raise JournalError(
-                    f"{folder}: the journal has schemaVersion {version}, this aqe-plugin reads up to {SCHEMA_VERSION}: "
-                    "upgrade it."
+                    f"{folder}: the journal has schemaVersion {version}, and this aqe-plugin reads up to "
+                    f"{SCHEMA_VERSION}: upgrade aqe-plugin."
                 )
         return decode(Record, value)
     except (ValueError, RecursionError, EventSchemaError):

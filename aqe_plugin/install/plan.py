@@ -1,4 +1,7 @@
-"""What to change in a conf to install the plugin, and to take it out again: conf in, changes out, no file touched."""
+"""The changes of a conf that install the plugin or take it out: values in, values out, no file touched.
+
+ConflictError means that the conf cannot be changed safely, or that only its owner can resolve its state.
+"""
 
 from __future__ import annotations
 
@@ -6,88 +9,76 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.keys import PREFIX, problem_of
-from aqe_plugin.conf.stores.port import TargetConf
+from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, entries_of, problem_of
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError
 from aqe_plugin.install.jars import jar_name, spark_line
-from aqe_plugin.install.session import JARS_KEY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY
 
-__all__ = ["DEFAULT_MODE", "Plan", "entries_of", "is_ours", "our_jars", "plan_install", "plan_uninstall", "purged"]
+__all__ = ["DEFAULT_MODE", "Plan", "is_ours", "our_jars", "plan_install", "plan_uninstall", "purged"]
 
-# A whole cluster is watched before its plans are changed.
+# A cluster observes before its plans are changed.
 DEFAULT_MODE = "observe"
 _DEFAULT_PLUGINS_KEY = "spark.plugins.defaultList"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The conf as it would become, and each key that changes; without changes there is nothing to do."""
+    """The conf after an install, and the keys that change."""
 
     after: TargetConf
     changes: tuple[Change, ...]
 
 
 def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str) -> Plan:
-    """Adds the plugin after whatever is there; of an installed plugin it changes what differs, which may be nothing.
+    """Adds the plugin after the entries that are there; an installed plugin is brought up to date.
 
     Args:
-        jar: path or URL, as Spark will find it; ``None`` where the plugin is loaded already, and the mode alone is set.
-        mode: as asked for; ``None`` keeps what is set, and sets :data:`DEFAULT_MODE` when nothing is.
-        name: what to call the file in an error.
-
-    Raises:
-        ConflictError: the conf is in a state that only its owner can sort out.
+        jar: path or URL, as Spark will find it; ``None`` to set only the mode, where the plugin is loaded already.
+        mode: ``None`` keeps the mode that is set, and otherwise sets :data:`DEFAULT_MODE`.
+        name: the target's name in errors.
     """
     _require_one_plugin(conf, name)
     _require_known_mode(conf, name)
-    loading: tuple[tuple[str, str, str], ...] = ()
+    wanted = [(MODE_KEY, mode or conf.get(MODE_KEY) or DEFAULT_MODE, "the plugin's mode: off, observe or apply")]
     if jar is not None:
         _require_line(conf, jar, name)
-        why = "puts the plugin's jar on every class path, after the jars that are there"
-        loading = (
-            (JARS_KEY, _with_jar(conf, jar, name), why),
-            (PLUGINS_KEY, _with_plugin(conf), "loads the plugin, after the plugins that are there"),
-        )
-    wanted = (
-        *loading,
-        (MODE_KEY, mode or conf.get(MODE_KEY) or DEFAULT_MODE, "how far the plugin goes: off, observe or apply"),
-    )
+        jars = _with_jar(conf, jar, name)
+        if conf.jars_overridden and jars != conf.get(JARS_KEY):
+            raise ConflictError(
+                f"{name}: spec.deps.jars lists jars, which override {JARS_KEY}. "
+                "Move them to spark.jars in sparkConf, separated by commas, and try again."
+            )
+        wanted[:0] = [
+            (JARS_KEY, jars, "puts the plugin's jar on every class path, after the present jars"),
+            (PLUGINS_KEY, _with_plugin(conf), "loads the plugin, after the present plugins"),
+        ]
     changes = tuple(Change(key, conf.get(key), value, why) for key, value, why in wanted if conf.get(key) != value)
-    for key, value, _ in wanted:
-        conf = conf.with_value(key, value)
+    for change in changes:
+        conf = _with(conf, change.key, change.new)
     return Plan(conf, changes)
 
 
 def plan_uninstall(conf: TargetConf, installed: Mapping[str, Change]) -> TargetConf:
-    """The conf without what was put in, and no less than that.
+    """The conf without what the install put in.
 
-    A key that still has the value that install gave it gets back the value from before. In a list that was changed
-    since, our entry alone goes. Without a record of an install, our entries go from both lists.
+    A key that still has the value of the install gets its old value back. From a list that was changed since, only our
+    entries are removed, also when no install is recorded.
 
     Args:
-        installed: what install changed, by key; empty when nobody wrote it down.
-
-    Raises:
-        ConflictError: it is written in a way that is not changed safely.
+        installed: what the install changed, by key; empty when that is not recorded.
     """
-    for key, is_entry in ((MODE_KEY, None), (PLUGINS_KEY, _is_plugin), (JARS_KEY, _is_jar)):
+    entries: dict[str, Callable[[str], bool]] = {PLUGINS_KEY: _is_plugin, JARS_KEY: _is_jar}
+    for key in (MODE_KEY, *entries, *(key for key in installed if key not in (MODE_KEY, *entries))):
         change, present = installed.get(key), conf.get(key)
         if change is not None and present == change.new:
             conf = _with(conf, key, change.old)
-        elif present is not None and is_entry is not None and any(map(is_entry, entries_of(present))):
-            conf = _with(conf, key, _without(present, is_entry))
-    for key, change in installed.items():
-        if key not in (MODE_KEY, PLUGINS_KEY, JARS_KEY) and conf.get(key) == change.new:
-            conf = _with(conf, key, change.old)
+        elif present is not None and key in entries and any(map(entries[key], entries_of(present))):
+            conf = _with(conf, key, _without(present, entries[key]))
     return conf
 
 
 def purged(conf: TargetConf) -> TargetConf:
-    """The conf without the plugin's own keys, whoever set them.
-
-    Raises:
-        ConflictError: it is written in a way that is not changed safely.
-    """
+    """The conf without any of the plugin's own keys."""
     for key in conf.items():
         if key.startswith(PREFIX):
             conf = conf.without(key)
@@ -95,18 +86,13 @@ def purged(conf: TargetConf) -> TargetConf:
 
 
 def is_ours(key: str) -> bool:
-    """Whether a key is one that an install, an uninstall or its ``--purge`` changes."""
+    """Whether an install, an uninstall or its ``--purge`` may change a key."""
     return key in (PLUGINS_KEY, JARS_KEY) or key.startswith(PREFIX)
-
-
-def entries_of(joined: str | None) -> list[str]:
-    """The entries of a list as Spark reads it: separated by commas, empty ones left out."""
-    return [entry.strip() for entry in (joined or "").split(",") if entry.strip()]
 
 
 def our_jars(conf: TargetConf) -> list[str]:
     """The entries of ``spark.jars`` that are jars of ours."""
-    return [entry for entry in entries_of(conf.get(JARS_KEY)) if jar_name(entry) is not None]
+    return [entry for entry in entries_of(conf.get(JARS_KEY)) if _is_jar(entry)]
 
 
 def _is_plugin(entry: str) -> bool:
@@ -131,7 +117,7 @@ def _with_jar(conf: TargetConf, jar: str, name: str) -> str:
     if len(ours) > 1:
         raise ConflictError(
             f"{name}: {JARS_KEY} lists {len(ours)} jars of aqe-plugin ({', '.join(ours)}). "
-            "Leave the one that fits the cluster's Spark, or none, and try again."
+            "Keep the one that fits the cluster's Spark, or none, and try again."
         )
     if not ours:
         return _appended(present, jar)
@@ -139,7 +125,7 @@ def _with_jar(conf: TargetConf, jar: str, name: str) -> str:
     found = jar_name(listed)
     if found is not None and wanted is not None and found.line != wanted.line:
         raise ConflictError(
-            f"{name}: {JARS_KEY} lists the jar for Spark {found.line} ({listed}), and the one to install is for Spark "
+            f"{name}: {JARS_KEY} lists the jar for Spark {found.line} ({listed}), and the jar to install is for Spark "
             f"{wanted.line}. If the cluster's Spark is now {wanted.line}, run `aqe-plugin uninstall` first; "
             f"if it is {found.line}, give --spark {found.line}."
         )
@@ -160,7 +146,7 @@ def _without(joined: str, is_entry: Callable[[str], bool]) -> str | None:
 
 
 def _location(entry: str) -> str:
-    """A path, whether it is written as one or as a URL."""
+    """The path, also of a URL."""
     path = entry.removeprefix("file:")
     return "/" + path.lstrip("/") if path.startswith("//") else path
 
@@ -170,27 +156,26 @@ def _require_one_plugin(conf: TargetConf, name: str) -> None:
     if listed > 1:
         raise ConflictError(
             f"{name}: {PLUGINS_KEY} names {PLUGIN_CLASS} {listed} times, and Spark would load it as often. "
-            "Leave it there once and try again."
+            "Keep one of them and try again."
         )
     if PLUGIN_CLASS in entries_of(conf.get(_DEFAULT_PLUGINS_KEY)):
         raise ConflictError(
             f"{name}: {_DEFAULT_PLUGINS_KEY} names {PLUGIN_CLASS} already, and with {PLUGINS_KEY} Spark would load it "
-            "twice. Take it out there, or leave the conf as it is."
+            "twice. Remove it there, or leave the conf as it is."
         )
 
 
 def _require_known_mode(conf: TargetConf, name: str) -> None:
     present = conf.get(MODE_KEY)
-    if present is not None and problem_of(MODE_KEY, present):
-        raise ConflictError(
-            f"{name}: {MODE_KEY} is {present!r}, {problem_of(MODE_KEY, present)}. Mend or remove it and try again."
-        )
+    problem = "" if present is None else problem_of(MODE_KEY, present)
+    if problem:
+        raise ConflictError(f"{name}: {MODE_KEY} is {present!r}, {problem}. Correct or remove it and try again.")
 
 
 def _require_line(conf: TargetConf, jar: str, name: str) -> None:
     named = jar_name(jar)
     if conf.spark_version is not None and named is not None and spark_line(conf.spark_version) != named.line:
         raise ConflictError(
-            f"{name}: is for Spark {conf.spark_version}, and the jar {jar} is for Spark {named.line}. "
+            f"{name} is for Spark {conf.spark_version}, and the jar {jar} is for Spark {named.line}. "
             f"Give --jar with the jar for Spark {spark_line(conf.spark_version)}."
         )

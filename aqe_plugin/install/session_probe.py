@@ -1,32 +1,56 @@
-"""A short real session with the plugin, run by ``aqe-plugin doctor`` and ``verify`` in a process of its own.
+"""A short real Spark application that reports what the plugin did in it, for ``doctor`` and ``verify``.
 
-``python -m aqe_plugin.install.session_probe FOLDER`` configures a session; ``run_submitted`` is for a script that
-``spark-submit`` runs and takes the session as it was submitted. Both write what they saw to ``FOLDER/probe.json`` and
-an event log to ``FOLDER/events``. A process of its own, because a JVM writes to the terminal as it likes and can hang.
+``python -m aqe_plugin.install.session_probe FOLDER`` configures a session itself; a script that ``spark-submit`` runs
+calls :func:`run_submitted` and reports on the session as submitted. Both write ``FOLDER/probe.json`` and an event log
+in ``FOLDER/events``. The application is a process of its own, because a JVM writes to the terminal and can hang.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from aqe_plugin.errors import AqePluginError
-from aqe_plugin.install.session import MODE_KEY, PLUGIN_CLASS, configure
+from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys
+from aqe_plugin.errors import AqePluginError, SessionError
+from aqe_plugin.install.checks import small_join
+from aqe_plugin.install.session import configure
 
-__all__ = ["Probe", "answer_file", "events_folder", "probe_settings", "read_answer", "run_submitted"]
+__all__ = [
+    "Probe",
+    "answer_file",
+    "events_folder",
+    "read_answer",
+    "run_probe",
+    "run_submitted",
+    "submit_command",
+    "submit_environment",
+]
+
+_SESSION_SECONDS = 300
+_PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
+_SCRIPT = """\
+import sys
+from pathlib import Path
+
+from aqe_plugin.install.session_probe import run_submitted
+
+run_submitted(Path(sys.argv[1]))
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What was seen in the session; with an ``error`` the rest means nothing.
+    """What the application reported; with an ``error`` the other values are meaningless.
 
     Attributes:
         extensions: ``spark.sql.extensions`` after the plugin's driver half ran.
-        rows: rows of the joined query, which has 100.
+        rows: rows of the join that it ran.
+        decisions: joins that were decided.
     """
 
     error: str = ""
@@ -35,6 +59,7 @@ class Probe:
     extensions: str = ""
     mode: str = ""
     rows: int = 0
+    decisions: int = 0
 
 
 def answer_file(folder: Path) -> Path:
@@ -46,15 +71,77 @@ def events_folder(folder: Path) -> Path:
 
 
 def read_answer(folder: Path) -> Probe | None:
-    """What the probe wrote, ``None`` when it did not get that far."""
+    """What the application reported, ``None`` when it ended before that."""
     try:
         return Probe(**json.loads(answer_file(folder).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def probe_settings(folder: Path) -> dict[str, str]:
-    """What the session of a probe is started with besides the plugin, so that a small join is one to decide."""
+def run_probe(command: list[str], environment: Mapping[str, str], folder: Path) -> tuple[Probe, str]:
+    """The report of the application that ``command`` starts, and the driver's log.
+
+    Raises:
+        SessionError: no session started.
+    """
+    try:
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SESSION_SECONDS, check=False, env=dict(environment)
+        )
+    except OSError as error:
+        raise SessionError(f"{command[0]} does not run ({error.strerror}).") from error
+    except subprocess.TimeoutExpired as error:
+        message = f"no session within {_SESSION_SECONDS} s. Is the machine overloaded, or SPARK_LOCAL_IP wrong?"
+        raise SessionError(message) from error
+    probe = read_answer(folder)
+    if probe is None:
+        last = (ran.stderr.strip().splitlines() or ["no message"])[-1]
+        raise SessionError(f"the session ended before it could report: {last}")
+    if probe.error:
+        raise SessionError(
+            f"{probe.error}. Try the same with plain PySpark; `aqe-plugin jar-path` names the jar in use."
+        )
+    return probe, ran.stderr
+
+
+def submit_command(home: Path, properties: Path, folder: Path) -> list[str]:
+    """Starts the application by the ``spark-submit`` of ``home`` and the conf ``properties``, with one thread here."""
+    (folder / "probe.py").write_text(_SCRIPT, encoding="utf-8")
+    events_folder(folder).mkdir()
+    confs = {"spark.dynamicAllocation.enabled": "false", **_settings(folder)}
+    settings = [word for key, value in confs.items() for word in ("--conf", f"{key}={value}")]
+    submit = [str(home / "bin" / "spark-submit"), "--master", "local[1]", "--deploy-mode", "client"]
+    return [*submit, "--properties-file", str(properties), *settings, str(folder / "probe.py"), str(folder)]
+
+
+def submit_environment(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """``environment`` with this Python, this package and the Spark of ``home``."""
+    left_out = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONF_DIR")
+    return {
+        **{name: value for name, value in environment.items() if name not in left_out},
+        "PYTHONPATH": ":".join([str(_PACKAGE_FOLDER), *filter(None, [environment.get("PYTHONPATH")])]),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_HOME": str(home),
+    }
+
+
+def run_submitted(folder: Path) -> None:
+    """Reports on the session that ``spark-submit`` configured."""
+    from pyspark.sql import SparkSession
+
+    _report(folder, lambda: SparkSession.builder.appName("aqe-plugin verify").getOrCreate())
+
+
+def _configured(folder: Path) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]").appName("aqe-plugin doctor")
+    return configure(builder.config(map=dict(_settings(folder)))).getOrCreate()
+
+
+def _settings(folder: Path) -> dict[str, str]:
+    """What the application needs besides the plugin: an event log, and a small join that is not broadcast at once."""
     return {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events_folder(folder).as_uri(),
@@ -65,59 +152,42 @@ def probe_settings(folder: Path) -> dict[str, str]:
     }
 
 
-def run_submitted(folder: Path) -> None:
-    """Looks at the session that ``spark-submit`` configured."""
-    from pyspark.sql import SparkSession
-
-    _answer(folder, lambda: SparkSession.builder.appName("aqe-plugin verify").getOrCreate())
-
-
-def _configured(folder: Path) -> Any:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[1]").appName("aqe-plugin doctor")
-    return configure(builder.config(map=dict(probe_settings(folder)))).getOrCreate()
-
-
-def _look(spark: Any, folder: Path) -> Probe:
+def _look(spark: Any) -> Probe:
     try:
         return Probe(
             spark_version=spark.version,
-            plugins=spark.sparkContext.getConf().get("spark.plugins", ""),
+            plugins=spark.sparkContext.getConf().get(PLUGINS_KEY, ""),
             extensions=spark.conf.get("spark.sql.extensions", "") or "",
-            mode=spark.conf.get(MODE_KEY, "") or "apply",
-            rows=_joined_rows(spark, folder),
+            mode=spark.conf.get(MODE_KEY, "") or conf_keys()[MODE_KEY].default,
+            rows=small_join(spark).count(),
+            decisions=_decisions(spark),
         )
     finally:
         spark.stop()
 
 
-def _joined_rows(spark: Any, folder: Path) -> int:
-    """Rows of a join whose build side is a filtered table, as large as a check can be and still take a second."""
-    fact, dimension = (folder / "fact").as_uri(), (folder / "dimension").as_uri()
-    spark.range(100_000).selectExpr("id % 1000 AS key", "id AS value").write.parquet(fact)
-    spark.range(1000).selectExpr("id AS key", "id AS name").write.parquet(dimension)
-    one = spark.read.parquet(dimension).where("name = 7")
-    return int(spark.read.parquet(fact).join(one, "key").select("value").count())
+def _decisions(spark: Any) -> int:
+    loaded = spark.catalog.functionExists("aqe_decide")
+    return int(spark.sql("SELECT * FROM aqe_decisions()").count()) if loaded else 0
 
 
-def _answer(folder: Path, start: Callable[[], Any]) -> None:
+def _report(folder: Path, start: Callable[[], Any]) -> None:
     try:
         events_folder(folder).mkdir(exist_ok=True)
-        probe = _look(start(), folder)
+        probe = _look(start())
     except AqePluginError as error:
         probe = Probe(error=str(error))
-    except Exception as error:  # noqa: BLE001 - whatever Spark throws is the answer
-        probe = Probe(error=_first_telling_line(str(error)) or type(error).__name__)
+    except Exception as error:  # noqa: BLE001 - whatever Spark throws is the report
+        probe = Probe(error=_cause(str(error)) or type(error).__name__)
     answer_file(folder).write_text(json.dumps(asdict(probe)), encoding="utf-8")
 
 
-def _first_telling_line(text: str) -> str:
-    """Py4J puts the Java exception on the second line."""
+def _cause(text: str) -> str:
+    """The line of a Py4J error that names the plugin, else its first two: the second has the Java exception."""
     lines = [line.strip(": ") for line in text.splitlines() if line.strip(": ")]
     return next((line for line in lines if PLUGIN_CLASS in line), "") or " ".join(lines[:2])
 
 
 if __name__ == "__main__":
     probe_folder = Path(sys.argv[1])
-    _answer(probe_folder, lambda: _configured(probe_folder))
+    _report(probe_folder, lambda: _configured(probe_folder))

@@ -1,4 +1,4 @@
-"""Whether the plugin is installed in a file, and what is wrong with it."""
+"""Whether the plugin is installed in a target, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqe_plugin.conf.canary import Canary, canary_in
-from aqe_plugin.conf.keys import CANARY, PREFIX, problem_of
+from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, entries_of, problem_of
 from aqe_plugin.conf.stores.locate import Target, Where, read_target
-from aqe_plugin.install.jars import jar_name
-from aqe_plugin.install.journal import Journal, journal_of
-from aqe_plugin.install.plan import entries_of, our_jars
-from aqe_plugin.install.session import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY
+from aqe_plugin.install.checks import conf_checks
+from aqe_plugin.install.jars import JarStatus, jar_name
+from aqe_plugin.install.journal import journal_of
+from aqe_plugin.install.plan import our_jars
 from aqe_plugin.machine.disk import digest
 
 __all__ = ["InstallStatus", "JarStatus", "SettingStatus", "status_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class JarStatus:
-    """A jar of ours that the conf names; ``exists`` is ``None`` when it is not on this machine to look at."""
-
-    location: str
-    line: str
-    version: str
-    exists: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class SettingStatus:
-    """One of the plugin's own keys; ``problem`` is empty for a value that the plugin takes."""
+    """One of the plugin's own keys; ``problem`` is empty when its value is allowed."""
 
     key: str
     value: str
@@ -38,14 +28,14 @@ class SettingStatus:
 
 @dataclass(frozen=True, slots=True)
 class InstallStatus:
-    """What one file says about the plugin.
+    """What a target's conf says about the plugin.
 
     Attributes:
-        installed: Spark will load the plugin, and a jar of ours is there for it; of a session, that it has loaded it.
-        mode: as it is set, ``None`` when it is not and the plugin's default holds.
-        problems: sentences on what keeps it from working.
-        remarks: sentences on what is seldom meant.
-        canary: what a share of the applications tries, ``None`` when nothing is tried.
+        installed: Spark will load the plugin, and a jar of ours is there for it; a session has loaded it.
+        mode: as set, ``None`` for the plugin's default.
+        problems: sentences on what keeps the plugin from working.
+        remarks: sentences on what is seldom intended.
+        canary: what a share of the applications tries, if anything.
     """
 
     file: str
@@ -61,35 +51,34 @@ class InstallStatus:
 
 
 def status_of(where: Where) -> InstallStatus:
-    """What the file or object ``where`` says.
+    """The status of the target ``where``.
 
     Raises:
         TargetError: it cannot be read.
         ConflictError: it is written in a way that is not read safely.
-        JournalError: what was written down about it is of a newer version.
+        JournalError: a newer aqe-plugin wrote its journal.
     """
     target = read_target(where)
-    listed = entries_of(target.conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)
+    conf = target.conf.items()
+    listed = entries_of(conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)
     jars = tuple(_jar(entry, target.conf.runs_on_this_machine) for entry in our_jars(target.conf))
-    settings = tuple(
-        SettingStatus(key, value, problem_of(key, value))
-        for key, value in sorted(target.conf.items().items())
-        if key.startswith(PREFIX)
-    )
     missing = target.store.why_not_loaded()
+    problems = [check.finding for check in conf_checks(listed, jars) if not check.ok]
     return InstallStatus(
         file=target.store.name,
         exists=target.content is not None,
         installed=(listed == 1 and len(jars) == 1) if missing is None else not missing,
         plugin_listed=listed > 0 or missing == "",
         jars=jars,
-        mode=target.conf.get(MODE_KEY),
-        settings=settings,
-        problems=_problems(listed, jars) + ((missing,) if missing else ()),
-        remarks=target.conf.remarks()
-        + _unused_canary(settings, target)
-        + _left_from_before(target, journal_of(target.store)),
-        canary=canary_in(target.conf.items()),
+        mode=conf.get(MODE_KEY),
+        settings=tuple(
+            SettingStatus(key, value, problem_of(key, value))
+            for key, value in sorted(conf.items())
+            if key.startswith(PREFIX)
+        ),
+        problems=(*problems, *([missing] if missing else [])),
+        remarks=(*target.conf.remarks(), *_unused_canary(conf), *_interruptions(target)),
+        canary=canary_in(conf),
     )
 
 
@@ -100,49 +89,29 @@ def _jar(entry: str, on_this_machine: bool) -> JarStatus:
     return JarStatus(entry, name.line, name.version, Path(entry.removeprefix("file:")).is_file() if local else None)
 
 
-def _problems(listed: int, jars: tuple[JarStatus, ...]) -> tuple[str, ...]:
-    found = []
-    if listed > 1:
-        found.append(f"{PLUGINS_KEY} names {PLUGIN_CLASS} {listed} times. Leave it there once.")
-    if len(jars) > 1:
-        found.append("spark.jars lists several jars of aqe-plugin. Leave the one that fits the cluster's Spark.")
-    if listed and not jars:
-        found.append(
-            "spark.plugins names the plugin and spark.jars has no jar of it: unless the jar is in Spark's own jars "
-            "folder, every application fails to start. aqe-plugin install adds it."
-        )
-    if jars and not listed:
-        found.append("the jar is listed and spark.plugins does not name the plugin. aqe-plugin install adds it.")
-    found += [
-        f"{jar.location} does not exist: every application fails to start. Put it back, or give install another --jar."
-        for jar in jars
-        if jar.exists is False and listed
-    ]
-    return tuple(found)
+def _unused_canary(conf: dict[str, str]) -> list[str]:
+    keys = sorted(key for key in conf if key.startswith(CANARY))
+    if not keys or canary_in(conf) is not None:
+        return []
+    wrong = next((key for key in keys if problem_of(key, conf[key])), None)
+    why = f"{wrong} is not allowed" if wrong else "a share above 0, a value to try, or the value it replaces is missing"
+    return [f"there are keys of a canary, and no application tries anything: {why}."]
 
 
-def _unused_canary(settings: tuple[SettingStatus, ...], target: Target) -> tuple[str, ...]:
-    keys = [setting for setting in settings if setting.key.startswith(CANARY)]
-    if not keys or canary_in(target.conf.items()) is not None:
-        return ()
-    wrong = next((key.key for key in keys if key.problem), None)
-    why = f"{wrong} is not allowed" if wrong else "a share above 0, a value to try, or what a value replaces is missing"
-    return (f"there are keys of a canary, and no application tries anything: {why}.",)
-
-
-def _left_from_before(target: Target, journal: Journal) -> tuple[str, ...]:
+def _interruptions(target: Target) -> list[str]:
+    """What writers that were killed left behind."""
     found = [
         f"{left.name} was left by an interrupted writer; the next change removes it."
         for left in target.store.leftovers()
     ]
+    journal = journal_of(target.store)
     cut_off = journal.interrupted
     if cut_off is not None:
         state = "new" if digest(target.content) == cut_off.after else "old"
         found.append(
             f"{cut_off.action.value} no. {cut_off.number} of {cut_off.at} was interrupted; the file holds the {state} "
-            "state, and the next change writes that down."
+            "state, and the next change records that."
         )
     if journal.damaged_lines:
-        lines = ", ".join(str(number) for number in journal.damaged_lines)
-        found.append(f"{journal.folder}/journal.jsonl: damaged lines left out: {lines}.")
-    return tuple(found)
+        found.append(f"{journal.damage}.")
+    return found

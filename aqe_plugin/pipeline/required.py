@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from aqe_plugin.events.json_values import camel_case
+
 __all__ = ["Rule", "rules_of"]
 
 
@@ -27,7 +29,7 @@ def rules_of(shape: Any, column: str) -> tuple[Rule, ...]:
 def _of_members(shape: Any, column: str, path: str) -> Iterator[Rule]:
     hints = get_type_hints(shape)
     for field in fields(shape):
-        name = _camel_case(field.name)
+        name = camel_case(field.name)
         yield from _of_value(hints[field.name], f"{column}.`{name}`", f"{path}.{name}")
 
 
@@ -52,8 +54,3 @@ def _of_value(shape: Any, column: str, path: str) -> Iterator[Rule]:
         yield Rule(path, f"{column} IN ({allowed})")
     elif is_dataclass(shape):
         yield from _of_members(shape, column, path)
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

@@ -8,23 +8,23 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.install.doctor import Check, Verdict
+from aqe_plugin.events.json_values import encode
+from aqe_plugin.install.checks import Check, CheckVerdict
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.terminal import shown
 
 __all__ = ["print_checks"]
 
-_STYLES = {Verdict.OK: "green", Verdict.FAILED: "bold red", Verdict.NOT_RUN: "yellow"}
+_STYLES = {CheckVerdict.OK: "green", CheckVerdict.FAILED: "bold red", CheckVerdict.NOT_RUN: "yellow"}
 
 
 def print_checks(checks: Iterable[Check], output: TableOrJson, console: Console) -> bool:
-    """Prints one line a check, or one JSON object (JSON Lines); gives back whether none failed."""
+    """Prints one line a check, or one JSON object (JSON Lines); returns whether none failed."""
     fine = True
     for check in checks:
-        fine = fine and check.verdict is not Verdict.FAILED
+        fine = fine and check.ok
         if output is TableOrJson.JSON:
-            told = {"name": check.name, "verdict": check.verdict.value, "finding": check.finding}
-            console.file.write(json.dumps(told) + "\n")
+            console.file.write(json.dumps(encode(check)) + "\n")
             console.file.flush()
         else:
             line = Text(f"{check.verdict.value:<8}", style=_STYLES[check.verdict])

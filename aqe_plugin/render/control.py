@@ -15,11 +15,11 @@ from rich.text import Text
 
 from aqe_plugin.conf.canary import Canary
 from aqe_plugin.conf.changes import Change
+from aqe_plugin.conf.keys import JARS_KEY, PLUGIN_CLASS, PLUGINS_KEY
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.journal import Journal, Phase
-from aqe_plugin.install.session import JARS_KEY, PLUGIN_CLASS, PLUGINS_KEY
 from aqe_plugin.install.status import InstallStatus, JarStatus
 from aqe_plugin.render.terminal import shown, shown_as_properties
 

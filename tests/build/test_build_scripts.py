@@ -127,3 +127,31 @@ def test_a_report_that_was_cut_off_is_a_failure(tmp_path: Path) -> None:
 
 def test_no_test_at_all_is_a_failure(tmp_path: Path) -> None:
     assert _tally(tmp_path).returncode == 1
+
+
+def _timed(log: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    script = str(_ROOT / "project" / "timed")
+    return subprocess.run([script, "a step", str(log), *command], capture_output=True, text=True, check=False)
+
+
+def test_a_step_of_a_set_up_is_quiet_and_its_output_is_in_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "step.log"
+    done = _timed(log, "echo", "many words")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.partition(":")[0].strip() for line in done.stdout.splitlines()] == ["a step ...", "a step"]
+    assert log.read_text() == "many words\n"
+
+
+def test_a_step_that_fails_shows_its_output_and_keeps_its_exit_code(tmp_path: Path) -> None:
+    done = _timed(tmp_path / "step.log", "bash", "-c", "echo no network; exit 3")
+    assert done.returncode == 3
+    assert "no network" in done.stderr
+    assert "step.log" in done.stderr
+
+
+def test_the_slowest_suites_are_printed_slowest_first(tmp_path: Path) -> None:
+    for name, seconds in (("quick", 0.5), ("slow", 9.0), ("middling", 2.0)):
+        (tmp_path / f"{name}.xml").write_text(f'<testsuite name="{name}" tests="1" time="{seconds}"/>')
+    command = [sys.executable, str(_ROOT / "project" / "slowest"), "2", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["suites:", "slow", "middling"]

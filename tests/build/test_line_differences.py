@@ -3,10 +3,14 @@
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from aqe_plugin.install.jars import carried_jars
 from tests.build.class_file import Member, members_by_class
 from tests.spark import jvm
 from tests.spark.suites import PRIMARY
+
+pytestmark = pytest.mark.spark  # it needs the jars
 
 _SOURCES = Path(__file__).resolve().parents[2] / "scala" / "src" / "main"
 _API = "org/apache/spark/aqeplugin/ThisSparkLine"
@@ -37,6 +41,10 @@ def _is_of_spark(member: Member) -> bool:
 
 def _is_shared(name: str) -> bool:
     return name.split("$")[0] not in _classes_of_line(PRIMARY)
+
+
+def test_the_package_carries_a_jar_for_every_line() -> None:
+    assert set(carried_jars()) == set(jvm.lines())
 
 
 def test_every_line_has_the_same_classes_of_its_own() -> None:

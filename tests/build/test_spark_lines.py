@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-from aqe_plugin.install.jars import carried_jars
 from tests.spark import jvm
 from tests.spark.suites import PRIMARY
 
@@ -24,10 +23,6 @@ def _scala_by_line() -> dict[str, str]:
 
 def test_the_primary_line_of_the_build_is_the_one_that_is_tested_in_full() -> None:
     assert f'Primary: SparkLine = SparkLine("{PRIMARY}", ' in _text("project", "SparkLines.scala")
-
-
-def test_the_package_carries_a_jar_for_every_line() -> None:
-    assert set(carried_jars()) == set(_scala_by_line())
 
 
 def test_the_plugin_names_every_line_as_supported() -> None:

@@ -41,13 +41,13 @@ def jvm() -> Iterator[HadoopJvm]:
 
 
 def own_lines(number: int) -> bytes:
-    """A query with a wait of its own, so that a lost one and a doubled one are both seen."""
+    """A query with a distinct wait, so that a lost and a doubled query both show."""
     outcome = replace(OUTCOME, wait_millis=number * 700, rows_in=2**number)
     return line(decided(number)) + line(ended(number, (outcome,)))
 
 
 def read_on(jvm: HadoopJvm, folder: str, home: Path, killed_after: int | None = None) -> Sums:
-    """What a process that goes on from the checkpoint in ``home`` has after one look."""
+    """The sums after one poll, continued from the checkpoint in ``home``."""
     tally, spool = Tally(), home / "spool"
     spool.mkdir(exist_ok=True)
     with opened(home / "checkpoint.db", folder) as kept:

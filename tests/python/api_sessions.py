@@ -64,7 +64,7 @@ def plan_of(capsys: pytest.CaptureFixture[str]) -> Callable[[DataFrame], str]:
 class AnySession:
     """What holds in a classic session holds in one of Spark Connect; a module's fixtures say which it is."""
 
-    def test_a_mode_that_is_none_is_refused_with_those_there_are(self, aqe: AqePlugin) -> None:
+    def test_an_unknown_mode_of_a_session_is_refused(self, aqe: AqePlugin) -> None:
         with pytest.raises(ConfError, match="'APPLY' is not allowed: expected one of off, observe, apply"):
             aqe.mode("APPLY")  # type: ignore[arg-type]
 
@@ -81,7 +81,7 @@ class AnySession:
         assert {option.strategy for option in decision.options} >= {decision.choice}
         assert query.ended is not None
         assert (query.ended.errors, query.ended.planned - query.ended.applied) == (0, 0)
-        assert repr(seen).startswith("The frame was run once, its rows thrown away.\n")
+        assert repr(seen).startswith("The frame was run once, its rows discarded.\n")
         assert re.search(r"<td[^>]*>inner join on[^<]*build side right: 200 rows", seen._repr_html_())
 
     def test_columns_of_one_name_can_be_explained(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
@@ -116,7 +116,9 @@ class AnySession:
         assert aqe.decisions().select("execution_id").distinct().count() == before + 1
         assert "The frame was run once" in repr(answer)
 
-    def test_metrics_count_what_has_just_ended(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
+    def test_metrics_count_the_query_that_has_just_ended(
+        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
+    ) -> None:
         before = aqe.metrics()
         sales.join(items, "item").groupBy("kind").count().collect()
         after = aqe.metrics()
@@ -125,7 +127,7 @@ class AnySession:
         assert after["rules.millis"] >= before["rules.millis"]
         assert (after["errors"], after["filters.notApplied"]) == (0, 0)
 
-    def test_verify_proves_it_by_a_join_and_a_bad_value_is_found(self, aqe: AqePlugin, spark: SparkSession) -> None:
+    def test_verify_runs_a_join_and_finds_a_bad_value(self, aqe: AqePlugin, spark: SparkSession) -> None:
         verified = aqe.verify()
         assert verified.ok, repr(verified)
         assert [check.name for check in verified.checks] == ["mode", "rows", "deciding"]
@@ -136,7 +138,7 @@ class AnySession:
             spark.conf.unset("spark.aqePlugin.filter.maxPassRate")
         assert bad == ["7: not allowed: expected 0 to 1 ratio"]
 
-    def test_a_rollback_puts_back_all_that_was_set(self, aqe: AqePlugin, spark: SparkSession) -> None:
+    def test_a_rollback_restores_everything_that_was_set(self, aqe: AqePlugin, spark: SparkSession) -> None:
         aqe.mode("observe")
         aqe.thresholds.filter_max_pass_rate = 0.2
         aqe.thresholds.filter_max_pass_rate = 0.3
@@ -145,7 +147,7 @@ class AnySession:
         assert (aqe.current_mode, aqe.thresholds.filter_max_pass_rate) == ("apply", 0.7)
         assert spark.conf.get("spark.aqePlugin.mode", None) is None
 
-    def test_what_is_forced_is_done_and_gives_the_same_rows(
+    def test_a_forced_choice_is_followed_with_the_same_rows(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
     ) -> None:
         def answer(frame: DataFrame) -> list[Any]:
@@ -166,7 +168,7 @@ class AnySession:
         assert answer(hinted) == rows
         assert answer(sales.join(aqe.force("broadcast", items), "item")) == rows
 
-    def test_a_hint_is_stronger_than_what_is_forced_for_every_join(
+    def test_a_hint_overrides_a_choice_forced_for_every_join(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame, plan_of: Any
     ) -> None:
         with aqe.force("plain_sort_merge"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from api_server import ApiServer
-from aqe_plugin.conf.stores.live import LiveStore, open_store
+from aqe_plugin.conf.stores.kubernetes_store import KubernetesStore, open_store
 from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.install.journal import Actor
 
@@ -53,7 +53,9 @@ def here(api: ApiServer, tmp_path: Path) -> dict[str, str]:
     return {"KUBECONFIG": str(api.kubeconfig(tmp_path)), "XDG_STATE_HOME": str(tmp_path / "state")}
 
 
-def opened(here: dict[str, str], text: str = "kubernetes:configmap/conf", patience: Patience = QUICK) -> LiveStore:
+def opened(
+    here: dict[str, str], text: str = "kubernetes:configmap/conf", patience: Patience = QUICK
+) -> KubernetesStore:
     return open_store(text, here, lambda _: None, patience)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 
 from aqe_plugin import jar_for
-from aqe_plugin.install.session import PLUGIN_CLASS
+from aqe_plugin.conf.keys import PLUGIN_CLASS
 
 __all__ = ["free_port", "with_the_plugin"]
 

@@ -70,7 +70,7 @@ def decision_row(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_rows_of_the_table_become_one_story_for_each_query_in_their_order() -> None:
+def test_rows_of_the_table_become_one_story_for_each_query() -> None:
     first, second = stories_of([decision_row(execution_id=9), decision_row(), decision_row(join_id="j2")])
     assert (first.execution_id, len(first.joins), second.execution_id) == (7, 2, 9)
     decision = first.joins[0].decision
@@ -81,7 +81,7 @@ def test_rows_of_the_table_become_one_story_for_each_query_in_their_order() -> N
     ]
 
 
-def test_the_side_of_a_trial_is_read_back_and_stands_in_the_explanation() -> None:
+def test_an_explanation_shows_the_arm_of_a_query() -> None:
     plain, tried = stories_of([decision_row(), decision_row(execution_id=8, arm="canary")])
     assert (plain.arm, tried.arm) == (None, TrialArm.CANARY)
     assert "[apply, canary]" in repr(Explanation("", (tried,)))
@@ -93,7 +93,7 @@ def test_a_join_that_was_left_to_spark_has_no_option_of_its_own() -> None:
     assert [one.strategy for one in story.joins[0].decision.options] == [Strategy.PLAIN_SORT_MERGE]
 
 
-def test_a_query_that_runs_has_no_outcome_yet_and_a_failed_one_says_so() -> None:
+def test_a_running_query_has_no_outcome_and_a_failed_one_an_error() -> None:
     running, failed = stories_of(
         [decision_row(filters=None, query_millis=None), decision_row(execution_id=8, query_status="failed")]
     )
@@ -101,7 +101,7 @@ def test_a_query_that_runs_has_no_outcome_yet_and_a_failed_one_says_so() -> None
     assert failed.error == "it failed or was cancelled"
 
 
-def test_each_status_of_a_filter_becomes_what_was_planned_or_what_it_did() -> None:
+def test_each_status_of_a_filter_becomes_a_plan_or_an_outcome() -> None:
     filters = [
         filter_row("applied", kind="exact", build_rows=5, **RAN),
         filter_row("passed_all", kind="pass_all", build_rows=0, **RAN),
@@ -125,13 +125,13 @@ def test_each_status_of_a_filter_becomes_what_was_planned_or_what_it_did() -> No
 
 
 @pytest.mark.parametrize("name", ["wait_max_idle", "filter_self_disable_max_pass_rate", "cost_scan_nanos_per_byte"])
-def test_a_threshold_that_no_decision_looks_at_is_not_replayed_but_to_be_tried(name: str) -> None:
+def test_a_threshold_that_no_decision_uses_cannot_be_replayed(name: str) -> None:
     value = threshold_keys()[name].limits[0]
     with pytest.raises(ConfError, match=re.escape(f"with aqe.thresholds({name}={value!r}): aqe.explain(frame)")):
         replayable_values({name: value})
 
 
-def test_a_replay_without_thresholds_says_how_to_give_them() -> None:
+def test_a_replay_without_thresholds_is_refused_with_an_example() -> None:
     with pytest.raises(ConfError, match="No threshold was given"):
         replayable_values({})
 
@@ -149,7 +149,7 @@ BROADCAST = replace(DECISION, choice=Strategy.BROADCAST, build_filter=False)
         (BROADCAST, DECISION, BROADCAST, False, False),
     ],
 )
-def test_a_join_changes_when_a_faithful_replay_comes_out_otherwise(
+def test_a_join_changes_when_its_replay_differs(
     decided: Any, now: Any, then: Any, replayed: bool, changes: bool
 ) -> None:
     join = JoinReplayed(decided, now, then)
@@ -188,7 +188,7 @@ def shown_with(text: str) -> tuple[Any, ...]:
 
 
 @given(st.text(alphabet=st.sampled_from([*HOSTILE, "[", "]", "/", "b", "é", "漢", "\n", "\x9b"]), max_size=40))
-def test_nothing_a_query_holds_reaches_a_terminal_or_a_page_as_anything_but_text(text: str) -> None:
+def test_content_of_a_query_is_shown_as_text_alone(text: str) -> None:
     for one in shown_with(text):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", repr(one))
         page = one._repr_html_()
@@ -196,16 +196,16 @@ def test_nothing_a_query_holds_reaches_a_terminal_or_a_page_as_anything_but_text
         assert set(re.findall(r"</?(\w+)", page)) <= {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
 
 
-def test_hostile_text_is_shown_as_what_it_is() -> None:
+def test_hostile_text_is_escaped() -> None:
     page = html_of(Table(HOSTILE, ("a",), ((HOSTILE,),), (HOSTILE,)))
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;&#x27;\\x1b[2J\\u202e") == 3
     assert "<script>alert(1)</script> & \"'\\x1b[2J\\u202e" in text_of(Table(HOSTILE))
 
 
-def test_a_frame_without_joins_is_said_to_have_had_none() -> None:
+def test_an_explanation_without_decisions_gives_the_reason() -> None:
     shown = Explanation("The frame was run.", ())
     assert " ".join(repr(shown).split()) == (
-        "The frame was run. aqe_decisions() has no join of it: there is none, or the plugin left the query alone."
+        "The frame was run. aqe_decisions() has no join of it: it has none, or the plugin left the query alone."
     )
     assert "has no join of it" in shown._repr_html_()
     assert shown.decisions == ()

@@ -49,9 +49,7 @@ class TestClassic(AnySession):
         with aqe.thresholds(filter_max_pass_rate=0.1):
             assert (aqe.thresholds.filter_max_pass_rate, other.thresholds.filter_max_pass_rate) == (0.1, 0.7)
 
-    def test_a_mode_in_a_scope_is_that_of_the_queries_in_it(
-        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
-    ) -> None:
+    def test_queries_in_a_scope_run_in_its_mode(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
         with aqe.mode("observe"):
             (query,) = aqe.explain(sales.join(items, "item")).queries
         assert query.mode.value == "observe"

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
-from aqe_plugin.api.journal import JournaledConf
-from aqe_plugin.api.session_check import Checks, checked_confs
-from aqe_plugin.api.session_confs import put, set_for_a_while
+from aqe_plugin.api.session_confs import JournaledConf, put, set_for_a_while
 from aqe_plugin.api.threshold import Threshold
 from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
 from aqe_plugin.api.threshold_names import conf_values, threshold_keys
@@ -27,7 +25,7 @@ PASS_RATE_KEY = f"{PREFIX}filter.maxPassRate"
 # Thresholds
 
 
-def test_every_threshold_of_the_conf_table_is_an_attribute_and_a_typed_argument_of_its_kind() -> None:
+def test_every_threshold_is_an_attribute_and_an_argument_of_its_type() -> None:
     attributes = {name: one for name, one in vars(ThresholdFields).items() if isinstance(one, Threshold)}
     arguments = get_type_hints(ThresholdChanges)
     assert list(attributes) == list(arguments) == list(threshold_keys())
@@ -39,7 +37,7 @@ def test_every_threshold_of_the_conf_table_is_an_attribute_and_a_typed_argument_
         assert type(getattr(thresholds, name)) is (int if whole else float), name
 
 
-def test_a_threshold_nobody_set_has_its_default_and_bytes_are_read_as_a_conf_writes_them() -> None:
+def test_a_threshold_has_its_default_or_the_value_of_the_conf() -> None:
     thresholds = SessionThresholds(Confs({f"{PREFIX}broadcast.maxMemoryBytes": "1g"}))
     assert thresholds.filter_max_pass_rate == 0.7
     assert thresholds.broadcast_max_memory_bytes == 1024**3
@@ -56,7 +54,7 @@ def test_a_value_is_written_as_a_conf_writes_it(value: float | str, text: str) -
 
 
 @pytest.mark.parametrize("value", [-0.001, 1.001, float("nan"), float("inf"), "much", "", True, None])
-def test_a_value_just_outside_the_range_or_of_no_number_is_refused_by_name_and_nothing_is_set(value: Any) -> None:
+def test_a_value_out_of_range_is_refused_by_name_and_nothing_is_set(value: Any) -> None:
     confs = Confs()
     with pytest.raises(ConfError, match=re.escape(f"{PASS_RATE_KEY} = {value!r} is not allowed: expected")):
         SessionThresholds(confs)(broadcast_max_rows=5, filter_max_pass_rate=value)
@@ -64,7 +62,7 @@ def test_a_value_just_outside_the_range_or_of_no_number_is_refused_by_name_and_n
 
 
 @pytest.mark.parametrize("name", list(threshold_keys()))
-def test_both_ends_of_every_range_are_allowed_and_what_lies_beyond_is_not(name: str) -> None:
+def test_both_ends_of_every_range_are_allowed_and_nothing_beyond(name: str) -> None:
     least, most = threshold_keys()[name].limits
     assert len(conf_values({name: least})) == len(conf_values({name: most})) == 1
     with pytest.raises(ConfError):
@@ -73,7 +71,7 @@ def test_both_ends_of_every_range_are_allowed_and_what_lies_beyond_is_not(name: 
         conf_values({name: least - 1})
 
 
-def test_a_misspelt_threshold_is_told_which_was_meant() -> None:
+def test_a_misspelt_threshold_is_refused_with_a_suggestion() -> None:
     with pytest.raises(ConfError) as error:
         SessionThresholds(Confs())(**cast("Any", {"filter_max_pas_rate": 0.3}))
     assert str(error.value) == "'filter_max_pas_rate' is no threshold; meant was 'filter_max_pass_rate'?"
@@ -81,7 +79,7 @@ def test_a_misspelt_threshold_is_told_which_was_meant() -> None:
         cast("Any", SessionThresholds(Confs())).filter_max_pas_rate = 0.3
 
 
-def test_a_bad_value_that_somebody_else_set_is_told_with_what_it_does() -> None:
+def test_a_bad_value_in_the_session_is_reported_with_its_effect() -> None:
     with pytest.raises(ConfError) as error:
         _ = SessionThresholds(Confs({PASS_RATE_KEY: "7"})).filter_max_pass_rate
     assert str(error.value) == (
@@ -90,7 +88,7 @@ def test_a_bad_value_that_somebody_else_set_is_told_with_what_it_does() -> None:
     )
 
 
-def test_reset_unsets_what_is_set_and_can_be_taken_back() -> None:
+def test_reset_unsets_all_thresholds_and_can_be_undone() -> None:
     before = {PASS_RATE_KEY: "0.3", "spark.sql.shuffle.partitions": "4"}
     confs = Confs(before)
     with SessionThresholds(confs).reset():
@@ -121,7 +119,7 @@ def test_nested_scopes_leave_the_confs_as_they_were(before: dict[str, str], nest
     assert confs.values == before
 
 
-def test_a_scope_is_in_force_at_once_and_taken_back_when_its_block_fails() -> None:
+def test_a_scope_is_in_force_at_once_and_ends_when_its_block_fails() -> None:
     confs = Confs()
     scope = SessionThresholds(confs)(filter_max_pass_rate=0.3)
     assert confs.values == {PASS_RATE_KEY: "0.3"}
@@ -143,14 +141,14 @@ def test_a_scope_shows_what_it_changed() -> None:
         assert lines[0] == ["in", "force"]
         assert ["a", "1", "2", "a trial"] in lines
         assert "<td" in scope._repr_html_()
-    assert repr(scope).startswith("taken back")
+    assert repr(scope).startswith("restored")
 
 
 # The journal
 
 
 @given(CONFS, st.lists(st.tuples(st.sampled_from(["a", "b"]), st.none() | st.text(max_size=3)), max_size=6))
-def test_a_rollback_leaves_the_confs_as_they_were_and_the_journal_tells_all(
+def test_a_rollback_restores_the_confs_and_the_history_has_every_change(
     before: dict[str, str], steps: list[tuple[str, str | None]]
 ) -> None:
     confs = Confs(before)
@@ -163,7 +161,7 @@ def test_a_rollback_leaves_the_confs_as_they_were_and_the_journal_tells_all(
     assert journaled.rollback(force=False).changes == ()
 
 
-def test_a_rollback_over_somebody_elses_change_is_refused_by_name_unless_forced() -> None:
+def test_a_rollback_over_another_change_is_refused_unless_forced() -> None:
     confs = Confs({"a": "1", "b": "1"})
     journaled = JournaledConf(confs)
     journaled.set("a", "2")
@@ -176,7 +174,7 @@ def test_a_rollback_over_somebody_elses_change_is_refused_by_name_unless_forced(
     assert confs.values == {"a": "1", "b": "1"}
 
 
-def test_what_is_set_in_a_block_and_put_back_is_in_the_journal_twice() -> None:
+def test_a_scope_is_in_the_history_when_set_and_when_restored() -> None:
     journaled = JournaledConf(Confs())
     with SessionThresholds(journaled)(filter_max_pass_rate=0.3):
         pass
@@ -185,27 +183,11 @@ def test_what_is_set_in_a_block_and_put_back_is_in_the_journal_twice() -> None:
     assert "0.3" in repr(journaled.history())
 
 
-# The check
-
-
-def test_every_key_of_ours_that_is_set_is_checked_and_no_other() -> None:
-    bad = checked_confs({PASS_RATE_KEY: "7", f"{PREFIX}filter.maxByte": "1m", f"{PREFIX}mode": "apply", "spark.a": "b"})
-    assert [(one.name.removeprefix(PREFIX), one.ok) for one in bad] == [
-        ("filter.maxByte", False),
-        ("filter.maxPassRate", False),
-        ("mode", True),
-    ]
-    assert "meant was spark.aqePlugin.filter.maxBytes?" in bad[0].found
-    assert bad[1].found == "7: not allowed: expected 0 to 1 ratio"
-    assert not Checks("", bad).ok
-    assert "wrong" in repr(Checks("", bad))
-
-
 # Forcing
 
 
 @pytest.mark.parametrize("choice", ["spark", "no_filter", "plain_sort_merge"])
-def test_a_choice_for_every_join_sets_only_values_that_the_conf_table_allows(choice: Choice) -> None:
+def test_a_forced_choice_sets_only_known_keys(choice: Choice) -> None:
     confs = Confs()
     with force_in_scope(confs, choice):
         ours = {key: value for key, value in confs.values.items() if key.startswith(PREFIX)}
@@ -217,7 +199,7 @@ def test_a_choice_for_every_join_sets_only_values_that_the_conf_table_allows(cho
 @pytest.mark.parametrize(
     ("choice", "instead"), [("broadcast", "aqe.force('broadcast', side)"), ("filtered_sort_merge", "aqe.thresholds(")]
 )
-def test_what_cannot_be_forced_for_every_join_is_an_error_that_says_what_to_do(choice: Choice, instead: str) -> None:
+def test_a_choice_that_not_every_join_can_follow_is_refused(choice: Choice, instead: str) -> None:
     confs = Confs()
     with pytest.raises(NotAvailableError, match=re.escape(instead)):
         force_in_scope(confs, choice)
@@ -225,11 +207,11 @@ def test_what_cannot_be_forced_for_every_join_is_an_error_that_says_what_to_do(c
 
 
 @pytest.mark.parametrize("choice", ["spark", "no_filter", "filtered_sort_merge"])
-def test_what_cannot_be_forced_for_one_join_is_an_error_that_says_what_to_do(choice: str) -> None:
+def test_a_choice_that_one_join_cannot_follow_is_refused(choice: str) -> None:
     with pytest.raises(NotAvailableError, match=r"cannot be forced for one join: .*aqe\.force\("):
         force_join(cast("Any", None), choice)
 
 
-def test_a_choice_there_is_not_is_told_which_there_are() -> None:
-    with pytest.raises(ConfError, match="'shuffle_hash' is no choice: expected one of broadcast, "):
+def test_an_unknown_choice_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfError, match="'shuffle_hash' is not a choice: expected one of broadcast, "):
         force_join(cast("Any", None), "shuffle_hash")

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from api_sessions import CONFS, AnySession, aqe, items, plan_of, sales, write_tables
 from aqe_plugin import AqePlugin
-from aqe_plugin.install.session import MODE_KEY
+from aqe_plugin.conf.keys import MODE_KEY
 from commands import Answer
 from samples import query_lines, write_log
 from spark_servers import free_port, with_the_plugin
@@ -84,7 +84,7 @@ class TestRunningSession:
     def target(self, owner: SparkSession, port: int) -> str:
         return f"sc://127.0.0.1:{port}/;user_id=ann;session_id={owner.session_id}"  # type: ignore[attr-defined]
 
-    def test_a_session_is_installed_into_proved_and_left_as_it_was(
+    def test_a_session_is_verified_after_install_and_restored_by_rollback(
         self, answer: Answer, owner: SparkSession, target: str
     ) -> None:
         assert answer("install", "--target", target, "--mode", "observe", "--yes")[0] == 0
@@ -105,7 +105,7 @@ class TestRunningSession:
         assert owner.conf.get(MODE_KEY, None) is None
         assert owner.conf.get("spark.sql.shuffle.partitions") == "3"
 
-    def test_uninstall_takes_out_what_install_put_in_and_purge_every_key(
+    def test_uninstall_unsets_the_installed_keys_and_purge_all(
         self, answer: Answer, owner: SparkSession, target: str
     ) -> None:
         owner.conf.set("spark.aqePlugin.filter.maxPassRate", "0.2")
@@ -116,7 +116,7 @@ class TestRunningSession:
         assert answer("uninstall", "--target", target, "--purge", "--yes")[0] == 0
         assert owner.conf.get("spark.aqePlugin.filter.maxPassRate", None) is None
 
-    def test_a_value_of_ones_own_is_tried_in_the_session(
+    def test_apply_sets_a_chosen_value_in_the_session(
         self, answer: Answer, owner: SparkSession, target: str, folder: Path
     ) -> None:
         log = write_log(folder / "app", query_lines())
@@ -128,7 +128,7 @@ class TestRunningSession:
         assert answer("rollback", "--target", target, "--yes")[0] == 0
         assert owner.conf.get("spark.aqePlugin.filter.maxPassRate", None) is None
 
-    def test_a_bad_value_keeps_verify_from_saying_that_all_is_well(
+    def test_verify_fails_on_a_value_that_is_not_allowed(
         self, answer: Answer, owner: SparkSession, target: str
     ) -> None:
         owner.conf.set("spark.aqePlugin.filter.maxPassRate", "7")
@@ -136,7 +136,7 @@ class TestRunningSession:
         assert code == 3
         assert "7: not allowed: expected 0 to 1 ratio" in out
 
-    def test_a_session_that_has_ended_or_is_anothers_is_not_begun_anew(
+    def test_a_session_that_has_ended_or_is_another_users_is_not_started(
         self, answer: Answer, owner: SparkSession, target: str, port: int
     ) -> None:
         code, _, err = answer("status", "--target", target.replace("user_id=ann", "user_id=bob"))

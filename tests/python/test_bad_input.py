@@ -37,14 +37,14 @@ def logs(tmp_path: Path) -> Path:
 
 
 def without_the_rights_of_root() -> None:
-    """The program that is started next is held to the modes of files, though root may run the tests."""
+    """File permissions apply to the next process, even when root runs the tests."""
     if sys.platform == "linux":
         for right in _RIGHTS_OF_ROOT:
             ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
 
 
 def peak_bytes(running: Daemon) -> int:
-    """The largest resident set of its process so far."""
+    """The largest resident set of the process so far."""
     status = Path(f"/proc/{running.process.pid}/status").read_text()
     return next(int(one.split()[1]) for one in status.splitlines() if one.startswith("VmHWM")) * 1024
 
@@ -55,7 +55,7 @@ def test_an_endless_line_between_others_takes_little_memory(logs: Path, tmp_path
     event = "io.aqeplugin.tell.QueryEnded" if own else "SparkListenerTaskEnd"
     with (logs / "app-1").open("wb") as file:
         file.write(log_bytes(query_lines(1)) + spark_line(event, text="")[:-3])
-        # A hole: so many bytes to whoever reads it, and nothing on the disk.
+        # A hole: many bytes to a reader, none on the disk.
         file.seek(LINE_BYTES, os.SEEK_CUR)
         file.write(b'"}\n' + b"".join(query_lines(2)))
     with daemon(logs, tmp_path / "checkpoint.db") as running:

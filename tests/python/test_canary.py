@@ -31,12 +31,12 @@ SHARES = st.floats(0, 1)
 
 
 @pytest.mark.parametrize("vector", VECTORS["vectors"], ids=lambda vector: str(vector["name"]))
-def test_an_application_is_drawn_where_the_vectors_say(vector: dict[str, Any]) -> None:
+def test_an_applications_draw_is_the_one_of_the_vectors(vector: dict[str, Any]) -> None:
     assert position(vector["application"]) == vector["position"]
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9])
-def test_the_share_of_applications_that_start_one_after_another_is_met_within_five_deviations(share: float) -> None:
+def test_the_share_holds_for_consecutive_application_ids(share: float) -> None:
     drawn = sum(draws(one, share) for one in IDS)
     assert abs(drawn - share * len(IDS)) <= 5 * math.sqrt(share * (1 - share) * len(IDS))
 
@@ -47,7 +47,7 @@ def test_neighbours_are_drawn_independently() -> None:
 
 
 @given(st.text(), SHARES, SHARES)
-def test_whoever_is_drawn_stays_drawn_with_a_larger_share(application: str, one: float, other: float) -> None:
+def test_a_drawn_application_stays_drawn_with_a_larger_share(application: str, one: float, other: float) -> None:
     assert draws(application, max(one, other)) or not draws(application, min(one, other))
     assert draws(application, 1.0)
     assert not draws(application, 0.0)
@@ -85,14 +85,14 @@ def test_the_keys_of_a_canary_are_read_back_as_what_they_try() -> None:
         (
             f"{CANARY_SET}{PASS_RATE}s",
             "0.5",
-            f"unknown key, and nothing is tried; meant was {CANARY_SET}{PASS_RATE}?",
+            f"unknown key, and nothing is tried; did you mean {CANARY_SET}{PASS_RATE}?",
         ),
         (f"{CANARY_SET}canary.share", "1", None),
         (f"{CANARY_SET}decisions.keptQueries", "1", None),
-        (f"{PREFIX}canary.shares", "1", f"unknown key, and nothing is tried; meant was {CANARY_SHARE}?"),
+        (f"{PREFIX}canary.shares", "1", f"unknown key, and nothing is tried; did you mean {CANARY_SHARE}?"),
     ],
 )
-def test_a_key_that_the_plugin_would_not_take_is_told(key: str, value: str, problem: str | None) -> None:
+def test_a_canary_key_that_is_not_allowed_is_reported(key: str, value: str, problem: str | None) -> None:
     found = problem_of(key, value)
     assert found.startswith("unknown key, and nothing is tried") if problem is None else found == problem
     assert canary_in({CANARY_SHARE: "0.1", f"{CANARY_SET}wait.maxIdle": "1", key: value}) is None
@@ -131,7 +131,7 @@ def run(application: str, at: int, millis: int, fingerprint: str = "c", arm: Tri
     return Run(fingerprint, application, at, millis, 0, (), arm)
 
 
-def test_each_side_is_told_by_its_events() -> None:
+def test_the_events_report_the_arm() -> None:
     history = QueryHistory(
         tuple(run("a", 1, 10, arm=arm) for arm in (*TrialArm, None)), (Failure("c", "b", 2, TrialArm.CANARY),)
     )

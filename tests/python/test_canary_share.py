@@ -135,11 +135,11 @@ def test_a_good_change_goes_to_a_share_then_to_all_and_leaves_no_key_of_the_cana
     assert f"{BUILD_NANOS} = {conf[f'{CANARY_SET}cost.hashBuildNanosPerRow']} instead of 81" in shown
     status = json.loads(answer("status", *target, "--format", "json")[1])
     assert (status["canary"]["share"], len(status["canary"]["tried"])) == (0.3, 4)
-    assert "queries of a canary" not in answer("doctor", "--no-session", "--event-log", str(applications.logs))[1]
+    assert "queries by arm" not in answer("doctor", "--no-session", "--event-log", str(applications.logs))[1]
 
     applications.days(16)
     doctor = answer("doctor", "--no-session", "--event-log", str(applications.logs))[1]
-    assert "queries of a canary: " in " ".join(doctor.split())
+    assert "queries by arm: " in " ".join(doctor.split())
     explained = answer("explain", str(applications.logs))[1]
     assert "[apply, canary]" in explained
     assert "[apply, control]" in explained

@@ -18,7 +18,7 @@ from aqe_plugin.conf.keys import conf_keys, number_of, problem_of
         ("test.openGates", "TRUE"),
     ],
 )
-def test_a_value_that_the_plugin_takes_has_no_problem(key: str, value: str) -> None:
+def test_an_allowed_value_has_no_problem(key: str, value: str) -> None:
     assert problem_of(f"spark.aqePlugin.{key}", value) == ""
 
 
@@ -32,15 +32,15 @@ def test_a_value_that_the_plugin_takes_has_no_problem(key: str, value: str) -> N
         ("filter.exactMaxKeys", "10000001", "not allowed: expected 0 to 10000000 keys"),
         ("filter.falsePositiveRate", "NaN", "not allowed: expected 1.0E-4 to 0.5 ratio"),
         ("filter.maxPassRate", "", "not allowed: expected 0 to 1 ratio"),
-        ("filter.maxByte", "1m", "unknown key, the plugin ignores it; meant was spark.aqePlugin.filter.maxBytes?"),
+        ("filter.maxByte", "1m", "unknown key, the plugin ignores it; did you mean spark.aqePlugin.filter.maxBytes?"),
         ("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", "1", "unknown key, the plugin ignores it"),
     ],
 )
-def test_a_value_that_it_does_not_take_is_told_with_what_it_would(key: str, value: str, problem: str) -> None:
+def test_a_problem_names_the_allowed_values(key: str, value: str, problem: str) -> None:
     assert problem_of(f"spark.aqePlugin.{key}", value) == problem
 
 
-def test_every_key_of_the_table_takes_its_own_limits() -> None:
+def test_every_key_allows_its_own_limits() -> None:
     for key in conf_keys().values():
         separator = ", " if key.allowed.startswith("one of ") else " to "
         for value in key.allowed.removeprefix("one of ").split(separator):
@@ -58,7 +58,7 @@ def test_a_number_is_read_in_its_keys_unit() -> None:
 def test_a_default_lies_within_the_limits() -> None:
     for key in conf_keys().values():
         if key.allowed.startswith("one of "):
-            with pytest.raises(ValueError, match="is no number"):
+            with pytest.raises(ValueError, match="is not a number"):
                 _ = key.limits
         else:
             low, high = key.limits

@@ -1,4 +1,4 @@
-"""The tables that the Scala side generates, held against what this side reads them as."""
+"""The tables that the Scala side generates match the values that this side reads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 import aqe_plugin
+from aqe_plugin.conf.keys import MODE_KEY
 from aqe_plugin.events import lines as events
 from aqe_plugin.events import model
-from aqe_plugin.install.session import MODE_KEY, Mode
+from aqe_plugin.install.session import Mode
 
 PACKAGE = Path(aqe_plugin.__file__).parent
 SCHEMA: dict[str, Any] = json.loads((PACKAGE / "events/event_schema.json").read_text(encoding="utf-8"))
@@ -22,7 +23,7 @@ OBJECTS = {schema["name"]: schema["fields"] for schema in SCHEMA["objects"]}
 
 
 def schema_type(shape: Any) -> tuple[str, bool, list[str]]:
-    """Type, whether it must be there, and allowed values, in the schema's own words."""
+    """Type, whether it is required, and allowed values, as the schema writes them."""
     origin = get_origin(shape)
     if origin in (Union, types.UnionType):
         inner = next(option for option in get_args(shape) if option is not types.NoneType)

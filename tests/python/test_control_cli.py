@@ -35,16 +35,16 @@ def conf(tmp_path: Path) -> Path:
     return path
 
 
-def test_install_shows_the_change_and_waits_for_yes(conf: Path, jar: str, answer: Answer) -> None:
+def test_install_without_yes_only_shows_the_change(conf: Path, jar: str, answer: Answer) -> None:
     before = conf.read_bytes()
     code, out, err = answer("install", "--target", str(conf), "--jar", jar)
     assert (code, err) == (0, "Nothing was written; --yes makes the change.\n")
     assert "com.acme.P,io.aqeplugin.AqePlugin" in out
-    assert "loads the plugin, after the plugins that are there" in out
+    assert "loads the plugin, after the present plugins" in out
     assert conf.read_bytes() == before
 
 
-def test_a_whole_life_ends_with_the_bytes_it_began_with(conf: Path, jar: str, answer: Answer) -> None:
+def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, answer: Answer) -> None:
     before, target = conf.read_bytes(), ("--target", str(conf))
     code, _, err = answer("install", *target, "--jar", jar, "--yes", "--why", "ring 1")
     assert (code, err) == (
@@ -77,7 +77,7 @@ def test_a_whole_life_ends_with_the_bytes_it_began_with(conf: Path, jar: str, an
     assert "ring 1" in table
 
 
-def test_no_key_and_no_time_is_broken_on_a_narrow_terminal(
+def test_keys_and_times_are_not_broken_on_a_narrow_terminal(
     conf: Path, jar: str, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
@@ -89,7 +89,7 @@ def test_no_key_and_no_time_is_broken_on_a_narrow_terminal(
     assert "  why     ring 1\n" in told
 
 
-def test_a_diff_is_one_of_the_file(conf: Path, jar: str, answer: Answer) -> None:
+def test_the_diff_format_is_a_diff_of_the_file(conf: Path, jar: str, answer: Answer) -> None:
     _, out, _ = answer("install", "--target", str(conf), "--jar", jar, "--format", "diff")
     assert out.splitlines() == [
         f"--- {conf}",
@@ -110,7 +110,7 @@ def test_json_says_what_changes_and_whether_it_was_done(conf: Path, jar: str, an
     assert shown["changes"][2] == {
         "key": "spark.aqePlugin.mode",
         "new": "observe",
-        "why": "how far the plugin goes: off, observe or apply",
+        "why": "the plugin's mode: off, observe or apply",
     }
     assert json.loads(answer(*words, "--yes")[1])["applied"] is True
     again = json.loads(answer(*words, "--yes")[1])
@@ -130,7 +130,7 @@ def test_spark_home_and_the_environment_name_the_file(
     assert str(tmp_path / "spark-defaults.conf") in answer("status")[1]
 
 
-def test_the_jar_is_the_one_for_the_spark_whose_conf_it_is(
+def test_install_takes_the_jar_for_the_spark_of_the_conf(
     tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "spark"
@@ -150,18 +150,18 @@ def test_the_jar_is_the_one_for_the_spark_whose_conf_it_is(
     assert asked == ["4.0.5", "4.0.5", "4.1"]
 
 
-def test_status_of_a_conf_without_the_plugin_is_no_error(conf: Path, answer: Answer) -> None:
+def test_status_of_a_conf_without_the_plugin_is_not_an_error(conf: Path, answer: Answer) -> None:
     code, out, _ = answer("status", "--target", str(conf))
     assert (code, out.splitlines()[1].split()) == (0, ["plugin", "not", "installed"])
 
 
-def test_status_flags_unknown_and_bad_values_and_a_jar_that_is_gone(conf: Path, jar: str, answer: Answer) -> None:
+def test_status_flags_unknown_keys_bad_values_and_a_missing_jar(conf: Path, jar: str, answer: Answer) -> None:
     answer("install", "--target", str(conf), "--jar", jar, "--yes")
     conf.write_text(conf.read_text() + "spark.aqePlugin.filter.maxBytes 9g\nspark.aqePlugin.filer.maxBytes 1m\n")
     code, out, _ = answer("status", "--target", str(conf))
     assert code == 5
     assert "not allowed: expected 1k to 1g bytes" in out
-    assert "unknown key, the plugin ignores it; meant was spark.aqePlugin.filter.maxBytes?" in out
+    assert "unknown key, the plugin ignores it; did you mean spark.aqePlugin.filter.maxBytes?" in out
     Path(jar).unlink()
     code, out, _ = answer("status", "--target", str(conf))
     assert code == 3
@@ -181,7 +181,7 @@ def test_history_of_an_untouched_file_says_so(conf: Path, answer: Answer) -> Non
 # errors
 
 
-def test_without_a_target_it_asks_which(answer: Answer) -> None:
+def test_without_a_target_the_error_asks_for_one(answer: Answer) -> None:
     code, out, err = answer("status")
     assert (code, out) == (5, "")
     assert err == (
@@ -197,18 +197,18 @@ def test_a_folder_for_a_file_is_one_line(command: str, tmp_path: Path, answer: A
     assert f"{tmp_path}: a folder, not a file. Give the file in it, e.g. {tmp_path}/spark-defaults.conf.\n" in err
 
 
-def test_a_spark_home_that_is_none_is_one_line(answer: Answer) -> None:
+def test_a_missing_spark_home_is_one_line(answer: Answer) -> None:
     message = "/no/spark: no such folder; --spark-home is the folder that Spark was unpacked to.\n"
     assert answer("install", "--spark-home", "/no/spark") == (4, "", message)
 
 
-def test_a_line_that_nobody_knows_is_one_line(conf: Path, answer: Answer) -> None:
+def test_an_unknown_spark_line_is_one_line(conf: Path, answer: Answer) -> None:
     code, _, err = answer("install", "--target", str(conf), "--spark", "3.1")
     assert code == 3
     assert "has no jar for Spark 3.1; supported lines: " in err or "found no jar of its own in " in err
 
 
-def test_a_jar_that_is_missing_or_none_of_ours_is_one_line(conf: Path, tmp_path: Path, answer: Answer) -> None:
+def test_a_missing_or_foreign_jar_is_one_line(conf: Path, tmp_path: Path, answer: Answer) -> None:
     gone, other = str(tmp_path / JAR), str(tmp_path / "other.jar")
     assert answer("install", "--target", str(conf), "--jar", gone) == (
         3,
@@ -230,7 +230,7 @@ def test_a_jar_for_another_line_than_asked_for_is_one_line(conf: Path, jar: str,
     )
 
 
-def test_a_manifest_wants_a_jar_of_its_image(tmp_path: Path, answer: Answer) -> None:
+def test_a_manifest_needs_a_jar_of_its_image(tmp_path: Path, answer: Answer) -> None:
     path = tmp_path / "app.yaml"
     path.write_text(MANIFEST)
     code, _, err = answer("install", "--target", str(path))
@@ -267,7 +267,7 @@ def test_a_conflict_is_exit_code_7_and_nothing_to_roll_back_is_4(conf: Path, jar
     assert (code, len(err.splitlines())) == (7, 1)
 
 
-def test_a_folder_that_is_not_there_is_exit_code_8(tmp_path: Path, jar: str, answer: Answer) -> None:
+def test_a_missing_folder_is_exit_code_8(tmp_path: Path, jar: str, answer: Answer) -> None:
     code, _, err = answer("install", "--target", str(tmp_path / "no" / "x.conf"), "--jar", jar, "--yes")
     assert (code, len(err.splitlines())) == (8, 1)
     assert "cannot be written (No such file or directory)" in err

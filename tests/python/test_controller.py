@@ -21,14 +21,14 @@ __all__ = ["conf"]
 # what ends up in the file
 
 
-def test_install_appends_to_what_is_there_and_touches_no_other_byte(conf: Path) -> None:
+def test_install_appends_to_both_lists_and_touches_no_other_byte(conf: Path) -> None:
     install(conf)
     assert conf.read_bytes() == THEIRS.replace(b"com.acme.Q", b"com.acme.Q,io.aqeplugin.AqePlugin").replace(
         b"/a.jar", b"/a.jar," + JAR.encode() + b"\r\nspark.aqePlugin.mode:observe"
     )
 
 
-def test_a_proposal_says_key_old_new_and_why_and_writes_nothing(conf: Path) -> None:
+def test_a_proposal_has_old_and_new_values_with_reasons_and_writes_nothing(conf: Path) -> None:
     proposal = propose_install(conf, JAR, "apply")
     assert [(change.key, change.old, change.new) for change in proposal.changes] == [
         ("spark.jars", "/a.jar", f"/a.jar,{JAR}"),
@@ -48,7 +48,7 @@ def test_a_second_install_has_nothing_to_do_and_another_mode_changes_one_key(con
     assert propose_install(conf, JAR, None).nothing_to_do
 
 
-def test_a_newer_jar_of_the_same_line_takes_the_place_of_the_older(conf: Path) -> None:
+def test_a_newer_jar_of_the_same_line_replaces_the_older_one(conf: Path) -> None:
     install(conf)
     newer = JAR.replace("0.1.0", "0.2.0")
     (change,) = install(conf, jar=newer).changes
@@ -57,7 +57,7 @@ def test_a_newer_jar_of_the_same_line_takes_the_place_of_the_older(conf: Path) -
     assert conf.read_bytes() == THEIRS
 
 
-def test_a_file_that_did_not_exist_is_made_and_is_gone_again(tmp_path: Path) -> None:
+def test_install_creates_a_missing_file_and_uninstall_removes_it(tmp_path: Path) -> None:
     path = tmp_path / "spark-defaults.conf"
     install(path)
     assert status_of(path).installed
@@ -69,7 +69,7 @@ def test_a_file_that_did_not_exist_is_made_and_is_gone_again(tmp_path: Path) -> 
     assert not path.exists()
 
 
-def test_owner_mode_and_links_stay(conf: Path) -> None:
+def test_a_change_keeps_the_files_owner_mode_and_links(conf: Path) -> None:
     conf.chmod(0o640)
     if os.getuid() == 0:
         os.chown(conf, 12345, 54321)
@@ -94,7 +94,7 @@ def test_owner_mode_and_links_stay(conf: Path) -> None:
     st.sampled_from([b"\n", b"\r\n", b"\r"]),
     st.booleans(),
 )
-def test_install_then_uninstall_is_the_identity_and_twice_is_as_once(
+def test_uninstall_restores_the_bytes_from_before_the_install(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], line_end: bytes, ended: bool
 ) -> None:
     path = tmp_path_factory.mktemp("conf") / "spark-defaults.conf"
@@ -121,7 +121,7 @@ def test_uninstall_keeps_what_others_changed_since(conf: Path) -> None:
     assert conf.read_bytes() == THEIRS.replace(b"com.acme.Q", b"com.acme.Q,com.acme.R") + b"\r\nspark.new 1"
 
 
-def test_uninstall_leaves_the_plugins_own_keys_that_others_set_unless_purged(conf: Path) -> None:
+def test_uninstall_keeps_keys_that_others_set_unless_purged(conf: Path) -> None:
     conf.write_bytes(THEIRS + b"\r\nspark.aqePlugin.filter.maxBytes 1m")
     install(conf)
     conf.write_bytes(conf.read_bytes().replace(b"observe", b"apply"))
@@ -132,7 +132,7 @@ def test_uninstall_leaves_the_plugins_own_keys_that_others_set_unless_purged(con
     assert conf.read_bytes() == THEIRS
 
 
-def test_uninstall_of_what_was_installed_by_hand_takes_our_entries_alone(conf: Path) -> None:
+def test_uninstall_after_an_install_by_hand_removes_only_our_entries(conf: Path) -> None:
     conf.write_text(f"spark.plugins io.aqeplugin.AqePlugin\nspark.jars {JAR},/b.jar\nspark.aqePlugin.mode apply\n")
     uninstall(conf)
     assert conf.read_text() == "spark.jars /b.jar\nspark.aqePlugin.mode apply\n"
@@ -147,7 +147,7 @@ def test_uninstall_of_what_was_installed_by_hand_takes_our_entries_alone(conf: P
         (
             "spark.jars /x/aqe-plugin-spark-4.0-0.1.0.jar",
             (
-                "spark.jars lists the jar for Spark 4.0 (/x/aqe-plugin-spark-4.0-0.1.0.jar), and the one to install is "
+                "spark.jars lists the jar for Spark 4.0 (/x/aqe-plugin-spark-4.0-0.1.0.jar), and the jar to install is "
                 "for Spark 4.1. If the cluster's Spark is now 4.1, run `aqe-plugin uninstall` first; if it is 4.0, "
                 "give --spark 4.0."
             ),
@@ -156,33 +156,33 @@ def test_uninstall_of_what_was_installed_by_hand_takes_our_entries_alone(conf: P
             f"spark.jars {JAR},/x/aqe-plugin-spark-4.1-0.0.9.jar",
             (
                 f"spark.jars lists 2 jars of aqe-plugin ({JAR}, /x/aqe-plugin-spark-4.1-0.0.9.jar). "
-                "Leave the one that fits the cluster's Spark, or none, and try again."
+                "Keep the one that fits the cluster's Spark, or none, and try again."
             ),
         ),
         (
             "spark.plugins io.aqeplugin.AqePlugin,x,io.aqeplugin.AqePlugin",
             (
                 "spark.plugins names io.aqeplugin.AqePlugin 2 times, and Spark would load it as often. "
-                "Leave it there once and try again."
+                "Keep one of them and try again."
             ),
         ),
         (
             "spark.plugins.defaultList io.aqeplugin.AqePlugin",
             (
                 "spark.plugins.defaultList names io.aqeplugin.AqePlugin already, and with spark.plugins Spark would "
-                "load it twice. Take it out there, or leave the conf as it is."
+                "load it twice. Remove it there, or leave the conf as it is."
             ),
         ),
         (
             "spark.aqePlugin.mode aply",
             (
                 "spark.aqePlugin.mode is 'aply', not allowed: expected one of off, observe, apply. "
-                "Mend or remove it and try again."
+                "Correct or remove it and try again."
             ),
         ),
     ],
 )
-def test_a_conflict_is_refused_with_what_to_do(conf: Path, text: str, message: str) -> None:
+def test_install_refuses_a_conflict_with_a_fix(conf: Path, text: str, message: str) -> None:
     conf.write_text(text + "\n")
     with pytest.raises(ConflictError) as error:
         propose_install(conf, JAR, "apply")
@@ -190,7 +190,7 @@ def test_a_conflict_is_refused_with_what_to_do(conf: Path, text: str, message: s
     assert conf.read_text() == text + "\n"
 
 
-def test_a_manifest_for_another_spark_than_the_jars_is_refused(tmp_path: Path) -> None:
+def test_a_manifest_for_another_spark_line_than_the_jar_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "app.yaml"
     path.write_text(
         'apiVersion: sparkoperator.k8s.io/v1beta2\nkind: SparkApplication\nspec:\n  sparkVersion: "4.0.1"\n'
@@ -223,7 +223,7 @@ def as_nobody(work: Callable[[], object]) -> str:
 
 
 @pytest.mark.process
-def test_a_file_that_may_not_be_read_or_written_says_so(conf: Path) -> None:
+def test_a_file_without_permissions_gives_an_error(conf: Path) -> None:
     folder = conf.parent
     for parent in (folder, *folder.parents[:2]):
         parent.chmod(0o755)
@@ -242,7 +242,7 @@ def test_a_file_that_may_not_be_read_or_written_says_so(conf: Path) -> None:
         folder.chmod(0o755)
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TargetError) as error:
         propose_install(tmp_path, JAR, None)
     assert str(error.value) == (
@@ -250,7 +250,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     )
 
 
-def test_a_device_is_neither_read_without_end_nor_replaced() -> None:
+def test_a_device_is_neither_read_nor_replaced() -> None:
     with pytest.raises(TargetError, match="/dev/full: a device, a pipe or a socket"):
         propose_install(Path("/dev/full"), JAR, None)
 
@@ -262,7 +262,7 @@ def test_reading_a_pipe_does_not_hang(tmp_path: Path) -> None:
         propose_install(pipe, JAR, None)
 
 
-def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "no" / "spark-defaults.conf"
     with pytest.raises(WriteError, match=r"\.aqe-plugin: cannot be written \(No such file or directory\)"):
         install(path)

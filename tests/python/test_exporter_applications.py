@@ -1,4 +1,4 @@
-"""What the exporter keeps of each application: bounded in number, readable whatever they are called."""
+"""Metrics of applications: a limited number of them, with printable names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the exporter answers to probes, and to whoever asks for something else."""
+"""The exporter's answers to probes, scrapes and unknown paths."""
 
 from __future__ import annotations
 

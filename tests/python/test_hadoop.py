@@ -50,20 +50,20 @@ def logs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of 9 kB, read in parts of 2 kB that are written down one by one: gigabytes in a log of kilobytes."""
+    """Pieces of 9 kB, read in parts of 2 kB, so that a log of kilobytes has as many as one of gigabytes."""
     monkeypatch.setattr(files, "_PIECE_BYTES", 9000)
     monkeypatch.setattr(reader, "_CHUNK_BYTES", 2000)
     monkeypatch.setattr(collector, "_PARTS_BETWEEN_WRITES", 1)
 
 
 def own_lines(number: int) -> list[bytes]:
-    """A query with a wait of its own, so that a lost one and a doubled one are both seen."""
+    """A query with a distinct wait, so that a lost and a doubled query both show."""
     outcome = replace(OUTCOME, wait_millis=number * 700, rows_in=2**number)
     return [line(decided(number)), line(ended(number, (outcome,)))]
 
 
 def read_on(jvm: HadoopJvm, logs: Path, spool: Path, killed_after: int | None = None) -> Sums:
-    """What a process that goes on from the checkpoint beside ``spool`` has after one look."""
+    """The sums after one poll, continued from the checkpoint beside ``spool``."""
     tally = Tally()
     with opened(spool.with_name("checkpoint.db"), str(logs)) as kept:
         kept.restore(tally)

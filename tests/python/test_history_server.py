@@ -1,4 +1,4 @@
-"""A History Server as the source: a real HTTP server that answers as Spark's does, and sometimes does not."""
+"""A History Server as the source: a real HTTP server that answers like Spark's, or with errors."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class HistoryServer:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HistoryServer]:
-    """A server, and a client that does not wait before it asks again."""
+    """A server, and a client that retries without waiting."""
     monkeypatch.setattr(history_server, "wait_exponential", lambda *_, **__: wait_none())
     started = HistoryServer()
     try:
@@ -112,7 +112,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HistoryServer]:
 
 
 def read(server: HistoryServer, home: Path, access: Access | None = None) -> Sums:
-    """What a process that goes on from the checkpoint in ``home`` has after one look."""
+    """The sums after one poll, continued from the checkpoint in ``home``."""
     tally = Tally()
     with opened(home / "checkpoint.db", server.url) as kept:
         kept.restore(tally)
@@ -125,7 +125,7 @@ def read(server: HistoryServer, home: Path, access: Access | None = None) -> Sum
 
 
 def fetched(server: HistoryServer) -> list[str]:
-    """The logs that were asked for since the last call."""
+    """The logs requested since the last call."""
     asked, server.asked = server.asked, []
     return [path.removeprefix("/api/v1/applications/") for path in asked if path.endswith("/logs")]
 
@@ -321,7 +321,7 @@ def test_the_log_of_a_running_application_is_not_fetched_at_every_poll(server: H
     server.put("app-1", app_1=log_bytes(query_lines(1)))
 
     def looks(every_seconds: float) -> list[str]:
-        """The logs that four looks fetch, between the second and third of which the log changes."""
+        """The logs that four polls fetch; the log changes between the second and the third."""
         seldom = Access("", running_every_seconds=every_seconds)
         follower = HistoryServerFollower(server.url, tmp_path, threading.Event(), access=seldom)
         for number in range(4):

@@ -59,7 +59,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 
 
 @pytest.mark.parametrize("action", ["install", "uninstall", "rollback", "first install"])
-def test_a_kill_at_any_step_leaves_old_or_new_and_the_next_command_settles_it(tmp_path: Path, action: str) -> None:
+def test_a_kill_at_any_step_leaves_the_old_or_the_new_file(tmp_path: Path, action: str) -> None:
     states = set()
     for step in range(1, 200):
         path = tmp_path / str(step) / "spark-defaults.conf"
@@ -90,7 +90,7 @@ def test_a_kill_at_any_step_leaves_old_or_new_and_the_next_command_settles_it(tm
     assert states == {proposal.before, proposal.after}
 
 
-def test_an_interrupted_install_is_reported_until_it_is_settled(conf: Path) -> None:
+def test_status_reports_an_interrupted_install_until_the_next_change(conf: Path) -> None:
     for step in range(1, 200):
         killed_at(step, lambda: carry_out(propose_install(conf, JAR, None), ACTOR))
         if journal_of(conf).interrupted is not None:
@@ -98,14 +98,14 @@ def test_an_interrupted_install_is_reported_until_it_is_settled(conf: Path) -> N
     (remark,) = [one for one in status_of(conf).remarks if one.startswith("install no. 1")]
     assert remark == (
         "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted; the file holds the old state, "
-        "and the next change writes that down."
+        "and the next change records that."
     )
     said = carry_out(propose_install(conf, JAR, None), ACTOR)
     assert said[-1] == "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had changed nothing"
     assert [record.phase for record in journal_of(conf).records] == [Phase.ABANDONED, Phase.DONE]
 
 
-def test_a_full_disk_leaves_the_file_and_says_so(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_file_unchanged_and_gives_an_error(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     proposal = propose_install(conf, JAR, None)
 
     def full(*_: object) -> int:
@@ -120,7 +120,7 @@ def test_a_full_disk_leaves_the_file_and_says_so(conf: Path, monkeypatch: pytest
     assert status_of(conf).installed
 
 
-def test_two_controllers_do_not_change_one_file_at_once(conf: Path) -> None:
+def test_two_processes_cannot_change_one_file_at_once(conf: Path) -> None:
     install(conf)
     with (
         lock(journal_of(conf).folder / "lock"),
@@ -129,9 +129,9 @@ def test_two_controllers_do_not_change_one_file_at_once(conf: Path) -> None:
         uninstall(conf)
 
 
-def test_a_file_that_changed_since_it_was_shown_is_not_overwritten(conf: Path) -> None:
+def test_a_file_that_changed_after_the_proposal_is_not_overwritten(conf: Path) -> None:
     proposal = propose_install(conf, JAR, None)
     conf.write_bytes(b"spark.x 1\n")
-    with pytest.raises(ConflictError, match="changed while this was being prepared"):
+    with pytest.raises(ConflictError, match="somebody else changed it in the meantime"):
         carry_out(proposal, ACTOR)
     assert conf.read_bytes() == b"spark.x 1\n"

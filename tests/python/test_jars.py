@@ -52,8 +52,8 @@ def test_a_jar_of_another_version_is_not_used(jars: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "spark", "4", "v4.1"])
-def test_what_is_no_version_is_refused(jars: Path, version: str) -> None:
-    with pytest.raises(ConfError, match=r"is no Spark version: expected something like 4\.1"):
+def test_an_invalid_version_is_refused(jars: Path, version: str) -> None:
+    with pytest.raises(ConfError, match=r"is not a Spark version: expected something like 4\.1"):
         jar_for(version, jars, "0.1.0")
 
 

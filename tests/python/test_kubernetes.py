@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.conf.stores.locate import parse_target
-from aqe_plugin.conf.stores.port import TargetConf
 from aqe_plugin.conf.syntax.kubernetes import parse_kubernetes
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
+from aqe_plugin.install.plan import plan_install
 
 MANIFEST = """\
 # The nightly job.
@@ -63,7 +64,7 @@ def refused(text: str, error: type[TargetError | ConflictError]) -> str:
     return str(caught.value)
 
 
-def test_a_manifest_is_changed_on_its_own_lines_alone() -> None:
+def test_a_manifest_changes_only_on_the_lines_of_the_keys() -> None:
     conf = parsed(MANIFEST)
     assert (conf.get("spark.plugins"), conf.spark_version) == ("com.acme.P", "4.1.0")
     changed = conf.with_value("spark.plugins", "com.acme.P,io.X").with_value("spark.aqePlugin.mode", "off")
@@ -74,7 +75,7 @@ def test_a_manifest_is_changed_on_its_own_lines_alone() -> None:
     assert undone.render().decode() == MANIFEST
 
 
-def test_a_manifest_without_spark_conf_gets_one_and_loses_it_again() -> None:
+def test_spark_conf_is_added_to_a_manifest_and_removed_again() -> None:
     changed = parsed(BARE).with_value("spark.a", "1").with_value("spark.b", "x: y # z")
     assert changed.items() == {"spark.a": "1", "spark.b": "x: y # z"}
     assert '  sparkConf:\n    spark.a: "1"\n    spark.b: "x: y # z"\n  type: Python\n' in changed.render().decode()
@@ -96,7 +97,7 @@ def test_a_scheduled_application_has_its_conf_in_its_template() -> None:
     assert changed.without("spark.b").render().decode() == text
 
 
-def test_apaches_own_operator_is_known_too() -> None:
+def test_a_manifest_of_apaches_operator_is_read() -> None:
     text = (
         "apiVersion: spark.apache.org/v1\nkind: SparkApplication\n"
         "spec:\n  sparkConf:\n    spark.a: b\n  runtimeVersions:\n    sparkVersion: 4.0.1\n"
@@ -104,14 +105,14 @@ def test_apaches_own_operator_is_known_too() -> None:
     assert (parsed(text).get("spark.a"), parsed(text).spark_version) == ("b", "4.0.1")
 
 
-def test_a_value_that_is_no_string_is_remarked() -> None:
+def test_status_remarks_on_a_value_that_is_not_a_string() -> None:
     conf = parsed(MANIFEST.replace('"2"', "2"))
     assert conf.remarks() == (
-        "spark.executor.instances: 2 is no string to YAML, and Kubernetes refuses it: put it in quotes.",
+        "spark.executor.instances: 2 is not a string in YAML, and Kubernetes refuses it: put it in quotes.",
     )
 
 
-def test_a_configmap_is_changed_inside_its_block_alone() -> None:
+def test_a_configmap_changes_only_inside_its_block() -> None:
     conf = parsed(CONFIGMAP)
     assert conf.items() == {"spark.plugins": "com.acme.P,com.acme.Q", "spark.master": "yarn"}
     changed = conf.with_value("spark.plugins", "com.acme.P,com.acme.Q,io.X").with_value("spark.a", "b")
@@ -123,7 +124,7 @@ def test_a_configmap_is_changed_inside_its_block_alone() -> None:
 
 
 @pytest.mark.parametrize("text", [MANIFEST, CONFIGMAP, BARE])
-def test_ends_of_lines_of_windows_stay(text: str) -> None:
+def test_windows_line_ends_stay(text: str) -> None:
     windows = text.replace("\n", "\r\n")
     changed = parsed(windows).with_value("spark.a", "b")
     assert changed.get("spark.a") == "b"
@@ -133,7 +134,7 @@ def test_ends_of_lines_of_windows_stay(text: str) -> None:
 
 @pytest.mark.parametrize("text", [MANIFEST, CONFIGMAP, BARE])
 @pytest.mark.parametrize("ending", ["", "\n", "\n\n", "\n# end"])
-def test_what_is_added_and_removed_leaves_the_bytes_whatever_the_end(text: str, ending: str) -> None:
+def test_adding_and_removing_a_key_restores_the_bytes_for_any_file_end(text: str, ending: str) -> None:
     whole = text.rstrip("\n") + ending
     assert parsed(whole).with_value("spark.a", "b").without("spark.a").render().decode() == whole
 
@@ -149,16 +150,16 @@ def test_any_value_is_read_back_from_a_manifest(value: str, text: str) -> None:
     assert changed.without("spark.a").render().decode() == text
 
 
-def test_yaml_that_is_none_names_line_and_fault() -> None:
+def test_invalid_yaml_is_refused_with_its_line() -> None:
     assert refused("spec:\n  a: {{ .Values.x }\n", TargetError).startswith("app.yaml, line 3: not YAML: ")
 
 
-def test_yaml_that_is_nested_without_end_is_told() -> None:
-    with pytest.raises(TargetError, match=r"m\.yaml: not YAML of Kubernetes: mappings and lists in too many others"):
+def test_yaml_that_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(TargetError, match=r"m\.yaml: not Kubernetes YAML: mappings and lists are nested too deeply"):
         parse_kubernetes("a: " + "[" * 100_000, "m.yaml")
 
 
-def test_a_manifest_of_another_kind_is_named() -> None:
+def test_a_manifest_of_another_kind_is_refused_by_name() -> None:
     text = "kind: Deployment\nmetadata:\n  name: web\n---\nkind: ConfigMap\nmetadata:\n  name: spark\ndata:\n  a: b\n"
     assert refused(text, TargetError) == (
         "app.yaml: holds Deployment web, ConfigMap spark; expected a SparkApplication, a ScheduledSparkApplication, "
@@ -167,7 +168,7 @@ def test_a_manifest_of_another_kind_is_named() -> None:
     assert refused("", TargetError).startswith("app.yaml: holds nothing; expected ")
 
 
-def test_a_foreign_spark_application_is_not_taken_for_one() -> None:
+def test_a_spark_application_of_an_unknown_api_group_is_refused() -> None:
     assert "holds SparkApplication x" in refused(
         "apiVersion: other/v1\nkind: SparkApplication\nmetadata: {name: x}\nspec:\n  sparkConf: {}\n", TargetError
     )
@@ -193,30 +194,30 @@ def test_several_confs_in_one_file_are_refused() -> None:
         ('"2"', "[2]", "app.yaml, line 11: sparkConf holds more than keys with plain values"),
     ],
 )
-def test_yaml_that_cannot_be_changed_by_line_is_refused(old: str, new: str, message: str) -> None:
+def test_yaml_that_cannot_be_changed_line_by_line_is_refused(old: str, new: str, message: str) -> None:
     assert refused(MANIFEST.replace(old, new), ConflictError).startswith(message)
 
 
-def test_a_value_over_several_lines_is_not_touched() -> None:
+def test_a_value_over_several_lines_is_not_changed() -> None:
     conf = parsed(MANIFEST.replace("com.acme.P  # theirs", ">-\n      com.acme.P"))
     assert conf.get("spark.plugins") == "com.acme.P"
     with pytest.raises(ConflictError) as error:
         conf.with_value("spark.plugins", "x")
     assert str(error.value) == (
-        "app.yaml, line 10: spark.plugins is an alias or spans lines, which is not changed safely. "
+        "app.yaml, line 10: spark.plugins is an alias or spans lines and cannot be changed safely. "
         "Write its value on the key's own line."
     )
 
 
-def test_jars_of_the_operators_own_list_overrule_and_are_refused() -> None:
+def test_jars_that_the_operator_lists_itself_are_refused() -> None:
     conf = parsed(MANIFEST.replace("  driver:", "  deps:\n    jars: [a.jar]\n  driver:"))
-    with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which overrule spark\.jars\. Move them"):
-        conf.with_value("spark.jars", "x.jar")
+    with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which override spark\.jars\. Move them"):
+        plan_install(conf, "local:///x/aqe-plugin-spark-4.1-0.1.0.jar", None, "app.yaml")
 
 
-def test_a_configmap_that_is_immutable_or_no_literal_block_is_refused() -> None:
+def test_an_immutable_or_folded_configmap_is_refused() -> None:
     assert refused(CONFIGMAP + "immutable: true\n", ConflictError) == (
-        "app.yaml: the ConfigMap is immutable. Make one under a new name and install into that."
+        "app.yaml: the ConfigMap is immutable. Create one under a new name and install into that."
     )
     folded = CONFIGMAP.replace("conf: |  # read", "conf: >  # read")
     assert refused(folded, ConflictError).startswith(
@@ -224,17 +225,17 @@ def test_a_configmap_that_is_immutable_or_no_literal_block_is_refused() -> None:
     )
 
 
-def test_a_fault_in_the_conf_of_a_configmap_is_told_with_its_line() -> None:
+def test_an_error_in_the_conf_of_a_configmap_has_its_line() -> None:
     assert refused(CONFIGMAP.replace("=yarn", "=\\u12"), TargetError).startswith(
         "app.yaml, spark-defaults.conf from line 11, line 5: \\u without four hexadecimal digits"
     )
 
 
-def test_yaml_must_be_there_and_be_utf_8() -> None:
+def test_missing_yaml_and_yaml_that_is_not_utf_8_is_refused() -> None:
     with pytest.raises(TargetError) as error:
         parse_target(Path("app.yaml"), None)
     assert str(error.value) == (
-        "app.yaml: no such file. A Kubernetes file must be there; only spark-defaults.conf is made."
+        "app.yaml: no such file. A Kubernetes file must exist; only spark-defaults.conf is created."
     )
-    with pytest.raises(TargetError, match=r"app\.yaml: byte 2 is no UTF-8"):
+    with pytest.raises(TargetError, match=r"app\.yaml: byte 2 is not UTF-8"):
         parse_target(Path("app.yaml"), b"a:\xff")

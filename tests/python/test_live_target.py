@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api_server import ApiServer
-from aqe_plugin.conf.stores.address import parse_address
-from aqe_plugin.conf.stores.live import LiveStore
+from aqe_plugin.conf.stores.kubernetes_address import parse_address
+from aqe_plugin.conf.stores.kubernetes_store import KubernetesStore
 from aqe_plugin.errors import AqePluginError, ConflictError
 from aqe_plugin.install.controller import (
     Proposal,
@@ -57,8 +57,8 @@ __all__ = ["here"]
     ],
 )
 @pytest.mark.parametrize("back", [lambda store: propose_rollback(store, False), lambda s: propose_uninstall(s, False)])
-def test_what_is_taken_back_leaves_the_object_as_it_was(
-    api: ApiServer, here: dict[str, str], text: str, path: str, back: Callable[[LiveStore], Proposal]
+def test_rollback_and_uninstall_restore_the_object(
+    api: ApiServer, here: dict[str, str], text: str, path: str, back: Callable[[KubernetesStore], Proposal]
 ) -> None:
     before = copy.deepcopy(api.objects[path])
     store = opened(here, text)
@@ -77,7 +77,7 @@ def test_what_is_taken_back_leaves_the_object_as_it_was(
     assert [record.phase for record in journal_of(store).records] == [Phase.DONE, Phase.DONE]
 
 
-def test_an_install_changes_its_keys_alone_and_is_rehearsed_first(api: ApiServer, here: dict[str, str]) -> None:
+def test_an_install_is_rehearsed_and_changes_only_its_keys(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here)
     carry_out(propose_install(store, JAR, "apply"), ACTOR)
     data = api.objects[CONFIGMAP]["data"]
@@ -87,7 +87,7 @@ def test_an_install_changes_its_keys_alone_and_is_rehearsed_first(api: ApiServer
     assert patches(api) == [True, False]
 
 
-def test_a_key_of_a_configmap_that_is_not_there_is_made_and_taken_out(api: ApiServer, here: dict[str, str]) -> None:
+def test_a_missing_key_of_a_configmap_is_created_and_removed(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here, "kubernetes:spark/cm/conf?key=other.conf")
     assert store.read() is None
     carry_out(propose_tuning(store, {"spark.aqePlugin.filter.maxBytes": "32m"}, "a test"), ACTOR)
@@ -111,7 +111,7 @@ def test_rollback_restores_any_text_byte_for_byte(api: ApiServer, here: dict[str
     assert api.objects[CONFIGMAP]["data"]["spark-defaults.conf"] == f"# {text}"
 
 
-def test_the_journal_is_on_this_machine_one_for_each_object(here: dict[str, str], tmp_path: Path) -> None:
+def test_each_object_has_its_own_journal_on_this_machine(here: dict[str, str], tmp_path: Path) -> None:
     folders = {
         opened(here, text).journal_folder
         for text in (
@@ -126,7 +126,7 @@ def test_the_journal_is_on_this_machine_one_for_each_object(here: dict[str, str]
     assert not (tmp_path / "state").exists()
 
 
-def test_the_name_of_an_object_names_it_again(here: dict[str, str]) -> None:
+def test_an_objects_name_is_an_address_of_it(here: dict[str, str]) -> None:
     for text in ("kubernetes:cm/conf?context=here&key=a/b%3F", "kubernetes:spark/configmap/conf"):
         name = opened(here, text).name
         assert opened(here, name).name == name
@@ -136,17 +136,17 @@ def test_the_name_of_an_object_names_it_again(here: dict[str, str]) -> None:
 # others at the same object
 
 
-def test_a_change_of_somebody_else_before_ours_is_told_and_kept(api: ApiServer, here: dict[str, str]) -> None:
+def test_another_persons_earlier_change_is_reported_and_kept(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here)
     proposal = propose_install(store, JAR, None)
     theirs = THEIRS + "spark.new 1\n"
     api.put(CONFIGMAP, data={"spark-defaults.conf": theirs})
-    with pytest.raises(ConflictError, match="changed while this was being prepared"):
+    with pytest.raises(ConflictError, match="somebody else changed it in the meantime"):
         carry_out(proposal, ACTOR)
     assert api.objects[CONFIGMAP]["data"]["spark-defaults.conf"] == theirs
 
 
-def test_a_change_of_somebody_else_at_the_same_moment_is_told_and_kept(api: ApiServer, here: dict[str, str]) -> None:
+def test_another_persons_concurrent_change_is_reported_and_kept(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here)
     proposal = propose_install(store, JAR, None)
     theirs = THEIRS.replace("pa$$", "other")
@@ -155,8 +155,8 @@ def test_a_change_of_somebody_else_at_the_same_moment_is_told_and_kept(api: ApiS
     with pytest.raises(ConflictError) as error:
         carry_out(proposal, ACTOR)
     assert str(error.value) == (
-        "kubernetes:spark/configmap/conf: somebody else changed it meanwhile (spark.secret), and nothing was written. "
-        "Look at it and try again."
+        "kubernetes:spark/configmap/conf: somebody else changed it in the meantime (spark.secret); nothing was "
+        "written. Look at it and try again."
     )
     assert api.objects[CONFIGMAP]["data"]["spark-defaults.conf"] == theirs
     assert [record.phase for record in journal_of(store).records] == [Phase.ABANDONED]
@@ -164,7 +164,7 @@ def test_a_change_of_somebody_else_at_the_same_moment_is_told_and_kept(api: ApiS
     assert status_of(store).installed
 
 
-def test_a_change_elsewhere_in_the_object_is_no_conflict(api: ApiServer, here: dict[str, str]) -> None:
+def test_a_change_elsewhere_in_the_object_is_not_a_conflict(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here, "kubernetes:sparkapplication/nightly")
     api.before_patch = [lambda: None, lambda: api.put(APPLICATION, status={"applicationState": "COMPLETED"})]
     carry_out(propose_install(store, JAR, None), ACTOR)
@@ -173,25 +173,25 @@ def test_a_change_elsewhere_in_the_object_is_no_conflict(api: ApiServer, here: d
     assert status_of(store).installed
 
 
-def test_an_object_that_never_rests_is_given_up(api: ApiServer, here: dict[str, str]) -> None:
+def test_an_object_that_keeps_changing_is_given_up(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here, "kubernetes:sparkapplication/nightly")
     api.before_patch = [lambda: api.put(APPLICATION, status={})] * 9
-    with pytest.raises(ConflictError, match="somebody else changed it 5 times while this was being written"):
+    with pytest.raises(ConflictError, match="somebody else changed it 5 times during the write"):
         carry_out(propose_install(store, JAR, None), ACTOR)
 
 
 # the command line
 
 
-def test_without_the_extra_a_live_target_says_how_to_get_it(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_error_has_the_install_command(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    for name in ("aqe_plugin.conf.stores.live", "aqe_plugin.conf.stores.api_server"):
+    for name in ("aqe_plugin.conf.stores.kubernetes_store", "aqe_plugin.conf.stores.api_server"):
         monkeypatch.delitem(sys.modules, name)
     message = "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'.\n"
     assert answer("status", "--target", "kubernetes:configmap/conf") == (3, "", message)
 
 
-def test_a_whole_life_on_the_command_line(
+def test_install_status_and_uninstall_work_on_an_application(
     api: ApiServer, here: dict[str, str], answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in here.items():
@@ -203,15 +203,15 @@ def test_a_whole_life_on_the_command_line(
     assert (code, err) == (
         0,
         (
-            f"Nothing was written; --yes makes the change. http://127.0.0.1:{api.port} would take it. "
-            "The operator then runs the application again, and KILLS the run that is under way.\n"
+            f"Nothing was written; --yes makes the change. http://127.0.0.1:{api.port} would accept it. "
+            "The operator then restarts the application, and KILLS the present run.\n"
         ),
     )
     assert '+  "spark.aqePlugin.mode": "observe",' in out.splitlines()
     assert out.splitlines()[0] == f"--- {name}"
     assert api.objects[APPLICATION] == before
     code, _, err = answer("install", *target, "--jar", JAR, "--yes")
-    assert (code, err.startswith(f"Done: {name} is changed. The operator then runs the application again")) == (0, True)
+    assert (code, err.startswith(f"Done: {name} is changed. The operator then restarts the application")) == (0, True)
     told = json.loads(answer("status", *target, "--format", "json")[1])
     assert (told["file"], told["installed"]) == (name, True)
     assert answer("uninstall", *target, "--yes")[0] == 0

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from api_server import ApiServer
-from aqe_plugin.conf.stores.address import parse_address
-from aqe_plugin.conf.stores.live import open_store
+from aqe_plugin.conf.stores.kubernetes_address import parse_address
+from aqe_plugin.conf.stores.kubernetes_store import open_store
 from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.errors import ClusterError, ConfError, ConflictError, TargetError, WriteError
 from aqe_plugin.install.controller import (
@@ -27,7 +27,7 @@ __all__ = ["here"]
 # a server that is busy, slow, or gone
 
 
-def test_a_busy_server_is_asked_again_and_waited_for_as_it_asks(api: ApiServer, here: dict[str, str]) -> None:
+def test_a_busy_server_is_asked_again_after_its_retry_after(api: ApiServer, here: dict[str, str]) -> None:
     api.faults = [(429, {"Retry-After": "0"}), (500, {})]
     store = opened(here)
     api.faults = [(503, {}), (504, {})]
@@ -35,21 +35,21 @@ def test_a_busy_server_is_asked_again_and_waited_for_as_it_asks(api: ApiServer, 
     assert [asked.get("fault") for _, _, asked in api.requests] == [["429"], ["500"], None, ["503"], ["504"], None]
 
 
-def test_whoever_waits_is_told_why(api: ApiServer, here: dict[str, str]) -> None:
+def test_a_wait_for_the_server_is_reported(api: ApiServer, here: dict[str, str]) -> None:
     said: list[str] = []
     api.faults = [(429, {"Retry-After": "0"})]
     open_store("kubernetes:configmap/conf", here, said.append, QUICK)
-    assert said == [f"http://127.0.0.1:{api.port} is busy or broken (429), try 1 of 3; asked again in 0.0 s."]
+    assert said == [f"http://127.0.0.1:{api.port} is busy or broken (429), try 1 of 3; trying again in 0.0 s."]
 
 
-def test_a_server_that_stays_busy_is_told(api: ApiServer, here: dict[str, str]) -> None:
+def test_a_server_that_stays_busy_gives_an_error(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here)
     api.faults = [(429, {"Retry-After": "86400"})] * 3
     with pytest.raises(ClusterError, match=r"is busy or broken, asked 3 times \(429: the server is having a bad day\)"):
         store.read()
 
 
-def test_an_answer_that_is_lost_is_no_second_change(api: ApiServer, here: dict[str, str]) -> None:
+def test_a_lost_answer_does_not_repeat_the_change(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here)
     api.loses_answers = 1
     carry_out(propose_install(store, JAR, None), ACTOR)
@@ -57,9 +57,7 @@ def test_an_answer_that_is_lost_is_no_second_change(api: ApiServer, here: dict[s
     assert [record.phase for record in journal_of(store).records] == [Phase.DONE]
 
 
-def test_a_server_that_falls_silent_leaves_a_change_that_the_next_one_settles(
-    api: ApiServer, here: dict[str, str]
-) -> None:
+def test_the_next_change_records_how_one_without_an_answer_ended(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here)
     api.loses_answers = 3
     with pytest.raises(ClusterError, match="does not answer, asked 3 times"):
@@ -70,7 +68,7 @@ def test_a_server_that_falls_silent_leaves_a_change_that_the_next_one_settles(
     assert said == ["install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had been carried out"]
 
 
-def test_a_server_that_hangs_or_is_gone_is_told(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
+def test_a_server_that_hangs_or_is_down_gives_an_error(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     gone = {**here, "KUBECONFIG": str(api.kubeconfig(tmp_path, port=port))}
@@ -85,18 +83,18 @@ def test_a_server_that_hangs_or_is_gone_is_told(api: ApiServer, here: dict[str, 
 # a server that says no
 
 
-def test_a_token_that_has_expired_is_told_at_once(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
+def test_an_expired_token_is_reported_without_retries(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
     here["KUBECONFIG"] = str(api.kubeconfig(tmp_path, token="old"))
     with pytest.raises(ClusterError) as error:
         opened(here)
     assert str(error.value) == (
-        f"kubernetes:spark/configmap/conf: http://127.0.0.1:{api.port} does not know who asks (401): the kubeconfig's "
+        f"kubernetes:spark/configmap/conf: http://127.0.0.1:{api.port} rejects the credentials (401): the kubeconfig's "
         "token or certificate is missing, wrong or expired. Log in again; kubectl auth whoami tries the same."
     )
     assert len(api.requests) == 1
 
 
-def test_a_server_that_cannot_be_trusted_is_told_at_once(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
+def test_an_untrusted_server_is_reported_without_retries(api: ApiServer, here: dict[str, str], tmp_path: Path) -> None:
     here["KUBECONFIG"] = str(api.kubeconfig(tmp_path, scheme="https"))
     said: list[str] = []
     with pytest.raises(ClusterError, match=r"https://127\.0\.0\.1:\d+ cannot be asked \(TLS\): .*SSL"):
@@ -104,7 +102,7 @@ def test_a_server_that_cannot_be_trusted_is_told_at_once(api: ApiServer, here: d
     assert said == []
 
 
-def test_an_object_that_is_not_there_is_told(api: ApiServer, here: dict[str, str]) -> None:
+def test_a_missing_object_is_reported(api: ApiServer, here: dict[str, str]) -> None:
     with pytest.raises(TargetError) as error:
         opened(here, "kubernetes:prod/configmap/conf")
     assert str(error.value) == (
@@ -116,10 +114,10 @@ def test_an_object_that_is_not_there_is_told(api: ApiServer, here: dict[str, str
     ("code", "error", "message"),
     [
         (403, WriteError, r"forbids it \(403\).* The role needs the verbs get and patch for configmaps"),
-        (422, WriteError, r"does not take the change \(422\): .* It holds what it held"),
+        (422, WriteError, r"refuses the change \(422\): .* The object is unchanged"),
     ],
 )
-def test_a_change_that_is_refused_is_refused_in_the_rehearsal_and_never_begun(
+def test_a_refusal_in_the_rehearsal_stops_the_change(
     api: ApiServer, here: dict[str, str], code: int, error: type[Exception], message: str
 ) -> None:
     store = opened(here)
@@ -131,26 +129,26 @@ def test_a_change_that_is_refused_is_refused_in_the_rehearsal_and_never_begun(
     assert patches(api) == [True]
 
 
-def test_an_immutable_configmap_and_binary_data_are_left_alone(api: ApiServer, here: dict[str, str]) -> None:
+def test_an_immutable_configmap_and_binary_data_are_refused(api: ApiServer, here: dict[str, str]) -> None:
     api.objects[CONFIGMAP]["immutable"] = True
     store = opened(here)
-    with pytest.raises(ConflictError, match=r"the ConfigMap is immutable\. Make one under a new name"):
+    with pytest.raises(ConflictError, match=r"the ConfigMap is immutable\. Create one under a new name"):
         carry_out(propose_install(store, JAR, None), ACTOR)
     api.put(CONFIGMAP, binaryData={"spark-defaults.conf": "AAAA"})
-    with pytest.raises(TargetError, match="stands in binaryData"):
+    with pytest.raises(TargetError, match="is in binaryData"):
         store.read()
 
 
-def test_an_application_that_the_jar_does_not_fit_is_left_alone(api: ApiServer, here: dict[str, str]) -> None:
+def test_an_application_that_the_jar_does_not_fit_is_refused(api: ApiServer, here: dict[str, str]) -> None:
     spec = api.objects[APPLICATION]["spec"]
     api.put(APPLICATION, spec={**spec, "sparkVersion": "4.0.1"})
     with pytest.raises(ConflictError, match=r"is for Spark 4\.0\.1, and the jar local:.* is for Spark 4\.1"):
         propose_install(opened(here, "kubernetes:sparkapplication/nightly"), JAR, None)
     api.put(APPLICATION, spec={**spec, "deps": {"jars": ["a.jar"]}})
-    with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which overrule spark\.jars"):
+    with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which override spark\.jars"):
         propose_install(opened(here, "kubernetes:sparkapplication/nightly"), JAR, None)
     api.put(APPLICATION, spec={**spec, "sparkConf": {"spark.a": 1}})
-    with pytest.raises(TargetError, match="sparkConf is no map of keys to strings"):
+    with pytest.raises(TargetError, match="sparkConf is not a map of keys to strings"):
         status_of(opened(here, "kubernetes:sparkapplication/nightly"))
     api.put(APPLICATION, spec=None)
     with pytest.raises(TargetError, match="the application has no spec"):
@@ -166,13 +164,13 @@ def test_an_application_that_the_jar_does_not_fit_is_left_alone(api: ApiServer, 
         ("kubernetes:secret/conf", "secret holds no Spark conf: expected one of configmap, sparkapplication, "),
     ],
 )
-def test_an_address_that_is_none_says_what_one_is(text: str, message: str) -> None:
+def test_an_invalid_address_is_refused_with_the_syntax(text: str, message: str) -> None:
     with pytest.raises(ConfError) as error:
         parse_address(text)
     assert str(error.value).startswith(f"{text}: {message}")
 
 
-def test_without_a_kubeconfig_there_is_no_server(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=r"no API server: .* Give a kubeconfig by KUBECONFIG or in ~/\.kube/config"):
         opened({"KUBECONFIG": str(tmp_path / "none")})
     broken = tmp_path / "broken"

@@ -62,18 +62,18 @@ def test_a_malformed_escape_is_refused_with_its_line() -> None:
     with pytest.raises(TargetError) as error:
         conf("spark.x 1\nspark.home C:\\users\n")
     assert str(error.value) == (
-        "spark-defaults.conf, line 2: \\u without four hexadecimal digits, at which Spark refuses the whole file. "
+        "spark-defaults.conf, line 2: \\u without four hexadecimal digits; Spark refuses the whole file. "
         "Write a backslash as \\\\."
     )
 
 
-def test_a_key_that_stands_twice_is_remarked_and_changed_where_spark_looks() -> None:
+def test_a_repeated_key_is_changed_where_spark_reads_it() -> None:
     text = "spark.plugins a\nspark.master x\nspark.plugins b\n"
-    assert conf(text).remarks() == ("spark.plugins stands 2 times; Spark takes the last, on line 3.",)
+    assert conf(text).remarks() == ("spark.plugins is set 2 times; Spark takes the last, on line 3.",)
     assert conf(text).with_value("spark.plugins", "b,c").text == text.replace(" b", " b,c")
 
 
-def test_what_is_appended_leaves_joined_lines_and_comments_as_they_are() -> None:
+def test_appending_a_key_keeps_joined_lines_and_comments() -> None:
     text = "# one\r\nspark.jars   /a.jar,\\\r\n             /b.jar  \r\n! end\r\n"
     assert conf(text).with_value("spark.jars", "/a.jar,/b.jar,/c.jar").text == text.replace("/b.jar", "/b.jar,/c.jar")
 
@@ -90,12 +90,12 @@ def test_what_is_appended_leaves_joined_lines_and_comments_as_they_are() -> None
         ("a=b\\\n", "k=v\na=b\\\n"),
     ],
 )
-def test_a_new_line_is_written_in_the_files_own_manner(text: str, expected: str) -> None:
+def test_a_new_line_is_written_in_the_files_own_style(text: str, expected: str) -> None:
     assert conf(text).with_value("k", "v").text == expected
 
 
 @given(FILES)
-def test_every_entry_knows_the_line_that_it_begins_on(content: bytes) -> None:
+def test_every_entry_has_the_number_of_its_first_line(content: bytes) -> None:
     parsed = conf_or_none(content)
     assert parsed is None or all(
         entry.line == 1 + len(re.findall(r"\r\n|\r|\n", parsed.text[: entry.start])) for entry in parsed.entries
@@ -111,7 +111,7 @@ def test_every_file_is_rendered_as_it_was_read(content: bytes) -> None:
 @given(FILES, VALUES)
 @example(b"\\\r\n", "v")
 @example(b"a=b\\\n   ", "v")
-def test_a_key_that_is_added_and_removed_leaves_the_bytes(content: bytes, value: str) -> None:
+def test_adding_and_removing_a_key_restores_the_bytes(content: bytes, value: str) -> None:
     before = conf_or_none(content)
     if before is None or before.get("spark.new") is not None:
         return
@@ -125,7 +125,7 @@ def test_a_key_that_is_added_and_removed_leaves_the_bytes(content: bytes, value:
 
 
 @given(FILES, VALUES)
-def test_a_changed_value_reads_as_it_was_set_and_changes_no_other(content: bytes, value: str) -> None:
+def test_changing_a_value_changes_no_other(content: bytes, value: str) -> None:
     before = conf_or_none(content)
     if before is None:
         return
@@ -136,7 +136,7 @@ def test_a_changed_value_reads_as_it_was_set_and_changes_no_other(content: bytes
 
 
 @given(st.lists(st.sampled_from(["a.B", "/x y.jar", "é"]), min_size=1, max_size=3), st.sampled_from([" ", " = ", ":"]))
-def test_an_entry_that_is_appended_and_cut_again_leaves_the_bytes(entries: list[str], separator: str) -> None:
+def test_appending_and_removing_a_list_entry_restores_the_bytes(entries: list[str], separator: str) -> None:
     joined = ",\\\n   ".join(entries)
     before = conf(f"x 1\nspark.plugins{separator}{joined}  \n# end")
     value = before.get("spark.plugins")

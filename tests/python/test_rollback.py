@@ -29,10 +29,10 @@ def test_rollback_goes_back_one_change_at_a_time(conf: Path) -> None:
     assert conf.read_bytes() == THEIRS
     with pytest.raises(JournalError) as error:
         propose_rollback(conf, force=False)
-    assert str(error.value) == (f"{conf}: nothing to roll back; aqe-plugin has no change of it in force.")
+    assert str(error.value) == (f"{conf}: there is nothing to roll back; no change of aqe-plugin is in force.")
 
 
-def test_rollback_after_somebody_elses_change_names_the_keys_and_no_values(conf: Path) -> None:
+def test_rollback_over_another_persons_change_names_the_keys_without_values(conf: Path) -> None:
     install(conf)
     changed = conf.read_bytes().replace(b"pa$$", b"hunter2")
     conf.write_bytes(changed)
@@ -40,7 +40,7 @@ def test_rollback_after_somebody_elses_change_names_the_keys_and_no_values(conf:
         propose_rollback(conf, force=False)
     assert str(error.value) == (
         f"{conf}: changed since install no. 1 by somebody else: it differs in spark.secret. "
-        "Rolling back would undo that too: --force does it and keeps the present file as a backup."
+        "A rollback would undo that too: --force does so and keeps the present file as a backup."
     )
     rollback(conf, force=True)
     assert conf.read_bytes() == THEIRS
@@ -49,7 +49,7 @@ def test_rollback_after_somebody_elses_change_names_the_keys_and_no_values(conf:
     assert "hunter2" not in (journal_of(conf).folder / "journal.jsonl").read_text()
 
 
-def test_rollback_tells_a_change_of_layout_and_a_file_that_is_gone(conf: Path) -> None:
+def test_rollback_reports_a_changed_layout_and_a_missing_file(conf: Path) -> None:
     install(conf)
     conf.write_bytes(conf.read_bytes() + b"\r\n# note")
     with pytest.raises(ConflictError, match="it differs in comments or layout"):
@@ -70,7 +70,7 @@ def test_a_damaged_backup_is_not_restored(conf: Path) -> None:
 # the journal
 
 
-def test_the_journal_says_who_what_when_why_and_the_digests(conf: Path) -> None:
+def test_the_journal_has_who_when_why_the_change_and_the_digests(conf: Path) -> None:
     install(conf)
     uninstall(conf)
     first, second = journal_of(conf).records
@@ -86,7 +86,7 @@ def test_the_journal_says_who_what_when_why_and_the_digests(conf: Path) -> None:
     assert [json.loads(line)["phase"] for line in lines] == ["begun", "done", "begun", "done"]
 
 
-def test_backups_are_their_owners_alone_and_the_journal_is_everybodys(conf: Path) -> None:
+def test_only_the_owner_may_read_backups_and_anybody_the_journal(conf: Path) -> None:
     install(conf)
     folder = journal_of(conf).folder
     modes = [path.stat().st_mode & 0o777 for path in (folder, folder / "journal.jsonl", folder / "backups")]
@@ -94,7 +94,7 @@ def test_backups_are_their_owners_alone_and_the_journal_is_everybodys(conf: Path
     assert all(backup.stat().st_mode & 0o777 == 0o600 for backup in (folder / "backups").iterdir())
 
 
-def test_a_line_that_was_cut_off_is_left_out_and_the_next_begins_anew(conf: Path) -> None:
+def test_an_incomplete_line_of_the_journal_is_skipped(conf: Path) -> None:
     install(conf)
     path = journal_of(conf).folder / "journal.jsonl"
     path.write_bytes(path.read_bytes() + b'{"schemaVersion": 1, "num')
@@ -104,9 +104,9 @@ def test_a_line_that_was_cut_off_is_left_out_and_the_next_begins_anew(conf: Path
     assert [record.phase for record in journal_of(conf).records] == [Phase.DONE, Phase.DONE]
 
 
-def test_a_journal_of_a_newer_version_is_not_guessed_at(conf: Path) -> None:
+def test_a_journal_of_a_newer_version_is_refused(conf: Path) -> None:
     install(conf)
     path = journal_of(conf).folder / "journal.jsonl"
     path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
-    with pytest.raises(JournalError, match="the journal has schemaVersion 2, this aqe-plugin reads up to 1: upgrade"):
+    with pytest.raises(JournalError, match="schemaVersion 2, and this aqe-plugin reads up to 1: upgrade"):
         propose_uninstall(conf, purge=False)

@@ -56,7 +56,7 @@ def test_repeated_kills_while_logs_grow_leave_the_counts_of_a_plain_read(tmp_pat
                 with path.open("ab") as file:
                     file.write(parts[round_])
             counted = 4 * (round_ + 1)
-            # Killed wherever it is by then.
+            # Killed at any point.
             running.wait_until(lambda least=counted: running.value("aqe_plugin_queries_total") >= least)  # type: ignore[misc]
             running.process.kill()
     for path in contents:
@@ -78,7 +78,7 @@ def test_a_signal_stops_it_with_everything_stored(tmp_path: Path, number: signal
         running.process.send_signal(number)
         assert running.process.wait(60) == 0
         assert "level=info event=stopped files=1" in running.stderr
-    # What it knew is there before anything is read.
+    # Stored sums are shown before anything is read.
     (folder / "app-1").unlink()
     with daemon(folder, checkpoint) as running:
         assert running.value("aqe_plugin_queries_total") == 1
@@ -108,7 +108,7 @@ def test_a_missing_folder_is_reported_and_read_on_when_it_is_back(tmp_path: Path
 
 
 def test_on_a_full_disk_it_continues_and_ends_with_code_8(tmp_path: Path) -> None:
-    """The process may make no file larger than the checkpoint is, which is a disk that fills up."""
+    """Limits file size to that of the checkpoint, like a disk that fills up."""
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / "app-1")
@@ -165,9 +165,9 @@ def test_a_clock_that_was_set_back_does_not_stop_the_schedule(tmp_path: Path, mo
     def runs_after(seconds: float) -> int:
         clock[0] += seconds
         end = monotonic() + 60
-        made.look()
+        made.poll()
         while made._running is not None and monotonic() < end:
-            made.look()
+            made.poll()
             sleep(0.05)
         return len(journal.read_text().splitlines())
 
@@ -186,10 +186,10 @@ def test_hadoop_conf_reaches_the_tuning_command_and_not_the_journal(tmp_path: Pa
     words = ("config", "show", "recommend", "--format", "json")
     with opened(tmp_path / "checkpoint.db", "logs") as kept:
         tuning = tuner.Tuner(tuner.Schedule(words, 3600), kept, journal, stderr_log(), found)
-        tuning.look()
+        tuning.poll()
         assert tuning._running is not None
         tuning._running.process.wait()
-        tuning.look()
+        tuning.poll()
         tuning.close()
     run = json.loads(journal.read_text())
     (found,) = (one for one in run["answers"] if one["setting"] == "recommend.hadoop-conf")
@@ -209,7 +209,7 @@ def test_it_tunes_on_its_schedule_and_journals_each_run(tmp_path: Path) -> None:
     found = json.loads(line)
     assert (found["command"], found["exitCode"]) == (["recommend", str(folder), "--format", "json"], 4)
     assert "no event log in this folder" in found["stderr"]
-    # The hour is not over, also for the next process.
+    # The next process waits for the rest of the hour too.
     with daemon(folder, checkpoint, "--tune-every", "1") as running:
         running.wait_until(running.is_ready)
     assert len(journal.read_text().splitlines()) == 1

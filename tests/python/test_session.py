@@ -36,7 +36,7 @@ def options_of(configured: SparkSession.Builder) -> dict[str, Any]:
     return configured._options
 
 
-def test_it_sets_three_keys_and_returns_the_builder() -> None:
+def test_configure_sets_three_keys_and_returns_the_builder() -> None:
     made = builder()
     assert aqe_plugin.configure(made, mode="apply") is made
     assert options_of(made) == {
@@ -52,23 +52,23 @@ def test_the_users_own_plugins_and_jars_stay_first() -> None:
     assert options_of(made)["spark.jars"] == f"/a.jar,/b.jar,{JAR}"
 
 
-def test_a_mode_that_is_set_elsewhere_is_left_alone_when_none_is_given() -> None:
+def test_configure_without_a_mode_keeps_the_mode() -> None:
     assert "spark.aqePlugin.mode" not in options_of(aqe_plugin.configure(builder()))
     assert options_of(aqe_plugin.configure(builder(spark_aqePlugin_mode="off")))["spark.aqePlugin.mode"] == "off"
 
 
-def test_twice_is_as_once() -> None:
+def test_a_second_configure_changes_nothing() -> None:
     made = aqe_plugin.configure(builder())
     before = dict(options_of(made))
     assert options_of(aqe_plugin.configure(made)) == before
 
 
-def test_a_jar_that_is_there_under_a_url_is_not_added_again() -> None:
+def test_a_jar_that_is_listed_as_a_url_is_not_added_again() -> None:
     made = aqe_plugin.configure(builder(spark_jars=f"file:{JAR}"))
     assert options_of(made)["spark.jars"] == f"file:{JAR}"
 
 
-def test_what_spark_defaults_conf_sets_is_kept(tmp_path: Path) -> None:
+def test_entries_of_spark_defaults_conf_are_kept(tmp_path: Path) -> None:
     (tmp_path / "spark-defaults.conf").write_text(
         "# a comment\n\nspark.plugins   com.acme.P\nspark.jars=/a.jar\nspark.master : local\n"
     )
@@ -78,11 +78,11 @@ def test_what_spark_defaults_conf_sets_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["off", "observe", "apply"])
-def test_every_mode_is_passed_on(mode: session.Mode) -> None:
+def test_configure_sets_every_mode(mode: session.Mode) -> None:
     assert options_of(aqe_plugin.configure(builder(), mode=mode))["spark.aqePlugin.mode"] == mode
 
 
-def test_a_mode_that_is_none_names_key_value_and_allowed_values() -> None:
+def test_an_unknown_mode_is_refused_with_the_allowed_values() -> None:
     with pytest.raises(ConfError) as error:
         aqe_plugin.configure(builder(), mode=cast("session.Mode", "aply"))
     assert str(error.value) == "spark.aqePlugin.mode = 'aply' is not allowed: expected one of off, observe, apply."
@@ -96,9 +96,7 @@ def test_without_pyspark_the_error_names_the_install_command(monkeypatch: pytest
     assert str(error.value) == "PySpark is not installed: pip install 'aqe-plugin[spark]'."
 
 
-def test_a_pyspark_of_an_unknown_line_is_refused_and_the_builder_left_alone(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_pyspark_of_an_unknown_line_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from aqe_plugin.install.jars import jar_for
 
     (tmp_path / "aqe-plugin-spark-4.1-0.1.0.jar").touch()
@@ -110,14 +108,14 @@ def test_a_pyspark_of_an_unknown_line_is_refused_and_the_builder_left_alone(
     assert options_of(made) == {}
 
 
-def test_a_connect_client_is_told_to_configure_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connect_client_is_refused_with_how_to_start_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
     with pytest.raises(SessionError, match="A Spark Connect client cannot add a plugin to its server"):
         aqe_plugin.configure(builder())
 
 
 @pytest.mark.parametrize("arguments", ["--jars x.jar pyspark-shell", "--conf spark.plugins=a.B pyspark-shell"])
-def test_submit_arguments_that_would_win_are_refused(monkeypatch: pytest.MonkeyPatch, arguments: str) -> None:
+def test_submit_arguments_that_would_override_are_refused(monkeypatch: pytest.MonkeyPatch, arguments: str) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
     with pytest.raises(SessionError, match="PYSPARK_SUBMIT_ARGS sets jars or plugins"):
         aqe_plugin.configure(builder())

@@ -15,7 +15,7 @@ import aqe_plugin
 pytestmark = pytest.mark.spark
 
 
-def test_doctor_finds_everything_in_order() -> None:
+def test_doctor_passes_on_a_working_machine() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "aqe_plugin", "doctor"], capture_output=True, text=True, timeout=400, check=False
     )
@@ -78,12 +78,12 @@ def submit(folder: Path, script: str, *options: str) -> list[str]:
 def test_configure_in_a_jvm_without_the_jar_says_what_to_do(tmp_path: Path) -> None:
     without_jar, running = submit(tmp_path, WITHOUT_JAR)
     assert without_jar == (
-        "The JVM was started without the plugin's jar, which cannot be added to it now. In a notebook restart the "
-        "kernel; in a submitted application start it with spark-submit --jars $(aqe-plugin jar-path) "
+        "The JVM was started without the plugin's jar, which cannot be added now. In a notebook restart the "
+        "kernel; start a submitted application with spark-submit --jars $(aqe-plugin jar-path) "
         "--conf spark.plugins=io.aqeplugin.AqePlugin (after the plugins you have)."
     )
     assert running == (
-        "The Spark session is running and plugins are read only when it starts: "
+        "The Spark session is running, and plugins are read only when it starts: "
         "call aqe_plugin.configure(builder) before getOrCreate(), in a new Python process."
     )
 

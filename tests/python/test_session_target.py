@@ -58,7 +58,7 @@ def done(proposal: Proposal) -> Proposal:
 # its name
 
 
-def test_a_session_is_named_as_sparks_clients_do_and_the_name_tells_no_secret() -> None:
+def test_the_name_of_a_session_has_no_secret() -> None:
     text = f"sc://spark.example:443/;token=s%2F3cret;use_ssl=true;x-team=t0p;session_id={ID.upper()};user_id=a%20b"
     address = parse_session_address(text, {})
     assert address.name == f"sc://spark.example:443/;user_id=a%20b;session_id={ID};use_ssl=true"
@@ -72,14 +72,14 @@ def test_a_session_is_named_as_sparks_clients_do_and_the_name_tells_no_secret() 
     assert without_secrets("/conf/a;token=b") == "/conf/a;token=b"
 
 
-def test_what_sparks_clients_fill_in_is_filled_in() -> None:
+def test_port_and_user_default_as_in_sparks_clients() -> None:
     given = f"sc://host/;session_id={ID}"
     assert parse_session_address(given, {"USER": "bob"}).name == f"sc://host:15002/;user_id=bob;session_id={ID}"
     assert parse_session_address(given, {"USER": "bob", "SPARK_USER": "eve"}).user_id == "eve"
     assert parse_session_address(given, {}).name == f"sc://host:15002/;session_id={ID}"
 
 
-def test_a_path_that_an_address_was_taken_for_is_the_same_address() -> None:
+def test_an_address_that_was_parsed_as_a_path_is_the_same_address() -> None:
     text = f"sc://[::1]:7/;session_id={ID};token=a%2F%2Fb"
     assert parse_session_address(str(Path(text)), {}) == parse_session_address(text, {})
 
@@ -100,7 +100,7 @@ def test_a_path_that_an_address_was_taken_for_is_the_same_address() -> None:
         (f"sc://host:port/;session_id={ID}", r"expected sc://HOST\[:PORT\]/;session_id=UUID"),
     ],
 )
-def test_what_names_no_session_is_told_without_its_secrets(text: str, said: str) -> None:
+def test_an_invalid_address_is_refused_without_its_secrets(text: str, said: str) -> None:
     with pytest.raises(ConfError, match=said) as told:
         parse_session_address(text, {})
     assert "s3cret" not in str(told.value)
@@ -122,16 +122,14 @@ def test_install_sets_the_mode_and_a_rollback_unsets_it(store: SessionStore, con
     assert confs == THEIRS
 
 
-def test_a_tuned_value_goes_back_to_what_its_owner_had_set(store: SessionStore, confs: dict[str, str]) -> None:
+def test_a_rollback_restores_the_owners_value(store: SessionStore, confs: dict[str, str]) -> None:
     done(propose_tuning(store, {RATE: "0.3", f"{PREFIX}broadcast.maxRows": "9"}, "asked"))
     assert confs == {**THEIRS, RATE: "0.3", f"{PREFIX}broadcast.maxRows": "9"}
     done(propose_rollback(store, force=False))
     assert confs == THEIRS
 
 
-def test_what_others_set_beside_us_is_no_conflict_and_is_never_looked_at(
-    store: SessionStore, confs: dict[str, str]
-) -> None:
+def test_other_keys_of_the_session_are_never_read(store: SessionStore, confs: dict[str, str]) -> None:
     done(propose_install(store, None, None))
     confs["spark.sql.shuffle.partitions"] = "9"
     done(propose_rollback(store, force=False))
@@ -141,19 +139,19 @@ def test_what_others_set_beside_us_is_no_conflict_and_is_never_looked_at(
     assert not any(b"pa$$" in content or b"shuffle" in content for content in kept)
 
 
-def test_a_key_of_ours_that_its_owner_changed_since_is_a_conflict(store: SessionStore, confs: dict[str, str]) -> None:
+def test_a_key_of_ours_that_the_owner_changed_is_a_conflict(store: SessionStore, confs: dict[str, str]) -> None:
     done(propose_install(store, None, None))
     confs[MODE] = "off"
     with pytest.raises(ConflictError, match=rf"changed since install no\. 1 by somebody else: it differs in {MODE}"):
         propose_rollback(store, force=False)
     proposal = propose_install(store, None, "apply")
     confs[RATE] = "0.9"
-    with pytest.raises(ConflictError, match="changed while this was being prepared"):
+    with pytest.raises(ConflictError, match="somebody else changed it in the meantime"):
         carry_out(proposal, ACTOR)
     assert (confs[MODE], confs[RATE]) == ("off", "0.9")
 
 
-def test_status_says_whether_the_plugin_is_loaded_and_what_is_wrong_with_its_keys(
+def test_status_reports_the_plugin_and_the_problems_of_its_keys(
     store: SessionStore, server: ConnectServer, confs: dict[str, str]
 ) -> None:
     confs[RATE] = "7"
@@ -169,11 +167,11 @@ def test_status_says_whether_the_plugin_is_loaded_and_what_is_wrong_with_its_key
 # left alone
 
 
-def test_a_server_without_the_plugin_is_refused_with_what_to_do(
+def test_a_server_without_the_plugin_is_refused_with_a_fix(
     store: SessionStore, server: ConnectServer, confs: dict[str, str]
 ) -> None:
     server.has_plugin = False
-    with pytest.raises(SessionError, match=r"spark\.plugins is read when.*aqe-plugin install --spark-home.*start the"):
+    with pytest.raises(SessionError, match=r"spark\.plugins is read when.*aqe-plugin install --spark-home.*restart"):
         propose_install(store, None, None)
     confs["spark.plugins"] = "com.acme.P, io.aqeplugin.AqePlugin"
     with pytest.raises(SessionError, match=r"spark\.plugins names the plugin.*stood down.*log of the server's driver"):
@@ -185,25 +183,25 @@ def test_a_server_without_the_plugin_is_refused_with_what_to_do(
     "key", ["spark.plugins", "spark.jars", f"{PREFIX}decisions.keptQueries", f"{PREFIX}canary.share"]
 )
 def test_a_key_that_is_read_when_an_application_starts_is_refused(store: SessionStore, key: str) -> None:
-    with pytest.raises(ConfError, match=rf"{key} is read when an application starts.*conf of the server, and start"):
+    with pytest.raises(ConfError, match=rf"{key} is read when an application starts.*server's conf and restart"):
         store.parse(b"").with_value(key, "5")
 
 
-def test_a_key_that_was_read_at_the_start_may_stand_there(store: SessionStore, confs: dict[str, str]) -> None:
+def test_a_key_that_was_read_at_the_start_may_be_set(store: SessionStore, confs: dict[str, str]) -> None:
     confs[f"{PREFIX}decisions.keptQueries"] = "5"
     done(propose_install(store, None, None))
     done(propose_rollback(store, force=False))
     assert confs == {**THEIRS, f"{PREFIX}decisions.keptQueries": "5"}
 
 
-def test_a_session_that_is_not_there_is_never_begun(server: ConnectServer, tmp_path: Path) -> None:
+def test_a_missing_session_is_never_started(server: ConnectServer, tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"no such session of user 'ann'.*spark\.session_id") as told:
         opened(server, tmp_path).read()
     assert ID in str(told.value)
     assert server.sessions == {}
 
 
-def test_a_session_that_ends_meanwhile_is_not_begun_again(
+def test_a_session_that_ends_in_the_meantime_is_not_restarted(
     store: SessionStore, server: ConnectServer, confs: dict[str, str]
 ) -> None:
     proposal = propose_install(store, None, None)
@@ -219,12 +217,12 @@ def test_a_session_that_ends_meanwhile_is_not_begun_again(
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        (grpc.StatusCode.UNAUTHENTICATED, "does not know who asks.*SPARK_CONNECT_AUTHENTICATE_TOKEN"),
+        (grpc.StatusCode.UNAUTHENTICATED, "rejects the credentials.*SPARK_CONNECT_AUTHENTICATE_TOKEN"),
         (grpc.StatusCode.PERMISSION_DENIED, "forbids it: because"),
         (grpc.StatusCode.INTERNAL, r"cannot be asked \(INTERNAL\): because"),
     ],
 )
-def test_a_refusal_is_told_at_once(
+def test_a_refusal_is_reported_without_retries(
     server: ConnectServer, confs: dict[str, str], tmp_path: Path, code: grpc.StatusCode, said: str
 ) -> None:
     server.faults = [(code, "because\nat org.apache.spark.Deep(down)")]
@@ -234,7 +232,7 @@ def test_a_refusal_is_told_at_once(
     assert "org.apache" not in str(told.value)
 
 
-def test_a_server_that_is_busy_is_asked_again(server: ConnectServer, confs: dict[str, str], tmp_path: Path) -> None:
+def test_a_busy_connect_server_is_asked_again(server: ConnectServer, confs: dict[str, str], tmp_path: Path) -> None:
     server.faults = [(grpc.StatusCode.UNAVAILABLE, "busy")] * 2
     said: list[str] = []
     here = {"XDG_STATE_HOME": str(tmp_path)}
@@ -244,7 +242,7 @@ def test_a_server_that_is_busy_is_asked_again(server: ConnectServer, confs: dict
     ]
 
 
-def test_a_server_that_is_down_is_told_of_with_what_to_do(tmp_path: Path) -> None:
+def test_a_server_that_is_down_is_reported_with_a_fix(tmp_path: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         text = f"sc://127.0.0.1:{closed.getsockname()[1]}/{NAMED}"
@@ -252,7 +250,7 @@ def test_a_server_that_is_down_is_told_of_with_what_to_do(tmp_path: Path) -> Non
             open_session(text, {}, lambda _: None, QUICK).read()
 
 
-def test_a_server_that_falls_silent_in_a_change_leaves_it_to_the_next_command(
+def test_a_change_without_an_answer_is_recorded_by_the_next(
     store: SessionStore, server: ConnectServer, confs: dict[str, str]
 ) -> None:
     proposal = propose_install(store, None, None)
@@ -277,7 +275,7 @@ def target(server: ConnectServer, confs: dict[str, str]) -> str:
     return f"sc://localhost:{server.secure_port}/{NAMED};token=s3cret"
 
 
-def test_a_session_is_installed_into_and_left_from_the_command_line(
+def test_install_and_uninstall_set_and_unset_the_mode_of_a_session(
     answer: Answer, server: ConnectServer, confs: dict[str, str], target: str
 ) -> None:
     name = target.removesuffix(";token=s3cret")
@@ -289,7 +287,7 @@ def test_a_session_is_installed_into_and_left_from_the_command_line(
     assert confs == THEIRS
     code, out, err = answer("install", "--target", target, "--mode", "apply", "--yes", "--why", "try it")
     assert (code, confs[MODE]) == (0, "apply")
-    assert f"Done: {name}: queries of this session that are planned from now on go by it" in err
+    assert f"Done: {name}: queries that this session plans from now on use it" in err
     assert answer("status", "--target", target, "--format", "conf")[1].splitlines() == [
         "spark.plugins io.aqeplugin.AqePlugin",
         f"{RATE} 0.5",
@@ -301,7 +299,7 @@ def test_a_session_is_installed_into_and_left_from_the_command_line(
     assert server.tokens == {"Bearer s3cret"}
 
 
-def test_the_token_is_never_printed_and_never_written(
+def test_the_token_is_never_printed_or_written(
     answer: Answer, server: ConnectServer, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AQE_PLUGIN__TARGET", target)
@@ -325,15 +323,15 @@ def test_the_journal_of_a_session_outlives_it(answer: Answer, server: ConnectSer
     assert "try it" in answer("history", "--target", target)[1]
 
 
-def test_a_server_that_runs_no_query_is_told_in_a_line(answer: Answer, target: str) -> None:
+def test_a_server_that_cannot_run_a_query_gives_one_line(answer: Answer, target: str) -> None:
     code, out, err = answer("verify", "--target", target)
     assert code == 4
     assert out.split() == ["ok", "plugin", "loaded", "in", "the", "session's", "application"]
-    assert "did not carry out a query" in err
+    assert "did not run a query" in err
     assert "Traceback" not in err
 
 
-def test_a_session_has_what_its_server_loaded(answer: Answer, target: str) -> None:
+def test_a_jar_for_a_session_is_refused(answer: Answer, target: str) -> None:
     for command, option, value in (
         ("install", "--jar", "/jars/aqe-plugin-spark-4.1-0.1.0.jar"),
         ("install", "--spark", "4.1"),
@@ -343,21 +341,21 @@ def test_a_session_has_what_its_server_loaded(answer: Answer, target: str) -> No
         assert (code, "has what its server loaded. Leave the option out." in err) == (5, True)
 
 
-def test_a_session_has_no_canary_and_is_none(answer: Answer, target: str, tmp_path: Path) -> None:
+def test_a_canary_for_a_session_is_refused(answer: Answer, target: str, tmp_path: Path) -> None:
     log, conf = str(write_log(tmp_path / "app")), str(tmp_path / "spark-defaults.conf")
     for words in (("--target", target, "--canary", conf), ("--target", conf, "--canary", target)):
         code, _, err = answer("apply", log, *words)
-        assert (code, "a running session has no canary and is none" in err, "s3cret" in err) == (5, True, False)
+        assert (code, "a running session has no canary and cannot be one" in err, "s3cret" in err) == (5, True, False)
 
 
-def test_a_new_session_is_refused_with_what_to_do(answer: Answer, server: ConnectServer) -> None:
+def test_an_address_without_a_session_id_is_refused(answer: Answer, server: ConnectServer) -> None:
     code, _, err = answer("status", "--target", f"sc://127.0.0.1:{server.port}")
     assert code == 5
     assert "without a session_id this is a new session" in err
     assert server.calls == []
 
 
-def test_the_target_in_a_settings_file_is_no_path_beside_it(
+def test_a_session_in_a_settings_file_is_not_taken_for_a_path(
     answer: Answer, target: str, tmp_path: Path, confs: dict[str, str]
 ) -> None:
     file = tmp_path / "config.toml"
@@ -366,13 +364,13 @@ def test_the_target_in_a_settings_file_is_no_path_beside_it(
     assert confs[MODE] == "observe"
 
 
-def test_journals_stay_in_their_folder_whatever_a_user_is_called(tmp_path: Path) -> None:
+def test_journals_stay_in_their_folder_for_any_user_name(tmp_path: Path) -> None:
     text = f"sc://host:1/;session_id={ID};user_id=..%2F.."
     folder = open_session(text, {"XDG_STATE_HOME": str(tmp_path)}, lambda _: None).journal_folder
     assert folder.resolve() == folder == tmp_path / "aqe-plugin" / "connect" / "host_1" / "_" / ID
 
 
-def test_a_change_that_was_written_down_names_the_session(store: SessionStore, tmp_path: Path) -> None:
+def test_the_journal_names_the_session(store: SessionStore, tmp_path: Path) -> None:
     done(propose_install(store, None, None))
     (record,) = journal_of(find_target(Path(store.name), None, {"XDG_STATE_HOME": str(tmp_path)})).records
     assert (record.phase, record.file) == (Phase.DONE, store.name)

@@ -128,7 +128,7 @@ def test_reading_a_pipe_does_not_hang(tmp_path: Path) -> None:
     assert [str(item) for item in read(folder)] == [f"{folder / pipe.name}: cannot be read (not a file)"]
 
 
-# Damage: what is whole is read, what is not is said
+# Damage: intact lines are read, the rest is reported
 
 
 def test_a_truncated_log_gives_everything_before_the_cut(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_truncation_anywhere_never_raises_and_loses_no_whole_line(
     records = read(path)
     whole_lines = [one for one in whole[:cut].splitlines(keepends=True) if one.endswith(b"\n")]
     expected = sum(b"io.aqeplugin" in one[:30] for one in whole_lines)
-    # The last line may have lost nothing but its line end.
+    # The last line may lack only its line end.
     assert len(ours(records)) in (expected, expected + 1)
 
 
@@ -185,7 +185,7 @@ def test_blocks_before_a_damaged_block_are_read(tmp_path: Path) -> None:
 
 
 def test_an_lz4_block_with_a_wrong_checksum_is_not_read(tmp_path: Path) -> None:
-    # Blocks so small that they are stored as they are: a digit that changes leaves a whole line.
+    # Blocks so small that they are stored uncompressed: a changed digit leaves a valid line.
     packed = lz4_stream(log_bytes(query_lines(1)), block_bytes=11)
     path = tmp_path / "app-1.lz4"
     path.write_bytes(packed)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
 import aqe_plugin
+from aqe_plugin.conf.keys import PLUGIN_CLASS
 from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.lines import parse_event
@@ -22,7 +23,6 @@ from aqe_plugin.events.model import JoinDecided, PluginMode, QueryEnded, Strateg
 from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.exporter import serve
 from aqe_plugin.exporter.metrics import FILTERS_NOT_APPLIED
-from aqe_plugin.install.session import PLUGIN_CLASS
 from aqe_plugin.logs import Skipped, find_event_logs, read_log
 from aqe_plugin.logs.codecs import decompressor
 from aqe_plugin.tuning.groups import current

@@ -255,7 +255,7 @@ def test_a_value_of_set_goes_to_all_without_a_canary(cluster: Cluster, answer: A
     ("words", "why"),
     [
         (["--set", "spark.aqePlugin.filter.buildTimeout"], "write KEY=VALUE"),
-        (["--set", "spark.master=local"], "spark.master = local: no key of the plugin (spark.aqePlugin.*)."),
+        (["--set", "spark.master=local"], "spark.master = local: not a key of the plugin (spark.aqePlugin.*)."),
         (["--set", "spark.aqePlugin.filter.buildTimeout=0"], "buildTimeout = 0: "),
         (["--set", ASKED, "--set", ASKED], "given twice, as 10 and as 10."),
     ],

@@ -79,7 +79,7 @@ def test_a_tuned_value_that_somebody_changed_since_stays_theirs(conf: Path) -> N
     ("key", "value", "said"),
     [
         (ROWS, "-1", f"{ROWS} = -1: not allowed: expected 0 to 1000000 nanos/row."),
-        ("spark.master", "local", "spark.master = local: no key of the plugin (spark.aqePlugin.*)."),
+        ("spark.master", "local", "spark.master = local: not a key of the plugin (spark.aqePlugin.*)."),
     ],
 )
 def test_a_value_that_the_plugin_does_not_take_is_not_written(conf: Path, key: str, value: str, said: str) -> None:

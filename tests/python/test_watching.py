@@ -1,4 +1,4 @@
-"""The daemon's reading: wherever it is cut and killed, the sums are those of one plain read."""
+"""The daemon's reading: after any kills and splits, the sums are those of one plain read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from watching import Killed, read_plainly, read_with_checkpoint, sums
 
 @pytest.fixture(scope="module", autouse=True)
 def small_parts() -> Iterator[None]:
-    """Parts of 2 kB, each written down by itself: the cuts of gigabytes in a log of a few kilobytes.
+    """Parts of 2 kB, each stored separately, so that a log of a few kilobytes has as many parts as one of gigabytes.
 
     No test here cuts the power, so none waits for the disk.
     """
@@ -49,7 +49,7 @@ def small_parts() -> Iterator[None]:
 
 
 def content_of(queries: int) -> bytes:
-    """Queries with waits of their own, so that a lost one and a doubled one are both seen; a bad line in between."""
+    """Queries with distinct waits, so that a lost and a doubled query both show; a bad line in between."""
     own = [
         [
             line(decided(number)),
@@ -69,7 +69,7 @@ def test_any_split_into_reads_and_kills_gives_the_sums_of_a_plain_read(
     home = tmp_path_factory.mktemp("split")
     folder, checkpoint = home / "logs", home / "checkpoint.db"
     folder.mkdir()
-    # In one stream or in several that follow each other, as Spark writes one for each flush.
+    # One compressed stream or several in a row; Spark writes one for each flush.
     whole = content_of(6)
     flushes = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=3)))
     pieces = [whole[a:b] for a, b in zip([0, *flushes], [*flushes, len(whole)], strict=True)]
@@ -136,7 +136,7 @@ def test_records_of_a_rolling_log_count_once_over_any_number_of_compactions(numb
         assert offsets.counted("app-1", number) == total
 
 
-# Other files, and files that go
+# Replaced and missing files
 
 
 def test_a_new_log_of_the_same_name_counts_and_a_grown_copy_continues(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_truncated_log_is_reported_once_and_read_on_when_more_comes(tmp_path: 
                 reading.read_on()
         return sums(tally)["aqe_plugin_exporter_skipped_total",]
 
-    # It may be on its way here, so the first look says nothing.
+    # It may still be copied here, so the first poll reports nothing.
     assert [skipped_after(looks) for looks in (1, 3, 3)] == [0, 1, 1]
     path.write_bytes(packed)
     assert skipped_after(3) == 1
@@ -209,7 +209,7 @@ def test_a_folder_missing_for_less_than_a_week_is_not_counted_again(tmp_path: Pa
     assert offsets.get("app-1") is not None
     offsets.miss_all_but(("app-1",), now + 6.5 * day)
     offsets.miss_all_but((), now + 8 * day)
-    # A clock that goes back begins the week anew.
+    # A clock that goes back restarts the week.
     offsets.miss_all_but((), now + 2 * day)
     offsets.miss_all_but((), now + 8.5 * day)
     assert offsets.get("app-1") is not None

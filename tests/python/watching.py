@@ -1,4 +1,4 @@
-"""What the daemon's tests share: everything that was added up, and kills at a chosen record."""
+"""Shared by tests of the daemon: all sums, and kills at a chosen record."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Sums = dict[tuple[str, ...], float]
 
 
 class Killed(Exception):  # noqa: N818 - no error
-    """The process is no more."""
+    """The process was killed."""
 
 
 class KilledAfter:
-    """A source that kills whoever reads it, after so many records."""
+    """A source that kills its reader after a number of records."""
 
     def __init__(self, source: EventSource, records: int) -> None:
         self._source = source
@@ -62,7 +62,7 @@ def read_plainly(folder: Path) -> Sums:
 
 
 def read_with_checkpoint(folder: Path, checkpoint: Path, killed_after: int | None = None) -> Sums:
-    """What a process that goes on from ``checkpoint`` has in the end; ``Killed`` when it came to no end."""
+    """The sums after one poll, continued from ``checkpoint``; raises ``Killed`` when killed."""
     tally = Tally()
     with opened(checkpoint, str(folder)) as kept:
         kept.restore(tally)

@@ -67,7 +67,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--mode", default="normal,open", help="plain, normal, open, comma-separated (default: normal,open)"
     )
     parser.add_argument("--line", default=PRIMARY, choices=jvm.lines(), help=f"the Spark line (default: {PRIMARY})")
-    parser.add_argument("--quick", action="store_true", help="only what `make test` runs")
+    parser.add_argument("--quick", action="store_true", help="only what `make test-all` runs")
     parser.add_argument("--fresh", action="store_true", help="run again what was run with this very plugin already")
     parser.add_argument(
         "--limit-minutes", type=float, default=40.0, help="a suite that takes longer is ended (default: 40)"

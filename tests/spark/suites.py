@@ -49,7 +49,7 @@ class Suite:
     Attributes:
         class_name: fully qualified.
         min_filters: filters that must at least be applied while it runs with every gate open.
-        quick_modes: modes in which it is part of `make test`.
+        quick_modes: modes in which it is part of `make test-all`.
         query_files: which of Spark's query files it is to find, as patterns.
     """
 
@@ -85,7 +85,7 @@ SUITES = (
 
 
 PRIMARY = "4.1"
-"""The Spark line that `make test` runs them on, `SparkLines.Primary` of the build."""
+"""The Spark line that `make test-all` runs them on, `SparkLines.Primary` of the build."""
 
 
 @dataclass(frozen=True)

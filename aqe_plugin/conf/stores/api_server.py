@@ -1,7 +1,6 @@
-"""One object on a Kubernetes API server: read, and patched when nobody else was there first.
+"""A client for one object on a Kubernetes API server: reads it, and patches it unless somebody else changed it first.
 
-The edge to the network: a server that is down, slow or busy is asked again, with patience that ends; whatever it
-answers then becomes one of our errors, which say what to do.
+A server that is down, slow or busy is asked again a few times; its last answer becomes one of our errors.
 """
 
 from __future__ import annotations
@@ -12,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
-
-from aqe_plugin.conf.stores.address import Address
+from aqe_plugin.conf.stores.kubernetes_address import Address
 from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.errors import AqePluginError, ClusterError, ExtraMissingError, TargetError, WriteError
 
@@ -43,8 +40,9 @@ class ObjectApi:
     Attributes:
         server: address of the API server.
         namespace: where the object is.
-        say: is told, in a sentence, when the server is waited for.
-        connection: the client that reads; ``patching`` is the one that sends JSON Merge Patches.
+        say: receives a sentence before each wait for the server.
+        connection: the client that reads.
+        patching: the client that sends JSON Merge Patches.
     """
 
     address: Address
@@ -60,134 +58,106 @@ class ObjectApi:
         return self.address.written(self.namespace)
 
     def get(self) -> dict[str, Any]:
-        """The object as the server has it now.
+        """The object as it is now.
 
         Raises:
-            TargetError: there is none.
+            TargetError: it does not exist.
             ClusterError: the server cannot be asked.
         """
-        found = self._call(False, self._reader())
-        told: dict[str, Any] = self.connection.sanitize_for_serialization(found)
-        return told
+        read: Any = client.CoreV1Api(self.connection).read_namespaced_config_map
+        if self.address.kind.group:
+            read = client.CustomObjectsApi(self.connection).get_namespaced_custom_object
+        found = self._call(False, lambda: read(**self._path(), _request_timeout=self._timeout()))
+        plain: dict[str, Any] = self.connection.sanitize_for_serialization(found)
+        return plain
 
     def patch(self, body: Mapping[str, Any], dry_run: bool) -> bool:
-        """Merges ``body`` (JSON Merge Patch, RFC 7396) into the object; without ``dry_run`` the server keeps it.
+        """Merges ``body`` (JSON Merge Patch, RFC 7396) into the object; with ``dry_run`` the server only tries it.
 
         Returns:
-            False when the object changed since the ``resourceVersion`` in ``body``; it is then as it was.
+            False when the object is newer than the ``resourceVersion`` in ``body``; it is then unchanged.
 
         Raises:
-            WriteError: the server does not take it.
-            ClusterError: the server cannot be asked; it may have taken it.
+            WriteError: the server refuses the patch.
+            ClusterError: the server cannot be asked; it may have taken the patch.
         """
-        asked: dict[str, Any] = {"field_manager": _MANAGER}
-        if dry_run:
-            asked["dry_run"] = "All"
+        send: Any = client.CoreV1Api(self.patching).patch_namespaced_config_map
+        if self.address.kind.group:
+            send = client.CustomObjectsApi(self.patching).patch_namespaced_custom_object
+        asked = {
+            **self._path(),
+            "body": dict(body),
+            "field_manager": _MANAGER,
+            **({"dry_run": "All"} if dry_run else {}),
+        }
         try:
-            self._call(True, self._writer(dict(body), asked))
+            self._call(True, lambda: send(**asked, _request_timeout=self._timeout()))
         except _OutOfDateError:
             return False
         return True
 
-    def _reader(self) -> Callable[[], Any]:
-        kind, seconds = self.address.kind, (self.patience.request_seconds,) * 2
-        if not kind.group:
-            core = client.CoreV1Api(self.connection)
-            return lambda: core.read_namespaced_config_map(self.address.name, self.namespace, _request_timeout=seconds)
-        custom = client.CustomObjectsApi(self.connection)
-        return lambda: custom.get_namespaced_custom_object(
-            kind.group, kind.version, self.namespace, kind.plural, self.address.name, _request_timeout=seconds
-        )
+    def _path(self) -> dict[str, str]:
+        kind = self.address.kind
+        custom = {"group": kind.group, "version": kind.version, "plural": kind.plural} if kind.group else {}
+        return {"name": self.address.name, "namespace": self.namespace, **custom}
 
-    def _writer(self, body: dict[str, Any], asked: dict[str, Any]) -> Callable[[], Any]:
-        kind, seconds = self.address.kind, (self.patience.request_seconds,) * 2
-        if not kind.group:
-            core = client.CoreV1Api(self.patching)
-            return lambda: core.patch_namespaced_config_map(
-                self.address.name, self.namespace, body, _request_timeout=seconds, **asked
-            )
-        custom = client.CustomObjectsApi(self.patching)
-        return lambda: custom.patch_namespaced_custom_object(
-            kind.group, kind.version, self.namespace, kind.plural, self.address.name, body,
-            _request_timeout=seconds, **asked
-        )  # fmt: skip
+    def _timeout(self) -> tuple[float, float]:
+        return self.patience.request_seconds, self.patience.request_seconds
 
     def _call(self, writes: bool, ask: Callable[[], T]) -> T:
-        retrying = Retrying(
-            stop=stop_after_attempt(self.patience.attempts),
-            wait=self._wait,
-            retry=retry_if_exception(_passes),
-            before_sleep=self._waits,
-            reraise=True,
-        )
         try:
-            return retrying(ask)
+            return self.patience.ask(ask, self._trouble, self.say)
         except ApiException as error:
             raise self._refused(error, writes) from error
         except HTTPError as error:
             raise ClusterError(
                 f"{self.name}: {self.server} does not answer, asked {self.patience.attempts} times "
-                f"({_reason(error)}). Is it up, and reached from here? kubectl cluster-info tries the same."
+                f"({_reason(error)}). Is it up and reachable from here? kubectl cluster-info tries the same."
             ) from error
 
-    def _wait(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        asked = (getattr(error, "headers", None) or {}).get("Retry-After", "")
-        longest = self.patience.longest_wait_seconds
-        if str(asked).isdigit():
-            return min(float(asked), longest)
-        return wait_random_exponential(multiplier=self.patience.first_wait_seconds, max=longest)(state)
-
-    def _waits(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome is not None else None
-        status = getattr(error, "status", None)
-        why = f"is busy or broken ({status})" if status else "does not answer"
-        number = f"{state.attempt_number} of {self.patience.attempts}"
-        self.say(f"{self.server} {why}, try {number}; asked again in {state.upcoming_sleep:.1f} s.")
+    def _trouble(self, error: Exception) -> str:
+        if isinstance(error, ApiException) and error.status in _BUSY:
+            return f"{self.server} is busy or broken ({error.status})"
+        return f"{self.server} does not answer" if isinstance(error, HTTPError) else ""
 
     def _refused(self, error: ApiException, writes: bool) -> Exception:
-        status, said = error.status, _said(error)
+        status, reason = error.status, _message(error)
+        kind: type[AqePluginError] = ClusterError
         if status == 409 and writes:
             return _OutOfDateError()
-        if status == 401:
-            return ClusterError(
-                f"{self.name}: {self.server} does not know who asks (401): the kubeconfig's token or certificate is "
-                "missing, wrong or expired. Log in again; kubectl auth whoami tries the same."
-            )
-        if status == 403:
-            kind: type[AqePluginError] = WriteError if writes else ClusterError
-            return kind(
-                f"{self.name}: {self.server} forbids it (403): {said}. "
-                f"The role needs the verbs get and patch for {self.address.kind.plural}."
-            )
         if status == 404:
-            return TargetError(f"{self.name}: not found on {self.server} (404): {said}.")
-        if status in _BUSY:
-            return ClusterError(
-                f"{self.name}: {self.server} is busy or broken, asked {self.patience.attempts} times "
-                f"({status}: {said}). Try again later."
+            return TargetError(f"{self.name}: not found on {self.server} (404): {reason}.")
+        if status == 401:
+            problem = (
+                "rejects the credentials (401): the kubeconfig's token or certificate is missing, wrong or expired. "
+                "Log in again; kubectl auth whoami tries the same"
             )
-        if status and writes:
-            return WriteError(
-                f"{self.name}: {self.server} does not take the change ({status}): {said}. It holds what it held."
-            )
-        return ClusterError(f"{self.name}: {self.server} cannot be asked ({status or 'TLS'}): {said}.")
+        elif status == 403:
+            verbs = f"The role needs the verbs get and patch for {self.address.kind.plural}"
+            problem, kind = f"forbids it (403): {reason}. {verbs}", WriteError if writes else ClusterError
+        elif status in _BUSY:
+            problem = f"is busy or broken, asked {self.patience.attempts} times ({status}: {reason}). Try again later"
+        elif status and writes:
+            problem, kind = f"refuses the change ({status}): {reason}. The object is unchanged", WriteError
+        else:
+            problem = f"cannot be asked ({status or 'TLS'}): {reason}"
+        return kind(f"{self.name}: {self.server} {problem}.")
 
 
 class _OutOfDateError(Exception):
-    """Somebody else changed the object first; never leaves this module."""
+    """Somebody else changed the object first; not raised beyond this module."""
 
 
 def connect(
     address: Address, environment: Mapping[str, str], patience: Patience, say: Callable[[str], None]
 ) -> ObjectApi:
-    """The object at ``address``, by the kubeconfig that ``environment`` names, or inside a pod by its account.
+    """The object at ``address``, with the kubeconfig that ``environment`` names, or in a pod with its service account.
 
     Raises:
-        ClusterError: neither is there, or it cannot be used.
+        ClusterError: there is neither, or it cannot be used.
     """
     configuration = client.Configuration()
-    # urllib3 would try again by itself, at once and untold.
+    # urllib3 would retry by itself, at once and silently.
     configuration.retries = False
     file = environment.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
     try:
@@ -206,9 +176,9 @@ def connect(
     except (ConfigException, OSError, ValueError) as error:
         raise ClusterError(
             f"{address.written(address.namespace or '')}: no API server: {_reason(error)}. Give a kubeconfig by "
-            "KUBECONFIG or in ~/.kube/config, with the context that is meant."
+            "KUBECONFIG or in ~/.kube/config, with the right context."
         ) from error
-    # Every release of the client takes the kind of patch as a header; only newer ones as an argument.
+    # Every release of the client takes the type of a patch as a header, only newer ones as an argument.
     patching = client.ApiClient(configuration, header_name="Content-Type", header_value=_MERGE_PATCH)
     return ObjectApi(
         address=address,
@@ -227,13 +197,8 @@ def _namespace(file: str, context: str | None) -> str:
     return str(chosen["context"].get("namespace") or "default")
 
 
-def _passes(error: BaseException) -> bool:
-    """Whether the same may well go through a little later."""
-    return isinstance(error, HTTPError) or (isinstance(error, ApiException) and error.status in _BUSY)
-
-
-def _said(error: ApiException) -> str:
-    """What the server said, in its own words where it gave some."""
+def _message(error: ApiException) -> str:
+    """The server's own message, else the HTTP reason."""
     try:
         message = json.loads(error.body or "")["message"]
     except (TypeError, ValueError, KeyError):

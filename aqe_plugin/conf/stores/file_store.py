@@ -1,12 +1,12 @@
-"""A conf that is kept in a file."""
+"""A conf in a file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqe_plugin.conf.stores.port import ConfStore, TargetConf
 from aqe_plugin.conf.syntax.properties import parse_properties
+from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import TargetError
 from aqe_plugin.machine.disk import leftovers, make_folder, read_or_none, replace_file
 
@@ -20,8 +20,8 @@ _YAML = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
-class FileStore:
-    """The file at ``path``; see :class:`~aqe_plugin.conf.stores.port.ConfStore`."""
+class FileStore(ConfStore):
+    """The file at ``path``."""
 
     path: Path
 
@@ -48,40 +48,33 @@ class FileStore:
     def parse(self, content: bytes | None) -> TargetConf:
         return parse_target(self.path, content)
 
-    def rehearse(self, before: bytes | None, after: bytes | None) -> str:
-        return ""
-
     def replace(self, before: bytes | None, after: bytes | None) -> None:
         replace_file(self.path, after)
 
     def leftovers(self) -> list[Path]:
         return leftovers(self.path.parent, self.path.name)
 
-    def why_not_loaded(self) -> str | None:
-        return None
-
 
 def store_of(where: Where) -> ConfStore:
-    """The place that ``where`` stands for."""
     return FileStore(where) if isinstance(where, Path) else where
 
 
 def parse_target(path: Path, content: bytes | None) -> TargetConf:
-    """What ``content`` says when it stands in the file ``path``.
+    """``content`` in the syntax that the file name says.
 
     Raises:
-        TargetError: it is not what the file's name says.
+        TargetError: it is not in that syntax.
         ConflictError: it is written in a way that cannot be changed.
     """
     if path.suffix.lower() not in _YAML:
-        return parse_properties(content or b"", str(path))
+        return parse_properties(content, str(path))
     if content is None:
-        raise TargetError(f"{path}: no such file. A Kubernetes file must be there; only {CONF_FILE} is made.")
+        raise TargetError(f"{path}: no such file. A Kubernetes file must exist; only {CONF_FILE} is created.")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise TargetError(f"{path}: byte {error.start} is no UTF-8, in which YAML is written.") from error
-    # The YAML library is read only when there is YAML to read.
+        raise TargetError(f"{path}: byte {error.start} is not UTF-8, the encoding of YAML.") from error
+    # The YAML library is imported only when there is YAML to read.
     from aqe_plugin.conf.syntax.kubernetes import parse_kubernetes
 
     return parse_kubernetes(text, str(path))

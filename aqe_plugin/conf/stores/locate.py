@@ -1,4 +1,4 @@
-"""Which file or object is meant, and what it holds."""
+"""Finds the target that a command means, and reads it."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqe_plugin.conf.stores.file_store import CONF_FILE, Where, parse_target, store_of
-from aqe_plugin.conf.stores.port import ConfStore, TargetConf
 from aqe_plugin.conf.stores.session_address import SCHEME
 from aqe_plugin.conf.stores.session_store import open_session
+from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConfError, TargetError
 
 __all__ = ["LIVE", "Target", "Where", "find_target", "home_version", "parse_target", "read_target", "store_of"]
 
-# How a target begins that is an object on an API server, and no file.
+# The scheme of a target on a Kubernetes API server.
 LIVE = "kubernetes:"
 _CORE_JAR = re.compile(r"spark-core_[\d.]+-(?P<version>\d.*)\.jar")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place to install into, and what it holds.
+    """A store and what it held when it was read.
 
     Attributes:
-        store: the place; of a file its links are followed, so that a link stays one.
-        content: its bytes, ``None`` when it does not exist.
-        conf: what those bytes say; an absent file says nothing.
+        content: ``None`` when the file or the key does not exist.
+        conf: ``content`` parsed; without content, an empty conf.
     """
 
     store: ConfStore
@@ -41,34 +40,34 @@ def find_target(
     environment: Mapping[str, str],
     say: Callable[[str], None] = lambda _: None,
 ) -> Where:
-    """The place to use: the one given, else ``conf/spark-defaults.conf`` of the Spark given, else what the environment
-    says Spark would read (``SPARK_CONF_DIR``, then ``SPARK_HOME``).
+    """The target: ``file``, else ``spark-defaults.conf`` of ``spark_home``, of ``SPARK_CONF_DIR`` or ``SPARK_HOME``.
+
+    The links of a file are followed, so that a link stays a link.
 
     Args:
-        say: is told, in a sentence, when a server is waited for.
+        say: receives a sentence before each wait for a server.
 
     Raises:
-        ConfError: nothing says which.
-        TargetError: ``spark_home`` is no folder, or there is no such object on the API server.
+        ConfError: none of these is given.
+        TargetError: ``spark_home`` is not a folder, or the API server has no such object.
         ClusterError: the API server cannot be asked.
     """
     if file is not None and str(file).startswith(LIVE):
-        # Its library takes longer to import than all others together.
-        from aqe_plugin.conf.stores.live import open_store
+        # This import takes longer than all others together.
+        from aqe_plugin.conf.stores.kubernetes_store import open_store
 
         return open_store(str(file), environment, say)
     if file is not None and str(file).startswith(SCHEME):
         return open_session(str(file), environment, say)
     if file is not None:
         return file.resolve()
-    if spark_home is not None:
-        if not spark_home.is_dir():
-            raise TargetError(f"{spark_home}: no such folder; --spark-home is the folder that Spark was unpacked to.")
-        return (spark_home / "conf" / CONF_FILE).resolve()
-    if environment.get("SPARK_CONF_DIR"):
-        return (Path(environment["SPARK_CONF_DIR"]) / CONF_FILE).resolve()
-    if environment.get("SPARK_HOME"):
-        return (Path(environment["SPARK_HOME"]) / "conf" / CONF_FILE).resolve()
+    if spark_home is not None and not spark_home.is_dir():
+        raise TargetError(f"{spark_home}: no such folder; --spark-home is the folder that Spark was unpacked to.")
+    home, folder = spark_home or environment.get("SPARK_HOME"), environment.get("SPARK_CONF_DIR")
+    if spark_home is None and folder:
+        return (Path(folder) / CONF_FILE).resolve()
+    if home:
+        return (Path(home) / "conf" / CONF_FILE).resolve()
     raise ConfError(
         "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: "
         f"give --target FILE ({CONF_FILE}, or a Kubernetes file in YAML) or --spark-home FOLDER."
@@ -76,10 +75,10 @@ def find_target(
 
 
 def read_target(where: Where) -> Target:
-    """The place as it is now.
+    """The target as it is now.
 
     Raises:
-        TargetError: it cannot be read, or is not what its name says.
+        TargetError: it cannot be read, or is not in the syntax that its name says.
         ConflictError: it is written in a way that cannot be changed.
     """
     store = store_of(where)
@@ -88,6 +87,6 @@ def read_target(where: Where) -> Target:
 
 
 def home_version(spark_home: Path) -> str | None:
-    """The version of an unpacked Spark, from the name of its own jar, ``None`` when it has none."""
+    """The version of an unpacked Spark, from the name of its core jar."""
     names = (_CORE_JAR.fullmatch(path.name) for path in (spark_home / "jars").glob("spark-core_*.jar"))
     return next((match["version"] for match in names if match is not None), None)

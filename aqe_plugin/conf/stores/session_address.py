@@ -1,7 +1,7 @@
-"""How a running session of a Spark Connect server is named.
+"""The address of a running session of a Spark Connect server.
 
-Written as Spark's own clients write a connection (docs/client-connection-string.md in Spark's sources); the session's
-id is among its parameters.
+It is a connection string of Spark's own clients (docs/client-connection-string.md in Spark's sources) with the
+session's id among its parameters.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from aqe_plugin.errors import ConfError
 
 __all__ = ["SCHEME", "SessionAddress", "parse_session_address", "without_secrets"]
 
-# A path has one slash where an address has two, and what names a target may have been taken for a path.
+# With one slash, because an address that was parsed as a path has lost the second.
 SCHEME = "sc:/"
 _DEFAULT_PORT = 15002
-# A slash in a value is written %2F, or Spark's clients take the address for one with a path.
+# A slash in a value is written %2F; Spark's clients would read it as the start of a path.
 _HOST = r"(?P<host>[\w.-]+|\[[0-9A-Fa-f:.]+\])"
 _ADDRESS = re.compile(rf"sc:/+{_HOST}(:(?P<port>\d{{1,5}}))?(/(;(?P<parameters>[^/?#\s]*))?)?")
 _SHOWN = ("session_id", "use_ssl", "user_id")
@@ -33,9 +33,9 @@ class SessionAddress:
 
     Attributes:
         server: host and port.
-        user_id: whose session it is; a server tells sessions of one id apart by it.
+        user_id: the owner; sessions of different owners may share an id.
         session_id: a UUID.
-        connection: the whole of it, with the token and whatever else is secret; never to be shown.
+        connection: the whole connection string, secrets included; never to be shown.
     """
 
     server: str
@@ -46,32 +46,32 @@ class SessionAddress:
 
     @property
     def name(self) -> str:
-        """The same without what is secret, which is read as the same session."""
+        """The address without its secrets; it names the same session."""
         ssl = ";use_ssl=true" if self.use_ssl else ""
         user = f";user_id={quote(self.user_id, safe='')}" if self.user_id else ""
         return f"sc://{self.server}/{user};session_id={self.session_id}{ssl}"
 
 
 def parse_session_address(text: str, environment: Mapping[str, str]) -> SessionAddress:
-    """The session that ``text`` names.
+    """The address in ``text``.
 
     Args:
-        environment: says, as for Spark's own clients, who the user is when ``text`` does not.
+        environment: names the user when ``text`` does not, as for Spark's own clients.
 
     Raises:
-        ConfError: it names none.
+        ConfError: it is not an address; the message shows none of its secrets.
     """
     match = _ADDRESS.fullmatch(text)
     pairs = [part.split("=") for part in ((match["parameters"] if match else "") or "").split(";") if part]
     if match is None or not all(len(pair) == 2 and all(pair) for pair in pairs):
-        raise ConfError(f"sc://…: expected {_EXPECTED}, in its values %XX for all but letters, digits, - . _ and ~.")
+        raise ConfError(f"sc://…: expected {_EXPECTED}; in values write %XX for all but letters, digits, - . _ and ~.")
     server = f"{match['host']}:{match['port'] or _DEFAULT_PORT}"
     given = {name: unquote(value) for name, value in pairs}
     user = given.get("user_id") or environment.get("SPARK_USER") or environment.get("USER") or ""
     if "session_id" not in given:
         raise ConfError(
-            f"sc://{server}: without a session_id this is a new session, and what is set in it ends with this command. "
-            "Name the session that runs, whose id is its spark.session_id: "
+            f"sc://{server}: without a session_id this is a new session, and its confs end with this command. "
+            "Name the running session, by its spark.session_id: "
             f"sc://{server}/;user_id={quote(user or 'USER', safe='')};session_id=UUID."
         )
     use_ssl = given.get("use_ssl", "false").lower()
@@ -83,7 +83,7 @@ def parse_session_address(text: str, environment: Mapping[str, str]) -> SessionA
 
 
 def without_secrets(text: str) -> str:
-    """``text`` with what is secret in the address of a session left out; anything else as it is."""
+    """``text`` with the secrets of a session's address hidden; any other text unchanged."""
     return _SECRET.sub(r"\1(hidden)", text) if text.startswith(SCHEME) else text
 
 
@@ -92,5 +92,5 @@ def _uuid(text: str, server: str) -> str:
         return str(UUID(text))
     except ValueError:
         raise ConfError(
-            f"sc://{server}: session_id = {text} is not allowed: expected a UUID, as spark.session_id gives it."
+            f"sc://{server}: session_id = {text} is not allowed: expected a UUID, the session's spark.session_id."
         ) from None

@@ -1,34 +1,34 @@
-"""A Kubernetes ConfigMap whose data holds a ``spark-defaults.conf``, written as a literal block."""
+"""A ``spark-defaults.conf`` in the data of a Kubernetes ConfigMap, written as a literal block."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import takewhile
+from os.path import commonprefix
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
-from aqe_plugin.conf.stores.in_image import FileInImage
 from aqe_plugin.conf.syntax.properties import PropertiesConf, parse_properties
-from aqe_plugin.conf.syntax.yaml_text import child, documents_of, line_end_after, line_start_before, pairs_of, text_of
+from aqe_plugin.conf.syntax.yaml_text import child, documents_of, line_end_after, line_start_before, text_of
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 
 __all__ = ["CONF_FILE", "ConfigMapConf", "parse_configmap"]
 
 CONF_FILE = "spark-defaults.conf"
-_LINE = re.compile(r"[^\n]*(?:\n|\Z)")
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigMapConf(FileInImage):
-    """The conf inside one ConfigMap; see :class:`~aqe_plugin.conf.stores.port.TargetConf`.
+class ConfigMapConf(TargetConf):
+    """The conf inside one ConfigMap.
 
     Attributes:
-        document: which document of the file it is, from 0.
-        start: where the first line of the block stands.
-        end: where the line after its last line stands that is not blank.
-        indent: what stands before each of its lines.
-        inner: the block without that.
+        document: index of the ConfigMap's document in the file.
+        start: offset of the block's first line.
+        end: offset behind its last line that is not blank.
+        indent: the white space before each of its lines.
+        inner: the block without the indent.
     """
 
     text: str
@@ -38,6 +38,12 @@ class ConfigMapConf(FileInImage):
     end: int
     indent: str
     inner: PropertiesConf
+
+    def items(self) -> dict[str, str]:
+        return self.inner.items()
+
+    def remarks(self) -> tuple[str, ...]:
+        return self.inner.remarks()
 
     def with_value(self, key: str, value: str) -> ConfigMapConf:
         return self._with_inner(self.inner.with_value(key, value))
@@ -49,11 +55,11 @@ class ConfigMapConf(FileInImage):
         return self.text.encode("utf-8")
 
     def _with_inner(self, inner: PropertiesConf) -> ConfigMapConf:
-        """Puts back the lines that are new; those that are not keep what stood before them, blanks included."""
-        old, new = _lines(self.inner.text), _lines(inner.text)
-        outer = _lines(self.text[self.start : self.end])
-        alike_before = _alike(old, new)
-        alike_after = _alike(old[alike_before:][::-1], new[alike_before:][::-1])
+        """Replaces the lines that changed; all others keep their indent as it is written."""
+        old, new = _LINES.findall(self.inner.text), _LINES.findall(inner.text)
+        outer = _LINES.findall(self.text[self.start : self.end])
+        alike_before = len(commonprefix((old, new)))  # noqa: RUF071 - of lists of lines
+        alike_after = len(commonprefix((old[alike_before:][::-1], new[alike_before:][::-1])))  # noqa: RUF071
         fresh = [self.indent + line if line.strip() else line for line in new[alike_before : len(new) - alike_after]]
         block = "".join(outer[:alike_before] + fresh + outer[len(outer) - alike_after :])
         text = self.text[: self.start] + block + self.text[self.end :]
@@ -64,27 +70,27 @@ class ConfigMapConf(FileInImage):
 
 
 def parse_configmap(text: str, name: str, document: int, root: MappingNode) -> ConfigMapConf:
-    """The conf in the ConfigMap that stands at ``root``.
+    """The conf in the ConfigMap ``root``.
 
     Raises:
         TargetError: Spark could not read the conf.
         ConflictError: the ConfigMap cannot be changed, or the conf is not written as a literal block.
     """
     if text_of(child(root, "immutable")).lower() == "true":
-        raise ConflictError(f"{name}: the ConfigMap is immutable. Make one under a new name and install into that.")
+        raise ConflictError(f"{name}: the ConfigMap is immutable. Create one under a new name and install into that.")
     data = child(root, "data")
     assert isinstance(data, MappingNode)
-    key, value = next((key, value) for key, value in pairs_of(data) if text_of(key) == CONF_FILE)
+    key, value = next((key, value) for key, value in data.value if text_of(key) == CONF_FILE)
     line = value.start_mark.line + 1
     if not isinstance(value, ScalarNode) or value.style != "|" or value.anchor is not None:
         raise ConflictError(
-            f"{name}, line {line}: {CONF_FILE} is not written as a literal block, which alone is changed safely. "
+            f"{name}, line {line}: {CONF_FILE} is not written as a literal block and cannot be changed safely. "
             f"Write `{CONF_FILE}: |` and below it the lines, indented."
         )
     start = line_end_after(text, value.start_mark.index)
     parent = text[line_start_before(text, key.start_mark.index) : key.start_mark.index]
     indent, end = _block(text, start, value.end_mark.index, parent)
-    inner = "".join(one.removeprefix(indent) for one in _lines(text[start:end]))
+    inner = "".join(one.removeprefix(indent) for one in _LINES.findall(text[start:end]))
     conf = parse_properties(inner.encode("utf-8", "surrogatepass"), f"{name}, {CONF_FILE} from line {line + 1}")
     if conf.items() != parse_properties(value.value.encode("utf-8", "surrogatepass"), name).items():
         raise _not_safe(name, line)
@@ -92,8 +98,8 @@ def parse_configmap(text: str, name: str, document: int, root: MappingNode) -> C
 
 
 def _block(text: str, start: int, end: int, parent: str) -> tuple[str, int]:
-    """The indent of the block's lines, and where it ends apart from blank lines."""
-    lines = _lines(text[start:end])
+    """The indent of the block's lines, and the offset of its end without blank lines."""
+    lines = _LINES.findall(text[start:end])
     while lines and not lines[-1].strip():
         lines.pop()
     first = next((line for line in lines if line.strip()), None)
@@ -102,17 +108,8 @@ def _block(text: str, start: int, end: int, parent: str) -> tuple[str, int]:
     return first[: len(first) - len(first.lstrip(" "))], start + sum(len(line) for line in lines)
 
 
-def _lines(text: str) -> list[str]:
-    return [line for line in _LINE.findall(text) if line]
-
-
-def _alike(some: list[str], others: list[str]) -> int:
-    """How many lines from the front are the same."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(some, others, strict=False)))
-
-
 def _not_safe(name: str, line: int) -> TargetError:
     return TargetError(
         f"{name}, line {line}: {CONF_FILE} reads differently with and without its indent (tabs, or characters that "
-        "YAML takes for ends of lines). Indent every line of it with the same spaces."
+        "YAML takes for line ends). Indent all of its lines with the same spaces."
     )

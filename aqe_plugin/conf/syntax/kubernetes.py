@@ -1,13 +1,13 @@
-"""Finds, among the documents of a YAML file, the one that holds a Spark conf."""
+"""Finds the one document of a YAML file that holds a Spark conf."""
 
 from __future__ import annotations
 
 from ruamel.yaml.nodes import MappingNode
 
-from aqe_plugin.conf.stores.port import TargetConf
 from aqe_plugin.conf.syntax.configmap import CONF_FILE, parse_configmap
 from aqe_plugin.conf.syntax.manifest import parse_manifest, spec_path
 from aqe_plugin.conf.syntax.yaml_text import child, documents_of, text_of
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 
 __all__ = ["parse_kubernetes"]
@@ -16,10 +16,10 @@ _EXPECTED = f"a SparkApplication, a ScheduledSparkApplication, or a ConfigMap wi
 
 
 def parse_kubernetes(text: str, name: str) -> TargetConf:
-    """The one Spark conf in ``text``.
+    """The Spark conf in ``text``.
 
     Raises:
-        TargetError: it is no YAML, or holds no Spark conf.
+        TargetError: it is not YAML, or holds no Spark conf.
         ConflictError: it holds several, or one that cannot be changed.
     """
     documents = documents_of(text, name)

@@ -1,14 +1,14 @@
-"""``spark-defaults.conf``: a properties file of which only the lines that change are touched."""
+"""``spark-defaults.conf``: a properties file, changed line by line."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.conf.syntax.java_properties import Entry, entries_of, escaped
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError
 
 __all__ = ["PropertiesConf", "parse_properties"]
@@ -19,39 +19,32 @@ _REMARKED = ("spark.plugins", "spark.jars")
 
 
 @dataclass(frozen=True, slots=True)
-class PropertiesConf:
-    """A properties file; see :class:`~aqe_plugin.conf.stores.port.TargetConf`.
+class PropertiesConf(TargetConf):
+    """A properties file.
 
     Attributes:
-        text: the file; bytes that are no UTF-8 stand in it as surrogates, and are written back as they were.
-        name: what to call the file in an error.
+        text: the file; bytes that are not UTF-8 are surrogates in it, and are written back unchanged.
+        name: the file's name in errors.
     """
 
     text: str
     name: str
     entries: tuple[Entry, ...]
-
-    @property
-    def spark_version(self) -> str | None:
-        return None
-
-    @property
-    def runs_on_this_machine(self) -> bool:
-        return True
-
-    def get(self, key: str) -> str | None:
-        entry = self._last(key)
-        return None if entry is None else entry.value
+    runs_on_this_machine: bool = True
 
     def items(self) -> dict[str, str]:
         return {entry.key: entry.value for entry in self.entries}
 
     def remarks(self) -> tuple[str, ...]:
-        times = Counter(entry.key for entry in self.entries)
+        lines = {
+            key: [entry.line for entry in self.entries if entry.key == key]
+            for key in self.items()
+            if key in _REMARKED or key.startswith(PREFIX)
+        }
         return tuple(
-            f"{key} stands {count} times; Spark takes the last, on line {max(self._lines_of(key))}."
-            for key, count in times.items()
-            if count > 1 and (key in _REMARKED or key.startswith(PREFIX))
+            f"{key} is set {len(found)} times; Spark takes the last, on line {found[-1]}."
+            for key, found in lines.items()
+            if len(found) > 1
         )
 
     def with_value(self, key: str, value: str) -> PropertiesConf:
@@ -65,7 +58,7 @@ class PropertiesConf:
             if changed._reads_as(self, entry, value):
                 return changed
         raise ConflictError(
-            f"{self.name}, line {entry.line}: {key} is written in a way that is not changed safely. "
+            f"{self.name}, line {entry.line}: {key} is written in a way that cannot be changed safely. "
             f"Write it on one line: {key} {escaped(entry.value)}"
         )
 
@@ -85,14 +78,11 @@ class PropertiesConf:
     def _last(self, key: str) -> Entry | None:
         return next((entry for entry in reversed(self.entries) if entry.key == key), None)
 
-    def _lines_of(self, key: str) -> Iterator[int]:
-        return (entry.line for entry in self.entries if entry.key == key)
-
     def _with_text(self, text: str) -> PropertiesConf:
         return replace(self, text=text, entries=entries_of(text, self.name))
 
     def _with_line(self, key: str, value: str) -> PropertiesConf:
-        """Adds a line at the end, in the file's own manner, so that taking it away again leaves the same bytes."""
+        """Adds a line at the end, in the file's own style; removing that line restores the bytes."""
         found = _LINE_END.search(self.text)
         line_end = "\n" if found is None else found[0]
         line = key + self._separator() + escaped(value)
@@ -111,23 +101,26 @@ class PropertiesConf:
         return " " if found is None else found[0]
 
     def _reads_as(self, before: PropertiesConf, changed: Entry, value: str) -> bool:
-        """Whether it says what ``before`` said, but for the value of one entry."""
+        """Whether only the value of one entry of ``before`` differs."""
         expected = [(entry.key, value if entry is changed else entry.value) for entry in before.entries]
         return [(entry.key, entry.value) for entry in self.entries] == expected
 
 
-def parse_properties(content: bytes, name: str) -> PropertiesConf:
-    """The properties file with this content.
+def parse_properties(content: bytes | None, name: str, in_image: bool = False) -> PropertiesConf:
+    """A properties file; an absent one sets nothing.
+
+    Args:
+        in_image: it is read in a container, so its paths are not of this machine.
 
     Raises:
         TargetError: Spark itself could not read it.
     """
-    text = content.decode("utf-8", "surrogateescape")
-    return PropertiesConf(text, name, entries_of(text, name))
+    text = (content or b"").decode("utf-8", "surrogateescape")
+    return PropertiesConf(text, name, entries_of(text, name), not in_image)
 
 
 def _ways_to_write(written: str, old: str, new: str) -> Iterator[str]:
-    """How ``new`` may stand where ``written`` stands, which reads as ``old``; what keeps most of it comes first."""
+    """Ways to write ``new`` in place of ``written``, which reads as ``old``; first those that keep most of it."""
     if old and new.startswith(old):
         yield written + escaped(new[len(old) :])
     if new and old.startswith(new):

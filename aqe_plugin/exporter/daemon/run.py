@@ -89,7 +89,7 @@ def serve_for_good(
         while not stop.is_set():
             _read_on(collector, log)
             if tuner is not None:
-                tuner.look()
+                tuner.poll()
             stop.wait(every_seconds)
         collector.store()
         log.info("stopped", files=collector.files)

@@ -74,7 +74,7 @@ class Tuner:
         self._environment = environment
         self._running: _Running | None = None
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Starts or ends the command if it is time to; an error is logged, and the command tried again when due."""
         try:
             if self._running is not None:

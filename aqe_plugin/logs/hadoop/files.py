@@ -64,7 +64,7 @@ class HadoopFiles:
         """
         self._listed, self._growing = {}, set()
         try:
-            path, scheme, is_folder = self._jvm.ask(self.uri, self._look)
+            path, scheme, is_folder = self._jvm.ask(self.uri, self._root_status)
             self.root = path if is_folder else path.parent
             logs = logs_at(path, self.uri, is_folder, self._children)
         except FileGoneError as error:
@@ -104,7 +104,7 @@ class HadoopFiles:
         finally:
             piece.unlink(missing_ok=True)
 
-    def _look(self, jvm: Any, conf: Any) -> tuple[Path, str, bool]:
+    def _root_status(self, jvm: Any, conf: Any) -> tuple[Path, str, bool]:
         """The path of the address, the scheme of its file system, and whether it is a folder."""
         path = jvm.org.apache.hadoop.fs.Path(self.uri)
         system = path.getFileSystem(conf)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import PREFIX, number_of
-from aqe_plugin.conf.stores.port import TargetConf
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.tuning.groups import current, written
 from aqe_plugin.tuning.history import QueryHistory, applications_since, errors_of, in_arm

@@ -1,4 +1,4 @@
-"""How an object on a Kubernetes API server is named, and where in it a Spark conf is kept."""
+"""The address of an object on a Kubernetes API server, and where in the object a Spark conf is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote
 
 from aqe_plugin.errors import ConfError
 
-__all__ = ["Address", "Kind", "parse_address"]
+__all__ = ["Address", "ObjectKind", "parse_address"]
 
 _SCHEME = "kubernetes:"
 _CONF_FILE = "spark-defaults.conf"
@@ -17,13 +17,13 @@ _EXPECTED = "kubernetes:[NAMESPACE/]KIND/NAME[?context=CONTEXT][&key=KEY]"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ObjectKind:
     """A kind of object.
 
     Attributes:
-        group: its API group, empty for those that every API server has; ``version`` and ``plural`` are its path.
-        spec: where the application's spec is, empty for what is no application.
-        effect: what a changed conf does to applications, a sentence.
+        group: its API group, empty for the core group.
+        spec: the path of the application's spec, empty for a kind that is not an application.
+        effect: a sentence: what a changed conf does to applications.
     """
 
     group: str
@@ -33,31 +33,31 @@ class Kind:
     effect: str
 
 
-_KINDS: Mapping[str, Kind] = MappingProxyType(
+_KINDS: Mapping[str, ObjectKind] = MappingProxyType(
     {
-        "configmap": Kind("", "v1", "configmaps", (), "Applications that start from then on read it."),
+        "configmap": ObjectKind("", "v1", "configmaps", (), "Applications that start from now on read it."),
         # kubeflow.org/docs/components/spark-operator/user-guide/working-with-sparkapplication
-        "sparkapplication": Kind(
+        "sparkapplication": ObjectKind(
             "sparkoperator.k8s.io",
             "v1beta2",
             "sparkapplications",
             ("spec",),
-            "The operator then runs the application again, and KILLS the run that is under way.",
+            "The operator then restarts the application, and KILLS the present run.",
         ),
-        "scheduledsparkapplication": Kind(
+        "scheduledsparkapplication": ObjectKind(
             "sparkoperator.k8s.io",
             "v1beta2",
             "scheduledsparkapplications",
             ("spec", "template"),
-            "The next scheduled run takes it.",
+            "The next scheduled run uses it.",
         ),
         # github.com/apache/spark-kubernetes-operator/issues/779
-        "sparkapplication.spark.apache.org": Kind(
+        "sparkapplication.spark.apache.org": ObjectKind(
             "spark.apache.org",
             "v1",
             "sparkapplications",
             ("spec",),
-            "The operator takes it only when the application is deleted and made again.",
+            "The operator uses it only after the application is deleted and created again.",
         ),
     }
 )
@@ -68,10 +68,9 @@ class Address:
     """One object.
 
     Attributes:
-        namespace: ``None`` for that of the context.
-        kind_name: as in :data:`_KINDS`.
-        context: of the kubeconfig, ``None`` for the present one.
-        key: of a ConfigMap's data.
+        namespace: ``None`` for the context's namespace.
+        context: a context of the kubeconfig, ``None`` for the current one.
+        key: a key of a ConfigMap's data.
     """
 
     namespace: str | None
@@ -81,21 +80,21 @@ class Address:
     key: str
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ObjectKind:
         return _KINDS[self.kind_name]
 
     def written(self, namespace: str) -> str:
-        """The same as text, which is read as the same object from anywhere in ``namespace``."""
+        """The address as text, with its namespace."""
         asked = {"context": self.context, "key": None if self.key == _CONF_FILE else self.key}
         query = "&".join(f"{name}={quote(value, safe='')}" for name, value in asked.items() if value)
         return f"{_SCHEME}{namespace}/{self.kind_name}/{self.name}{query and '?'}{query}"
 
 
 def parse_address(text: str) -> Address:
-    """The object that ``text`` names.
+    """The address in ``text``.
 
     Raises:
-        ConfError: it names none, or one of a kind that holds no Spark conf.
+        ConfError: it is not an address, or of a kind that holds no Spark conf.
     """
     path, _, query = text.removeprefix(_SCHEME).partition("?")
     parts = path.split("/")
@@ -104,10 +103,9 @@ def parse_address(text: str) -> Address:
         raise ConfError(f"{text}: expected {_EXPECTED}.")
     kind = parts[-2].lower()
     kind = "configmap" if kind == "cm" else kind
-    if kind not in _KINDS:
-        # As kubectl takes it, in the plural too.
-        word, dot, group = kind.partition(".")
-        kind = word.removesuffix("s") + dot + group
+    # kubectl takes the plural too.
+    word, dot, group = kind.partition(".")
+    kind = word.removesuffix("s") + dot + group
     if kind not in _KINDS:
         raise ConfError(f"{text}: {parts[-2]} holds no Spark conf: expected one of {', '.join(_KINDS)}.")
     return Address(

@@ -1,0 +1,122 @@
+"""What can be installed into: a Spark conf, and the store that keeps it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+__all__ = ["ConfStore", "TargetConf"]
+
+
+class TargetConf(Protocol):
+    """A Spark conf as an immutable value, in whatever syntax it is written.
+
+    A change leaves every other byte as it was: ``with_value`` of an absent key, and then ``without`` it, gives the
+    text it began with. Both raise :class:`~aqe_plugin.errors.ConflictError`, with how to fix it, when the text cannot
+    be changed safely.
+    """
+
+    __slots__ = ()
+
+    @property
+    def spark_version(self) -> str | None:
+        """The Spark version that the text itself names, if any."""
+        return None
+
+    @property
+    def runs_on_this_machine(self) -> bool:
+        """Whether paths in it are paths of this machine, not of a container image."""
+        return False
+
+    @property
+    def jars_overridden(self) -> bool:
+        """Whether another list of jars beside the conf overrides ``spark.jars``."""
+        return False
+
+    def items(self) -> dict[str, str]:
+        """Every key that is set, with the value that Spark will see."""
+        ...
+
+    def get(self, key: str) -> str | None:
+        return self.items().get(key)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences on what is legal in the text and seldom intended."""
+        return ()
+
+    def with_value(self, key: str, value: str) -> TargetConf: ...
+
+    def without(self, key: str) -> TargetConf: ...
+
+    def render(self) -> bytes: ...
+
+
+class ConfStore(Protocol):
+    """A place that keeps a conf: a file, an object on an API server or a running session.
+
+    It is read whole and replaced whole: what ``read`` returned can be given to ``replace`` later, byte for byte. Every
+    method but the properties raises :class:`~aqe_plugin.errors.InputError` when the place cannot be reached or read.
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        """The target as the user writes it."""
+        ...
+
+    @property
+    def effect(self) -> str:
+        """A sentence: when a change takes effect."""
+        ...
+
+    @property
+    def journal_folder(self) -> Path:
+        """The folder on this machine that holds the journal and the backups."""
+        ...
+
+    def make_journal_folder(self) -> None: ...
+
+    def read(self) -> bytes | None:
+        """The content, ``None`` when there is none."""
+        ...
+
+    def parse(self, content: bytes | None) -> TargetConf:
+        """``content`` as a conf of this store.
+
+        Raises:
+            TargetError: it is not the conf that the target's name promises.
+            ConflictError: it is written in a way that cannot be changed.
+        """
+        ...
+
+    def rehearse(self, before: bytes | None, after: bytes | None) -> str:
+        """Tries ``replace`` without doing it, where a server allows that; returns a sentence for the user, or nothing.
+
+        Raises the errors of ``replace``.
+        """
+        return ""
+
+    def replace(self, before: bytes | None, after: bytes | None) -> None:
+        """Replaces the content; a reader sees the old or the new, whole.
+
+        Raises:
+            ConflictError: the content is no longer ``before``, as far as that can be known; nothing was written.
+            WriteError: it could not be written, and the content is as it was.
+            InputError: the server does not answer, so whether it was written is unknown.
+        """
+        ...
+
+    def leftovers(self) -> list[Path]:
+        """Temporary files of writers that were killed."""
+        return []
+
+    def why_not_loaded(self) -> str | None:
+        """For a running application: empty when the plugin is loaded in it, else why not and what to do.
+
+        ``None`` for a conf that applications read when they start.
+        """
+        return None

@@ -1,0 +1,231 @@
+"""Every check of an installation, each a small function; ``doctor``, ``verify`` and ``AqePlugin`` choose from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, entries_of, problem_of
+from aqe_plugin.errors import AqePluginError, EventLogError
+from aqe_plugin.install.jars import JarStatus, jar_for, spark_line
+from aqe_plugin.machine.java import find_java
+from aqe_plugin.machine.pyspark import import_pyspark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from aqe_plugin.install.session_probe import Probe
+
+__all__ = [
+    "JOIN_ROWS",
+    "Check",
+    "CheckVerdict",
+    "conf_checks",
+    "deciding",
+    "event_log",
+    "jar_fits",
+    "jars_exist",
+    "java_works",
+    "key_checks",
+    "mode_set",
+    "outcome_of",
+    "plugin_in_force",
+    "pyspark_installed",
+    "right_rows",
+    "session_started",
+    "small_join",
+]
+
+JOIN_ROWS = 100
+# The start of every warning of the JVM half.
+_WARNING = "aqe-plugin: "
+
+
+class CheckVerdict(str, Enum):
+    """The outcome of a check."""
+
+    OK = "ok"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check.
+
+    Attributes:
+        found: what there is, or what is wrong.
+        fix: what to do about it, where ``found`` does not say.
+    """
+
+    name: str
+    verdict: CheckVerdict
+    found: str
+    fix: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it did not fail."""
+        return self.verdict is not CheckVerdict.FAILED
+
+    @property
+    def finding(self) -> str:
+        """What was found and what to do."""
+        return f"{self.found.rstrip('.')}. {self.fix}" if self.fix else self.found
+
+
+def outcome_of(name: str, ok: bool, found: str, fix: str = "") -> Check:
+    """A check that passed, without its ``fix``, or failed."""
+    return Check(name, CheckVerdict.OK, found) if ok else Check(name, CheckVerdict.FAILED, found, fix)
+
+
+def _tried(name: str, find: Callable[[], str]) -> Check:
+    """A check that fails with one of our errors."""
+    try:
+        return Check(name, CheckVerdict.OK, find())
+    except AqePluginError as error:
+        return Check(name, CheckVerdict.FAILED, str(error))
+
+
+def java_works() -> Check:
+    def find() -> str:
+        found = find_java()
+        return f"Java {found.release} at {found.path}"
+
+    return _tried("Java", find)
+
+
+def pyspark_installed() -> Check:
+    return _tried("PySpark", lambda: f"PySpark {import_pyspark().__version__}")
+
+
+def jar_fits() -> Check:
+    """Whether there is a jar for the installed PySpark."""
+
+    def find() -> str:
+        version = import_pyspark().__version__
+        return f"{jar_for(version).name} fits Spark {spark_line(version)}"
+
+    return _tried("jar", find)
+
+
+def conf_checks(listed: int, jars: Sequence[JarStatus]) -> list[Check]:
+    """Whether Spark will load the plugin.
+
+    Args:
+        listed: how often ``spark.plugins`` names the plugin.
+        jars: the jars of the plugin in ``spark.jars``.
+    """
+    add = "aqe-plugin install adds it."
+    unless = "unless the jar is in Spark's own jars folder, every application fails to start"
+    no_jar = f"{PLUGINS_KEY} names the plugin and spark.jars has no jar of it: {unless}"
+    not_named = f"spark.jars lists the jar and {PLUGINS_KEY} does not name the plugin"
+    several = "spark.jars lists several jars of aqe-plugin"
+    return [
+        outcome_of("plugin", listed < 2, f"{PLUGINS_KEY} names {PLUGIN_CLASS} {listed} times", "Keep one of them."),
+        outcome_of("plugin", listed > 0 or not jars, not_named, add),
+        outcome_of("jar", len(jars) < 2, several, "Keep the one that fits the cluster's Spark."),
+        outcome_of("jar", not listed or bool(jars), no_jar, add),
+        *(jars_exist(jars) if listed else ()),
+    ]
+
+
+def jars_exist(jars: Sequence[JarStatus]) -> list[Check]:
+    """For each jar, whether it exists; a jar on another machine passes."""
+    missing, fix = "does not exist: every application fails to start", "Put it back, or give install another --jar."
+    return [outcome_of("jar", jar.exists is not False, f"{jar.location} {missing}", fix) for jar in jars]
+
+
+def key_checks(conf: Mapping[str, str]) -> list[Check]:
+    """Each of the plugin's keys that is set, in alphabetical order, and whether its value is allowed."""
+    ours = sorted((key, value, problem_of(key, value)) for key, value in conf.items() if key.startswith(PREFIX))
+    return [outcome_of(key, not problem, f"{value}: {problem}" if problem else value) for key, value, problem in ours]
+
+
+def session_started(probe: Probe, spark_version: str) -> Check:
+    """Whether the session is of the expected Spark, and joins right.
+
+    Args:
+        spark_version: the version of the Spark that was to start.
+    """
+    expected = spark_line(spark_version)
+    if spark_line(probe.spark_version) != expected:
+        found = f"PySpark is of line {expected} and started Spark {probe.spark_version}."
+        return Check("session", CheckVerdict.FAILED, found, "Unset SPARK_HOME or correct it.")
+    rows = right_rows(probe.rows)
+    return replace(rows, name="session", found=f"Spark {probe.spark_version} started; {rows.found}")
+
+
+def right_rows(rows: int) -> Check:
+    """Whether :func:`small_join` has the rows that it must have."""
+    return outcome_of("rows", rows == JOIN_ROWS, f"a join gave {rows} of {JOIN_ROWS} rows", "Report this.")
+
+
+def plugin_in_force(probe: Probe, driver_log: str) -> Check:
+    """Whether the plugin's rules are in force; if it stood down, the driver's log says why."""
+    if PLUGIN_CLASS not in entries_of(probe.plugins):
+        found = f"{PLUGIN_CLASS} is not in spark.plugins ({probe.plugins}): something overrides the session's conf."
+        return Check("plugin", CheckVerdict.FAILED, found)
+    if any(extension.startswith("io.aqeplugin.") for extension in entries_of(probe.extensions)):
+        return Check("plugin", CheckVerdict.OK, f"{PLUGIN_CLASS} is loaded and its rules are in force")
+    warnings = [line[line.index(_WARNING) :] for line in driver_log.splitlines() if _WARNING in line]
+    return Check(
+        "plugin", CheckVerdict.FAILED, *(warnings[:1] or ["it was loaded and stood down silently.", "Report this."])
+    )
+
+
+def mode_set(value: str | None) -> Check:
+    """The mode; ``None`` is the default."""
+    if value is None:
+        return Check("mode", CheckVerdict.OK, f"{conf_keys()[MODE_KEY].default}, by default")
+    problem = problem_of(MODE_KEY, value)
+    return outcome_of("mode", not problem, f"{MODE_KEY} = {value}: {problem}" if problem else value)
+
+
+def deciding(decisions: int, mode: str) -> Check:
+    """Whether joins were decided; with the mode ``off`` none can be."""
+    if mode == "off":
+        found, fix = "the mode is off, so nothing is decided.", "aqe-plugin install --mode observe"
+        return Check("deciding", CheckVerdict.NOT_RUN, found, fix)
+    if decisions:
+        return Check("deciding", CheckVerdict.OK, f"joins decided in mode {mode}: {decisions}")
+    return Check("deciding", CheckVerdict.FAILED, "no join was decided.", "The driver's log says why.")
+
+
+def small_join(spark: SparkSession) -> DataFrame:
+    """A join of :data:`JOIN_ROWS` rows that the plugin has to decide."""
+    fact = spark.range(1000 * JOIN_ROWS).selectExpr("id % 1000 AS key", "id AS value")
+    return fact.join(spark.range(1000).selectExpr("id AS key", "id AS name").where("name = 7"), "key").select("value")
+
+
+def event_log(name: str, path: Path) -> Check:
+    """Whether an event log, or a folder of logs, can be read; counts the decisions in it."""
+    return _tried(name, lambda: _read_event_log(path))
+
+
+def _read_event_log(path: Path) -> str:
+    # The readers import more than the rest of the package, and a session's own check needs none of it.
+    from aqe_plugin.events.model import JoinDecided, QueryEnded, TrialArm
+    from aqe_plugin.logs import Skipped, find_event_logs, read_log
+
+    readable, decisions, skipped, arms = 0, 0, list[Skipped](), Counter[TrialArm]()
+    for log in find_event_logs(path):
+        unread = 0
+        for record in read_log(log):
+            decisions += isinstance(record, JoinDecided)
+            if isinstance(record, QueryEnded) and record.arm is not None:
+                arms[record.arm] += 1
+            if isinstance(record, Skipped):
+                skipped.append(record)
+                unread += record.line is None
+        readable += unread < len(log.parts)
+    if readable == 0:
+        raise EventLogError(f"{skipped[0]}.")
+    left_out = f"; {len(skipped)} skipped, first: {skipped[0]}" if skipped else ""
+    by_arm = ", ".join(f"{arms[arm]} {arm.value}" for arm in TrialArm)
+    tried = f"; queries by arm: {by_arm}" if arms else ""
+    return f"{readable} readable, {decisions} decisions in them{tried}{left_out}"

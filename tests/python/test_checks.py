@@ -1,0 +1,124 @@
+"""The checks behind ``doctor``, ``verify`` and ``status``; a real session is in ``test_session_start``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.api.session_check import Checks
+from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.install.checks import (
+    JOIN_ROWS,
+    Check,
+    CheckVerdict,
+    conf_checks,
+    deciding,
+    key_checks,
+    mode_set,
+    plugin_in_force,
+    session_started,
+)
+from aqe_plugin.install.jars import JarStatus
+from aqe_plugin.install.session_probe import Probe, answer_file, read_answer
+
+GOOD = Probe(
+    spark_version="4.1.3",
+    plugins="com.acme.Own,io.aqeplugin.AqePlugin",
+    extensions="com.acme.Rules,io.aqeplugin.plugin.AqeExtensions",
+    mode="apply",
+    rows=JOIN_ROWS,
+)
+JAR = JarStatus("/jars/aqe-plugin-spark-4.1-0.1.0.jar", "4.1", "0.1.0", True)
+GONE = replace(JAR, exists=False)
+REMOTE = replace(JAR, exists=None)
+
+
+def test_a_working_session_passes_with_its_version() -> None:
+    assert session_started(GOOD, "4.1.2") == Check(
+        "session", CheckVerdict.OK, "Spark 4.1.3 started; a join gave 100 of 100 rows"
+    )
+    assert plugin_in_force(GOOD, "").ok
+
+
+def test_a_spark_of_another_line_than_pysparks_fails_with_a_fix() -> None:
+    assert session_started(GOOD, "4.0.1") == Check(
+        "session",
+        CheckVerdict.FAILED,
+        "PySpark is of line 4.0 and started Spark 4.1.3.",
+        "Unset SPARK_HOME or correct it.",
+    )
+
+
+def test_a_join_with_missing_rows_fails() -> None:
+    check = session_started(replace(GOOD, rows=99), "4.1.3")
+    assert (check.ok, check.finding) == (False, "Spark 4.1.3 started; a join gave 99 of 100 rows. Report this.")
+
+
+def test_a_plugin_that_stood_down_fails_with_the_drivers_warning() -> None:
+    warning = "aqe-plugin: this jar is for Spark 4.1 and this is Spark 4.0.1. Use the jar for 4.0."
+    stood_down = replace(GOOD, extensions="com.acme.Rules")
+    check = plugin_in_force(stood_down, f"one\n26/11/21 WARN AqeDriverPlugin: {warning}\n")
+    assert (check.ok, check.finding) == (False, warning)
+
+
+def test_a_plugin_that_stood_down_silently_is_to_be_reported() -> None:
+    check = plugin_in_force(replace(GOOD, extensions=""), "")
+    assert (check.ok, check.finding) == (False, "it was loaded and stood down silently. Report this.")
+
+
+def test_a_plugin_missing_from_the_conf_fails() -> None:
+    check = plugin_in_force(replace(GOOD, plugins="com.acme.Own"), "")
+    assert (check.ok, check.found) == (
+        False,
+        "io.aqeplugin.AqePlugin is not in spark.plugins (com.acme.Own): something overrides the session's conf.",
+    )
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"strange": 1}'])
+def test_an_incomplete_report_of_a_session_is_none(tmp_path: Path, content: str) -> None:
+    assert read_answer(tmp_path) is None
+    answer_file(tmp_path).write_text(content)
+    assert read_answer(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("listed", "jars", "failed"),
+    [
+        (0, (), []),
+        (1, (JAR,), []),
+        (1, (REMOTE,), []),
+        (0, (GONE,), ["plugin"]),
+        (1, (), ["jar"]),
+        (1, (GONE,), ["jar"]),
+        (2, (JAR, GONE), ["plugin", "jar", "jar"]),
+    ],
+)
+def test_a_conf_fails_where_spark_would_not_load_the_plugin(
+    listed: int, jars: tuple[JarStatus, ...], failed: list[str]
+) -> None:
+    bad = [check for check in conf_checks(listed, jars) if not check.ok]
+    assert [check.name for check in bad] == failed
+    assert all(check.fix for check in bad)
+
+
+def test_each_key_of_the_plugin_is_checked_and_no_other() -> None:
+    rate, typo, mode = (f"{PREFIX}{name}" for name in ("filter.maxPassRate", "filter.maxByte", "mode"))
+    checks = key_checks({rate: "7", typo: "1m", mode: "apply", "spark.a": "b"})
+    assert [(check.name, check.ok) for check in checks] == [(typo, False), (rate, False), (mode, True)]
+    assert "did you mean spark.aqePlugin.filter.maxBytes?" in checks[0].found
+    assert checks[1].found == "7: not allowed: expected 0 to 1 ratio"
+    assert not Checks("", tuple(checks)).ok
+    assert "failed" in repr(Checks("", tuple(checks)))
+
+
+def test_the_mode_is_the_default_when_it_is_not_set() -> None:
+    assert mode_set(None).found == "apply, by default"
+    assert mode_set("observe").found == "observe"
+    assert not mode_set("aply").ok
+
+
+def test_no_decision_fails_unless_the_mode_is_off() -> None:
+    verdicts = [deciding(decisions, mode).verdict for decisions, mode in ((1, "apply"), (0, "apply"), (0, "off"))]
+    assert verdicts == [CheckVerdict.OK, CheckVerdict.FAILED, CheckVerdict.NOT_RUN]
