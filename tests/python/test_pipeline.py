@@ -266,7 +266,9 @@ def test_ingest_finds_the_same_lines_as_the_plain_reader(spark: SparkSession, tm
     rows = event_lines(spark, attempts.values()).orderBy("log", "position").collect()
     found: dict[str, list[Event]] = {log: [] for log in attempts}
     for row in rows:
-        value = {"Event": KINDS[row.kind], **json.loads(row.line)} if row.kind in ("started", "over") else row.line
+        text = row.line
+        if row.kind in ("started", "over"):
+            text = json.dumps({"Event": KINDS[row.kind], **json.loads(row.line)}, separators=(",", ":"))
         with suppress(EventSchemaError):
             event = parse_event(
                 value.encode() if isinstance(value, str) else json.dumps(value, separators=(",", ":")).encode()
