@@ -270,9 +270,7 @@ def test_ingest_finds_the_same_lines_as_the_plain_reader(spark: SparkSession, tm
         if row.kind in ("started", "over"):
             text = json.dumps({"Event": KINDS[row.kind], **json.loads(row.line)}, separators=(",", ":"))
         with suppress(EventSchemaError):
-            event = parse_event(
-                value.encode() if isinstance(value, str) else json.dumps(value, separators=(",", ":")).encode()
-            )
+            event = parse_event(text.encode())
             if event is not None:
                 found[row.log].append(event)
     compared = 0
