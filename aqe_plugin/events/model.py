@@ -121,7 +121,7 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True)
 class BuildFacts:
-    """The finished build side; negative ``rows`` are not known. The width of ``unmeasured_columns`` nobody measured."""
+    """The finished build side; negative ``rows`` are not known; old logs lack ``unmeasured_columns``."""
 
     rows: int
     stage_bytes: int
@@ -132,7 +132,7 @@ class BuildFacts:
     origin_rows: int | None
     already_broadcast: bool
     keys: KeyFacts
-    unmeasured_columns: int = 0
+    unmeasured_columns: int | None = None
 
     @property
     def memory_bytes(self) -> int:

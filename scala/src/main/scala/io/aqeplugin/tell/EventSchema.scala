@@ -118,7 +118,8 @@ object EventSchema {
         "unmeasuredColumns",
         "integer",
         "columns",
-        "columns of variable width whose bytes nobody measured, such as strings computed above the stage"
+        "columns of variable width whose bytes nobody measured, such as strings computed above the stage",
+        required = false
       )
     )
   )
