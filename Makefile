@@ -55,7 +55,7 @@ DEMO_SF := $(if $(filter command line,$(origin SF)),$(SF),3)
 .PHONY: demo
 demo: prerequisites ## the main job: TPC-DS queries under Spark, Spark's Bloom filter and the plugin, with every decision explained
 	@echo "Set-up, nothing of it twice (logs in .build/setup):"
-	@$(MAKE) --jobs=3 $(VENV)/.demo $(PRIMARY_JAR) demo-data
+	@$(MAKE) --silent --jobs=3 $(VENV)/.demo $(PRIMARY_JAR) demo-data
 	@$(BIN)/python -m benchmarks.demo --sf $(DEMO_SF) --queries $(DEMO_QUERIES)
 
 .PHONY: demo-data
@@ -67,7 +67,7 @@ demo-data: $(VENV)/.data
 LANES := $(MAKE) --jobs=2 --output-sync=target
 
 .PHONY: check
-check: prerequisites venv ## in two minutes: lint, types and the unit tests of both languages, without a Spark session
+check: prerequisites venv ## while you work: lint, types and the unit tests of both languages, without a Spark session
 	@mkdir -p $(REPORTS)
 	@$(LANES) check-jvm check-python
 
@@ -80,7 +80,7 @@ check-python: lint-python
 	$(PYTEST) -m unit $(WORKERS)
 
 .PHONY: test
-test: prerequisites ## what every change passes: lint, the tests of both languages, the other Spark lines' smoke tests
+test: prerequisites ## what every change must pass: lint, the tests of both languages, the other Spark lines' smoke tests
 	@mkdir -p $(REPORTS)
 	@$(MAKE) --jobs=2 venv jar
 	@echo "Follow it with: tail -f $(REPORTS)/jvm.log $(REPORTS)/python.log"
@@ -102,7 +102,7 @@ test-python: lint-python jar ## the Python tests: units, contracts, sessions, TP
 
 .PHONY: test-all
 test-all: export AQE_PLUGIN_TESTS := all
-test-all: lint jar ## all there is: every case, every setting, every Spark line, and some of Spark's own suites; takes hours
+test-all: lint jar ## all there is: every case, every setting, every Spark line, and some of Spark's own suites
 	$(SBT) test
 	$(MAKE) test-python test-spark-quick
 

@@ -14,7 +14,6 @@ from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.model import (
     FilterOutcome,
     FilterPlanned,
-    JoinCost,
     JoinDecision,
     JoinFacts,
     PluginMode,
@@ -71,7 +70,7 @@ def _tagged(spark: SparkSession) -> Iterator[str]:
 
 def _story(rows: Sequence[Row]) -> QueryStory:
     first = rows[0]
-    joins = tuple(JoinStory(_decision(row), _planned(row), _outcomes(row), _cost(row)) for row in rows)
+    joins = tuple(JoinStory(_decision(row), _planned(row), _outcomes(row)) for row in rows)
     return QueryStory(
         application="",
         application_name="",
@@ -99,7 +98,6 @@ def _ended(row: Row, joins: Sequence[JoinStory]) -> QueryEnded | None:
         applied=sum(outcome.kind != "missing" for outcome in outcomes),
         errors=row["query_errors"],
         outcomes=outcomes,
-        join_costs=tuple(join.cost for join in joins if join.cost is not None),
         arm=None if row["arm"] is None else TrialArm(row["arm"]),
     )
 
@@ -121,24 +119,6 @@ def _decision(row: Row) -> JoinDecision:
         pass_rate=row["predicted_pass_rate"],
         # In the order in which they are weighed; the table lists the chosen option separately.
         options=tuple(sorted(options, key=lambda one: (_ORDER.index(one.strategy), one.with_filter))),
-    )
-
-
-def _cost(row: Row) -> JoinCost | None:
-    """The cost of the join, or why it is not known; ``None`` while the query runs."""
-    if row["measured_cost_millis"] is None and row["not_measured"] is None:
-        return None
-    return JoinCost(
-        join_id=row["join_id"],
-        strategy=None if row["ran_as"] is None else Strategy(row["ran_as"]),
-        with_filter=row["ran_with_filter"],
-        predicted_millis=row["ran_predicted_millis"],
-        cost_millis=row["measured_cost_millis"],
-        task_millis=row["measured_task_millis"],
-        driver_millis=row["measured_driver_millis"],
-        shared=bool(row["measured_shared"]),
-        other_work=bool(row["measured_with_other_work"]),
-        unmeasured=row["not_measured"],
     )
 
 

@@ -10,7 +10,7 @@ from aqe_plugin.api.explanation import Explanation
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
 from aqe_plugin.api.session_check import Checks, join_checks
 from aqe_plugin.api.session_confs import ConfHistory, ConfScope, JournaledConf, set_for_a_while
-from aqe_plugin.api.threshold_names import ThresholdChanges
+from aqe_plugin.api.threshold_fields import ThresholdChanges
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys

@@ -1,75 +1,26 @@
 """What thresholds are called in Python, and the values they take.
 
-``spark.aqePlugin.filter.maxPassRate`` is ``filter_max_pass_rate``; which keys there are, and what each allows, is in
-the table that the Scala side generates.
+``spark.aqePlugin.filter.maxPassRate`` is ``filter_max_pass_rate``. The table that the Scala side generates has every
+key with its name and what it allows.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
-from typing import TypedDict
 
-from aqe_plugin.conf.keys import PREFIX, ConfKey, conf_keys, number_of, problem_of
+from aqe_plugin.conf.keys import ConfKey, conf_keys, number_of, problem_of
 from aqe_plugin.errors import ConfError
 
-__all__ = ["ThresholdChanges", "conf_values", "threshold_keys", "value_of"]
-
-_NO_THRESHOLDS = ("mode", "decisions.", "canary.", "test.")
-_HUMP = re.compile(r"(?=[A-Z])")
-
-
-class ThresholdChanges(TypedDict, total=False):
-    """New values by name. Text is read as a conf would be, ``"256m"`` for bytes."""
-
-    filter_false_positive_rate: float | str
-    filter_max_bytes: int | str
-    filter_exact_max_keys: int | str
-    filter_in_list_max_keys: int | str
-    filter_build_timeout: int | str
-    filter_max_pass_rate: float | str
-    filter_max_per_scan: int | str
-    filter_min_probe_rows: int | str
-    filter_composite_factor: float | str
-    filter_self_disable_sample_batches: int | str
-    filter_self_disable_max_pass_rate: float | str
-    filter_self_disable_skip_batches: int | str
-    broadcast_max_memory_bytes: int | str
-    broadcast_max_rows: int | str
-    broadcast_hash_bytes_per_row: int | str
-    wait_saving_share: float | str
-    wait_kept_per_predicate: float | str
-    wait_max_idle: int | str
-    cost_shuffle_nanos_per_byte: float | str
-    cost_shuffle_nanos_per_row: float | str
-    cost_sort_nanos_per_comparison: float | str
-    cost_merge_nanos_per_row: float | str
-    cost_hash_build_nanos_per_row: float | str
-    cost_hash_probe_nanos_per_row: float | str
-    cost_collect_nanos_per_byte: float | str
-    cost_broadcast_nanos_per_byte: float | str
-    cost_filter_build_nanos_per_row: float | str
-    cost_filter_check_nanos_per_row: float | str
-    cost_filter_hash_nanos_per_column: float | str
-    cost_row_pipeline_nanos_per_row: float | str
-    cost_scan_nanos_per_byte: float | str
-    cost_job_launch_nanos: float | str
-    cost_tie_ratio: float | str
+__all__ = ["conf_values", "threshold_keys", "value_of"]
 
 
 @cache
 def threshold_keys() -> Mapping[str, ConfKey]:
     """Name → key, of every threshold that a user may set, in the order of the conf's documentation."""
-    return MappingProxyType(
-        {
-            _HUMP.sub("_", key.removeprefix(PREFIX)).replace(".", "_").lower(): known
-            for key, known in conf_keys().items()
-            if not key.removeprefix(PREFIX).startswith(_NO_THRESHOLDS)
-        }
-    )
+    return MappingProxyType({known.threshold: known for known in conf_keys().values() if known.threshold is not None})
 
 
 def conf_values(changes: Mapping[str, object]) -> dict[str, str]:

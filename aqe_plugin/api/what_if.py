@@ -11,7 +11,7 @@ from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.api.threshold_names import conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
-from aqe_plugin.events.describe import describe_join, describe_reason, describe_strategy, quantity
+from aqe_plugin.events.describe import describe_join, describe_price, describe_reason, describe_strategy
 from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.events.model import JoinDecision
 
@@ -155,11 +155,9 @@ def _row(join: JoinReplayed) -> tuple[str, str, str]:
 
 
 def _in_words(decision: JoinDecision) -> str:
-    chosen = (decision.choice, decision.build_filter)
-    prices = [one.cost_millis for one in decision.options if (one.strategy, one.with_filter) == chosen]
-    price = f", predicted {quantity(prices[0], 'millis')}" if prices and prices[0] is not None else ""
+    price = describe_price(decision)
     lines = (
-        f"{describe_strategy(decision.choice, decision.build_filter)}{price}",
+        f"{describe_strategy(decision.choice, decision.build_filter)}{f', {price}' if price else ''}",
         describe_reason(decision.reason),
         f"{'filter' if decision.build_filter else 'no filter'}: {describe_reason(decision.filter_reason)}",
     )

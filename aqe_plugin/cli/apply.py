@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from aqe_plugin.cli.canary_options import CanaryOptions
+from aqe_plugin.cli.apply_options import (
+    CanaryDecisionsOption,
+    CanaryLogsOption,
+    CanaryOption,
+    CanaryOptions,
+    CanaryShareOption,
+    MarginOption,
+    SetOption,
+    values_of,
+)
 from aqe_plugin.cli.history_source import HistorySource, opened_history
 from aqe_plugin.cli.install import HomeOption, TableOrJsonOption, TargetOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
-from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import read_target, store_of
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.journal import journal_of
@@ -26,16 +32,8 @@ from aqe_plugin.render.tuning import in_future, print_rollout_step, print_rollou
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits, best
-from aqe_plugin.tuning.rollout.engine import (
-    CanaryChoice,
-    NextStep,
-    Rollouts,
-    begin,
-    begin_with_values,
-    go_on,
-    take,
-    unfinished,
-)
+from aqe_plugin.tuning.rollout import engine
+from aqe_plugin.tuning.rollout.engine import CanaryChoice, NextStep, Rollouts
 from aqe_plugin.tuning.rollout.ledger import locked, rollouts_of
 from aqe_plugin.tuning.rollout.rings import RingLimits
 
@@ -52,34 +50,14 @@ def apply(
     decisions: DecisionsOption = None,
     target: TargetOption = None,
     spark_home: HomeOption = None,
-    canary: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False,
-            metavar=PATH,
-            help="The conf file that a part of the applications reads, e.g. that of one queue.",
-        ),
-    ] = None,
-    canary_share: Annotated[
-        float | None,
-        typer.Option(min=0.001, max=0.999, help="Instead: the share of all applications that try it, e.g. 0.1."),
-    ] = None,
-    canary_logs: Annotated[
-        list[str] | None,
-        typer.Option("--canary-log", metavar=PATH, help="Event logs of those applications; repeatable."),
-    ] = None,
-    canary_decisions: Annotated[
-        str | None, typer.Option(help="With --decisions: the tables that were made of the canary's logs.")
-    ] = None,
-    margin: Annotated[
-        float, typer.Option(min=0.01, max=0.5, help="Share of elapsed time that a change may cost.")
-    ] = 0.05,
+    canary: CanaryOption = None,
+    canary_share: CanaryShareOption = None,
+    canary_logs: CanaryLogsOption = None,
+    canary_decisions: CanaryDecisionsOption = None,
+    margin: MarginOption = 0.05,
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
-    asked: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Try a value of your own, not a recommended one; repeatable."),
-    ] = None,
+    asked: SetOption = None,
     yes: YesOption = False,
     output: TableOrJsonOption = TableOrJson.TABLE,
     why: WhyOption = "",
@@ -99,7 +77,7 @@ def apply(
     limits = Limits(max_step=max_step, min_runs=min_runs)
     with locked(file) if yes else nullcontext():
         rollouts = Rollouts(file, rollouts_of(file), os.environ, actor(why))
-        step = unfinished(rollouts)
+        step = engine.unfinished(rollouts)
         if step is None:
             last = rollouts.under_way
             if last is not None:
@@ -116,7 +94,7 @@ def apply(
             ) as source:
                 if last is not None:
                     trial = rollouts.trial(source.everywhere, source.canary())
-                    step = go_on(rollouts, trial, source.replay, limits, RingLimits(margin=margin))
+                    step = engine.go_on(rollouts, trial, source.replay, limits, RingLimits(margin=margin))
                 elif asked:
                     step = _begin_with_values(rollouts, asked, tried_by)
                 else:
@@ -126,7 +104,7 @@ def apply(
         if step.interrupted:
             _print_warning(f"The step to {step.step.ring.value} was interrupted before.")
         if yes:
-            take(rollouts, step)
+            engine.take(rollouts, step)
     _show(step, yes and step.moves, output)
 
 
@@ -137,28 +115,16 @@ def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary: Ca
     chosen = best(findings, limits)
     if chosen is None:
         print_nothing_recommended(findings, limits)
-    return None if chosen is None else begin(rollouts, chosen, canary)
+    return None if chosen is None else engine.begin(rollouts, chosen, canary)
 
 
 def _begin_with_values(rollouts: Rollouts, asked: Sequence[str], canary: CanaryChoice) -> NextStep | None:
-    step = begin_with_values(rollouts, _values_of(asked), canary)
+    step = engine.begin_with_values(rollouts, values_of(asked), canary)
     if step is None:
         Console(stderr=True, soft_wrap=True).print(
             f"Nothing to change: {store_of(rollouts.file).name} has these values.", markup=False
         )
     return step
-
-
-def _values_of(words: Sequence[str]) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for word in words:
-        key, equals, value = (part.strip() for part in word.partition("="))
-        if not equals or not key or not value:
-            raise ConfError(f"--set {word}: write KEY=VALUE, e.g. --set spark.aqePlugin.filter.maxPassRate=0.5.")
-        if key in values:
-            raise ConfError(f"--set {key}: given twice, as {values[key]} and as {value}.")
-        values[key] = value
-    return values
 
 
 def _show(next_step: NextStep, done: bool, output: TableOrJson) -> None:

@@ -1,4 +1,4 @@
-"""The commands ``aqe-plugin pipeline ...``: event logs of a fleet into tables, sums and a page."""
+"""The commands ``aqe-plugin pipeline ...``: event logs of a fleet into tables, sums and an HTML page."""
 
 from __future__ import annotations
 
@@ -141,10 +141,10 @@ def script_path() -> None:
 
 @contextmanager
 def _session(job: str, tables: str, *, few_rows: bool = False) -> Iterator[SparkSession]:
-    from aqe_plugin.pipeline.faults import told_plainly
+    from aqe_plugin.pipeline.warehouse import refusals_as_errors
 
     Console(stderr=True, soft_wrap=True).print("Starting Spark ...")
-    with job_session(f"aqe-plugin pipeline {job}", few_rows=few_rows) as spark, told_plainly(tables):
+    with job_session(f"aqe-plugin pipeline {job}", few_rows=few_rows) as spark, refusals_as_errors(tables):
         yield spark
 
 

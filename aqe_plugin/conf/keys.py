@@ -55,6 +55,7 @@ class ConfKey:
         allowed: ``one of a, b`` or ``low to high``, written as in a conf.
         default: as in a conf.
         per_session: each session may have its own value, so a share of the applications may try one.
+        threshold: the name in Python, if a decision reads the key and users may set it.
     """
 
     key: str
@@ -63,6 +64,7 @@ class ConfKey:
     allowed: str
     default: str
     per_session: bool
+    threshold: str | None = None
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -88,8 +90,8 @@ class ConfKey:
 def conf_keys() -> Mapping[str, ConfKey]:
     """Every key of the plugin, including those for its own tests."""
     table = json.loads((Path(__file__).parent / "conf_table.json").read_text(encoding="utf-8"))
-    columns = ("key", "type", "unit", "allowed", "defaultText", "perSession")
-    return MappingProxyType({row["key"]: ConfKey(*(row[column] for column in columns)) for row in table["keys"]})
+    columns = ("key", "type", "unit", "allowed", "defaultText", "perSession", "threshold")
+    return MappingProxyType({row["key"]: ConfKey(*(row.get(column) for column in columns)) for row in table["keys"]})
 
 
 def entries_of(joined: str | None) -> list[str]:

@@ -29,7 +29,7 @@ class TargetConf(Protocol):
         return False
 
     @property
-    def jars_overruled(self) -> bool:
+    def jars_overridden(self) -> bool:
         """Whether another list of jars beside the conf overrides ``spark.jars``."""
         return False
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinCost, JoinDecision, JoinFacts, Reason, Strategy
+from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinDecision, JoinFacts, Reason, Strategy
 
 __all__ = [
-    "cost_in_words",
     "describe_filter",
     "describe_join",
     "describe_outcome",
+    "describe_price",
     "describe_reason",
     "describe_strategy",
     "options_not_taken",
@@ -73,35 +73,24 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
             name = describe_strategy(option.strategy, option.with_filter)
             names.setdefault((option.cost_millis, option.reason), []).append(name)
     return [
-        f"{' or '.join(alike)}{_predicted(cost_millis)}: {describe_reason(reason)}"
+        f"{' or '.join(alike)}{_after_comma(_predicted(cost_millis))}: {describe_reason(reason)}"
         for (cost_millis, reason), alike in names.items()
     ]
 
 
-def cost_in_words(decision: JoinDecision, cost: JoinCost | None) -> str:
-    """``predicted 812 ms, measured 900 ms (1.11 times the predicted)``; empty when nothing is known of the cost.
-
-    A measured cost whose stages also did other work is ``at most`` that; what ran is named when it is not what was
-    decided on.
-    """
-    if cost is None:
-        return ""
-    if cost.cost_millis is None or cost.strategy is None:
-        return f"not measured: {(cost.unmeasured or 'not told why').replace('_', ' ')}"
-    option = (cost.strategy, bool(cost.with_filter))
-    ran = "" if option == (decision.choice, decision.build_filter) else f"ran as {describe_strategy(*option)}, "
-    predicted = cost.predicted_millis or 0.0
-    notes = [f"{cost.cost_millis / predicted:.3g} times the predicted"] if predicted > 0 else []
-    notes += ["stages shared with other joins"] if cost.shared else []
-    told = f" ({'; '.join(notes)})" if notes else ""
-    most = "at most " if cost.other_work else ""
-    return (
-        f"{ran}predicted {quantity(predicted, 'millis')}, measured {most}{quantity(cost.cost_millis, 'millis')}{told}"
-    )
+def describe_price(decision: JoinDecision) -> str:
+    """The predicted cost of the chosen option: ``predicted 812 ms``; empty when the option has no price."""
+    chosen = (decision.choice, decision.build_filter)
+    prices = (option.cost_millis for option in decision.options if (option.strategy, option.with_filter) == chosen)
+    return _predicted(next(prices, None))
 
 
 def _predicted(cost_millis: float | None) -> str:
-    return "" if cost_millis is None else f", predicted {quantity(cost_millis, 'millis')}"
+    return "" if cost_millis is None else f"predicted {quantity(cost_millis, 'millis')}"
+
+
+def _after_comma(text: str) -> str:
+    return f", {text}" if text else ""
 
 
 def describe_join(facts: JoinFacts) -> str:

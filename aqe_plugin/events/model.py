@@ -16,7 +16,6 @@ __all__ = [
     "ExecutionStarted",
     "FilterOutcome",
     "FilterPlanned",
-    "JoinCost",
     "JoinDecided",
     "JoinDecision",
     "JoinFacts",
@@ -266,34 +265,6 @@ class FilterOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinCost:
-    """What one join cost when it ran, of the scope of a price, from what Spark measured of its stages.
-
-    Attributes:
-        strategy: how it ran, ``None`` when its cost was not measured.
-        with_filter: whether a filter on the probe side's scans was there.
-        predicted_millis: the predicted cost of what ran.
-        cost_millis: elapsed time: ``task_millis`` divided by the slots, plus ``driver_millis``.
-        task_millis: its share of the run time of its stages' tasks, file scans taken off.
-        driver_millis: elapsed time of making its broadcast and its filter.
-        shared: several joins worked in one of its stages; its time was divided as their prices are.
-        other_work: one of its stages also did what has no price, so that the join cost this much at most.
-        unmeasured: why there is no cost, ``None`` when there is one.
-    """
-
-    join_id: str
-    strategy: Strategy | None
-    with_filter: bool | None
-    predicted_millis: float | None
-    cost_millis: float | None
-    task_millis: float | None
-    driver_millis: float | None
-    shared: bool
-    other_work: bool
-    unmeasured: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class JoinDecided:
     """Event: one join of one query was decided; written once, however often Spark re-plans."""
 
@@ -316,7 +287,6 @@ class QueryEnded:
         planned: filters in the plan that ran.
         applied: those that their scan found when it ran; fewer than planned is a fault.
         errors: errors in the plugin that left Spark's own plan in force.
-        join_costs: what each decided join cost, ``None`` when nobody measured it.
         arm: the side of a trial that it was on, ``None`` when nothing was tried.
     """
 
@@ -329,7 +299,6 @@ class QueryEnded:
     applied: int
     errors: int
     outcomes: tuple[FilterOutcome, ...]
-    join_costs: tuple[JoinCost, ...] | None = None
     arm: TrialArm | None = None
 
 

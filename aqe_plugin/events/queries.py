@@ -12,7 +12,6 @@ from aqe_plugin.events.model import (
     ExecutionStarted,
     FilterOutcome,
     FilterPlanned,
-    JoinCost,
     JoinDecided,
     JoinDecision,
     PluginMode,
@@ -20,7 +19,7 @@ from aqe_plugin.events.model import (
     TrialArm,
 )
 
-__all__ = ["JoinStory", "QueryStory", "costs_of", "first_line", "queries_in"]
+__all__ = ["JoinStory", "QueryStory", "first_line", "queries_in"]
 
 _MAX_OPEN_QUERIES = 10_000
 
@@ -29,15 +28,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class JoinStory:
-    """One join: the decision, its planned filters, and the outcome of each (none while the query runs).
-
-    ``cost`` is what it cost, ``None`` when its log does not say.
-    """
+    """One join: the decision, its planned filters, and the outcome of each (none while the query runs)."""
 
     decision: JoinDecision
     filters: tuple[FilterPlanned, ...]
     outcomes: tuple[FilterOutcome, ...]
-    cost: JoinCost | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +118,11 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
     if not query.joins and (query.ended is None or query.ended.errors == 0):
         return
     outcomes = query.ended.outcomes if query.ended is not None else ()
-    costs = costs_of(query.ended)
     joins = tuple(
         JoinStory(
             joined.decision,
             joined.filters,
             tuple(outcome for outcome in outcomes if outcome.join_id == joined.decision.facts.join_id),
-            costs.get(joined.decision.facts.join_id),
         )
         for joined in query.joins
     )
@@ -144,11 +137,6 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         ended=query.ended,
         error=first_line(query.spark_ended.error_message) if query.spark_ended is not None else None,
     )
-
-
-def costs_of(ended: QueryEnded | None) -> dict[str, JoinCost]:
-    """What the joins of a query cost, by their ids; of joins that nobody measured there is nothing."""
-    return {cost.join_id: cost for cost in (ended.join_costs if ended is not None else None) or ()}
 
 
 def _duration_millis(query: _Open) -> int | None:

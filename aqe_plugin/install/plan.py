@@ -43,7 +43,7 @@ def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str)
     if jar is not None:
         _require_line(conf, jar, name)
         jars = _with_jar(conf, jar, name)
-        if conf.jars_overruled and jars != conf.get(JARS_KEY):
+        if conf.jars_overridden and jars != conf.get(JARS_KEY):
             raise ConflictError(
                 f"{name}: spec.deps.jars lists jars, which override {JARS_KEY}. "
                 "Move them to spark.jars in sparkConf, separated by commas, and try again."

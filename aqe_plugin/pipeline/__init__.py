@@ -4,9 +4,9 @@
 
     event logs -> ingest -> attempts, queries, decisions, outcomes, rejected
                                      |
-                                     +-> stories -> recommend
-                                     +-> aggregate -> cohort_days, join_days, pass_rate_days -> report
+                                     +-> history -> recommend, apply
+                                     +-> aggregate -> fingerprint_days, join_days, pass_rate_days -> report
 
-Every job is Spark's own functions from table to table; Python runs on the driver alone, and no row passes through it
-but the few that a page shows. :mod:`aqe_plugin.pipeline.warehouse` says how a killed job loses and doubles nothing.
+A job consists of Spark's own functions from table to table. Python runs only on the driver, and only the rows of a page
+pass through it. :mod:`aqe_plugin.pipeline.warehouse` explains why a killed job loses and duplicates nothing.
 """

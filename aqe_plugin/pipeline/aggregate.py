@@ -1,4 +1,4 @@
-"""Job: tables of events into what a cohort, a join and a pass rate came to, by day."""
+"""Job: the tables of events summed up by day, by fingerprint, join and predicted pass rate."""
 
 from __future__ import annotations
 
@@ -8,48 +8,47 @@ from typing import TYPE_CHECKING, cast
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from aqe_plugin.pipeline.hindsight import joined_outcomes, measured_joins, with_prices
+from aqe_plugin.pipeline.priced_joins import joined_outcomes, measured_joins, with_prices
 from aqe_plugin.pipeline.schemas import AGGREGATES
 from aqe_plugin.pipeline.warehouse import Commit, Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["aggregate", "cohort_days", "cost_days", "join_days", "pass_rate_days"]
+__all__ = ["aggregate", "fingerprint_days", "join_days", "pass_rate_days"]
 
 _BUCKETS = 20
 _JOIN_COLUMNS = (
-    *("log", "executionId", "cohort", "date", "join", "mode", "ranFiltered", "waited", "waitMillis"),
+    *("log", "executionId", "fingerprint", "date", "join", "mode", "ranFiltered", "waited", "waitMillis"),
     *("rowsIn", "rowsOut", "predictedPass", "measuredPass", "savedMillis", "regretMillis"),
 )
 
 
 def aggregate(spark: SparkSession, tables: str, thresholds: Mapping[str, float]) -> Commit:
-    """Makes the aggregates anew from all that is in the tables at ``tables``.
+    """Makes the aggregates anew from all rows of the tables at ``tables``.
 
     Args:
-        thresholds: at which joins are priced, by key without ``spark.aqePlugin.``.
+        thresholds: those at which joins are priced, by key without ``spark.aqePlugin.``.
 
     Raises:
         NoDataError: nothing was ingested yet.
-        TablesError: the tables are of a newer aqe-plugin.
+        TablesError: another version of aqe-plugin wrote the tables.
     """
     house = Warehouse(spark, tables)
     queries = house.current("queries").drop("run").where("joins > 0 OR errors > 0")
     decisions, outcomes = house.current("decisions").drop("run"), house.current("outcomes").drop("run")
     priced = with_prices(measured_joins(joined_outcomes(decisions, outcomes)), thresholds)
-    of_query = queries.select("log", "executionId", "cohort", "date")
+    of_query = queries.select("log", "executionId", "fingerprint", "date")
     joins = priced.drop("date").join(of_query, ["log", "executionId"]).select(*_JOIN_COLUMNS)
     run = house.new_run()
     staged = house.path("_staging", run)
-    # Decided again once, for three tables.
+    # So that joins are decided again once, and not for each of three tables.
     joins.write.parquet(staged)
     joins = spark.read.parquet(staged)
     frames = {
-        "cohort_days": cohort_days(queries, joins),
+        "fingerprint_days": fingerprint_days(queries, joins),
         "join_days": join_days(joins),
         "pass_rate_days": pass_rate_days(joins),
-        "cost_days": cost_days(queries),
     }
     rows = {
         table: house.write(frames[table], table, run, by_date=by_date) for table, (_, by_date) in AGGREGATES.items()
@@ -60,19 +59,19 @@ def aggregate(spark: SparkSession, tables: str, thresholds: Mapping[str, float])
     return commit
 
 
-def cohort_days(queries: DataFrame, joins: DataFrame) -> DataFrame:
-    """One row for each day, cohort and mode; a query counts on the day it ended.
+def fingerprint_days(queries: DataFrame, joins: DataFrame) -> DataFrame:
+    """One row for each day, fingerprint and mode; a query counts on the day it ended.
 
     Args:
         queries: rows of the table.
-        joins: priced joins with ``cohort`` and ``date``.
+        joins: priced joins with ``fingerprint`` and ``date``.
     """
-    key = ["date", "cohort", "mode"]
+    key = ["date", "fingerprint", "mode"]
     running, failed = F.col("timeMillis").isNull(), F.coalesce("errorMessage", F.lit("")) != ""
-    # A failed query's time says nothing of its plan.
+    # A failed query's time says nothing about its plan.
     duration = F.when(~running & ~failed, F.col("durationMillis").cast("double"))
     of_queries = queries.groupBy(*key).agg(
-        F.first("shape").alias("shape"),
+        F.first("joinConditions").alias("joinConditions"),
         F.count(F.lit(1)).alias("queries"),
         F.count_if(failed).alias("failed"),
         F.count_if(running).alias("running"),
@@ -82,13 +81,13 @@ def cohort_days(queries: DataFrame, joins: DataFrame) -> DataFrame:
     )
     rows = of_queries.join(joins.groupBy(*key).agg(*_of_joins()), key, "left")
     return rows.fillna(0, [name for name in rows.columns if name not in {*key, "medianMillis"}]).select(
-        *_columns("cohort_days")
+        *_columns("fingerprint_days")
     )
 
 
 def join_days(joins: DataFrame) -> DataFrame:
-    """One row for each day, cohort, join shape and mode; pass rates are means over the joins that measured one."""
-    rows = joins.groupBy("date", "cohort", "join", "mode").agg(
+    """One row for each day, fingerprint, join and mode; pass rates are means over the joins that measured one."""
+    rows = joins.groupBy("date", "fingerprint", "join", "mode").agg(
         *_of_joins(),
         F.avg("predictedPass").alias("predictedPass"),
         F.avg("measuredPass").alias("measuredPass"),
@@ -98,7 +97,7 @@ def join_days(joins: DataFrame) -> DataFrame:
 
 
 def pass_rate_days(joins: DataFrame) -> DataFrame:
-    """How well pass rates are predicted: for each day and twentieth of the predicted rate, what was measured."""
+    """Predicted against measured pass rates, for each day and twentieth of the predicted rate."""
     bounded = F.greatest(F.lit(0.0), F.least(F.lit(1.0), F.col("predictedPass")))
     bucket = F.least(F.lit(_BUCKETS - 1), F.floor(bounded * _BUCKETS)).cast("int")
     measured = joins.where("measuredPass IS NOT NULL AND NOT isnan(predictedPass)").withColumn("_predicted", bounded)
@@ -111,34 +110,6 @@ def pass_rate_days(joins: DataFrame) -> DataFrame:
     return rows.select(*_columns("pass_rate_days"))
 
 
-def cost_days(queries: DataFrame) -> DataFrame:
-    """How well costs are predicted: for each day and option that ran, what its joins were to cost and what they did.
-
-    ``basis`` says what a measured cost stands on: ``own`` (the join had its stages to itself), ``shared`` (their time
-    was divided as prices are), ``at_most`` (they also did what has no price), or why there is none. ``medianRatio`` is
-    of measured to predicted, join by join.
-
-    Args:
-        queries: rows of the table.
-    """
-    measured, predicted = F.col("cost.costMillis"), F.col("cost.predictedMillis")
-    basis = (
-        F.when(measured.isNull(), F.coalesce("cost.unmeasured", F.lit("not_told")))
-        .when(F.col("cost.otherWork"), F.lit("at_most"))
-        .when(F.col("cost.shared"), F.lit("shared"))
-        .otherwise(F.lit("own"))
-    )
-    costs = queries.select("date", F.explode("joinCosts").alias("cost"))
-    kind = (F.col("cost.strategy").alias("strategy"), F.col("cost.withFilter").alias("filtered"))
-    rows = costs.groupBy("date", *kind, basis.alias("basis")).agg(
-        F.count(F.lit(1)).alias("joins"),
-        _sum(predicted).alias("predictedMillis"),
-        _sum(measured).alias("measuredMillis"),
-        F.percentile_approx(F.when(predicted > 0, measured / predicted), 0.5, 10_000).alias("medianRatio"),
-    )
-    return rows.select(*_columns("cost_days"))
-
-
 def _of_joins() -> list[Column]:
     return [
         F.count(F.lit(1)).alias("joins"),
@@ -149,7 +120,7 @@ def _of_joins() -> list[Column]:
 
 
 def _sum(number: Column) -> Column:
-    """As a floating-point number: one damaged log must not overflow the sum of all."""
+    """As a floating-point number, so that one damaged log does not overflow the sum."""
     return F.coalesce(F.sum(number.cast("double")), F.lit(0.0))
 
 

@@ -1,4 +1,4 @@
-"""Job: many small runs into one, and the folders away that nobody needs."""
+"""Job: merges many small runs into one, and removes folders that nobody needs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["compact"]
 
 
 def compact(spark: SparkSession, tables: str, keep_hours: float) -> tuple[int, int]:
-    """Puts what the runs since the last compaction hold into one run, then removes what is older than ``keep_hours``
-    and counts for nothing: replaced runs, and what killed jobs left.
+    """Merges the runs since the last compaction into one, then removes replaced runs and the remains of killed jobs,
+    if they are older than ``keep_hours``.
 
-    Who reads the tables meanwhile reads the same rows, if it takes no longer than ``keep_hours``.
+    A concurrent reader reads the same rows, if it takes no longer than ``keep_hours``.
 
     Returns:
-        Runs that became one (0 when there were fewer than two), and folders removed.
+        The number of runs that were merged (0 when there were fewer than two), and of removed folders.
 
     Raises:
-        TablesError: the tables are of a newer aqe-plugin.
+        TablesError: another version of aqe-plugin wrote the tables.
     """
     house = Warehouse(spark, tables)
     commits = house.commits("ingest", "compact")
@@ -51,7 +51,7 @@ def _sweep(house: Warehouse, keep_hours: float) -> int:
     commits = house.commits("ingest", "compact")
     counting = last_runs(house.read("attempts", commits)).select("run").distinct()
     runs = {row.run for row in counting.collect()}
-    # A commit goes first: whoever reads the list of runs after that asks for none of the folders.
+    # Commits go first: a reader that lists the runs afterwards opens none of the folders.
     for commit in [*(one for one in commits if one.run not in runs), *house.commits("aggregate")[:-1]]:
         house.forget(commit.run, keep_hours)
     keep = frozenset({commit.run for commit in house.commits("ingest", "compact", "aggregate")})

@@ -1,4 +1,4 @@
-"""Job: new and grown event logs into tables, each application attempt once."""
+"""Job: new and changed event logs into tables, each application attempt once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from pyspark.sql import functions as F
 
 from aqe_plugin.events.describe import quantity
 from aqe_plugin.events.lines import SCHEMA_VERSION
-from aqe_plugin.pipeline.lines import event_lines, kind_of
-from aqe_plugin.pipeline.listing import Attempt, ListedFile, attempts_in, files_below
-from aqe_plugin.pipeline.local_rows import local_rows
-from aqe_plugin.pipeline.parse import UNKNOWN_VERSION, applications, parsed, rejected, whole
-from aqe_plugin.pipeline.queries import decisions_of, outcomes_of, queries_of
+from aqe_plugin.pipeline.attempt_files import ApplicationAttempt, ListedFile, attempts_in, files_below
+from aqe_plugin.pipeline.event_lines import event_lines, kind_of
+from aqe_plugin.pipeline.parse_events import UNKNOWN_VERSION, applications, parsed, rejected, whole
 from aqe_plugin.pipeline.schemas import TABLES
-from aqe_plugin.pipeline.warehouse import Commit, Warehouse, last_runs
+from aqe_plugin.pipeline.table_rows import decisions_of, outcomes_of, queries_of
+from aqe_plugin.pipeline.warehouse import Commit, Warehouse, last_runs, local_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,18 +26,18 @@ __all__ = ["Ingested", "changed_attempts", "ingest"]
 
 _FILES = "array<struct<path: string, bytes: bigint, modifiedMillis: bigint>>"
 _ATTEMPT = f"log string, inProgress boolean, files {_FILES}"
-# Of staged events: so few that spreading them over tasks costs more than it gains.
+# Of staged events: below this size, spreading them over tasks costs more than it gains.
 _SMALL_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What one run did; ``run`` is ``None`` when there was nothing new.
+    """The result of one run; ``run`` is ``None`` when nothing was new.
 
     Attributes:
         attempts: application attempts that were new or had changed.
-        files: files that were read for them; ``bytes_read`` their size as they lie there.
-        rejected: lines kept aside in the table ``rejected``.
+        files: files that were read for them; ``bytes_read`` is their size on disk.
+        rejected: lines in the table ``rejected``.
     """
 
     run: str | None
@@ -55,26 +54,26 @@ def ingest(
 ) -> Ingested:
     """Reads what is new in the folders ``logs`` into the tables at ``tables``.
 
-    Done again it does nothing; killed anywhere it has done nothing, and the next one does it all.
+    Without new logs it writes nothing; a run that is killed has no effect, and the next one does its work.
 
     Args:
-        say: is told each step before it is done, in words.
+        say: called with a sentence before each step.
 
     Raises:
         EventLogError: a folder is not there.
-        TablesError: the tables are of a newer aqe-plugin.
+        TablesError: another version of aqe-plugin wrote the tables.
     """
     return _ingest(Warehouse(spark, tables), list(logs), say)
 
 
 def changed_attempts(found: DataFrame, known: DataFrame, retried: DataFrame) -> DataFrame:
-    """``log, inProgress, files`` of the attempts to read: those that are new, those whose files are not what they were,
-    and those in ``retried``, whose files may be gone.
+    """``log, inProgress, files`` of the attempts to read: new ones, those whose files changed, and those in
+    ``retried``, whose files may be gone.
 
     Args:
-        found: ``log, inProgress, files`` of the attempts that are there.
-        known: what the tables hold of each attempt.
-        retried: ``log`` of attempts with lines that this version may be able to read.
+        found: ``log, inProgress, files`` of the attempts in the folders.
+        known: the row of each attempt in the tables.
+        retried: ``log`` of attempts with rejected lines that this version may be able to read.
     """
     before = known.select("log", F.col("files").alias("_files"), F.col("inProgress").alias("_inProgress"))
     again = retried.select("log", F.lit(True).alias("_again"))
@@ -95,14 +94,14 @@ def _ingest(house: Warehouse, logs: list[str], say: Callable[[str], object]) -> 
     stored = {
         table: _stored(house, table, commits, known) for table in ("decisions", "outcomes", "queries", "rejected")
     }
-    kept_aside = stored["rejected"].where(F.col("kind") == UNKNOWN_VERSION)
+    unread = stored["rejected"].where(F.col("kind") == UNKNOWN_VERSION)
     older = known.where(F.col("readsSchemaVersion") != SCHEMA_VERSION).select("log")
-    retried = older.join(kept_aside, "log", "left_semi")
+    retried = older.join(unread, "log", "left_semi")
 
     found = attempts_in(files_below(house.spark, logs))
     say(f"Found {_in_words(found.values())}. Comparing them with the tables ...")
     there = local_rows(house.spark, map(_as_json, found.values()), _ATTEMPT)
-    # Names of files, which Spark's driver has to hold for every table it reads.
+    # Names of files fit on the driver: Spark holds them there for every table it reads.
     rows = changed_attempts(there, known, retried).select("log", F.to_json(F.struct("*")).alias("json")).collect()
     if not rows:
         return Ingested(None, 0, 0, 0, 0, 0, 0)
@@ -111,11 +110,11 @@ def _ingest(house: Warehouse, logs: list[str], say: Callable[[str], object]) -> 
     say(f"Reading what is new or has grown: {_in_words(to_read)} ...")
 
     run = house.new_run()
-    again = kept_aside.join(changed.select("log"), "log", "left_semi").select(
+    again = unread.join(changed.select("log"), "log", "left_semi").select(
         "log", "position", kind_of(F.col("line")).alias("kind"), "line"
     )
     lines = event_lines(house.spark, to_read).unionByName(again)
-    # On disk, for several tables are made of them: a log that goes on growing gives the same lines to all.
+    # On disk, so that all tables are made of the same lines when a log grows meanwhile.
     parsed(lines).write.parquet(house.path("_staging", run))
     say("Writing the tables ...")
     counts = _write_tables(house, run, changed, known, stored)
@@ -133,18 +132,18 @@ def _ingest(house: Warehouse, logs: list[str], say: Callable[[str], object]) -> 
     )
 
 
-def _files(attempts: Iterable[Attempt]) -> list[ListedFile]:
-    """The files of ``attempts`` that hold anything."""
+def _files(attempts: Iterable[ApplicationAttempt]) -> list[ListedFile]:
+    """The files of ``attempts`` that are not empty."""
     return [part.file for attempt in attempts for part in attempt.parts if part.read and part.file.bytes > 0]
 
 
-def _in_words(attempts: Collection[Attempt]) -> str:
+def _in_words(attempts: Collection[ApplicationAttempt]) -> str:
     files = _files(attempts)
     size = quantity(sum(file.bytes for file in files), "bytes")
     return f"{len(files):,} files ({size}) of {len(attempts):,} application attempts"
 
 
-def _as_json(attempt: Attempt) -> str:
+def _as_json(attempt: ApplicationAttempt) -> str:
     files = [
         {"path": part.file.path, "bytes": part.file.bytes, "modifiedMillis": part.file.modified_millis}
         for part in attempt.parts
@@ -159,7 +158,7 @@ def _write_tables(
     small = house.size_bytes("_staging", run) <= _SMALL_BYTES
 
     def packed(frame: DataFrame) -> DataFrame:
-        # In one partition nothing is shuffled.
+        # One partition is not shuffled.
         return frame.coalesce(1) if small else frame
 
     def write(table: str, frame: DataFrame) -> None:
@@ -167,7 +166,7 @@ def _write_tables(
 
     events = packed(house.spark.read.parquet(house.path("_staging", run)))
     attempts = _attempts(events, packed(changed), known)
-    # Parts that Spark compacted or removed since were read before; what they held stays.
+    # Rows of parts that Spark has compacted or removed since they were read stay.
     same = known.join(attempts.select("log", F.col("startedMillis").alias("_started")), "log").where(
         F.col("startedMillis").eqNullSafe(F.col("_started"))
     )
@@ -184,7 +183,7 @@ def _write_tables(
         write("outcomes", outcomes_of(ended, earlier["outcomes"]))
         write("rejected", rejected(events, packed(changed)))
 
-    # Of small jobs Spark's driver is the slower part, and one thread of it leaves cores idle.
+    # In small jobs the driver is the bottleneck, and one thread leaves cores idle.
     with ThreadPoolExecutor(max_workers=2) as threads:
         for done in [threads.submit(write_joins), threads.submit(write_rest)]:
             done.result()
@@ -192,16 +191,17 @@ def _write_tables(
 
 
 def _attempts(events: DataFrame, changed: DataFrame, known: DataFrame) -> DataFrame:
-    """The rows of ``attempts``; an application's start that was removed with its part is known from before."""
-    told = applications(events)
+    """The rows of ``attempts``; the start of an application, if its part was removed, is that of an earlier ingest."""
     before = known.select(
         "log",
         F.struct("applicationId", "applicationName", "startedMillis").alias("_before"),
     )
     now = F.struct("applicationId", "applicationName", "startedMillis")
-    joined = changed.join(told.select("log", now.alias("_now")), "log", "left").join(before, "log", "left")
-    return joined.withColumn("_told", F.coalesce("_now", "_before")).select(
-        "log", "_told.*", "inProgress", "files", F.lit(SCHEMA_VERSION).alias("readsSchemaVersion")
+    joined = changed.join(applications(events).select("log", now.alias("_now")), "log", "left").join(
+        before, "log", "left"
+    )
+    return joined.withColumn("_application", F.coalesce("_now", "_before")).select(
+        "log", "_application.*", "inProgress", "files", F.lit(SCHEMA_VERSION).alias("readsSchemaVersion")
     )
 
 

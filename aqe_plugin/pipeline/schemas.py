@@ -1,6 +1,6 @@
-"""The shapes of events and tables, as Spark's DDL.
+"""The schemas of events and tables, as Spark's DDL.
 
-Members of events have the names and types of ``event_schema.json``, which a test holds against this file.
+Members of events have the names and types of ``event_schema.json``; a test compares the two.
 """
 
 from __future__ import annotations
@@ -54,12 +54,6 @@ _OUTCOME = (
     f"reason {{0}} {_REASON}, rowsIn {{0}} bigint, rowsOut {{0}} bigint, batchesSkipped {{0}} bigint, "
     "filterBytes {0} bigint, buildMillis {0} bigint, waitMillis {0} bigint, keys {0} bigint"
 )
-_JOIN_COSTS = (
-    "joinCosts array<struct<joinId: string, strategy: string, withFilter: boolean, predictedMillis: double, "
-    "costMillis: double, taskMillis: double, driverMillis: double, "
-    "shared: boolean, otherWork: boolean, unmeasured: string>>"
-)
-
 JOIN_DECIDED = (
     "schemaVersion bigint, executionId bigint, timeMillis bigint, mode string, "
     f"decision {_DECISION}, filters {_FILTERS}, arm string"
@@ -67,13 +61,13 @@ JOIN_DECIDED = (
 QUERY_ENDED = (
     "schemaVersion bigint, executionId bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
     f"planned bigint, applied bigint, errors bigint, outcomes array<struct<{_OUTCOME.format(':')}>>, "
-    f"{_JOIN_COSTS}, arm string"
+    "arm string"
 )
-# Of Spark's own events only what is asked for.
+# Only the needed members of Spark's own events.
 SQL_STARTED = "executionId bigint, description string, time bigint"
 SQL_ENDED = "executionId bigint, time bigint, errorMessage string"
 
-# Where an event stood in the log of its attempt, by bytes before compression; orders them as they were written.
+# The offset of an event in the log of its attempt, in bytes before compression, which orders events as written.
 _POSITION = "position struct<part: int, offset: bigint>"
 
 ATTEMPTS = (
@@ -85,9 +79,8 @@ OUTCOMES = f"log string, executionId bigint, timeMillis bigint, number int, {_OU
 QUERIES = (
     "log string, executionId bigint, description string, startedMillis bigint, endedMillis bigint, "
     "errorMessage string, schemaVersion bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
-    "planned bigint, applied bigint, errors bigint, joins bigint, mode string, cohort string, shape string, date date, "
-    # Last, and null in rows that an older version wrote.
-    f"{_JOIN_COSTS}, arm string"
+    "planned bigint, applied bigint, errors bigint, joins bigint, mode string, fingerprint string, "
+    "joinConditions string, date date, arm string"
 )
 REJECTED = f"log string, {_POSITION}, kind string, why string, line string"
 
@@ -105,25 +98,20 @@ _OF_JOINS = (
     "savedMillis double, regretMillis double"
 )
 
-_COHORT_DAYS = (
-    "cohort string, shape string, mode string, queries bigint, failed bigint, running bigint, totalMillis double, "
-    "medianMillis double, ruleMillis double, planned double, applied double, errors double, "
+_FINGERPRINT_DAYS = (
+    "fingerprint string, joinConditions string, mode string, queries bigint, failed bigint, running bigint, "
+    "totalMillis double, medianMillis double, ruleMillis double, planned double, applied double, errors double, "
     f"{_OF_JOINS}, date date"
 )
 _JOIN_DAYS = (
-    f"cohort string, join string, mode string, {_OF_JOINS}, predictedPass double, measuredPass double, "
+    f"fingerprint string, join string, mode string, {_OF_JOINS}, predictedPass double, measuredPass double, "
     "measuredJoins bigint, date date"
 )
 _RATE_DAYS = "bucket int, joins bigint, predictedPass double, measuredPass double, absoluteError double, date date"
-_COST_DAYS = (
-    "strategy string, filtered boolean, basis string, joins bigint, predictedMillis double, measuredMillis double, "
-    "medianRatio double, date date"
-)
 
-# What `aggregate` makes of them, anew each time.
+# The tables that `aggregate` makes of them, anew each time.
 AGGREGATES = {
-    "cohort_days": (_COHORT_DAYS, True),
+    "fingerprint_days": (_FINGERPRINT_DAYS, True),
     "join_days": (_JOIN_DAYS, True),
     "pass_rate_days": (_RATE_DAYS, True),
-    "cost_days": (_COST_DAYS, True),
 }

@@ -1,43 +1,49 @@
-"""The folder of the tables: runs that are there as a whole or not at all.
+"""The folder of the tables, in which a run is complete or does not count.
 
 ::
 
-    <root>/_commits/<run>.json              a run counts from the moment this file is there
-    <root>/<table>/run=<run>/[date=<day>/]  what it wrote
-    <root>/_staging/<run>/                  events of a log, of which the tables are made
+    <root>/_commits/<run>.json              the run counts once this file exists
+    <root>/<table>/run=<run>/[date=<day>/]  its rows
+    <root>/_staging/<run>/                  events of logs, from which the tables are made
 
-A run writes all its tables to folders of its own and then one small file, by renaming it into place. A run that was
-killed has no such file: nobody reads what it left, and a later :meth:`Warehouse.sweep` removes it. What a run holds of
-an application attempt is all there is of it, and of several runs with the same attempt the last one counts
-(:func:`current`). So an attempt is in the tables once, whatever was killed, run again, or run by two at a time.
+A run writes all its tables to folders of its own, and at the end renames one small file into place. A run that was
+killed has no such file: no reader looks at its folders, and a later :meth:`Warehouse.sweep` removes them. A run holds
+an application attempt as a whole, and of several runs with the same attempt the last one counts
+(:meth:`Warehouse.current`). So the tables hold each attempt once, also after kills, repetitions and concurrent runs.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from aqe_plugin.errors import NoDataError, TablesError
-from aqe_plugin.pipeline.local_rows import local_rows
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from aqe_plugin.errors import NoDataError, TablesError, WriteError
 from aqe_plugin.pipeline.schemas import AGGREGATES, TABLES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-__all__ = ["LAYOUT_VERSION", "Commit", "Warehouse"]
+__all__ = ["LAYOUT_VERSION", "Commit", "Warehouse", "last_runs", "local_rows", "refusals_as_errors"]
 
-LAYOUT_VERSION = 1
+# Version 1 had the columns `cohort` and `shape`.
+LAYOUT_VERSION = 2
+_REFUSALS = ("java.io.", "java.nio.file.", "org.apache.hadoop.fs.", "org.apache.hadoop.security.")
 _RUN = re.compile(r"\d{9}-[0-9a-f]{8}")
 _HOUR_MILLIS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One finished run: its id, which sorts by age, the job that made it, and its rows by table."""
+    """One finished run: its id, which sorts by age, its job, and its number of rows by table."""
 
     run: str
     job: str
@@ -45,7 +51,7 @@ class Commit:
 
 
 class Warehouse:
-    """The tables below ``root``, any path that Spark can write to. Needs a classic session, not a Connect one."""
+    """The tables below ``root``, any path that Spark can write to. Needs a classic session, not Spark Connect."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.spark = spark
@@ -62,7 +68,7 @@ class Warehouse:
         """The finished runs of ``jobs``, oldest first.
 
         Raises:
-            TablesError: a newer aqe-plugin wrote them, or one of the files is no commit.
+            TablesError: another version of aqe-plugin wrote them, or one of the files is no commit.
         """
         folder = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits"))
         if not self._files.exists(folder):
@@ -73,7 +79,7 @@ class Warehouse:
         return [commit for commit in found if commit.job in jobs]
 
     def new_run(self) -> str:
-        """An id after every present one; no two callers get the same."""
+        """An id that sorts behind all present ones; no two callers get the same."""
         folder = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits"))
         names = (
             [status.getPath().getName() for status in self._files.listStatus(folder)] if self._exists(folder) else []
@@ -93,10 +99,7 @@ class Warehouse:
             raise TablesError(f"{self.root}: run {commit.run} could not be committed. Run it again.")
 
     def write(self, frame: DataFrame, table: str, run: str, *, by_date: bool, spread: bool = True) -> int:
-        """Writes one table of a run: in files of a good size or, unless ``spread``, by one task; returns its rows."""
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F
-
+        """Writes one table of a run, balanced over tasks or, unless ``spread``, by one task; returns its rows."""
         counted = Observation()
         packed = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
         if spread:
@@ -110,7 +113,7 @@ class Warehouse:
     def read(self, table: str, commits: list[Commit]) -> DataFrame:
         """The rows of ``table`` in those runs, with the column ``run``; an empty table when there are none."""
         schema, by_date = {**TABLES, **AGGREGATES}[table]
-        # Parquet has no file, and so no folder, for a table of dates without a row.
+        # A table that is partitioned by date has no folder when it has no row.
         runs = [commit.run for commit in commits if commit.rows.get(table) or not by_date]
         whole = f"{schema}, run string"
         if not runs:
@@ -119,7 +122,7 @@ class Warehouse:
         return self.spark.read.schema(whole).option("basePath", self.path(table)).parquet(*folders)
 
     def current(self, table: str) -> DataFrame:
-        """What counts: the rows of each attempt from the last run that holds it, with the column ``run``.
+        """The rows that count: those of each attempt from the last run that holds it, with the column ``run``.
 
         Raises:
             NoDataError: nothing was ingested yet.
@@ -138,13 +141,13 @@ class Warehouse:
         self._files.delete(self._jvm.org.apache.hadoop.fs.Path(self.path(*names)), True)
 
     def forget(self, run: str, older_than_hours: float) -> None:
-        """Makes a run that is so old count no more; its folders are left to :meth:`sweep`."""
+        """Removes the commit of a run that is so old; :meth:`sweep` removes its folders."""
         path = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits", f"{run}.json"))
         if self._is_older(self._files.getFileStatus(path), older_than_hours):
             self._files.delete(path, False)
 
     def sweep(self, tables: tuple[str, ...], keep: frozenset[str], older_than_hours: float) -> int:
-        """Removes the folders of runs not in ``keep`` that nobody can be writing or reading any more.
+        """Removes the folders of runs that are not in ``keep``, if they are so old that no job or reader uses them.
 
         Returns:
             Folders removed.
@@ -177,18 +180,57 @@ class Warehouse:
             version, job, rows = value["layoutVersion"], value["job"], value["rows"]
         except (ValueError, KeyError, TypeError) as error:
             raise TablesError(
-                f"{path.toString()}: no commit of aqe-plugin. Remove it; ingest reads the logs again."
+                f"{path.toString()}: not a commit of aqe-plugin. Remove it; ingest reads the logs again."
             ) from error
-        if version > LAYOUT_VERSION:
+        if version != LAYOUT_VERSION:
+            cure = "upgrade it" if version > LAYOUT_VERSION else "ingest the logs into a new folder"
             raise TablesError(
-                f"{self.root}: the tables have layoutVersion {version}, this aqe-plugin reads up to {LAYOUT_VERSION}: "
-                "upgrade it."
+                f"{self.root}: the tables have layoutVersion {version}, this aqe-plugin reads {LAYOUT_VERSION}: {cure}."
             )
         return Commit(run, job, rows)
 
 
 def last_runs(attempts: DataFrame) -> DataFrame:
     """``log`` with the last ``run`` that holds it."""
-    from pyspark.sql import functions as F
-
     return attempts.groupBy("log").agg(F.max("run").alias("run"))
+
+
+def local_rows(spark: SparkSession, values: Iterable[str], schema: str) -> DataFrame:
+    """The JSON objects ``values``, one a line, as rows of ``schema``.
+
+    The optimizer knows their number, unlike that of an RDD from ``createDataFrame``: a join with no row costs nothing.
+    """
+    jvm: Any = spark._jvm
+    strings = jvm.io.aqeplugin.logs.TextRows.of(spark._jsparkSession, "\n".join(values))
+    return DataFrame(strings.toDF(), spark).select(F.from_json("value", schema).alias("row")).select("row.*")
+
+
+@contextmanager
+def refusals_as_errors(tables: str) -> Iterator[None]:
+    """Turns a file system's refusal during a job into a message; other faults stay as they are.
+
+    Raises:
+        WriteError: a file system refused something to the job.
+    """
+    try:
+        yield
+    except Py4JJavaError as error:
+        cause = _refusal(error.java_exception)
+        if cause is None:
+            raise
+        raise WriteError(
+            f"{tables}: a file system refused access ({cause}); the tables are unchanged. Check that the logs are "
+            "readable and that the tables' folder is writable and has space, then run the job again."
+        ) from error
+
+
+def _refusal(error: Any) -> str | None:
+    """The message of the first input or output error among the causes."""
+    for _ in range(20):
+        if error is None:
+            return None
+        name = str(error.getClass().getName())
+        if name.startswith(_REFUSALS):
+            return str(error.getMessage() or name).partition("\n")[0]
+        error = error.getCause()
+    return None

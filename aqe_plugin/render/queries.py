@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.events.describe import (
-    cost_in_words,
     describe_join,
     describe_outcome,
+    describe_price,
     describe_reason,
     describe_strategy,
     options_not_taken,
@@ -72,7 +72,7 @@ def _join_json(join: JoinStory) -> Json:
         "choice": describe_strategy(join.decision.choice, join.decision.build_filter),
         "reason": describe_reason(join.decision.reason),
         "filterReason": describe_reason(join.decision.filter_reason),
-        "cost": cost_in_words(join.decision, join.cost),
+        "cost": describe_price(join.decision),
         "notTaken": [*options_not_taken(join.decision)],
         "outcomes": [describe_outcome(outcome) for outcome in join.outcomes],
     }

@@ -7,10 +7,10 @@ Each function returns segments: pieces of text, each with a style, which plain t
 from __future__ import annotations
 
 from aqe_plugin.events.describe import (
-    cost_in_words,
     describe_filter,
     describe_join,
     describe_outcome,
+    describe_price,
     describe_reason,
     describe_strategy,
     options_not_taken,
@@ -82,8 +82,8 @@ def _choice_cell(join: JoinStory) -> Segments:
         (describe_strategy(decision.choice, decision.build_filter), _STYLES[decision.choice]),
         (f"\n{visible(describe_reason(decision.reason))}", ""),
     ]
-    if cost := cost_in_words(decision, join.cost):
-        cell.append((f"\n{visible(cost)}", ""))
+    if price := describe_price(decision):
+        cell.append((f"\n{price}", ""))
     return (*cell, *((f"\nnot {visible(option)}", "dim") for option in options_not_taken(decision)))
 
 

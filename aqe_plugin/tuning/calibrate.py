@@ -31,7 +31,7 @@ from aqe_plugin.tuning.history import Run, median_deviation
 from aqe_plugin.tuning.normal_equations import inverse, quadratic_form, residuals
 from aqe_plugin.tuning.replay import JoinOption, Replay
 
-__all__ = ["Calibration", "Prices", "RunPrices", "calibrate", "prices_of"]
+__all__ = ["NO_COMPOSITE_BOUND", "Calibration", "Prices", "RunPrices", "calibrate", "prices_of"]
 
 # One option of one join: milliseconds by group, in the order of COEFFICIENTS.
 Prices = tuple[float, ...]
@@ -47,7 +47,7 @@ _MAX_STEP = 1.0
 _MIN_STEP = 1e-4
 # Its default would bound measured pass rates of keys of several columns; the largest value allowed bounds only those
 # above 1000 times build rows ÷ probe rows.
-_NO_COMPOSITE_BOUND = {"filter.compositeFactor": 1000.0}
+NO_COMPOSITE_BOUND = {"filter.compositeFactor": 1000.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def prices_of(runs: Sequence[Run], thresholds: Mapping[str, float], replay: Repl
     joins = [join for run in runs for join in run.joins]
     measured = [join.measured for join in joins if join.pass_rates is not None]
     estimated = [join.facts for join in joins if join.pass_rates is None]
-    known = iter(_prices(measured, {**thresholds, **_NO_COMPOSITE_BOUND}, replay))
+    known = iter(_prices(measured, {**thresholds, **NO_COMPOSITE_BOUND}, replay))
     expected = iter(_prices(estimated, thresholds, replay))
     return [tuple(next(expected if join.pass_rates is None else known) for join in run.joins) for run in runs]
 
@@ -131,7 +131,7 @@ def _prices(
 ) -> list[Mapping[JoinOption, Prices]]:
     if not facts:
         return []
-    rest = {key: value for key, value in thresholds.items() if key in _NO_COMPOSITE_BOUND}
+    rest = {key: value for key, value in thresholds.items() if key in NO_COMPOSITE_BOUND}
     by_group = replay(facts, [{**rest, **alone(thresholds, group)} for group in COEFFICIENTS])
     return [
         {option: tuple(one.prices[option] for one in decisions) for option in decisions[0].prices}

@@ -14,6 +14,8 @@ from aqe_plugin.tuning.fingerprint import fingerprint
 from aqe_plugin.tuning.replay import JoinOption, carried_out
 
 __all__ = [
+    "FILTERS_WITHOUT_EFFECT",
+    "MIN_PASS_RATE",
     "Failure",
     "JoinRun",
     "QueryHistory",
@@ -33,8 +35,8 @@ _MAD_TO_SIGMA = 1.4826
 _OUTLIER_SIGMAS = 3.5
 _MIN_SIGMA = 0.03
 # No count of distinct keys stands for a pass rate of 0.
-_MIN_PASS_RATE = 1e-9
-_FILTERS_WITHOUT_EFFECT = ("pass_all", "missing")
+MIN_PASS_RATE = 1e-9
+FILTERS_WITHOUT_EFFECT = ("pass_all", "missing")
 _TEN_YEARS_MILLIS = 10 * 366 * 86_400_000
 
 
@@ -201,7 +203,7 @@ def _order(facts: JoinFacts) -> tuple[str, ...]:
 
 def _join_run(join: JoinStory, mode: PluginMode) -> JoinRun:
     decision, facts = join.decision, join.decision.facts
-    worked = [outcome for outcome in join.outcomes if outcome.kind not in _FILTERS_WITHOUT_EFFECT]
+    worked = [outcome for outcome in join.outcomes if outcome.kind not in FILTERS_WITHOUT_EFFECT]
     applied = mode is PluginMode.APPLY
     option = carried_out(
         facts.spark_strategy,
@@ -229,7 +231,7 @@ def _measured(facts: JoinFacts, outcomes: Sequence[FilterOutcome]) -> tuple[Join
     reaching = probe.rows / probe.scan_rows if probe.scan_rows > 0 else 1.0
     distinct = facts.build.keys.distinct or max((outcome.keys for outcome in outcomes), default=0) or 1
     keys = replace(
-        facts.build.keys, distinct=distinct, origin_distinct=max(1, round(distinct / max(pass_rate, _MIN_PASS_RATE)))
+        facts.build.keys, distinct=distinct, origin_distinct=max(1, round(distinct / max(pass_rate, MIN_PASS_RATE)))
     )
     measured = replace(
         facts,

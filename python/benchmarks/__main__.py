@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from aqe_plugin.install.jars import carried_jars, spark_line
-from benchmarks.accounts import AccountFile, accounts_of, told_stories
+from benchmarks.accounts import AccountFile, accounts_of, logged_queries
 from benchmarks.configs import Contender, chosen_queries, contenders
 from benchmarks.markdown import markdown_table
 from benchmarks.measure import Plan, QueryResult, measure
@@ -32,9 +32,9 @@ from workloads.tpcds import REDUCTIONS, Dataset, Query, ensure_dataset, ensure_r
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Above it DuckDB's answers would take longer than the timings.
+# Above this scale, DuckDB's answers take longer than the timings.
 _LARGEST_CHECKED_SCALE = 1.0
-# More queries than fit side by side are shown as ratios.
+# More queries than fit as bars are shown as ratios.
 _MOST_BAR_GROUPS = 12
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench"
 
@@ -53,13 +53,13 @@ def main() -> int:
     file = ResultFile(arguments.out / f"{name}.jsonl", conditions)
     events = arguments.out / "events" / time.strftime("%Y%m%d-%H%M%S")
     results = _results(arguments, file, events, chosen, compared, console)
-    told = AccountFile(arguments.out / f"{name}.accounts.json", conditions.jar_digest)
+    accounts = AccountFile(arguments.out / f"{name}.accounts.json", conditions.jar_digest)
     if events.exists():
-        told.add(accounts_of(told_stories(events)))
+        accounts.add(accounts_of(logged_queries(events)))
     names = [contender.name for contender in compared]
     title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {arguments.runs} runs, driver {arguments.driver_memory}"
-    console.print(seconds_table(results, names, told.load(), title))
-    made = _pages(results, names, told, title, arguments.out / name)
+    console.print(seconds_table(results, names, accounts.load(), title))
+    made = _pages(results, names, accounts, title, arguments.out / name)
     console.print("  ".join(f"{name}: {total:.1f} s" for name, total in total_seconds(results, names).items()))
     for what, where in (("results", file.path), *made, ("event logs", events if events.exists() else events.parent)):
         console.print(f"{what}: {where}", highlight=False, soft_wrap=True)
@@ -67,11 +67,11 @@ def main() -> int:
 
 
 def _pages(
-    results: list[QueryResult], names: list[str], told: AccountFile, title: str, target: Path
+    results: list[QueryResult], names: list[str], accounts: AccountFile, title: str, target: Path
 ) -> list[tuple[str, Path]]:
-    """The table as a document quotes it, and what was won as a picture."""
+    """The table in Markdown, and the gains as a picture."""
     table = target.with_name(f"{target.name}.md")
-    table.write_text(f"{title}\n\n{markdown_table(results, names, told.load())}")
+    table.write_text(f"{title}\n\n{markdown_table(results, names, accounts.load())}")
     if len(names) == 1:
         return [("table", table)]
     if len(results) <= _MOST_BAR_GROUPS:
@@ -92,10 +92,10 @@ def _parser() -> argparse.ArgumentParser:
         help="default, forced, oracle, observe, plugin, open; the last one is compared with the others",
     )
     parser.add_argument("--runs", type=int, default=3, help="timed runs of each config")
-    parser.add_argument("--warm-ups", type=int, default=1, help="runs before them that are not counted")
+    parser.add_argument("--warm-ups", type=int, default=1, help="runs before them that do not count")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds after which a run is cancelled")
     parser.add_argument("--driver-memory", default=DRIVER_MEMORY)
-    parser.add_argument("--again", action="store_true", help="measure also what the result file has")
+    parser.add_argument("--again", action="store_true", help="repeat measurements that are in the result file")
     parser.add_argument("--out", type=Path, default=_FOLDER, help="folder of results and event logs")
     return parser
 

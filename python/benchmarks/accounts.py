@@ -1,4 +1,4 @@
-"""The plugin's own account of each timed run, read back from the event log."""
+"""The plugin's own figures of each timed run, from the event log."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from aqe_plugin.events.queries import QueryStory
 
 @dataclass(frozen=True)
 class Account:
-    """What the plugin says it did in one run.
+    """The plugin's own figures of one run.
 
     Attributes:
         planned: filters in the plan that ran.
@@ -27,21 +27,21 @@ class Account:
 
     @staticmethod
     def of(story: QueryStory) -> "Account | None":
-        """The account in `story`; None when the query did not end or took no time."""
+        """The figures in `story`; None when the query did not end or took no time."""
         ended = story.ended
         if ended is None or ended.duration_millis <= 0:
             return None
         return Account(ended.planned, ended.applied, ended.errors, ended.rule_millis / ended.duration_millis)
 
 
-def told_stories(event_logs: Path) -> Iterator[QueryStory]:
-    """Every query with a decision in the logs of this folder, as far as they can be read."""
+def logged_queries(event_logs: Path) -> Iterator[QueryStory]:
+    """Every query with a decision in the readable logs of this folder."""
     return (story for story in read_queries(event_logs) if isinstance(story, QueryStory))
 
 
-def accounts_of(told: Iterable[QueryStory]) -> dict[str, Account]:
+def accounts_of(queries: Iterable[QueryStory]) -> dict[str, Account]:
     """Run description → account; of runs with one name, the latest."""
-    found = ((story.description, Account.of(story)) for story in told)
+    found = ((story.description, Account.of(story)) for story in queries)
     return {description: account for description, account in found if account is not None}
 
 
@@ -60,13 +60,13 @@ class AccountFile:
         return {description: Account(**values) for description, values in stored.items()}
 
     def add(self, found: dict[str, Account]) -> None:
-        """Adds to what is there; the newer account of a run wins."""
+        """Adds accounts; the newer account of a run replaces an older one."""
         whole = json.loads(self.path.read_text()) if self.path.is_file() else {}
         merged = {**whole.get(self.jar_digest, {}), **{name: asdict(account) for name, account in found.items()}}
         self.path.write_text(json.dumps({**whole, self.jar_digest: merged}, indent=1))
 
 
-def last_runs(told: Sequence[QueryStory], contender: str) -> list[QueryStory]:
-    """One story per query: that contender's last run of it."""
-    by_query = {story.description.split(" ")[0]: story for story in told if f" {contender} " in story.description}
+def last_runs(queries: Sequence[QueryStory], contender: str) -> list[QueryStory]:
+    """That contender's last run of each query."""
+    by_query = {story.description.split(" ")[0]: story for story in queries if f" {contender} " in story.description}
     return list(by_query.values())

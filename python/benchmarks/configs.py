@@ -1,4 +1,4 @@
-"""What is compared: each contender is a name and the session confs that make it."""
+"""The contenders: a name and session confs each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ MODE_KEY = "spark.aqePlugin.mode"
 
 @dataclass(frozen=True)
 class Contender:
-    """One way of running a query; everything it needs can be set between two queries of one session.
+    """One way of running a query, set between two queries of one session.
 
     Attributes:
         reads_reduced: runs over tables that were reduced by hand, so only where there are such tables.

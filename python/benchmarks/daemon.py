@@ -35,7 +35,7 @@ _PATIENCE_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One start of the daemon, until it had read everything.
+    """One start of the daemon, until it has read everything.
 
     Attributes:
         cpu_seconds: of its process, the start of Python included.

@@ -19,7 +19,7 @@ from rich.rule import Rule
 
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.render.queries import query_table
-from benchmarks.accounts import Account, accounts_of, last_runs, told_stories
+from benchmarks.accounts import Account, accounts_of, last_runs, logged_queries
 from benchmarks.configs import chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.plot import plot_seconds
@@ -30,14 +30,14 @@ from workloads.tpcds import Dataset, Query, ensure_dataset, queries
 
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "demo"
 _QUERIES = "q93,q50,q40,q25,q29"
-# How long the first query's end may take to be in the event log.
+# How long the first query's end may take to reach the event log.
 _EVENTS_SECONDS = 10.0
 _CONFIGS = ("default", "forced", "plugin")
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the demo leaves what it made."""
+    """Where the demo leaves its files."""
 
     folder: Path
 
@@ -84,26 +84,26 @@ def main() -> int:
     shutil.rmtree(places.events, ignore_errors=True)
     results = _timings(dataset, chosen, Plan(runs=arguments.runs), places, console)
     title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], fastest of {arguments.runs} runs"
-    told = list(told_stories(places.events))
-    console.print(seconds_table(results, _CONFIGS, accounts_of(told), title))
+    recorded = list(logged_queries(places.events))
+    console.print(seconds_table(results, _CONFIGS, accounts_of(recorded), title))
     totals = total_seconds(results, _CONFIGS)
     console.print("  ".join(f"{name}: {total:.1f} s" for name, total in totals.items()))
     plots = plot_seconds(results, _CONFIGS, title, places.plot)
 
-    console.print(Rule("3 of 5  what was decided for each join, read back from the event log", align="left"))
-    shown = last_runs(told, "plugin")
+    console.print(Rule("3 of 5  the decision about each join, from the event log", align="left"))
+    shown = last_runs(recorded, "plugin")
     _show_decisions(shown, places, console)
     console.print(Rule("4 of 5  one scrape of the exporter", align="left"))
     _show_scrape(places, console)
-    console.print(Rule("5 of 5  where everything lies", align="left"))
+    console.print(Rule("5 of 5  where to find everything", align="left"))
     _show_places(places, plots, dataset, console)
-    return _verdict(results, told, console)
+    return _verdict(results, recorded, console)
 
 
 def _data(scale: float, tables: tuple[str, ...], console: Console) -> Dataset:
     if not console.is_terminal:
-        # A status is shown on terminals alone, and the data takes minutes the first time.
-        console.print(f"TPC-DS at scale {scale:g}, made when it is not there ...")
+        # Only terminals show a status, and the data takes minutes the first time.
+        console.print(f"TPC-DS at scale {scale:g}, generated unless it exists ...")
     with console.status(f"TPC-DS at scale {scale:g}") as status:
         dataset = ensure_dataset(scale, status.update, tables)
     rows = sum(dataset.rows[table] for table in tables)
@@ -143,10 +143,10 @@ def _timings(dataset: Dataset, chosen: list[Query], plan: Plan, places: Places, 
 
 
 def _show_first(places: Places, console: Console) -> None:
-    """The first query's decision as soon as its end is in the log of the running application."""
+    """The first query's decision, as soon as the running application's log has the query's end."""
     until = time.monotonic() + _EVENTS_SECONDS
     while True:
-        shown = [story for story in last_runs(list(told_stories(places.events)), "plugin") if story.ended is not None]
+        shown = [story for story in last_runs(list(logged_queries(places.events)), "plugin") if story.ended is not None]
         if shown or time.monotonic() > until:
             break
         time.sleep(0.2)
@@ -160,8 +160,8 @@ def _line(result: QueryResult) -> str:
     return f"  {result.query}: {', '.join(parts)}, {rows}"
 
 
-def _show_decisions(told: list[QueryStory], places: Places, console: Console) -> None:
-    console.print(decisions_table(told))
+def _show_decisions(queries: list[QueryStory], places: Places, console: Console) -> None:
+    console.print(decisions_table(queries))
     explained = subprocess.run(
         [sys.executable, "-m", "aqe_plugin", "explain", str(places.events)],
         env={**os.environ, "COLUMNS": "160"},
@@ -170,7 +170,7 @@ def _show_decisions(told: list[QueryStory], places: Places, console: Console) ->
         check=True,
     )
     places.decisions.write_text(explained.stdout)
-    console.print(f"All of them in full, the warm-ups too: {places.decisions}", soft_wrap=True)
+    console.print(f"All of them in full, including warm-ups: {places.decisions}", soft_wrap=True)
 
 
 def _show_scrape(places: Places, console: Console) -> None:
@@ -204,10 +204,10 @@ def _show_places(places: Places, plots: list[Path], dataset: Dataset, console: C
         console.print(f"  {command}\n      {what}", highlight=False, soft_wrap=True)
 
 
-def _verdict(results: list[QueryResult], told: list[QueryStory], console: Console) -> int:
+def _verdict(results: list[QueryResult], queries: list[QueryStory], console: Console) -> int:
     failed = [result.query for result in results if any(timing.failure for timing in result.timings)]
     differing = [result.query for result in results if result.rows_differ]
-    accounts = [account for account in map(Account.of, told) if account is not None]
+    accounts = [account for account in map(Account.of, queries) if account is not None]
     lost = sum(account.planned - account.applied for account in accounts)
     applied = sum(account.applied for account in accounts)
     console.print(f"\n{len(results)} queries, {applied} filters applied, {lost} planned and not applied.")

@@ -23,9 +23,9 @@ def _cells(result: QueryResult, contenders: Sequence[str], accounts: Mapping[str
     *others, last = contenders
     timing = result.timing(last)
     account = accounts.get(run_description(result.query, last, len(timing.seconds))) if timing else None
-    told = ["-", "-"] if account is None else [str(account.applied), f"{account.rule_share:.1%}"]
+    account_cells = ["-", "-"] if account is None else [str(account.applied), f"{account.rule_share:.1%}"]
     ratios = (_ratio(result.ratio(name, last)) for name in others)
-    return [*(_seconds(result, name) for name in contenders), *ratios, *told]
+    return [*(_seconds(result, name) for name in contenders), *ratios, *account_cells]
 
 
 def _seconds(result: QueryResult, contender: str) -> str:

@@ -86,7 +86,7 @@ class Plan:
 
 
 def run_description(query: str, contender: str, run: int) -> str:
-    """What a run is called in Spark's UI and in its event log; run 0 is a warm-up."""
+    """The name of a run in Spark's UI and event log; run 0 is a warm-up."""
     return f"{query} {contender} {run}"
 
 

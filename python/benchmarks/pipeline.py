@@ -26,7 +26,7 @@ from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.queries import read_queries
 
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench" / "pipeline"
-# Folders of the fleet's logs, as shares of all; the first two are a quarter, the first three a half.
+# Folders of the fleet's logs as shares of all: the first two make a quarter, the first three a half.
 _SHARES = (0.1, 0.15, 0.25, 0.5)
 _LEVEL = 1
 # Spark ends a frame whenever it flushes, about as often.
@@ -41,7 +41,7 @@ _READERS = {
 
 @dataclass(frozen=True)
 class Made:
-    """A fleet's logs: folders, and how much is in the first ones of them, uncompressed."""
+    """A fleet's logs: folders, and the uncompressed size of the first of them."""
 
     folders: tuple[str, ...]
     bytes_up_to: tuple[int, ...]
@@ -50,7 +50,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Measured:
-    """One reading: wall and CPU seconds, how much of both went by until Spark was there, and what was found."""
+    """One reading: wall and CPU seconds, how much of both Spark's start took, and the counts."""
 
     seconds: float
     cpu_seconds: float
@@ -77,7 +77,7 @@ def make_logs(source: Path, total_bytes: int, out: Path) -> Made:
         folders.append(str(folder))
         goal = made + max(1, round(share * total_bytes / size))
         for number in range(made, goal):
-            # Of the same length, so that every byte stays where it is.
+            # Of the same length, so that no offset changes.
             copy = f"{number:0{len(application)}d}"
             log = folder / f"eventlog_v2_{copy}"
             log.mkdir()
@@ -93,7 +93,7 @@ def make_logs(source: Path, total_bytes: int, out: Path) -> Made:
 
 
 def read_naively(folders: Sequence[str]) -> Measured:
-    """What one writes first: every line parsed, nothing but a count kept."""
+    """The obvious way: parses every line and keeps only counts."""
     began = time.perf_counter()
     queries: set[tuple[str, int]] = set()
     decisions = 0

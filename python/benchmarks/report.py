@@ -60,12 +60,12 @@ def _account(result: QueryResult, contender: str, accounts: Mapping[str, Account
     return filters, f"{account.rule_share:.1%}"
 
 
-def decisions_table(told: Iterable[QueryStory]) -> Table:
-    """One row per join: what was chosen, why, whether its keys became a filter, and what that removed."""
+def decisions_table(queries: Iterable[QueryStory]) -> Table:
+    """One row per join: the choice, its reason, whether its keys became a filter, and the rows that removed."""
     table = Table(title="What was decided, and why")
     for name in ("query", "join", "chosen", "because", "filter", "removed"):
         table.add_column(name, overflow="fold")
-    for story in told:
+    for story in queries:
         for join in story.joins:
             decision = join.decision
             table.add_row(

@@ -19,7 +19,7 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 @dataclass(frozen=True)
 class SessionSettings:
-    """What holds for every contender alike."""
+    """The settings that all contenders share."""
 
     application: str
     event_log_folder: Path
@@ -60,7 +60,7 @@ def spark_session(settings: SessionSettings, *, with_plugin: bool) -> Iterator["
 
 @contextmanager
 def turn_of(spark: "SparkSession", contender: Contender) -> Iterator[None]:
-    """Sets the contender's confs for the time of one run, and takes them back."""
+    """Sets the contender's confs for one run, then restores them."""
     before = {key: spark.conf.get(key, None) for key in contender.confs}
     for key, value in contender.confs.items():
         spark.conf.set(key, value)

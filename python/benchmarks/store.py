@@ -1,4 +1,4 @@
-"""Results on disk: one JSON line per query, so that a run that was stopped goes on where it was."""
+"""Results on disk: one JSON line per query, so that an interrupted run can be continued."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from benchmarks.measure import QueryResult, Timing
 
 @dataclass(frozen=True)
 class Conditions:
-    """What must be equal for two results to belong to one table."""
+    """The conditions that all results of a table share."""
 
     scale: float
     contenders: tuple[str, ...]
@@ -42,7 +42,7 @@ def jar_digest(jar: Path | None) -> str:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """Appended to after every query; a line that was cut off by a stop is ignored and measured again."""
+    """A file that grows with every query; an incomplete line is ignored and its query measured again."""
 
     path: Path
     conditions: Conditions

@@ -1,4 +1,4 @@
-"""Every generated file with what must stand in it."""
+"""Every generated file with its content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROMETHEUS_RULE = Path("deploy/kubernetes/overlays/prometheus-operator/promethe
 
 
 def generated_files(root: Path) -> dict[Path, str]:
-    """Path → content of each file below ``root``, the project's folder, whether or not it holds that now."""
+    """Path → content of each file below ``root``, the project's folder, whatever it contains now."""
     files = {root / _DASHBOARDS / f"{dashboard.uid}.json": dashboard_json(dashboard) for dashboard in DASHBOARDS}
     page = root / _PAGE
     return {

@@ -26,7 +26,7 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """PromQL, and what its lines are called; ``{{label}}`` stands for a label's value."""
+    """PromQL and the legend of its lines; ``{{label}}`` stands for a label's value."""
 
     promql: str
     legend: str = ""
@@ -60,7 +60,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Panels under one heading, from left to right, as many lines as they need."""
+    """Panels under one heading, from left to right, over as many lines as they need."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """Rows from top to bottom; ``application_metric`` is where the list of applications to choose from is found."""
+    """Rows from top to bottom; ``application_metric`` provides the list of applications."""
 
     uid: str
     title: str
@@ -83,7 +83,7 @@ class Dashboard:
 
 
 def dashboard_json(dashboard: Dashboard) -> str:
-    """What stands in the file: two blanks of indent and an end of line, so that a diff is readable."""
+    """The file's text, indented by two blanks and with a final newline for readable diffs."""
     return json.dumps(_dashboard(dashboard), indent=2, ensure_ascii=False) + "\n"
 
 

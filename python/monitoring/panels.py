@@ -1,4 +1,4 @@
-"""The few kinds of panel that the dashboards are made of: each says once how its picture is drawn."""
+"""The kinds of panel in the dashboards, each with its way to be drawn."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def bars_by(title: str, text: str, counter: Metric, *labels: str) -> Panel:
 
 
 def quantiles(histogram: Metric) -> tuple[Query, ...]:
-    """Lines: the median, and what 95 and 99 of a hundred observations are at or below."""
+    """Lines: the quantiles 50, 95 and 99 %."""
     return tuple(Query(promql.quantile(histogram, share), f"p{share * 100:.0f}") for share in (0.5, 0.95, 0.99))
 
 
 def heat_map(title: str, text: str, histogram: Metric, unit: str) -> Panel:
-    """How many observations fell into each bucket, over time."""
+    """Observations by bucket over time."""
     return Panel(title, text, (Query(promql.count(histogram)),), unit, Kind.HEATMAP)
 
 
 def rows_through_filters(text: str, rows_in: Metric, rows_out: Metric, width: int = 8) -> Panel:
-    """Rows that filters saw, and those they let through, a second."""
+    """Rows that filters checked and passed, per second."""
     lines = (Query(promql.per_second(rows_in), "checked"), Query(promql.per_second(rows_out), "let through"))
     return Panel("Rows checked and let through", text, lines, "ops", width=width)
 

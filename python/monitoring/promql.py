@@ -1,4 +1,4 @@
-"""PromQL over the exporter's metrics, in the few shapes that the dashboards use.
+"""PromQL over the exporter's metrics, in the few forms that the dashboards use.
 
 Every selector has ``job="$job"``; ``$job``, ``$__rate_interval`` and ``$__range`` are filled in by Grafana.
 """
@@ -24,7 +24,7 @@ def age(metric: Metric) -> str:
 
 
 def per_second(metric: Metric, *by: str) -> str:
-    """A counter's speed, summed over every label but ``by``."""
+    """A counter's rate, summed over every label but ``by``."""
     return f"sum{_by(by)}(rate({metric.name}{_selector(metric)}[$__rate_interval]))"
 
 
@@ -49,7 +49,7 @@ def count(histogram: Metric) -> str:
 
 
 def quantile(histogram: Metric, share: float) -> str:
-    """The value that ``share`` of the observations are at or below."""
+    """The quantile ``share`` of the observations."""
     rate = f"rate({histogram.name}_bucket{_selector(histogram)}[$__rate_interval])"
     return f"histogram_quantile({share}, sum by (le) ({rate}))"
 

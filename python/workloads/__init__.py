@@ -1,1 +1,1 @@
-"""Workloads that queries are tried on; each generates its own data."""
+"""Workloads for tests and benchmarks; each generates its own data."""

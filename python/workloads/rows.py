@@ -1,4 +1,4 @@
-"""Comparing answers as multisets of rows, whatever order and number type they came in."""
+"""Compares answers as multisets of rows, ignoring order and number types."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ OTHER_ENGINE = Tolerance(relative=1e-5, absolute=1e-5)
 
 @dataclass(frozen=True)
 class Difference:
-    """Rows that only one of two answers has; both empty when they are equal."""
+    """Rows that only one of two answers has; both are empty when the answers are equal."""
 
     only_left: list[Row]
     only_right: list[Row]
@@ -50,7 +50,7 @@ class Difference:
 def difference(
     left: Iterable[Sequence[Any]], right: Iterable[Sequence[Any]], tolerance: Tolerance = SAME_ENGINE
 ) -> Difference:
-    """Takes equal rows out of both answers, duplicates counted, and returns what stays.
+    """Removes equal rows from both answers, counting duplicates, and returns the rest.
 
     Rows are grouped by their exact columns; inside a group the inexact ones are matched in order of size.
     """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.accounts import Account, AccountFile, accounts_of, told_stories
+from benchmarks.accounts import Account, AccountFile, accounts_of, logged_queries
 from benchmarks.measure import run_description
 
 _ACCOUNT = Account(planned=3, applied=3, errors=0, rule_share=0.01)
@@ -30,4 +30,4 @@ def test_accounts_of_another_jar_are_not_mixed_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lines", [b"", b'{"Event":"SparkListenerLogStart","Spark Version":"4.1.3"}\n'])
 def test_a_log_without_decisions_has_no_account(tmp_path: Path, lines: bytes) -> None:
     (tmp_path / "local-1").write_bytes(lines)
-    assert accounts_of(told_stories(tmp_path)) == {}
+    assert accounts_of(logged_queries(tmp_path)) == {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.accounts import Account, accounts_of, told_stories
+from benchmarks.accounts import Account, accounts_of, logged_queries
 from benchmarks.configs import CONTENDERS, Contender
 from benchmarks.session import turn_of
 from tests.extent import TRIES_ALL
@@ -79,7 +79,7 @@ def _answer(spark: "SparkSession", query: Query, contender: Contender) -> list[R
 def test_every_planned_filter_was_applied_and_no_fault_counted(spark: "SparkSession", event_log_folder: Path) -> None:
     """Stays last: it ends the session, so that the event log is whole."""
     spark.stop()
-    accounts = accounts_of(told_stories(event_log_folder))
+    accounts = accounts_of(logged_queries(event_log_folder))
     applied = {setting: _sum(accounts, setting, "applied") for setting in _TRIED}
     planned = {setting: _sum(accounts, setting, "planned") for setting in _TRIED}
     assert applied == planned

@@ -17,7 +17,7 @@ from scraping import scrape, value
 
 __all__ = ["Daemon", "daemon", "until"]
 
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 180
 
 
 class Daemon:
@@ -71,7 +71,7 @@ def daemon(
 
 
 def until(true: Callable[[], bool], running: Daemon) -> None:
-    """Waits for a condition, at most a minute."""
+    """Waits for a condition, for as long as a JVM may take to start on a busy machine."""
     end = time.monotonic() + _PATIENCE_SECONDS
     while not true():
         assert time.monotonic() < end, running.stderr

@@ -198,7 +198,7 @@ def _events(run: Run, number: int, errors: int) -> list[bytes]:
     outcomes = (replace(OUTCOME, join_id=join.facts.join_id, rows_in=rows, rows_out=passed),) if join.pass_rates else ()
     made = replace(decided(number, decision), filters=(), arm=run.arm)
     gone = replace(
-        ended(number, outcomes, None),
+        ended(number, outcomes),
         time_millis=run.at_millis,
         duration_millis=run.duration_millis,
         errors=errors,

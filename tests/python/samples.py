@@ -19,7 +19,6 @@ from aqe_plugin.events.model import (
     ClusterFacts,
     FilterOutcome,
     FilterPlanned,
-    JoinCost,
     JoinDecided,
     JoinDecision,
     JoinFacts,
@@ -111,21 +110,6 @@ OUTCOME = FilterOutcome(
     keys=1_200_000,
 )
 
-COST = JoinCost(
-    join_id="j1",
-    strategy=Strategy.FILTERED_SORT_MERGE,
-    with_filter=True,
-    predicted_millis=812.0,
-    cost_millis=1015.0,
-    task_millis=1790.0,
-    driver_millis=120.0,
-    shared=False,
-    other_work=False,
-    unmeasured=None,
-)
-
-NOT_MEASURED = JoinCost("j1", None, None, None, None, None, None, False, False, "query_failed")
-
 PASSED_ALL = replace(
     OUTCOME,
     filter_id="f2",
@@ -161,9 +145,8 @@ def decided(
 def ended(
     execution_id: int = 7,
     outcomes: tuple[FilterOutcome, ...] = (OUTCOME,),
-    costs: tuple[JoinCost, ...] | None = (COST,),
 ) -> QueryEnded:
-    return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, len(outcomes), len(outcomes), 0, outcomes, costs)
+    return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, len(outcomes), len(outcomes), 0, outcomes)
 
 
 def line(event: JoinDecided | QueryEnded, **changes: object) -> bytes:

@@ -20,7 +20,7 @@ from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
 from aqe_plugin.events.json_values import encode
-from aqe_plugin.events.model import JoinCost, PluginMode, Strategy, TrialArm
+from aqe_plugin.events.model import PluginMode, Strategy, TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from confs_in_memory import Confs
 from samples import DECISION, FACTS, OUTCOME, PLANNED, ended
@@ -64,15 +64,6 @@ def decision_row(**changes: Any) -> dict[str, Any]:
         "predicted_cost_millis": 812.0,
         "options_not_taken": [option],
         "filters": [],
-        "ran_as": "broadcast",
-        "ran_with_filter": True,
-        "ran_predicted_millis": 812.0,
-        "measured_cost_millis": 900.0,
-        "measured_task_millis": 1700.0,
-        "measured_driver_millis": 50.0,
-        "measured_shared": False,
-        "measured_with_other_work": True,
-        "not_measured": None,
         **reason("CHEAPEST"),
         **reason("FILTER_PAYS", "filter_reason"),
         **changes,
@@ -95,26 +86,6 @@ def test_an_explanation_shows_the_arm_of_a_query() -> None:
     assert (plain.arm, tried.arm) == (None, TrialArm.CANARY)
     assert "[apply, canary]" in repr(Explanation("", (tried,)))
     assert "[apply]" in repr(Explanation("", (plain,)))
-
-
-def test_the_cost_of_a_join_or_why_it_is_unknown_is_read() -> None:
-    unknown = dict.fromkeys(
-        (
-            *("ran_as", "ran_with_filter", "ran_predicted_millis", "measured_cost_millis", "measured_task_millis"),
-            *("measured_driver_millis", "measured_shared", "measured_with_other_work"),
-        )
-    )
-    (story,) = stories_of(
-        [decision_row(), decision_row(**unknown, not_measured="query_failed"), decision_row(**unknown)]
-    )
-    costs = [join.cost for join in story.joins]
-    assert costs == [
-        JoinCost("j1", Strategy.BROADCAST, True, 812.0, 900.0, 1700.0, 50.0, False, True, None),
-        JoinCost("j1", None, None, None, None, None, None, False, False, "query_failed"),
-        None,
-    ]
-    assert story.ended is not None
-    assert story.ended.join_costs == tuple(costs[:2])
 
 
 def test_a_join_that_was_left_to_spark_has_no_option_of_its_own() -> None:

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
 from aqe_plugin.api.session_confs import JournaledConf, put, set_for_a_while
-from aqe_plugin.api.threshold_names import ThresholdChanges, conf_values, threshold_keys
-from aqe_plugin.api.thresholds import SessionThresholds, Threshold
+from aqe_plugin.api.threshold import Threshold
+from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
+from aqe_plugin.api.threshold_names import conf_values, threshold_keys
+from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.errors import ConfError, ConflictError, NotAvailableError
 from confs_in_memory import Confs
@@ -24,7 +26,7 @@ PASS_RATE_KEY = f"{PREFIX}filter.maxPassRate"
 
 
 def test_every_threshold_is_an_attribute_and_an_argument_of_its_type() -> None:
-    attributes = {name: one for name, one in vars(SessionThresholds).items() if isinstance(one, Threshold)}
+    attributes = {name: one for name, one in vars(ThresholdFields).items() if isinstance(one, Threshold)}
     arguments = get_type_hints(ThresholdChanges)
     assert list(attributes) == list(arguments) == list(threshold_keys())
     thresholds = SessionThresholds(Confs())

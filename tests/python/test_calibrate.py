@@ -25,7 +25,7 @@ def calibrated(fleet: Fleet, weeks: int = 1) -> Calibration:
     return calibrate(runs, prices_of(runs, DEFAULTS, fleet.replay))
 
 
-def test_the_true_price_is_found_of_what_was_seen_both_ways() -> None:
+def test_true_prices_are_found_where_both_ways_were_seen() -> None:
     truth = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     for at, name in enumerate(NAMES[:5]):
         wrong = tuple(2.0 if other == at else one for other, one in enumerate(truth))
@@ -34,7 +34,7 @@ def test_the_true_price_is_found_of_what_was_seen_both_ways() -> None:
         assert found.identified[at] > 0.9, name
 
 
-def test_what_was_seen_one_way_only_stays_as_it_is() -> None:
+def test_a_price_seen_only_one_way_stays() -> None:
     fleet = fleet_of(4, (3.0,) * 6, noise=QUIET)
     runs = [run for run in fleet.week(None) if not any(join.option and join.option.with_filter for join in run.joins)]
     found = calibrate(runs, prices_of(runs, DEFAULTS, fleet.replay))
@@ -45,13 +45,13 @@ def test_what_was_seen_one_way_only_stays_as_it_is() -> None:
     assert all(share < 0.5 for share in found.identified)
 
 
-def test_a_cohort_of_one_run_tells_nothing() -> None:
+def test_a_fingerprint_with_one_run_is_no_evidence() -> None:
     fleet = fleet_of(1)
     runs = fleet.week(None, runs=1)
     assert calibrate(runs, prices_of(runs, DEFAULTS, fleet.replay)).identified == (0.0,) * 6
 
 
-def test_a_run_of_which_a_join_has_no_price_is_no_evidence() -> None:
+def test_a_run_with_an_unpriced_join_is_no_evidence() -> None:
     fleet = fleet_of(4, (2.0,) * 6, queries=20, noise=QUIET)
     runs = fleet.week(None) + fleet.week(DEFAULTS)
     prices = prices_of(runs, DEFAULTS, fleet.replay)
@@ -60,7 +60,7 @@ def test_a_run_of_which_a_join_has_no_price_is_no_evidence() -> None:
     assert calibrate(runs, prices) != calibrate([], [])
 
 
-def test_runs_of_which_no_two_did_the_same_work_are_not_taken_for_exact() -> None:
+def test_runs_that_all_did_different_work_still_have_noise() -> None:
     fleet = fleet_of(4, noise=Noise(sigma=0.5, far_out=0.0, bad_day=None))
     option = fleet.queries[0].spark
     runs = [
@@ -71,13 +71,13 @@ def test_runs_of_which_no_two_did_the_same_work_are_not_taken_for_exact() -> Non
     assert max(found.identified) < 0.01
 
 
-def test_no_history_leaves_everything_as_it_is() -> None:
+def test_without_history_every_scale_stays() -> None:
     assert calibrate([], []).scales == (1.0,) * 6
 
 
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10_000))
-def test_scales_are_positive_and_more_runs_never_leave_less_known(seed: int) -> None:
+def test_scales_are_positive_and_more_runs_identify_no_less(seed: int) -> None:
     few, many = calibrated(fleet_of(seed, queries=4)), calibrated(fleet_of(seed, queries=4), weeks=3)
     assert all(scale > 0 for scale in (*few.scales, *many.scales))
     assert all(0 <= share <= 1 for share in (*few.identified, *many.identified))
@@ -101,13 +101,13 @@ def test_a_matrix_times_its_inverse_is_the_identity(root: list[list[float]]) -> 
     assert quadratic_form(found, [1.0] * size) > 0
 
 
-def test_a_matrix_that_is_not_positive_definite_has_no_inverse_here() -> None:
+def test_a_matrix_that_is_not_positive_definite_is_an_error() -> None:
     with pytest.raises(ValueError, match="not positive definite"):
         inverse([[1.0, 2.0], [2.0, 1.0]])
 
 
 @given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(0.1, 1e3)), min_size=1, max_size=20))
-def test_what_is_left_has_nothing_in_common_with_the_covariate(pairs: list[tuple[float, float]]) -> None:
+def test_residuals_are_orthogonal_to_the_covariate(pairs: list[tuple[float, float]]) -> None:
     values, covariate = [list(one) for one in zip(*pairs, strict=True)]
     left = residuals(values, covariate)
     scale = 1 + math.fsum(abs(one) for one in values) * max(covariate)

@@ -56,7 +56,7 @@ def test_a_drawn_application_stays_drawn_with_a_larger_share(application: str, o
 # Keys
 
 
-def test_the_keys_of_a_canary_are_read_back_as_what_they_try() -> None:
+def test_the_keys_of_a_canary_are_read_back_as_changes() -> None:
     changes = (
         Change(f"{PREFIX}{PASS_RATE}", "0.7", "0.5", "why"),
         Change(f"{PREFIX}wait.maxIdle", None, "10", "why"),
@@ -119,7 +119,7 @@ def test_without_a_share_or_a_value_nothing_is_tried(keys: dict[str, str]) -> No
     assert canary_in(keys) is None
 
 
-def test_a_canary_is_what_a_conf_says_it_is() -> None:
+def test_a_canary_is_read_from_a_conf() -> None:
     keys = {CANARY_SHARE: "0.25", f"{CANARY_SET}{PASS_RATE}": "0.5"}
     assert canary_in(keys) == Canary(0.25, (Change(f"{PREFIX}{PASS_RATE}", None, "0.5", "tried by 0.25"),))
 
@@ -140,14 +140,14 @@ def test_the_events_report_the_arm() -> None:
     assert in_arm(history, None) == QueryHistory((history.runs[3],), ())
 
 
-def test_an_application_counts_once_however_often_it_runs_a_shape() -> None:
+def test_an_application_is_one_pair_however_often_it_runs() -> None:
     canary = [run("a", at, 200 + at) for at in range(1, 50)]
     control = [run("x", at, 100 + at) for at in range(50)]
     (pair,) = application_pairs(canary, control, 200)
     assert pair == pytest.approx((201, 100))
 
 
-def test_the_control_is_the_one_with_most_of_the_shapes_and_then_the_nearest() -> None:
+def test_the_control_shares_most_fingerprints_and_is_nearest_in_time() -> None:
     canary = [run("a", 100, 400, "p"), run("a", 101, 900, "q"), run("a", 102, 5, "only here")]
     control = [
         *(run("near, one shape", 100, 1, "p"), run("far", 9, 100, "p"), run("far", 10, 100, "q")),
@@ -163,7 +163,7 @@ def test_the_control_is_the_one_with_most_of_the_shapes_and_then_the_nearest() -
     st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("pq"), st.integers(1, 9), st.booleans()), max_size=30),
     st.randoms(use_true_random=False),
 )
-def test_pairs_depend_on_no_order_and_no_application_is_in_two(
+def test_pairs_ignore_order_and_use_an_application_once(
     drawn: list[tuple[str, str, int, bool]], dice: random.Random
 ) -> None:
     runs = [
@@ -194,7 +194,7 @@ def outcome_of(seed: int, slowdown: float) -> Outcome:
 
 
 @pytest.mark.simulation
-def test_applications_that_differ_make_no_false_alarm_and_hide_no_slow_canary() -> None:
+def test_differing_applications_cause_no_false_alarm_and_hide_no_harm() -> None:
     equal = [outcome_of(seed, 1.0) for seed in range(20)]
     assert equal.count(Outcome.WORSE) <= 2  # 5 % of 20 is 1
     slower = [outcome_of(seed, 1.5) for seed in range(10)]

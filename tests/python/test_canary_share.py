@@ -116,7 +116,7 @@ def in_canary(applications: Applications, answer: Answer) -> dict[str, Any]:
     return found
 
 
-def test_a_good_change_goes_to_a_share_then_to_all_and_leaves_no_key_of_the_canary(
+def test_a_good_change_goes_to_a_share_then_to_all_without_canary_keys(
     applications: Applications, answer: Answer
 ) -> None:
     before = applications.target.read_text()
@@ -171,7 +171,7 @@ def test_a_share_that_is_slower_goes_back_byte_for_byte(applications: Applicatio
     assert applications.target.read_bytes() == before
 
 
-def test_one_error_in_the_share_takes_it_back_byte_for_byte(applications: Applications, answer: Answer) -> None:
+def test_one_error_in_the_canary_arm_rolls_back_byte_for_byte(applications: Applications, answer: Answer) -> None:
     before = applications.target.read_bytes()
     in_canary(applications, answer)
     first = applications.started + 1
@@ -186,21 +186,19 @@ def test_one_error_in_the_share_takes_it_back_byte_for_byte(applications: Applic
     assert applications.target.read_bytes() == before
 
 
-def test_errors_without_the_change_and_values_of_users_own_do_not_count(
-    applications: Applications, answer: Answer
-) -> None:
+def test_errors_of_the_control_and_users_own_values_do_not_count(applications: Applications, answer: Answer) -> None:
     in_canary(applications, answer)
     applications.days(2, errors={TrialArm.CONTROL: 3, TrialArm.OWN: 3}, own=0.4)
     found = step(applications, answer)
     assert (found["ring"], found["why"].startswith("undecided so far: slower in ")) == ("canary", True), found["why"]
 
 
-def test_what_ran_before_the_keys_were_there_does_not_count(applications: Applications, answer: Answer) -> None:
+def test_runs_from_before_the_canary_keys_do_not_count(applications: Applications, answer: Answer) -> None:
     in_canary(applications, answer)
     assert step(applications, answer)["why"] == "undecided so far: slower in 0 of 0 pairs, median ratio 1.000"
 
 
-def test_a_change_that_harms_when_all_have_it_goes_back_byte_for_byte(
+def test_a_change_that_harms_in_the_ring_all_goes_back_byte_for_byte(
     applications: Applications, answer: Answer
 ) -> None:
     before = applications.target.read_bytes()
@@ -215,7 +213,7 @@ def test_a_change_that_harms_when_all_have_it_goes_back_byte_for_byte(
     assert applications.target.read_bytes() == before
 
 
-def test_a_value_that_is_asked_for_is_tried_by_the_share_at_once(applications: Applications, answer: Answer) -> None:
+def test_a_value_of_set_goes_to_the_share_at_once(applications: Applications, answer: Answer) -> None:
     before = applications.target.read_text()
     asked = f"{PREFIX}filter.buildTimeout=10"
     begun = step(applications, answer, "--canary-share", "0.25", "--set", asked)
@@ -229,7 +227,7 @@ def test_a_value_that_is_asked_for_is_tried_by_the_share_at_once(applications: A
     assert applications.target.read_text() == before
 
 
-def test_a_step_that_was_cut_off_is_finished_by_the_next_apply(
+def test_the_next_apply_finishes_an_interrupted_step(
     applications: Applications, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = applications.target.read_bytes()
@@ -272,14 +270,14 @@ def test_without_yes_nothing_is_written(applications: Applications, answer: Answ
         (("--canary-share", "0"), 2, "--canary-share"),
     ],
 )
-def test_a_share_is_the_only_canary_and_lies_between_none_and_all(
+def test_a_share_excludes_other_canaries_and_lies_between_0_and_1(
     applications: Applications, answer: Answer, more: tuple[str, ...], code: int, why: str
 ) -> None:
     found, _, err = answer(*words(applications, *more))
     assert (found, why in " ".join(err.split())) == (code, True), err
 
 
-def test_a_canary_of_somebody_else_is_left_alone(applications: Applications, answer: Answer) -> None:
+def test_another_canarys_keys_are_an_error(applications: Applications, answer: Answer) -> None:
     key = f"{CANARY_SET}filter.maxPerScan"
     applications.target.write_text(applications.target.read_text() + f"{key} 3\n")
     before = applications.target.read_bytes()
@@ -291,7 +289,7 @@ def test_a_canary_of_somebody_else_is_left_alone(applications: Applications, ans
     assert "there are keys of a canary, and no application tries anything" in " ".join(status.split())
 
 
-def test_the_share_of_a_rollout_that_is_under_way_stays(applications: Applications, answer: Answer) -> None:
+def test_the_share_of_a_running_rollout_cannot_change(applications: Applications, answer: Answer) -> None:
     step(applications, answer, "--canary-share", str(SHARE))
     code, _, err = answer(*words(applications, "--canary-share", "0.5"))
     assert (code, err) == (

@@ -73,9 +73,7 @@ def submit(folder: Path, target: Path, application: str, *numbers: int) -> None:
 
 
 @pytest.mark.spark
-def test_real_applications_of_both_sides_are_told_apart_and_a_failing_canary_goes_back(
-    tmp_path: Path, answer: Answer
-) -> None:
+def test_events_of_real_applications_name_the_arm_and_a_failure_rolls_back(tmp_path: Path, answer: Answer) -> None:
     target, events = tmp_path / "spark-defaults.conf", tmp_path / "events"
     events.mkdir()
     write_log(events / "before", query_lines())

@@ -12,25 +12,23 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from aqe_plugin.events.describe import (
-    cost_in_words,
     describe_filter,
     describe_join,
     describe_outcome,
+    describe_price,
     describe_reason,
     options_not_taken,
     quantity,
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import JoinCost, Reason, Strategy, WeighedOption
+from aqe_plugin.events.model import Reason, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import print_json, print_table
 from aqe_plugin.render.terminal import visible
 from samples import (
-    COST,
     DECISION,
     FACTS,
-    NOT_MEASURED,
     OUTCOME,
     PASSED_ALL,
     PLANNED,
@@ -43,33 +41,16 @@ from samples import (
 )
 
 
-@pytest.mark.parametrize(
-    ("cost", "words"),
-    [
-        (None, ""),
-        (NOT_MEASURED, "not measured: query failed"),
-        (COST, "predicted 812 ms, measured 1.0 s (1.25 times the predicted)"),
-        (
-            replace(COST, shared=True, other_work=True),
-            "predicted 812 ms, measured at most 1.0 s (1.25 times the predicted; stages shared with other joins)",
-        ),
-        (
-            replace(COST, strategy=Strategy.BROADCAST, with_filter=False, predicted_millis=0.0, cost_millis=40.0),
-            "ran as broadcast, predicted 0 ms, measured 40 ms",
-        ),
-    ],
-)
-def test_a_cost_is_said_beside_its_price_and_with_what_it_stands_on(cost: JoinCost | None, words: str) -> None:
-    assert cost_in_words(DECISION, cost) == words
-
-
-def test_the_table_and_the_json_of_a_join_say_what_it_cost() -> None:
-    assert "predicted 812 ms, measured 1.0 s (1.25 times the predicted)" in table(story())
+def test_the_table_and_the_json_of_a_join_show_its_predicted_cost() -> None:
+    assert "predicted 812 ms" in table(story())
     out = io.StringIO()
     print_json([story()], Console(file=out))
     (join,) = json.loads(out.getvalue())["joins"]
-    assert join["cost"]["costMillis"] == 1015.0
-    assert join["inWords"]["cost"] == cost_in_words(DECISION, COST)
+    assert join["inWords"]["cost"] == describe_price(DECISION) == "predicted 812 ms"
+
+
+def test_a_join_left_to_spark_has_no_predicted_cost() -> None:
+    assert describe_price(replace(DECISION, choice=Strategy.LEAVE_TO_SPARK, build_filter=False)) == ""
 
 
 def story(description: str = "q93", has_ended: bool = True) -> QueryStory:

@@ -54,14 +54,14 @@ def of_keys(*keys: str) -> str:
 
 
 @given(joins=JOINS, sizes=st.integers(1, 10**9))
-def test_sizes_decisions_modes_and_names_of_a_run_do_not_count(
+def test_a_fingerprint_ignores_sizes_decisions_modes_and_names_of_runs(
     joins: list[tuple[JoinKind, list[tuple[str, str]]]], sizes: int
 ) -> None:
     assert fingerprint(query(*joins, sizes=sizes)) == fingerprint(query(*joins))
 
 
 @given(joins=JOINS, data=st.data())
-def test_order_of_joins_of_keys_and_of_sides_does_not_count(
+def test_a_fingerprint_ignores_the_order_of_joins_keys_and_sides(
     joins: list[tuple[JoinKind, list[tuple[str, str]]]], data: st.DataObject
 ) -> None:
     shuffled = [
@@ -81,7 +81,9 @@ def test_a_join_that_is_decided_twice_counts_once(
 
 
 @given(joins=JOINS, other=COLUMNS)
-def test_another_column_is_another_shape(joins: list[tuple[JoinKind, list[tuple[str, str]]]], other: str) -> None:
+def test_another_column_gives_another_fingerprint(
+    joins: list[tuple[JoinKind, list[tuple[str, str]]]], other: str
+) -> None:
     (kind, ((left, _), *pairs)), *rest = joins
     changed = query((kind, [(left + "x", other), *pairs]), *rest)
     same = join_conditions(changed) == join_conditions(query(*joins))
@@ -89,13 +91,13 @@ def test_another_column_is_another_shape(joins: list[tuple[JoinKind, list[tuple[
 
 
 @given(first=st.integers(-(10**12), 10**12), second=st.floats(allow_nan=False, allow_infinity=False))
-def test_literals_do_not_count(first: int, second: float) -> None:
+def test_a_fingerprint_ignores_literals(first: int, second: float) -> None:
     key = "(sales.day + {}) = date_dim.day"
     assert of_keys(key.format(first)) == of_keys(key.format(second))
 
 
 @given(first=st.text(max_size=20), second=st.text(max_size=20))
-def test_quoted_text_does_not_count(first: str, second: str) -> None:
+def test_a_fingerprint_ignores_quoted_text(first: str, second: str) -> None:
     def key(text: str) -> str:
         literal = text.replace("\\", "\\\\").replace("'", "\\'")
         return f"concat(a.x, '{literal}') = b.y"
@@ -112,17 +114,17 @@ def test_quoted_text_does_not_count(first: str, second: str) -> None:
         ("CAST(t.k AS INT) = u.k", "CAST(t.k AS STRING) = u.k"),
     ],
 )
-def test_digits_in_names_count(one: str, other: str) -> None:
+def test_a_fingerprint_depends_on_digits_in_names(one: str, other: str) -> None:
     assert of_keys(one) != of_keys(other)
 
 
-def test_a_right_outer_join_is_a_left_outer_join_from_the_other_side() -> None:
+def test_a_right_outer_join_has_the_fingerprint_of_its_left_outer_mirror() -> None:
     one = query((JoinKind.LEFT_OUTER, [("a.k", "b.k")]))
     assert fingerprint(one) == fingerprint(query((JoinKind.RIGHT_OUTER, [("b.k", "a.k")])))
     assert fingerprint(one) != fingerprint(query((JoinKind.INNER, [("a.k", "b.k")])))
 
 
-def test_the_shape_is_told_in_words_and_its_fingerprint_never_changes() -> None:
+def test_join_conditions_and_the_fingerprint_never_change() -> None:
     story = query((JoinKind.INNER, [("sales.day_sk", "date_dim.d_date_sk")]))
     assert join_conditions(story) == ("inner: date_dim.d_date_sk = sales.day_sk",)
     assert fingerprint(story) == "f8e1208086868169"

@@ -28,25 +28,23 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 import aqe_plugin
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.events.describe import quantity
-from aqe_plugin.events.json_values import decode, encode
+from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.lines import Event, parse_event
 from aqe_plugin.events.model import JoinFacts, JoinKind
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.logs import Skipped, find_event_logs, read_log
 from aqe_plugin.logs.queries import read_queries
-from aqe_plugin.pipeline.aggregate import aggregate, cost_days
+from aqe_plugin.pipeline.aggregate import aggregate
+from aqe_plugin.pipeline.attempt_files import attempts_in, files_below
 from aqe_plugin.pipeline.compact import compact
-from aqe_plugin.pipeline.hindsight import joined_outcomes, measured_joins
-from aqe_plugin.pipeline.history import history_in
+from aqe_plugin.pipeline.event_lines import KINDS, event_lines
+from aqe_plugin.pipeline.fingerprint import fingerprint, join_condition, join_conditions
+from aqe_plugin.pipeline.history import history_in, stories_of
 from aqe_plugin.pipeline.ingest import ingest
-from aqe_plugin.pipeline.lines import KINDS, event_lines
-from aqe_plugin.pipeline.listing import attempts_in, files_below
-from aqe_plugin.pipeline.read_back import stories_of
-from aqe_plugin.pipeline.report import report
+from aqe_plugin.pipeline.priced_joins import joined_outcomes, measured_joins
+from aqe_plugin.pipeline.report import both_ways, report
 from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED
-from aqe_plugin.pipeline.shapes import fingerprint, join_shape, shape
-from aqe_plugin.pipeline.summary import cohorts_both_ways
 from aqe_plugin.pipeline.warehouse import Warehouse
 from aqe_plugin.tuning.fingerprint import fingerprint as python_fingerprint
 from aqe_plugin.tuning.groups import current
@@ -57,11 +55,9 @@ from opened_page import opened
 from samples import (
     APPLICATION_START,
     COMPRESS,
-    COST,
     DECISION,
     FACTS,
     LOG_START,
-    NOT_MEASURED,
     decided,
     ended,
     line,
@@ -175,7 +171,7 @@ def field_types(table: dict[str, Any], name: str) -> dict[str, str]:
     return {field["name"]: field["type"] for field in found["fields"]}
 
 
-def assert_same_shape(table: dict[str, Any], name: str, struct: DataType) -> None:
+def assert_same_members(table: dict[str, Any], name: str, struct: DataType) -> None:
     assert isinstance(struct, StructType)
     scalars = {"integer": "bigint", "number": "double", "text": "string", "boolean": "boolean"}
     members = field_types(table, name)
@@ -189,16 +185,16 @@ def assert_same_shape(table: dict[str, Any], name: str, struct: DataType) -> Non
         if inner in scalars:
             assert found.simpleString() == scalars[inner], f"{name}.{member}"
         else:
-            assert_same_shape(table, inner, found)
+            assert_same_members(table, inner, found)
 
 
 @pytest.mark.parametrize(("event", "schema"), [("JoinDecided", JOIN_DECIDED), ("QueryEnded", QUERY_ENDED)])
-def test_the_schemas_are_those_that_the_plugin_writes_down(spark: SparkSession, event: str, schema: str) -> None:
+def test_the_schemas_are_those_of_event_schema_json(spark: SparkSession, event: str, schema: str) -> None:
     table = json.loads(EVENT_SCHEMA.read_text(encoding="utf-8"))
-    assert_same_shape(table, event, StructType.fromDDL(schema))
+    assert_same_members(table, event, StructType.fromDDL(schema))
 
 
-def test_a_shape_has_the_same_fingerprint_in_spark_and_in_python(spark: SparkSession) -> None:
+def test_the_fingerprint_is_the_same_in_spark_and_in_python(spark: SparkSession) -> None:
     dice = random.Random(7)
     pieces = [
         "a",
@@ -222,15 +218,16 @@ def test_a_shape_has_the_same_fingerprint_in_spark_and_in_python(spark: SparkSes
     ]
     texts = ["".join(dice.choices(pieces, k=dice.randint(0, 12))) for _ in range(1500)]
     texts += ["date_dim.`a 1` = fact.b", "cast(x as 'it''s 3') = y.2021", "`" + "a" * 20_000, "'" + "b" * 20_000]
-    shapes = [
+    queries = [
         [(dice.choice(list(JoinKind)), dice.choices(texts, k=dice.randint(1, 3))) for _ in range(dice.randint(0, 3))]
         for _ in range(400)
     ]
-    rows = [(at, [(kind.value, keys) for kind, keys in joins]) for at, joins in enumerate(shapes)]
+    rows = [(at, [(kind.value, keys) for kind, keys in joins]) for at, joins in enumerate(queries)]
     frame = spark.createDataFrame(rows, "at int, joins array<struct<kind: string, keys: array<string>>>")
-    joins = F.transform("joins", lambda join: join_shape(join["kind"], join["keys"]))
-    found = {row.at: row.fingerprint for row in frame.select("at", fingerprint(shape(joins)).alias("cohort")).collect()}
-    for at, made in enumerate(shapes):
+    joins = F.transform("joins", lambda join: join_condition(join["kind"], join["keys"]))
+    fingerprints = frame.select("at", fingerprint(join_conditions(joins)).alias("fingerprint"))
+    found = {row.at: row.fingerprint for row in fingerprints.collect()}
+    for at, made in enumerate(queries):
         decisions = [replace(DECISION, facts=replace(FACTS, kind=kind, keys=tuple(keys))) for kind, keys in made]
         stories = tuple(JoinStory(decision, (), ()) for decision in decisions)
         story = QueryStory("a", "", at, "", decided().mode, 1, stories, None, None)
@@ -254,7 +251,7 @@ def random_log(dice: random.Random, application: str) -> bytes:
     return text if dice.random() < 0.5 else text.removesuffix(ending)
 
 
-def test_the_lines_are_those_that_the_plain_reader_finds(spark: SparkSession, tmp_path: Path) -> None:
+def test_ingest_finds_the_same_lines_as_the_plain_reader(spark: SparkSession, tmp_path: Path) -> None:
     dice = random.Random(5)
     for number in range(100):
         codec, application = dice.choice(list(COMPRESS)), f"app-{number}"
@@ -269,9 +266,11 @@ def test_the_lines_are_those_that_the_plain_reader_finds(spark: SparkSession, tm
     rows = event_lines(spark, attempts.values()).orderBy("log", "position").collect()
     found: dict[str, list[Event]] = {log: [] for log in attempts}
     for row in rows:
-        value = {"Event": KINDS[row.kind], **json.loads(row.line)} if row.kind in ("started", "over") else row.line
+        text = row.line
+        if row.kind in ("started", "over"):
+            text = json.dumps({"Event": KINDS[row.kind], **json.loads(row.line)}, separators=(",", ":"))
         with suppress(EventSchemaError):
-            event = parse_event(value.encode() if isinstance(value, str) else json.dumps(value).encode())
+            event = parse_event(text.encode())
             if event is not None:
                 found[row.log].append(event)
     compared = 0
@@ -285,17 +284,17 @@ def test_the_lines_are_those_that_the_plain_reader_finds(spark: SparkSession, tm
 # What is in the tables
 
 
-def test_the_tables_tell_the_same_queries_as_the_logs(spark: SparkSession, logs: Path, tables: str) -> None:
+def test_the_tables_hold_the_same_queries_as_the_logs(spark: SparkSession, logs: Path, tables: str) -> None:
     from_logs, from_tables = read(logs), stored(spark, tables)
     assert len(from_logs) > 80
     for one, other in zip(from_tables, from_logs, strict=True):
         assert one == other
-    cohorts = {
+    fingerprints = {
         (row.log, row.executionId): row.fingerprint for row in Warehouse(spark, tables).current("queries").collect()
     }
     recorded = [story for story in from_logs if story.application == "local-1795262548614"]
     assert len(recorded) == 19
-    assert all(cohorts[story.application, story.execution_id] == python_fingerprint(story) for story in recorded)
+    assert all(fingerprints[story.application, story.execution_id] == python_fingerprint(story) for story in recorded)
 
 
 def test_the_tables_give_the_same_history_as_the_logs(spark: SparkSession, logs: Path, tables: str) -> None:
@@ -305,11 +304,11 @@ def test_the_tables_give_the_same_history_as_the_logs(spark: SparkSession, logs:
     assert from_logs.failures
 
 
-def test_what_cannot_be_used_is_kept_aside_with_the_reason(spark: SparkSession, tables: str) -> None:
+def test_unusable_lines_are_in_rejected_with_the_reason(spark: SparkSession, tables: str) -> None:
     rows = Warehouse(spark, tables).current("rejected").collect()
-    told = {(row.log, row.kind, row.why) for row in rows}
+    reasons = {(row.log, row.kind, row.why) for row in rows}
     versions = "schemaVersion {}, this aqe-plugin reads 1 to 1"
-    assert told == {
+    assert reasons == {
         ("app-cut", "not whole", "the line is not whole JSON"),
         ("app-damaged", "damaged", "the file is cut off or damaged from here on"),
         ("app-versions", "unknown version", "JoinDecided has " + versions.format(2)),
@@ -320,12 +319,12 @@ def test_what_cannot_be_used_is_kept_aside_with_the_reason(spark: SparkSession, 
     assert json.loads(newer.line)["decision"] == {"another": "shape"}
 
 
-def test_days_are_those_of_utc(spark: SparkSession, tables: str) -> None:
+def test_days_are_in_utc(spark: SparkSession, tables: str) -> None:
     rows = Warehouse(spark, tables).current("decisions").where("log = 'app-versions'").collect()
     assert {str(row.date) for row in rows} == {"2023-11-14"}
 
 
-def test_a_measured_join_is_read_as_tuning_reads_it(spark: SparkSession, logs: Path, tables: str) -> None:
+def test_measured_joins_are_read_as_tuning_reads_them(spark: SparkSession, logs: Path, tables: str) -> None:
     house = Warehouse(spark, tables)
     joined = joined_outcomes(house.current("decisions"), house.current("outcomes"))
     rows = measured_joins(joined).withColumn("facts", F.to_json("facts")).collect()
@@ -351,7 +350,7 @@ def test_a_measured_join_is_read_as_tuning_reads_it(spark: SparkSession, logs: P
 # Again, later, killed
 
 
-def test_the_same_logs_again_are_nothing_new(spark: SparkSession, logs: Path, tables: str) -> None:
+def test_ingesting_the_same_logs_again_finds_nothing_new(spark: SparkSession, logs: Path, tables: str) -> None:
     done = ingest(spark, [str(logs)], tables)
     assert (done.run, done.attempts) == (None, 0)
 
@@ -400,7 +399,7 @@ class KilledError(Exception):
     """Nothing tidies up after it, as nothing does after kill -9."""
 
 
-def test_killed_jobs_have_done_nothing_and_two_at_a_time_double_nothing(
+def test_killed_jobs_have_no_effect_and_concurrent_ones_duplicate_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, root = tmp_path / "logs", tmp_path / "tables"
@@ -457,7 +456,7 @@ main(["pipeline", "ingest", *sys.argv[1:]])
 """
 
 
-def test_a_process_that_is_killed_loses_and_doubles_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_killed_process_loses_and_duplicates_nothing(spark: SparkSession, tmp_path: Path) -> None:
     folder, root = tmp_path / "logs", tmp_path / "tables"
     folder.mkdir()
     write_log(folder / "app-1", query_lines(1))
@@ -489,7 +488,7 @@ def test_a_process_that_is_killed_loses_and_doubles_nothing(spark: SparkSession,
     assert stored(spark, str(root)) == read(folder)
 
 
-def test_lines_of_a_newer_plugin_are_read_after_an_upgrade_even_if_the_log_is_gone(
+def test_lines_of_a_newer_plugin_are_read_after_an_upgrade_without_the_log(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, root = tmp_path / "logs", str(tmp_path / "tables")
@@ -498,7 +497,7 @@ def test_lines_of_a_newer_plugin_are_read_after_an_upgrade_even_if_the_log_is_go
     write_log(folder / "app-2", query_lines(1))
     assert ingest(spark, [str(folder)], root).rejected == 1
     (folder / "app-1").unlink()
-    for module in ("ingest", "parse"):
+    for module in ("ingest", "parse_events"):
         monkeypatch.setattr(f"aqe_plugin.pipeline.{module}.SCHEMA_VERSION", 2)
     # As if these were many rows, which are shuffled.
     monkeypatch.setattr("aqe_plugin.pipeline.ingest._SMALL_BYTES", 0)
@@ -518,9 +517,9 @@ def aggregated(spark: SparkSession, tables: str) -> str:
     return tables
 
 
-def test_sums_are_those_of_the_queries(spark: SparkSession, logs: Path, aggregated: str) -> None:
+def test_aggregates_are_the_sums_of_the_queries(spark: SparkSession, logs: Path, aggregated: str) -> None:
     house = Warehouse(spark, aggregated)
-    days = house.read("cohort_days", house.commits("aggregate")[-1:]).drop("run").collect()
+    days = house.read("fingerprint_days", house.commits("aggregate")[-1:]).drop("run").collect()
     stories = read(logs)
     finished = [story for story in stories if story.ended is not None and story.error is None]
     outcomes = [one for story in stories for join in story.joins for one in join.outcomes if one.kind != "pass_all"]
@@ -534,39 +533,15 @@ def test_sums_are_those_of_the_queries(spark: SparkSession, logs: Path, aggregat
     assert any(day.regretMillis > 0 for day in days)
 
 
-def test_measured_costs_are_held_against_prices_by_what_they_stand_on(
-    spark: SparkSession, logs: Path, aggregated: str
-) -> None:
-    house = Warehouse(spark, aggregated)
-    days = house.read("cost_days", house.commits("aggregate")[-1:]).drop("run").collect()
-    costs = [join.cost for story in read(logs) for join in story.joins if join.cost is not None]
-    assert {(day.strategy, day.filtered, day.basis) for day in days} == {("filtered_sort_merge", True, "own")}
-    assert sum(day.joins for day in days) == len(costs) > 0
-    assert sum(day.measuredMillis for day in days) == sum(cost.cost_millis or 0 for cost in costs)
-    assert sum(day.predictedMillis for day in days) == sum(cost.predicted_millis or 0 for cost in costs)
-    assert {day.medianRatio for day in days} == {1.25}
-
-
-def test_a_cost_that_was_shared_bounded_or_not_measured_is_told_apart(spark: SparkSession) -> None:
-    told = [COST, replace(COST, shared=True), replace(COST, shared=True, other_work=True), NOT_MEASURED, NOT_MEASURED]
-    text = json.dumps({"joinCosts": [encode(cost) for cost in told]})
-    queries = spark.createDataFrame([("2026-11-21", text), ("2026-11-21", "{}")], "date string, line string")
-    parsed = queries.select(F.col("date").cast("date").alias("date"), F.from_json("line", QUERY_ENDED).alias("event"))
-    days = cost_days(parsed.select("date", "event.joinCosts")).collect()
-    found = {(day.strategy, day.basis): (day.joins, day.measuredMillis, day.medianRatio) for day in days}
-    assert found.pop((None, "query_failed")) == (2, 0.0, None)
-    assert found == {("filtered_sort_merge", basis): (1, 1015.0, 1.25) for basis in ("own", "shared", "at_most")}
-
-
-def test_a_cohort_is_compared_with_itself_when_it_ran_both_ways_often_enough(spark: SparkSession) -> None:
+def test_a_fingerprint_is_compared_when_it_ran_both_ways_often_enough(spark: SparkSession) -> None:
     rows = [("a", "apply", 6, 100.0), ("a", "observe", 5, 300.0), ("b", "apply", 4, 1.0), ("b", "observe", 9, 9.0)]
-    frame = spark.createDataFrame(rows, "cohort string, mode string, queries int, medianMillis double")
-    days = frame.selectExpr("*", "cohort AS shape", "0 AS failed", "0 AS running")
-    (found,) = cohorts_both_ways(days).collect()
+    frame = spark.createDataFrame(rows, "fingerprint string, mode string, queries int, medianMillis double")
+    days = frame.selectExpr("*", "fingerprint AS joinConditions", "0 AS failed", "0 AS running")
+    (found,) = both_ways(days).collect()
     assert (found.fingerprint, found.applied, found.observed, found.savedMillis) == ("a", 6, 5, 6 * 200.0)
 
 
-def test_the_page_is_whole_by_itself_and_hostile_text_stays_text(
+def test_the_page_loads_nothing_and_hostile_text_stays_text(
     spark: SparkSession, aggregated: str, tmp_path: Path
 ) -> None:
     output = tmp_path / "page.html"
@@ -577,14 +552,13 @@ def test_the_page_is_whole_by_itself_and_hostile_text_stays_text(
     assert page.loads == []
     assert page.tags >= {"svg", "table", "rect", "circle"}
     assert aggregated in page.text
-    for told in (
+    for text in (
         "Saved and lost by day",
         "Recommended changes",
         "the line is not whole JSON",
         "Joins with most regret",
-        "stages of its own",
     ):
-        assert told in page.text
+        assert text in page.text
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
@@ -599,12 +573,12 @@ def command(spark: SparkSession, answer: Answer, monkeypatch: pytest.MonkeyPatch
     def session(name: str, **how: bool) -> Iterator[SparkSession]:
         yield spark
 
-    for module in ("cli.pipeline", "cli.history_source"):
-        monkeypatch.setattr(f"aqe_plugin.{module}.job_session", session)
+    for module in ("pipeline", "history_source"):
+        monkeypatch.setattr(f"aqe_plugin.cli.{module}.job_session", session)
     return answer
 
 
-def test_recommend_says_the_same_from_tables_and_from_logs(
+def test_recommend_finds_the_same_in_tables_and_in_logs(
     command: Answer, spark: SparkSession, logs: Path, tables: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
@@ -621,7 +595,7 @@ def test_recommend_says_the_same_from_tables_and_from_logs(
     assert len(from_tables[1].splitlines()) == 8
 
 
-def test_apply_takes_the_same_steps_from_tables_and_from_logs(
+def test_apply_takes_the_same_steps_with_tables_and_with_logs(
     command: Answer, spark: SparkSession, logs: Path, tables: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
@@ -659,7 +633,7 @@ def test_apply_takes_the_same_steps_from_tables_and_from_logs(
     assert command("apply", "--target", str(files[0]))[0] == 5
 
 
-def test_spark_submit_runs_a_job_with_nothing_but_the_script_and_the_jar(spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_submit_runs_a_job_with_only_the_script_and_the_jar(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     write_log(tmp_path / "logs" / "app-1", query_lines(1))
     home = Path(pyspark.__file__).parent
@@ -685,7 +659,7 @@ def test_spark_submit_runs_a_job_with_nothing_but_the_script_and_the_jar(spark: 
     assert stored(spark, str(tmp_path / "tables")) == read(tmp_path / "logs")
 
 
-def test_the_commands_say_what_they_did_and_what_is_missing(
+def test_the_commands_report_their_work_and_what_is_missing(
     command: Answer, logs: Path, tables: str, tmp_path: Path
 ) -> None:
     (tmp_path / "one").mkdir()
@@ -705,7 +679,10 @@ def test_the_commands_say_what_they_did_and_what_is_missing(
     for words, told in (
         (("ingest", nowhere, "--tables", empty), f"{nowhere}: no such file or folder."),
         (("aggregate", "--tables", empty), f"{empty}: no tables of aqe-plugin there."),
-        (("report", "--tables", empty), f"{empty}: no aggregates there. `aqe-plugin pipeline aggregate` makes them."),
+        (
+            ("report", "--tables", empty),
+            f"{empty}: no aggregates in this folder. `aqe-plugin pipeline aggregate` makes them.",
+        ),
     ):
         code, out, err = command("pipeline", *words)
         assert (code, out) == (4, "")
@@ -714,5 +691,5 @@ def test_the_commands_say_what_they_did_and_what_is_missing(
     (tmp_path / "file").write_text("no folder")
     code, _, err = command("pipeline", "ingest", str(logs), "--tables", str(tmp_path / "file" / "tables"))
     assert code == 8
-    assert "the job was refused a file" in err
+    assert "a file system refused access" in err
     assert command("recommend")[0] == 5

@@ -1,4 +1,4 @@
-"""The page of the pipeline, without Spark: whatever stands in a log, it is text."""
+"""The page of the pipeline, without Spark: any content of a log stays text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.events.model import JoinDecided, QueryEnded, TrialArm
-from aqe_plugin.pipeline.charts import bars, calibration
-from aqe_plugin.pipeline.page import page
-from aqe_plugin.pipeline.required import rules_of
-from aqe_plugin.pipeline.summary import Summary
+from aqe_plugin.pipeline.report_charts import bars, calibration
+from aqe_plugin.pipeline.report_page import Summary, page
+from aqe_plugin.pipeline.required_members import rules_of
 from aqe_plugin.tuning.history import Failure, QueryHistory, Run
 from aqe_plugin.tuning.recommendation import Finding
 from opened_page import opened
@@ -27,7 +26,7 @@ TOTALS: dict[str, Any] = dict.fromkeys(
             "queries",
             "failed",
             "running",
-            "cohorts",
+            "fingerprints",
             "totalMillis",
             "ruleMillis",
             "planned",
@@ -44,7 +43,13 @@ NUMBERS = st.one_of(st.none(), st.floats(), st.integers(0, 2**63))
 
 
 def summary(text: str = "a", number: Any = 1.0) -> Summary:
-    cohort = {"shape": text, "applied": 6, "observedMillis": number, "appliedMillis": number, "savedMillis": number}
+    compared = {
+        "joinConditions": text,
+        "applied": 6,
+        "observedMillis": number,
+        "appliedMillis": number,
+        "savedMillis": number,
+    }
     join = {
         "join": text,
         "mode": text,
@@ -56,22 +61,10 @@ def summary(text: str = "a", number: Any = 1.0) -> Summary:
     return Summary(
         totals={**TOTALS, "since": date(2026, 11, 20), "until": date(2026, 11, 21)},
         days=[DAY, {**DAY, "savedMillis": number}],
-        cohorts=[cohort],
-        lost=[cohort],
+        faster=[compared],
+        slower=[compared],
         joins=[join],
         pass_rates=[{"predictedPass": number, "measuredPass": number, "absoluteError": number, "joins": 4}],
-        costs=[
-            {
-                "strategy": text,
-                "filtered": True,
-                "basis": basis,
-                "joins": 2,
-                "predictedMillis": number,
-                "measuredMillis": number,
-                "ratio": number,
-            }
-            for basis in ("at_most", text)
-        ],
         rejected=[{"why": text, "lines": 2, "logs": 1}],
     )
 
@@ -95,25 +88,24 @@ def test_the_page_can_always_be_written_as_utf_8(text: str) -> None:
     assert page(summary(text), [], text, NOTHING).encode()
 
 
-def test_a_page_without_anything_to_show_says_so() -> None:
+def test_a_page_without_data_says_so() -> None:
     text = opened(page(empty(), [], "/tables", NOTHING)).text
     for told in (
         "No query ran in mode apply.",
         "No join has any regret.",
         "No filter has measured a pass rate.",
-        "No join's cost was measured.",
-        "No query was on a side of a trial.",
+        "No query belonged to an arm of a trial.",
     ):
         assert told in text
 
 
-def test_the_page_allows_itself_neither_scripts_nor_anything_from_elsewhere() -> None:
+def test_the_page_forbids_scripts_and_external_resources() -> None:
     assert "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page(
         empty(), [], "", NOTHING
     )
 
 
-def test_the_sides_of_a_trial_are_counted_and_what_was_on_none_is_not() -> None:
+def test_queries_are_counted_by_arm_of_a_trial() -> None:
     def ran(application: str, arm: TrialArm | None) -> Run:
         return Run("c", application, 1, 10, 0, (), arm)
 
@@ -139,7 +131,7 @@ def test_every_pass_rate_is_a_point(points: list[tuple[float, float, int]]) -> N
     assert calibration("t", points).count("<circle") == len(points)
 
 
-def test_every_member_that_a_dataclass_needs_is_asked_for() -> None:
+def test_every_required_member_of_an_event_has_a_rule() -> None:
     members = {rule.member for shape in (JoinDecided, QueryEnded) for rule in rules_of(shape, "event")}
     for member in (
         "JoinDecided.decision.facts.build.keys.histogram[].low",

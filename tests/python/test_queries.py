@@ -11,10 +11,8 @@ from aqe_plugin.events.lines import Event, parse_event
 from aqe_plugin.events.queries import QueryStory, queries_in
 from samples import (
     APPLICATION_START,
-    COST,
     DECISION,
     FACTS,
-    NOT_MEASURED,
     OUTCOME,
     decided,
     ended,
@@ -38,7 +36,7 @@ def test_a_query_has_its_description_decision_filters_and_outcome() -> None:
     assert (query.application, query.application_name) == ("app-1", "nightly")
     assert (query.execution_id, query.description, query.duration_millis) == (7, "q93", 3400)
     (join,) = query.joins
-    assert (join.decision, join.outcomes, join.cost) == (DECISION, (OUTCOME,), COST)
+    assert (join.decision, join.outcomes) == (DECISION, (OUTCOME,))
     assert query.ended == ended()
     assert query.error is None
 
@@ -48,18 +46,10 @@ def test_decisions_recorded_after_sparks_end_belong_to_the_query() -> None:
     assert (query.description, len(query.joins)) == ("q93", 1)
 
 
-def test_each_join_has_the_cost_with_its_id() -> None:
-    (query,) = queries(
-        started(), line(decided()), over(), line(ended(costs=(replace(COST, join_id="j2"), NOT_MEASURED)))
-    )
-    assert [join.cost for join in query.joins] == [NOT_MEASURED]
-
-
-def test_a_log_without_costs_is_read() -> None:
-    older = line(ended()).replace(b'"joinCosts"', b'"notYet"')
+def test_join_costs_of_older_logs_are_ignored() -> None:
+    older = line(ended(), joinCosts=[{"joinId": "j1", "unmeasured": "query_failed"}])
     (query,) = queries(started(), line(decided()), over(), older)
-    assert query.ended == ended(costs=None)
-    assert query.joins[0].cost is None
+    assert query.ended == ended()
 
 
 def test_a_query_without_decisions_is_left_out() -> None:

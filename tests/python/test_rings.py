@@ -41,7 +41,7 @@ def seen(
 
 
 @given(ring=st.sampled_from(list(Ring)), what=SEEN)
-def test_no_ring_is_skipped_and_what_is_over_stays_over(ring: Ring, what: Observation) -> None:
+def test_no_ring_is_skipped_and_the_last_rings_are_final(ring: Ring, what: Observation) -> None:
     move = advance(ring, what, LIMITS)
     assert move.ring in NEXT[ring]
     assert move.why
@@ -50,13 +50,13 @@ def test_no_ring_is_skipped_and_what_is_over_stays_over(ring: Ring, what: Observ
 
 
 @given(ring=st.sampled_from([Ring.CANARY, Ring.ALL]), what=SEEN)
-def test_an_error_or_a_slower_run_always_goes_back(ring: Ring, what: Observation) -> None:
+def test_an_error_or_a_slower_canary_always_goes_back(ring: Ring, what: Observation) -> None:
     if what.errors or what.comparison.outcome is Outcome.WORSE:
         assert advance(ring, what, LIMITS).ring is Ring.ROLLED_BACK
 
 
 @given(st.lists(SEEN, max_size=30))
-def test_whatever_is_seen_a_change_reaches_all_only_through_evidence(stream: list[Observation]) -> None:
+def test_a_change_reaches_all_only_with_evidence(stream: list[Observation]) -> None:
     ring = Ring.OBSERVE
     for what in stream:
         after = advance(ring, what, LIMITS).ring
@@ -106,9 +106,9 @@ def test_whatever_is_seen_a_change_reaches_all_only_through_evidence(stream: lis
         ),
     ],
 )
-def test_each_move_says_why_with_its_numbers(ring: Ring, what: Observation, move: Move) -> None:
+def test_each_move_has_its_reason_and_numbers(ring: Ring, what: Observation, move: Move) -> None:
     assert advance(ring, what, LIMITS) == move
 
 
-def test_settled_and_rolled_back_are_the_ends() -> None:
+def test_settled_and_rolled_back_are_the_last_rings() -> None:
     assert [ring for ring in Ring if is_over(ring)] == [Ring.SETTLED, Ring.ROLLED_BACK]

@@ -31,13 +31,13 @@ def outcomes(seed: int, slowdown: float, sigma: float = 0.1, trials: int = 2000,
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("sigma", [0.03, 0.1, 0.4])
-def test_a_canary_that_is_no_slower_is_called_worse_in_at_most_alpha_of_all_trials(sigma: float) -> None:
+def test_at_most_alpha_of_equal_canaries_are_called_worse(sigma: float) -> None:
     found = outcomes(1, 1.0, sigma, trials=cases(200, whole=1000))
     assert sum(one.outcome is Outcome.WORSE for one in found) <= ALPHA * len(found)
 
 
 @pytest.mark.simulation
-def test_looking_after_every_pair_without_end_does_not_raise_the_false_alarms() -> None:
+def test_testing_after_every_pair_does_not_raise_false_alarms() -> None:
     # The bare test, whatever else would end it: how often does a fair coin ever reach the limit?
     dice, alarms = random.Random(2), 0
     trials = cases(500, whole=2000)
@@ -53,7 +53,7 @@ def test_looking_after_every_pair_without_end_does_not_raise_the_false_alarms() 
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("sigma", [0.03, 0.1, 0.4])
-def test_a_canary_slower_by_the_margin_is_passed_in_at_most_alpha_of_all_trials(sigma: float) -> None:
+def test_at_most_alpha_of_canaries_slower_by_the_margin_pass(sigma: float) -> None:
     found = outcomes(3, 1 + MARGIN, sigma, trials=cases(200, whole=1000))
     assert sum(one.outcome is Outcome.NOT_WORSE for one in found) <= ALPHA * len(found)
 
@@ -67,7 +67,7 @@ def test_a_clear_difference_is_shown_within_15_pairs(slowdown: float, expected: 
 
 
 @pytest.mark.simulation
-def test_an_equal_canary_is_passed_in_time() -> None:
+def test_an_equal_canary_passes_within_the_limit_of_pairs() -> None:
     found = outcomes(5, 1.0, sigma=0.05, trials=300)
     assert sum(one.outcome is Outcome.NOT_WORSE for one in found) >= 0.9 * len(found)
 
@@ -82,6 +82,6 @@ def test_the_evidence_is_a_fair_bet_on_a_fair_coin(case: tuple[int, int]) -> Non
     assert (after_success + after_failure) / 2 == pytest.approx(now, rel=1e-9)
 
 
-def test_nothing_to_look_at_decides_nothing() -> None:
+def test_without_pairs_the_test_is_undecided() -> None:
     assert compare([], MARGIN, ALPHA) == Comparison(Outcome.UNDECIDED, 0, 0, 0, 1.0)
     assert log_evidence(0, 0) == 0

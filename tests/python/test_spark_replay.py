@@ -56,7 +56,7 @@ def test_every_contract_vector_is_decided_as_written(replay: SparkReplay) -> Non
         assert (option.strategy.value, option.with_filter) == (expected["choice"], expected["buildFilter"]), name
 
 
-def test_what_is_left_to_spark_runs_as_spark_would(replay: SparkReplay) -> None:
+def test_a_join_left_to_spark_has_sparks_option(replay: SparkReplay) -> None:
     few_keys = replace(FACTS.build, keys=replace(FACTS.build.keys, origin_distinct=450_000))
     hinted = replace(FACTS, build=few_keys, hint="merge")
     unpriced = replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK)
@@ -65,7 +65,7 @@ def test_what_is_left_to_spark_runs_as_spark_would(replay: SparkReplay) -> None:
     assert other.option is None
 
 
-def test_a_price_is_the_sum_of_what_each_group_contributes_at_any_scale(replay: SparkReplay) -> None:
+def test_a_price_is_the_sum_of_its_groups_at_any_scale(replay: SparkReplay) -> None:
     facts = [one for name, one, _, _ in vectors() if not name.startswith("every count")]
     thresholds = current({})
     scales = {group: 0.5 + at for at, group in enumerate(COEFFICIENTS)}
@@ -85,7 +85,7 @@ def test_a_price_is_the_sum_of_what_each_group_contributes_at_any_scale(replay: 
 @pytest.mark.parametrize("columns", [1, 2])
 # Below 1000 times build rows ÷ probe rows, which bounds the rate of a key of several columns.
 @pytest.mark.parametrize("passed", [0.001, 0.2, 0.3])
-def test_measured_facts_tell_the_function_the_pass_rate_that_came_out(
+def test_measured_facts_give_the_function_the_measured_pass_rate(
     replay: SparkReplay, columns: int, passed: float
 ) -> None:
     keys = replace(FACTS.build.keys, columns=columns, distinct=9000)
@@ -102,7 +102,7 @@ def test_measured_facts_tell_the_function_the_pass_rate_that_came_out(
     assert decided.prices[filtered] / decided.prices[plain] == pytest.approx(passed, rel=0.01)
 
 
-def test_nothing_asked_is_nothing_answered(replay: SparkReplay) -> None:
+def test_no_facts_give_no_decisions(replay: SparkReplay) -> None:
     assert replay([], [{}, {}]) == [[], []]
     assert replay([FACTS], []) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,3 +39,12 @@ def test_no_function_takes_more_than_five_positional_parameters() -> None:
             if count > MOST_POSITIONAL and not (module.startswith("cli/") and function.name in exempt):
                 too_many.append(f"{module}: {function.name} takes {count}")
     assert too_many == []
+
+
+def test_no_two_classes_share_a_name() -> None:
+    homes = defaultdict(list)
+    for module, tree in MODULES.items():
+        for one in ast.walk(tree):
+            if isinstance(one, ast.ClassDef):
+                homes[one.name].append(module)
+    assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}

@@ -19,14 +19,14 @@ def run(application: str, at: int, errors: int = 0, fingerprint: str = "c") -> R
     return Run(fingerprint, application, at, 1000, errors, ())
 
 
-def test_finished_queries_are_runs_failed_ones_failures_and_running_ones_neither() -> None:
+def test_finished_queries_are_runs_failed_ones_failures_running_ones_neither() -> None:
     failed, running = replace(STORY, error="out of disk"), replace(STORY, ended=None)
     history = history_of([STORY, failed, running])
     assert [one.duration_millis for one in history.runs] == [3400]
     assert history.failures == (Failure(fingerprint(STORY), "app-1", 1_700_000_009_000),)
 
 
-def test_an_application_that_ran_before_a_change_read_the_old_conf() -> None:
+def test_applications_from_before_a_change_are_left_out() -> None:
     history = QueryHistory(
         (run("old", 5), run("old", 15), run("new", 15)), (Failure("c", "old", 16), Failure("c", "new", 16))
     )
@@ -34,7 +34,7 @@ def test_an_application_that_ran_before_a_change_read_the_old_conf() -> None:
     assert applications_since(history, 15) == QueryHistory((), ())
 
 
-def test_errors_of_the_plugin_and_failures_of_what_else_works_are_a_changes_fault() -> None:
+def test_a_change_is_blamed_for_new_failures_and_for_the_plugins_errors() -> None:
     changed = QueryHistory((run("a", 1, errors=2), run("a", 2)), (Failure("c", "a", 3), Failure("d", "a", 4)))
     assert errors_of(changed, QueryHistory((), ())) == 4
     assert errors_of(changed, QueryHistory((), (Failure("c", "b", 1),))) == 3

@@ -50,18 +50,18 @@ def test_a_finished_query_is_a_run() -> None:
     )
 
 
-def test_a_query_that_runs_or_failed_or_took_no_time_is_none() -> None:
+def test_a_running_failed_or_instant_query_is_no_run() -> None:
     assert run_of(replace(story(), ended=None)) is None
     assert run_of(story(error="out of disk")) is None
     assert run_of(replace(story(), duration_millis=0)) is None
 
 
 @pytest.mark.parametrize("millis", [-3000, 2**62])
-def test_a_query_whose_clock_was_set_meanwhile_is_no_evidence(millis: int) -> None:
+def test_an_impossible_duration_is_no_evidence(millis: int) -> None:
     assert run_of(replace(story(), duration_millis=millis)) is None
 
 
-def test_a_name_that_cannot_be_written_has_a_fingerprint_like_any_other() -> None:
+def test_a_name_that_is_no_valid_utf_8_has_a_fingerprint() -> None:
     half = replace(DECISION, facts=replace(FACTS, keys=("a\ud800 = b",)))
     made = run_of(replace(story(), joins=(JoinStory(half, (), ()),)))
     assert made is not None
@@ -70,7 +70,7 @@ def test_a_name_that_cannot_be_written_has_a_fingerprint_like_any_other() -> Non
 
 @given(st.from_type(JoinStory), st.integers(), st.from_type(QueryEnded))
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_a_log_says_is_evidence_or_left_out(join: JoinStory, millis: int, over: QueryEnded) -> None:
+def test_any_story_is_a_run_or_left_out(join: JoinStory, millis: int, over: QueryEnded) -> None:
     made = run_of(replace(story(over=over), joins=(join,), duration_millis=millis))
     if made is not None:
         assert without_outliers([made] * 5) == [made] * 5
@@ -80,7 +80,7 @@ def test_a_join_ran_as_it_was_decided() -> None:
     assert only_join(story()).option == FILTERED
 
 
-def test_a_filter_that_let_everything_pass_is_none() -> None:
+def test_a_filter_that_passed_every_row_counts_as_no_filter() -> None:
     join = only_join(story(outcomes=(PASSED_ALL,)))
     assert (join.option, join.pass_rates, join.measured) == (PLAIN, None, FACTS)
 
@@ -89,7 +89,7 @@ def test_in_observe_mode_a_join_ran_as_spark_does_it() -> None:
     assert only_join(story(PluginMode.OBSERVE, outcomes=())).option == PLAIN
 
 
-def test_what_the_filter_saw_takes_the_place_of_what_was_estimated() -> None:
+def test_measured_rows_and_keys_replace_estimates() -> None:
     join = only_join(story())
     assert join.pass_rates == (0.04, 1_150_000 / 28_800_000)
     keys = join.measured.build.keys
@@ -101,28 +101,28 @@ def test_what_the_filter_saw_takes_the_place_of_what_was_estimated() -> None:
     assert join.facts == FACTS
 
 
-def test_rows_that_were_pruned_before_the_filter_saw_them_are_removed_too() -> None:
+def test_rows_pruned_before_the_filter_count_as_removed() -> None:
     pruned = replace(OUTCOME, rows_in=2_880_000, rows_out=1_440_000)
     join = only_join(story(outcomes=(pruned,)))
     assert join.pass_rates == (0.04, 0.05)
     assert join.measured.probe.scan_rows == 28_800_000
 
 
-def test_more_rows_than_were_expected_are_believed() -> None:
+def test_more_scanned_rows_than_estimated_are_used() -> None:
     more = replace(OUTCOME, rows_in=57_600_000, rows_out=5_760_000)
     join = only_join(story(outcomes=(more,)))
     assert join.pass_rates == (0.04, 0.1)
     assert (join.measured.probe.scan_rows, join.measured.probe.rows) == (57_600_000, 57_600_000)
 
 
-def test_the_order_in_which_joins_were_logged_does_not_make_other_runs() -> None:
+def test_the_order_of_logged_joins_does_not_change_a_run() -> None:
     other = JoinStory(replace(DECISION, facts=replace(FACTS, keys=("a.k = b.k",), can_broadcast=False)), (), ())
     both = replace(story(), joins=(*story().joins, other))
     assert run_of(both) == run_of(replace(both, joins=both.joins[::-1]))
 
 
 @given(st.lists(st.integers(900, 1100), min_size=5, max_size=20), st.integers(3000, 10**6))
-def test_a_run_far_out_of_line_goes_and_the_others_stay(usual: list[int], far: int) -> None:
+def test_an_outlier_is_removed_and_other_runs_stay(usual: list[int], far: int) -> None:
     runs = [run(millis) for millis in usual]
     kept = without_outliers([*runs, run(far)])
     assert run(far) not in kept
@@ -130,11 +130,11 @@ def test_a_run_far_out_of_line_goes_and_the_others_stay(usual: list[int], far: i
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=20))
-def test_at_least_half_of_what_did_the_same_work_is_kept(durations: list[int]) -> None:
+def test_at_least_half_of_the_runs_with_the_same_work_stay(durations: list[int]) -> None:
     assert 2 * len(without_outliers([run(millis) for millis in durations])) >= len(durations)
 
 
-def test_another_way_to_run_or_another_cohort_is_not_out_of_line() -> None:
+def test_runs_of_another_option_or_fingerprint_are_no_outliers() -> None:
     runs = [run(1000) for _ in range(6)] + [run(9000, option=FILTERED), run(9000, fingerprint="d")]
     assert without_outliers(runs) == runs
 

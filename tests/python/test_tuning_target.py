@@ -47,19 +47,19 @@ def test_a_change_is_shown_with_its_reason_and_written_down(conf: Path) -> None:
     assert propose_tuning(conf, {ROWS: "300"}, "").nothing_to_do
 
 
-def test_values_that_go_back_leave_the_bytes_from_before(conf: Path) -> None:
+def test_restored_values_leave_the_original_bytes(conf: Path) -> None:
     tune(conf, {ROWS: "300", LAUNCH: "2e7"})
     tune(conf, {ROWS: None, LAUNCH: "3e7"})
     assert conf.read_bytes() == THEIRS
 
 
-def test_rollback_takes_a_tuning_back(conf: Path) -> None:
+def test_rollback_undoes_a_tuning(conf: Path) -> None:
     tune(conf, {ROWS: "300"})
     carry_out(propose_rollback(conf, force=False), BY)
     assert conf.read_bytes() == THEIRS
 
 
-def test_uninstall_takes_tuned_values_out_also_when_the_file_was_changed_since(conf: Path) -> None:
+def test_uninstall_removes_tuned_values_from_an_edited_file(conf: Path) -> None:
     carry_out(propose_install(conf, JAR, None), BY)
     tune(conf, {ROWS: "300", LAUNCH: "2e7"})
     conf.write_bytes(conf.read_bytes() + b"\nspark.executor.cores 4\n")
@@ -67,7 +67,7 @@ def test_uninstall_takes_tuned_values_out_also_when_the_file_was_changed_since(c
     assert conf.read_bytes() == THEIRS + b"\nspark.executor.cores 4\n"
 
 
-def test_a_tuned_value_that_somebody_changed_since_stays_theirs(conf: Path) -> None:
+def test_a_tuned_value_that_somebody_edited_stays(conf: Path) -> None:
     carry_out(propose_install(conf, JAR, None), BY)
     tune(conf, {ROWS: "300"})
     conf.write_bytes(conf.read_bytes().replace(b"300", b"310"))
@@ -82,7 +82,7 @@ def test_a_tuned_value_that_somebody_changed_since_stays_theirs(conf: Path) -> N
         ("spark.master", "local", "spark.master = local: not a key of the plugin (spark.aqePlugin.*)."),
     ],
 )
-def test_a_value_that_the_plugin_does_not_take_is_not_written(conf: Path, key: str, value: str, said: str) -> None:
+def test_a_value_that_the_plugin_refuses_is_not_written(conf: Path, key: str, value: str, said: str) -> None:
     with pytest.raises(ConfError) as error:
         propose_tuning(conf, {key: value}, "")
     assert str(error.value) == said

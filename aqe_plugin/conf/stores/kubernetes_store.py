@@ -67,7 +67,7 @@ class KubernetesStore(ConfStore):
             return parse_properties(content, f"{self.name}, {self.api.address.key}", in_image=True)
         version = self.spec.get("sparkVersion") or (self.spec.get("runtimeVersions") or {}).get("sparkVersion")
         jars = (self.spec.get("deps") or {}).get("jars")
-        return replace(parse_map(content, self.name), spark_version=version, jars_overruled=bool(jars))
+        return replace(parse_map(content, self.name), spark_version=version, jars_overridden=bool(jars))
 
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
         self._send(before, after, dry_run=True)

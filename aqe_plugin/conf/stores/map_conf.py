@@ -18,7 +18,7 @@ class MapConf(TargetConf):
 
     values: Mapping[str, str]
     spark_version: str | None = None
-    jars_overruled: bool = False
+    jars_overridden: bool = False
 
     def items(self) -> dict[str, str]:
         return dict(self.values)

@@ -52,7 +52,7 @@ class ManifestConf(TargetConf):
         document: index of the manifest's document in the file.
         spec_start: offset of the first key of the application's spec.
         conf_start: offset of the key ``sparkConf``, ``None`` when there is none.
-        jars_overruled: ``spec.deps.jars`` lists jars.
+        jars_overridden: ``spec.deps.jars`` lists jars.
     """
 
     text: str
@@ -62,7 +62,7 @@ class ManifestConf(TargetConf):
     conf_start: int | None
     settings: tuple[_Setting, ...]
     spark_version: str | None = None
-    jars_overruled: bool = False
+    jars_overridden: bool = False
 
     def items(self) -> dict[str, str]:
         return {setting.key: setting.value for setting in self.settings}
@@ -171,7 +171,7 @@ def parse_manifest(text: str, name: str, document: int, root: MappingNode) -> Ma
         conf_start=None if conf_key is None else conf_key.start_mark.index,
         settings=_settings(text, name, child(spec, _CONF)),
         spark_version=version or None,
-        jars_overruled=jars is not None and bool(jars.value),
+        jars_overridden=jars is not None and bool(jars.value),
     )
 
 

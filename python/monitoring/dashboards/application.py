@@ -1,4 +1,4 @@
-"""The dashboard of what the plugin did in one application."""
+"""The dashboard of one application."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _removed(rows_in: str, rows_out: str) -> str:
 
 
 def _per_query(seconds: Metric, legend: str) -> Query:
-    """A line: of ``seconds`` of an application, the mean of its queries."""
+    """A line: the mean of ``seconds`` over the queries of an application."""
     per_second = promql.per_second(metrics.APPLICATION_QUERIES)
     return Query(promql.ratio(promql.per_second(seconds), per_second), legend)
 

@@ -1,4 +1,4 @@
-"""The dashboard of what the plugin does in the whole fleet."""
+"""The dashboard of the whole fleet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard of whether decisions were right."""
+"""The dashboard of the quality of decisions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ QUALITY = Dashboard(
                 ),
                 bars_by(
                     "For and against a wait",
-                    "Whether the probe side was held back until the build side was done.",
+                    "Whether the probe side waited for the build side.",
                     metrics.WAIT_DECISIONS,
                     "waits",
                     "reason",

@@ -1,4 +1,4 @@
-"""The dashboard of which limit to move."""
+"""The dashboard of limits that are worth changing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What DuckDB answers, over the very Parquet files that Spark reads."""
+"""DuckDB's answers, from the Parquet files that Spark reads."""
 
 from typing import Any
 
@@ -22,5 +22,5 @@ def reference_answer(dataset: Dataset, duckdb_text: str) -> list[tuple[Any, ...]
 
 
 def against_duckdb(query: Query, reference: list[Row], rows: list[Row]) -> Difference:
-    """What `reference` (DuckDB's rows of `query`) and `rows` (another engine's) do not share."""
+    """The differences between `reference` (DuckDB's rows of `query`) and `rows` (another engine's)."""
     return difference(reference, rows, _ROUNDED_QUOTIENT.get(query.name, OTHER_ENGINE))

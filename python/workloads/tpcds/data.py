@@ -80,7 +80,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How tables are cut: small scales get small files too, so that pruning has something to prune."""
+    """How tables are split into files: small scales get small files, so that there is something to prune."""
 
     version: int
     row_group_rows: int
@@ -96,13 +96,13 @@ def data_folder() -> Path:
 def ensure_dataset(
     scale: float, report: Callable[[str], None] = lambda _: None, tables: Sequence[str] = TABLES
 ) -> Dataset:
-    """The data set of `scale` with at least `tables`; those not there are generated, and half a table is never seen.
+    """The data set of `scale` with at least `tables`: missing ones are made, and no incomplete table is ever visible.
 
     Another process that generates the same scale is waited for.
 
     Args:
         scale: TPC-DS scale factor; 1 is about 400 MB of Parquet.
-        report: told each step as one line, for progress.
+        report: called with a line for each step.
 
     Raises:
         OSError: the disk has not enough room.

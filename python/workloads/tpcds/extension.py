@@ -9,7 +9,7 @@ import duckdb
 def connect(
     database: str | Path = ":memory:", *, threads: int = 2, memory_limit: str = "4GB"
 ) -> duckdb.DuckDBPyConnection:
-    """Opens `database` with the extension loaded from its wheel's own file, so that no network is asked.
+    """Opens `database` with the extension loaded from its wheel's own file, without network access.
 
     Raises:
         FileNotFoundError: the wheel is not installed, or carries no extension for this DuckDB.

@@ -1,4 +1,4 @@
-"""The second statement of queries 14, 23, 24 and 39, which DuckDB's extension does not carry.
+"""The second statement of queries 14, 23, 24 and 39, which DuckDB's extension lacks.
 
 Each shares its CTEs with the first one, so it is written here as what differs.
 """

@@ -8,17 +8,17 @@ package io.aqeplugin.conf
 object AqeConf {
   val Prefix = "spark.aqePlugin."
 
-  // They are about the whole application, so no session may move them.
-  private val AtStart = "Read once, when the application starts."
+  // Filled by `define`, in the order of this file.
+  private val defined = Seq.newBuilder[ConfEntry[_]]
 
-  val ModeKey: ConfEntry[Mode] = ConfEntry(
+  val ModeKey: ConfEntry[Mode] = define(ConfEntry(
     Prefix + "mode",
     "How far the plugin goes: " + Mode.All.map(m => s"`${m.name}`: ${m.meaning}").mkString("; ") + ".",
     "",
     Mode.Apply,
     ConfSyntax.ModeName,
     Allowed.oneOf(Mode.All, ConfSyntax.ModeName)
-  )
+  ))
 
   // What a filter may be, and when it is worth one.
 
@@ -208,8 +208,8 @@ object AqeConf {
       100,
       0,
       10000,
-      "Queries whose decisions `aqe_decisions()` shows, those that run included; the oldest that has ended is forgotten first, and 0 keeps none. " +
-        AtStart
+      "Queries whose decisions `aqe_decisions()` shows, those that run included; the oldest that has ended is forgotten first, and 0 keeps none.",
+      atStart = true
     )
   val DecisionsKeptPerQuery: ConfEntry[Long] =
     whole(
@@ -218,7 +218,8 @@ object AqeConf {
       100,
       1,
       10000,
-      "Decisions of one query that `aqe_decisions()` shows, the first ones; further ones are only counted. " + AtStart
+      "Decisions of one query that `aqe_decisions()` shows, the first ones; further ones are only counted.",
+      atStart = true
     )
 
   // What a share of the applications tries.
@@ -229,10 +230,11 @@ object AqeConf {
     0.0,
     0.0,
     1.0,
-    "Share of the applications that try the values of `spark.aqePlugin.canary.set.*`, see below; 0 tries nothing. " + AtStart
+    "Share of the applications that try the values of `spark.aqePlugin.canary.set.*`, see below; 0 tries nothing.",
+    atStart = true
   )
 
-  val TestOpenGates: ConfEntry[Boolean] = ConfEntry(
+  val TestOpenGates: ConfEntry[Boolean] = define(ConfEntry(
     Prefix + "test.openGates",
     "Internal, for tests: every filter that is legal is built and every legal wait is made, whether or not it pays. Size caps stay.",
     "",
@@ -240,52 +242,16 @@ object AqeConf {
     ConfSyntax.Bool,
     Allowed.oneOf(Seq(true, false), ConfSyntax.Bool),
     internal = true
-  )
+  ))
 
   /** Every key, in the order of the documentation. */
-  val All: Seq[ConfEntry[_]] = Seq(
-    ModeKey,
-    FilterFalsePositiveRate,
-    FilterMaxBytes,
-    FilterExactMaxKeys,
-    FilterInListMaxKeys,
-    FilterBuildTimeout,
-    FilterMaxPassRate,
-    FilterMaxPerScan,
-    FilterMinProbeRows,
-    FilterCompositeFactor,
-    SelfDisableSampleBatches,
-    SelfDisableMaxPassRate,
-    SelfDisableSkipBatches,
-    BroadcastMaxMemoryBytes,
-    BroadcastMaxRows,
-    BroadcastHashBytesPerRow,
-    WaitSavingShare,
-    WaitKeptPerPredicate,
-    WaitMaxIdle,
-    CostShuffleNanosPerByte,
-    CostShuffleNanosPerRow,
-    CostSortNanosPerComparison,
-    CostMergeNanosPerRow,
-    CostHashBuildNanosPerRow,
-    CostHashProbeNanosPerRow,
-    CostCollectNanosPerByte,
-    CostBroadcastNanosPerByte,
-    CostFilterBuildNanosPerRow,
-    CostFilterCheckNanosPerRow,
-    CostFilterHashNanosPerColumn,
-    CostRowPipelineNanosPerRow,
-    CostScanNanosPerByte,
-    CostJobLaunchNanos,
-    CostTieRatio,
-    DecisionsKeptQueries,
-    DecisionsKeptPerQuery,
-    CanaryShare,
-    TestOpenGates
-  )
+  val All: Seq[ConfEntry[_]] = defined.result()
 
   /** The keys that each session has a value of its own for; the others are read when the application starts. */
-  val PerSession: Seq[ConfEntry[_]] = All.filterNot(Set[ConfEntry[_]](DecisionsKeptQueries, DecisionsKeptPerQuery, CanaryShare))
+  val PerSession: Seq[ConfEntry[_]] = All.filter(_.perSession)
+
+  /** The keys that decisions, and what follows from them, are held against. */
+  val ThresholdKeys: Seq[ConfEntry[_]] = PerSession.filterNot(_ == ModeKey)
 
   /** Reads every key but those of a canary, whose faults are no query's, and reports the first bad value in the order of [[All]].
     *
@@ -299,22 +265,60 @@ object AqeConf {
     parsed.collectFirst { case Left(error) => error }.toLeft(Settings(parsed.collect { case Right(pair) => pair }.toMap))
   }
 
-  private def number(name: String, unit: String, default: Double, low: Double, high: Double, doc: String): ConfEntry[Double] =
-    ConfEntry(
-      Prefix + name,
-      doc,
+  private def number(
+      name: String,
+      unit: String,
+      default: Double,
+      low: Double,
+      high: Double,
+      doc: String,
+      atStart: Boolean = false
+  ): ConfEntry[Double] =
+    entry(
+      name,
       unit,
       default,
       ConfSyntax.Number,
-      Allowed.between(low, high, ConfSyntax.Number)(Ordering.Double.TotalOrdering)
+      Allowed.between(low, high, ConfSyntax.Number)(Ordering.Double.TotalOrdering),
+      doc,
+      atStart
     )
 
   private def nanos(name: String, default: Double, unit: String, doc: String): ConfEntry[Double] =
     number(name, unit, default, 0.0, 1e6, doc)
 
-  private def whole(name: String, unit: String, default: Long, low: Long, high: Long, doc: String): ConfEntry[Long] =
-    ConfEntry(Prefix + name, doc, unit, default, ConfSyntax.Whole, Allowed.between(low, high, ConfSyntax.Whole))
+  private def whole(
+      name: String,
+      unit: String,
+      default: Long,
+      low: Long,
+      high: Long,
+      doc: String,
+      atStart: Boolean = false
+  ): ConfEntry[Long] =
+    entry(name, unit, default, ConfSyntax.Whole, Allowed.between(low, high, ConfSyntax.Whole), doc, atStart)
 
   private def bytes(name: String, default: Long, low: Long, high: Long, doc: String): ConfEntry[Long] =
-    ConfEntry(Prefix + name, doc, "bytes", default, ConfSyntax.Bytes, Allowed.between(low, high, ConfSyntax.Bytes))
+    entry(name, "bytes", default, ConfSyntax.Bytes, Allowed.between(low, high, ConfSyntax.Bytes), doc, atStart = false)
+
+  /** @param atStart
+    *   it is about the whole application, so no session may move it
+    */
+  private def entry[A](
+      name: String,
+      unit: String,
+      default: A,
+      syntax: ConfSyntax[A],
+      allowed: Allowed[A],
+      doc: String,
+      atStart: Boolean
+  ): ConfEntry[A] = {
+    val whenRead = if (atStart) " Read once, when the application starts." else ""
+    define(ConfEntry(Prefix + name, doc + whenRead, unit, default, syntax, allowed, perSession = !atStart))
+  }
+
+  private def define[A](entry: ConfEntry[A]): ConfEntry[A] = {
+    defined += entry
+    entry
+  }
 }

@@ -64,9 +64,10 @@ object ConfDocs {
       case _              => node.put("default", entry.defaultText)
     }
     node.put("defaultText", entry.defaultText).put("unit", entry.unit).put("allowed", entry.allowed.text)
+    entry.threshold.foreach(name => node.put("threshold", name))
     node.put(
       "perSession",
-      AqeConf.PerSession.contains(entry)
+      entry.perSession
     ).put("internal", entry.internal).put("since", entry.since).put("doc", entry.doc)
     ()
   }

@@ -1,11 +1,15 @@
 package io.aqeplugin.conf
 
+import java.util.Locale
+
 /** One conf key.
   *
   * @param unit
   *   unit of the value in the SI or binary sense (`bytes`, `millis`, `nanos`, `rows`, `ratio`, …); empty for names and switches
   * @param allowed
   *   the values that are accepted; [[parse]] refuses any other
+  * @param perSession
+  *   each session has a value of its own; otherwise the key is read once, when the application starts
   * @param internal
   *   meant for this project's own tests, not for users
   * @param since
@@ -18,6 +22,7 @@ final case class ConfEntry[A](
     default: A,
     syntax: ConfSyntax[A],
     allowed: Allowed[A],
+    perSession: Boolean = true,
     internal: Boolean = false,
     since: String = "0.1.0"
 ) {
@@ -28,6 +33,11 @@ final case class ConfEntry[A](
 
   /** The default as a user would write it. */
   def defaultText: String = syntax.render(default)
+
+  /** What Python calls the key, if decisions are held against it and users may set it: `filter_max_pass_rate`. */
+  def threshold: Option[String] = Option.when(!internal && AqeConf.ThresholdKeys.exists(_.key == key)) {
+    shortKey.replace('.', '_').replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT)
+  }
 
   /** The key without the prefix that all of them share, e.g. `filter.maxPassRate`. */
   def shortKey: String = key.stripPrefix(AqeConf.Prefix)

@@ -6,36 +6,36 @@ import io.aqeplugin.conf.AqeConf
 object BroadcastChoice {
 
   /** A reason why the build side may not be broadcast; none when it is broadcast already. */
-  def ruledOut(facts: JoinFacts, limits: BroadcastLimits): Option[Reason] = {
-    val memoryBytes = relationBytes(facts.build, limits)
+  def ruledOut(facts: JoinFacts, thresholds: Thresholds): Option[Reason] = {
+    val memoryBytes = relationBytes(facts.build, thresholds)
     if (facts.build.alreadyBroadcast) None
     else if (!facts.canBroadcast) Some(Reason(ReasonCode.BroadcastJoinType))
-    else if (facts.build.rows > limits.maxRows)
+    else if (facts.build.rows > thresholds(AqeConf.BroadcastMaxRows))
       Some(
         Reason(
           ReasonCode.BroadcastRows,
           Some(facts.build.rows.toDouble),
-          Some(limits.maxRows.toDouble),
+          Some(thresholds(AqeConf.BroadcastMaxRows).toDouble),
           "rows",
           AqeConf.BroadcastMaxRows.key
         )
       )
-    else if (memoryBytes > limits.maxMemoryBytes)
+    else if (memoryBytes > thresholds(AqeConf.BroadcastMaxMemoryBytes))
       Some(
         Reason(
           ReasonCode.BroadcastMemory,
           Some(memoryBytes),
-          Some(limits.maxMemoryBytes.toDouble),
+          Some(thresholds(AqeConf.BroadcastMaxMemoryBytes).toDouble),
           "bytes",
-          limits.memoryKey
+          thresholds.broadcastMemoryKey
         )
       )
     else if (facts.build.unmeasuredColumns > 0 && facts.sparkStrategy != Strategy.Broadcast)
-      Some(Reason(ReasonCode.BroadcastWidth, Some(facts.build.unmeasuredColumns.toDouble), Some(0.0), "columns", limits.thresholdKey))
+      Some(Reason(ReasonCode.BroadcastWidth, Some(facts.build.unmeasuredColumns.toDouble), Some(0.0), "columns", thresholds.sparkThresholdKey))
     else None
   }
 
   /** Bytes that the relation with its hash table takes on the driver and on each executor; compressed stage bytes say nothing about them. */
-  def relationBytes(build: BuildFacts, limits: BroadcastLimits): Double =
-    math.max(0L, build.rows).toDouble * (math.max(0L, build.memoryBytesPerRow).toDouble + limits.hashBytesPerRow)
+  def relationBytes(build: BuildFacts, thresholds: Thresholds): Double =
+    math.max(0L, build.rows).toDouble * (math.max(0L, build.memoryBytesPerRow).toDouble + thresholds(AqeConf.BroadcastHashBytesPerRow))
 }

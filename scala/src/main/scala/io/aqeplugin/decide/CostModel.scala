@@ -1,16 +1,6 @@
 package io.aqeplugin.decide
 
-/** A way to finish a join whose build side is done: one of two methods, with or without a filter on the probe side's scans. */
-final case class JoinOption(strategy: Strategy, withFilter: Boolean)
-
-object JoinOption {
-  val Broadcast: JoinOption = JoinOption(Strategy.Broadcast, withFilter = false)
-  val FilteredBroadcast: JoinOption = JoinOption(Strategy.Broadcast, withFilter = true)
-  val SortMerge: JoinOption = JoinOption(Strategy.PlainSortMerge, withFilter = false)
-  val FilteredSortMerge: JoinOption = JoinOption(Strategy.FilteredSortMerge, withFilter = true)
-
-  val All: Seq[JoinOption] = Seq(Broadcast, FilteredBroadcast, FilteredSortMerge, SortMerge)
-}
+import io.aqeplugin.conf.AqeConf._
 
 /** One summand of a price.
   *
@@ -22,7 +12,7 @@ final case class CostTerm(name: String, nanos: Double)
 /** The price of each option: elapsed nanoseconds of the work that is still to do and differs between options.
   *
   * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes over `x`
-  * shuffles, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as in [[CostProfile]]:
+  * shuffles, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`:
   * {{{
   * pipeline          s p rowPipelineNanosPerRow / n
   * shuffle           x r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
@@ -48,7 +38,7 @@ final case class CostTerm(name: String, nanos: Double)
   * A broadcast that is still to be made saves the probe side's last shuffle: its `x` is one less. Scanning the probe side and whatever follows
   * the join cost the same in every option and are left out. Counts below zero count as zero, so every term is finite and not negative.
   */
-final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, cost: CostProfile) {
+final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, thresholds: Thresholds) {
   private val slots = math.max(1, facts.cluster.slots).toDouble
   private val executors = math.max(1, facts.cluster.executors).toDouble
   private val partitions = math.max(1, facts.build.partitions).toDouble
@@ -65,28 +55,30 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, co
   /** What the price is made of, in the order of the formula. */
   def terms(option: JoinOption): Seq[CostTerm] = {
     val passing = if (option.withFilter) passRate else 1.0
-    val method = if (option.strategy == Strategy.Broadcast) broadcastTerms(probeRows * passing) else sortMergeTerms(probeRows * passing)
+    val method = if (option.method == Method.Broadcast) broadcastTerms(probeRows * passing) else sortMergeTerms(probeRows * passing)
     reachJoin(passing, shuffles(option)) ++ method ++ (if (option.withFilter) filterTerms else Nil)
   }
 
   private def shuffles(option: JoinOption): Double = {
     // A broadcast relation has no shuffle of the probe side for this join, so none is counted in its facts.
-    val own = if (option.strategy == Strategy.Broadcast && !facts.build.alreadyBroadcast) 1 else 0
+    val own = if (option.method == Method.Broadcast && !facts.build.alreadyBroadcast) 1 else 0
     math.max(0, facts.probe.exchanges - own).toDouble
   }
 
   private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(
-    CostTerm("pipeline", scanRows * passing * cost.rowPipelineNanosPerRow / slots),
+    CostTerm("pipeline", scanRows * passing * thresholds(CostRowPipelineNanosPerRow) / slots),
     CostTerm(
       "shuffle",
-      shuffles * probeRows * passing * (atLeastZero(facts.probe.rowBytes) * cost.shuffleNanosPerByte + cost.shuffleNanosPerRow) / slots
+      shuffles * probeRows * passing * (atLeastZero(facts.probe.rowBytes) * thresholds(CostShuffleNanosPerByte) + thresholds(
+        CostShuffleNanosPerRow
+      )) / slots
     ),
-    CostTerm("shuffle launch", shuffles * cost.jobLaunchNanos)
+    CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
   )
 
   private def sortMergeTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
-    CostTerm("sort", (comparisons(probeRowsLeft) + comparisons(buildRows)) * cost.sortNanosPerComparison / slots),
-    CostTerm("merge", (probeRowsLeft + buildRows) * cost.mergeNanosPerRow / slots)
+    CostTerm("sort", (comparisons(probeRowsLeft) + comparisons(buildRows)) * thresholds(CostSortNanosPerComparison) / slots),
+    CostTerm("merge", (probeRowsLeft + buildRows) * thresholds(CostMergeNanosPerRow) / slots)
   )
 
   /** Steps of sorting `rows` rows that lie in equal partitions. */
@@ -97,25 +89,28 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, co
       if (facts.build.alreadyBroadcast) Nil
       else
         Seq(
-          CostTerm("collect", buildBytes * cost.collectNanosPerByte),
-          CostTerm("hash build", buildRows * cost.hashBuildNanosPerRow),
-          CostTerm("hand over", buildBytes * cost.broadcastNanosPerByte * executors),
-          CostTerm("launch", cost.jobLaunchNanos)
+          CostTerm("collect", buildBytes * thresholds(CostCollectNanosPerByte)),
+          CostTerm("hash build", buildRows * thresholds(CostHashBuildNanosPerRow)),
+          CostTerm("hand over", buildBytes * thresholds(CostBroadcastNanosPerByte) * executors),
+          CostTerm("launch", thresholds(CostJobLaunchNanos))
         )
-    relation :+ CostTerm("hash probe", probeRowsLeft * cost.hashProbeNanosPerRow / slots)
+    relation :+ CostTerm("hash probe", probeRowsLeft * thresholds(CostHashProbeNanosPerRow) / slots)
   }
 
   private def filterTerms: Seq[CostTerm] = {
     val builders = if (facts.build.alreadyBroadcast) 1.0 else slots
     val furtherColumns = math.max(0, facts.build.keys.columns - 1).toDouble
     Seq(
-      CostTerm("filter build", buildRows * cost.filterBuildNanosPerRow / builders),
+      CostTerm("filter build", buildRows * thresholds(CostFilterBuildNanosPerRow) / builders),
       CostTerm(
         "filter hand over",
-        filter.bytes * (cost.collectNanosPerByte + cost.broadcastNanosPerByte * executors)
+        filter.bytes * (thresholds(CostCollectNanosPerByte) + thresholds(CostBroadcastNanosPerByte) * executors)
       ),
-      CostTerm("filter launch", cost.jobLaunchNanos),
-      CostTerm("filter check", scanRows * (cost.filterCheckNanosPerRow + furtherColumns * cost.filterHashNanosPerColumn) / slots)
+      CostTerm("filter launch", thresholds(CostJobLaunchNanos)),
+      CostTerm(
+        "filter check",
+        scanRows * (thresholds(CostFilterCheckNanosPerRow) + furtherColumns * thresholds(CostFilterHashNanosPerColumn)) / slots
+      )
     )
   }
 

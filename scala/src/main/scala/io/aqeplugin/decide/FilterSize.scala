@@ -1,5 +1,6 @@
 package io.aqeplugin.decide
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.filters.{BloomSizing, ExactSet}
 
 /** How large a filter over a build side's keys will be: the kinds and sizes of the filters themselves, without the range bitmap that is only taken
@@ -14,12 +15,13 @@ final case class FilterSize(bytes: Double, exact: Boolean)
 
 object FilterSize {
 
-  def of(build: BuildFacts, limits: FilterLimits): FilterSize = {
+  def of(build: BuildFacts, thresholds: Thresholds): FilterSize = {
     val keys = distinctKeys(build)
-    val exactBytes = if (keys <= math.min(limits.exactMaxKeys, ExactSet.MaxKeys.toLong)) ExactSet.bytesFor(keys.toInt) else Long.MaxValue
+    val exactBytes = if (keys <= math.min(thresholds(AqeConf.FilterExactMaxKeys), ExactSet.MaxKeys.toLong)) ExactSet.bytesFor(keys.toInt)
+    else Long.MaxValue
     if (keys == 0) FilterSize(0, exact = true)
-    else if (exactBytes <= limits.maxBytes) FilterSize(exactBytes.toDouble, exact = true)
-    else FilterSize(BloomSizing.bytesFor(keys, limits.falsePositiveRate).toDouble, exact = false)
+    else if (exactBytes <= thresholds(AqeConf.FilterMaxBytes)) FilterSize(exactBytes.toDouble, exact = true)
+    else FilterSize(BloomSizing.bytesFor(keys, thresholds(AqeConf.FilterFalsePositiveRate)).toDouble, exact = false)
   }
 
   /** Distinct keys, at most one per row. */

@@ -7,12 +7,12 @@ package io.aqeplugin.decide
   * @param reason
   *   why it was taken or not taken
   */
-final case class WeighedOption(strategy: Strategy, withFilter: Boolean, costMillis: Option[Double], reason: Reason)
+final case class WeighedOption(option: JoinOption, costMillis: Option[Double], reason: Reason)
 
 /** What was decided for one join, and everything that is needed to explain, store, replay or test it.
   *
-  * @param choice
-  *   the strategy
+  * @param method
+  *   the method; none when it is left to Spark
   * @param reason
   *   why that one
   * @param filterReason
@@ -26,10 +26,17 @@ final case class WeighedOption(strategy: Strategy, withFilter: Boolean, costMill
   */
 final case class JoinDecision(
     facts: JoinFacts,
-    choice: Strategy,
+    method: Option[Method],
     reason: Reason,
     buildFilter: Boolean,
     filterReason: Reason,
     passRate: Double,
     options: Seq[WeighedOption]
-)
+) {
+
+  /** The option that was taken; none when the method is left to Spark. */
+  def taken: Option[JoinOption] = method.map(JoinOption(_, buildFilter))
+
+  /** What was decided, by the name that it has in events, tables and metrics. */
+  def choice: Strategy = taken.fold[Strategy](Strategy.LeaveToSpark)(_.strategy)
+}

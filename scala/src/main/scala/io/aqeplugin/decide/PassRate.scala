@@ -1,5 +1,7 @@
 package io.aqeplugin.decide
 
+import io.aqeplugin.conf.AqeConf
+
 /** Estimated share of probe rows whose key is among the build side's keys.
   *
   * All estimates rest on the containment assumption of System R (Selinger et al., "Access Path Selection in a Relational Database Management
@@ -19,18 +21,18 @@ package io.aqeplugin.decide
 object PassRate {
 
   /** In [0, 1]; 1 when nothing is known. A Bloom filter's false positives are included, an exact set has none. */
-  def estimate(facts: JoinFacts, filter: FilterSize, limits: FilterLimits): Double = {
-    val matching = matchingShare(facts, limits)
-    val falsePositives = if (filter.exact) 0.0 else limits.falsePositiveRate
+  def estimate(facts: JoinFacts, filter: FilterSize, thresholds: Thresholds): Double = {
+    val matching = matchingShare(facts, thresholds)
+    val falsePositives = if (filter.exact) 0.0 else thresholds(AqeConf.FilterFalsePositiveRate)
     share(matching + (1 - matching) * falsePositives)
   }
 
-  private def matchingShare(facts: JoinFacts, limits: FilterLimits): Double =
+  private def matchingShare(facts: JoinFacts, thresholds: Thresholds): Double =
     if (facts.build.rows == 0) 0.0
     else if (facts.build.rows < 0) 1.0
     else {
       val single = fromDistributions(facts).orElse(fromDistinct(facts.build)).orElse(fromRows(facts)).getOrElse(1.0)
-      math.min(single, fromComposite(facts, limits).getOrElse(1.0))
+      math.min(single, fromComposite(facts, thresholds).getOrElse(1.0))
     }
 
   private def fromDistributions(facts: JoinFacts): Option[Double] = {
@@ -102,9 +104,9 @@ object PassRate {
     if (facts.build.keys.columns != 1) None
     else facts.probe.keys.flatMap(keyRange).map { case (low, high) => high.toDouble - low.toDouble + 1 }
 
-  private def fromComposite(facts: JoinFacts, limits: FilterLimits): Option[Double] =
+  private def fromComposite(facts: JoinFacts, thresholds: Thresholds): Option[Double] =
     if (facts.build.keys.columns < 2 || facts.probe.scanRows <= 0) None
-    else Some(share(facts.build.rows / facts.probe.scanRows.toDouble * limits.compositeFactor))
+    else Some(share(facts.build.rows / facts.probe.scanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
 
   private def share(value: Double): Double = math.max(0.0, math.min(1.0, value))
 }

@@ -17,21 +17,21 @@ import io.aqeplugin.conf.AqeConf
 object WaitPrice {
 
   def decide(facts: WaitFacts, thresholds: Thresholds): WaitDecision = {
-    val expected = expectedFacts(facts, thresholds.waiting)
+    val expected = expectedFacts(facts, thresholds)
     val decision = DecideJoin.decide(expected, thresholds)
     val saving = savingNanos(decision, thresholds) / CostModel.NanosPerMilli
-    val idle = if (facts.waitsAnyway) 0.0 else idleNanos(facts, expected.build.rows, thresholds.cost) / CostModel.NanosPerMilli
-    val believed = saving * thresholds.waiting.savingShare
+    val idle = if (facts.waitsAnyway) 0.0 else idleNanos(facts, expected.build.rows, thresholds) / CostModel.NanosPerMilli
+    val believed = saving * thresholds(AqeConf.WaitSavingShare)
 
     if (facts.probe.started) WaitDecision(false, Reason(ReasonCode.ProbeStarted), 0, idle)
-    else if (thresholds.openGates && isLegal(expected, thresholds.filter))
+    else if (thresholds.openGates && isLegal(expected, thresholds))
       WaitDecision(true, Reason(ReasonCode.GatesOpen, confKey = AqeConf.TestOpenGates.key), saving, idle)
     else if (facts.buildRows < 0 || facts.probe.scanRows < 0) WaitDecision(false, Reason(ReasonCode.FactsMissing), 0, idle)
     else if (saving <= 0) WaitDecision(false, nothingToGain(decision), 0, idle)
-    else if (idle > thresholds.waiting.maxIdleMillis)
+    else if (idle > thresholds(AqeConf.WaitMaxIdle))
       WaitDecision(
         false,
-        limited(ReasonCode.WaitTooLong, idle, thresholds.waiting.maxIdleMillis.toDouble, AqeConf.WaitMaxIdle.key),
+        limited(ReasonCode.WaitTooLong, idle, thresholds(AqeConf.WaitMaxIdle).toDouble, AqeConf.WaitMaxIdle.key),
         saving,
         idle
       )
@@ -40,8 +40,8 @@ object WaitPrice {
   }
 
   /** The facts of the join as they will be if the build side comes out as expected. */
-  def expectedFacts(facts: WaitFacts, waiting: WaitLimits): JoinFacts = {
-    val rows = if (facts.buildRows < 0) facts.buildRows else math.round(facts.buildRows * keptRatio(facts, waiting))
+  def expectedFacts(facts: WaitFacts, thresholds: Thresholds): JoinFacts = {
+    val rows = if (facts.buildRows < 0) facts.buildRows else math.round(facts.buildRows * keptRatio(facts, thresholds))
     val bytes = math.max(0L, rows).toDouble * math.max(0L, facts.buildRowBytes)
     val partitions = math.max(1, facts.shufflePartitions)
     JoinFacts(
@@ -71,38 +71,36 @@ object WaitPrice {
   }
 
   /** Whether a filter is legal as far as is known. How large it will be is not: the cap is kept when the build side is measured. */
-  private def isLegal(expected: JoinFacts, limits: FilterLimits): Boolean =
-    FilterChoice.illegal(expected, FilterSize(0, exact = true), limits).isEmpty
+  private def isLegal(expected: JoinFacts, thresholds: Thresholds): Boolean =
+    FilterChoice.illegal(expected, FilterSize(0, exact = true), thresholds).isEmpty
 
-  private def keptRatio(facts: WaitFacts, waiting: WaitLimits): Double =
+  private def keptRatio(facts: WaitFacts, thresholds: Thresholds): Double =
     facts.buildKeptRatio
       .filter(ratio => ratio >= 0 && ratio <= 1)
-      .getOrElse(math.pow(waiting.keptPerPredicate, math.max(0, facts.buildPredicates).toDouble))
+      .getOrElse(math.pow(thresholds(AqeConf.WaitKeptPerPredicate), math.max(0, facts.buildPredicates).toDouble))
 
   /** Spark's own price less the price of what was chosen. */
   private def savingNanos(decision: JoinDecision, thresholds: Thresholds): Double = {
     val facts = decision.facts
-    val model = new CostModel(facts, decision.passRate, FilterSize.of(facts.build, thresholds.filter), thresholds.cost)
-    val broadcasts = facts.sparkStrategy == Strategy.Broadcast
-    val spark = if (broadcasts) JoinOption.Broadcast else JoinOption.SortMerge
-    val taken = decision.choice match {
-      case Strategy.LeaveToSpark if broadcasts => JoinOption(Strategy.Broadcast, decision.buildFilter)
-      case Strategy.Broadcast                  => JoinOption(Strategy.Broadcast, decision.buildFilter)
-      case _                                   => if (decision.buildFilter) JoinOption.FilteredSortMerge else JoinOption.SortMerge
-    }
+    val model = new CostModel(facts, decision.passRate, FilterSize.of(facts.build, thresholds), thresholds)
+    val method = if (facts.sparkStrategy == Strategy.Broadcast) Method.Broadcast else Method.SortMerge
+    val spark = JoinOption(method, withFilter = false)
+    val taken = JoinOption(decision.method.getOrElse(method), decision.buildFilter)
     model.price(spark) - model.price(taken)
   }
 
-  private def idleNanos(facts: WaitFacts, keptRows: Long, cost: CostProfile): Double = {
+  private def idleNanos(facts: WaitFacts, keptRows: Long, thresholds: Thresholds): Double = {
     val slots = math.max(1, facts.cluster.slots).toDouble
     val tasks = math.max(1, facts.buildTasks).toDouble
     val others = math.max(0, facts.otherRunnableTasks).toDouble
-    val work = atLeastZero(facts.buildScanBytes) * cost.scanNanosPerByte +
-      atLeastZero(facts.buildRows) * cost.rowPipelineNanosPerRow +
-      atLeastZero(keptRows) * (atLeastZero(facts.buildRowBytes) * cost.shuffleNanosPerByte + cost.shuffleNanosPerRow)
+    val work = atLeastZero(facts.buildScanBytes) * thresholds(AqeConf.CostScanNanosPerByte) +
+      atLeastZero(facts.buildRows) * thresholds(AqeConf.CostRowPipelineNanosPerRow) +
+      atLeastZero(
+        keptRows
+      ) * (atLeastZero(facts.buildRowBytes) * thresholds(AqeConf.CostShuffleNanosPerByte) + thresholds(AqeConf.CostShuffleNanosPerRow))
     val unused = work / math.min(slots, tasks) * math.max(0.0, slots - tasks - others) / slots
     val tail = if (tasks > slots && others == 0) work / tasks / 2 else 0.0
-    unused + tail + cost.jobLaunchNanos
+    unused + tail + thresholds(AqeConf.CostJobLaunchNanos)
   }
 
   private def nothingToGain(decision: JoinDecision): Reason =

@@ -2,27 +2,19 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
 
-/** The two ways to join; each has an option with a filter and one without. */
-private[decide] sealed abstract class Method(val plain: JoinOption, val filtered: JoinOption)
-
-private[decide] object Method {
-  case object Broadcast extends Method(JoinOption.Broadcast, JoinOption.FilteredBroadcast)
-  case object SortMerge extends Method(JoinOption.SortMerge, JoinOption.FilteredSortMerge)
-}
-
 /** Whether a method gets a filter, what it costs then, and why. */
 private[decide] final case class Priced(method: Method, nanos: Double, withFilter: Boolean, filterReason: Reason) {
-  def option: JoinOption = if (withFilter) method.filtered else method.plain
+  def option: JoinOption = JoinOption(method, withFilter)
 }
 
 /** The options of one join side by side. */
 private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
-  private val filterSize = FilterSize.of(facts.build, thresholds.filter)
-  private val passRate = PassRate.estimate(facts, filterSize, thresholds.filter)
-  private val model = new CostModel(facts, passRate, filterSize, thresholds.cost)
-  private val filterIllegal = FilterChoice.illegal(facts, filterSize, thresholds.filter)
-  private val filterRefusal = filterIllegal.orElse(FilterChoice.gated(facts, passRate, thresholds.filter))
-  private val broadcastRefusal = BroadcastChoice.ruledOut(facts, thresholds.broadcast)
+  private val filterSize = FilterSize.of(facts.build, thresholds)
+  private val passRate = PassRate.estimate(facts, filterSize, thresholds)
+  private val model = new CostModel(facts, passRate, filterSize, thresholds)
+  private val filterIllegal = FilterChoice.illegal(facts, filterSize, thresholds)
+  private val filterRefusal = filterIllegal.orElse(FilterChoice.gated(facts, passRate, thresholds))
+  private val broadcastRefusal = BroadcastChoice.ruledOut(facts, thresholds)
   private val sortMergeRefusal = if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast)) else None
 
   private val sparkMethod: Method =
@@ -32,7 +24,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   def leave(reason: Reason): JoinDecision = {
     val filter = opened(priced(sparkMethod))
     val options = JoinOption.All.map(option => weighed(option, if (isRefused(option)) refusal(option).getOrElse(reason) else reason))
-    JoinDecision(facts, Strategy.LeaveToSpark, reason, filter.withFilter, filter.filterReason, passRate, options)
+    JoinDecision(facts, None, reason, filter.withFilter, filter.filterReason, passRate, options)
   }
 
   def choose: JoinDecision = {
@@ -42,7 +34,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
       if (option == taken.option) weighed(option, reason)
       else weighed(option, refusal(option).getOrElse(notTaken(option, taken)))
     }
-    JoinDecision(facts, taken.option.strategy, reason, taken.withFilter, taken.filterReason, passRate, options)
+    JoinDecision(facts, Some(taken.method), reason, taken.withFilter, taken.filterReason, passRate, options)
   }
 
   private def cheapest: (Priced, Reason) = {
@@ -60,11 +52,11 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
 
   /** The method with a filter if that pays. */
   private def priced(method: Method): Priced = {
-    val plain = model.price(method.plain)
+    val plain = model.price(JoinOption(method, withFilter = false))
     filterRefusal match {
       case Some(reason) => Priced(method, plain, withFilter = false, reason)
       case None         =>
-        val filtered = model.price(method.filtered)
+        val filtered = model.price(JoinOption(method, withFilter = true))
         if (isClearlyCheaper(filtered, plain)) Priced(method, filtered, withFilter = true, against(ReasonCode.FilterPays, filtered, plain))
         else {
           val code = if (filtered < plain) ReasonCode.Tie else ReasonCode.FilterCostsMore
@@ -83,13 +75,13 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   private def notTaken(option: JoinOption, taken: Priced): Reason = {
     val nanos = model.price(option)
     val takenNanos = model.price(taken.option)
-    if (option == taken.method.filtered) taken.filterReason
+    if (option == JoinOption(taken.method, withFilter = true)) taken.filterReason
     else if (nanos > takenNanos) against(ReasonCode.Costlier, nanos, takenNanos)
     else against(if (thresholds.openGates) ReasonCode.GatesOpen else ReasonCode.Tie, nanos, takenNanos)
   }
 
   private def refusal(option: JoinOption): Option[Reason] = {
-    val method = if (option.strategy == Strategy.Broadcast) broadcastRefusal else sortMergeRefusal
+    val method = if (option.method == Method.Broadcast) broadcastRefusal else sortMergeRefusal
     method.orElse(if (option.withFilter) filterRefusal else None)
   }
 
@@ -97,10 +89,10 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
 
   private def weighed(option: JoinOption, reason: Reason): WeighedOption = {
     val cost = if (isRefused(option) || facts.build.rows < 0) None else Some(model.priceMillis(option))
-    WeighedOption(option.strategy, option.withFilter, cost, reason)
+    WeighedOption(option, cost, reason)
   }
 
-  private def isClearlyCheaper(nanos: Double, than: Double): Boolean = than - nanos > thresholds.cost.tieRatio * than
+  private def isClearlyCheaper(nanos: Double, than: Double): Boolean = than - nanos > thresholds(AqeConf.CostTieRatio) * than
 
   private def against(code: ReasonCode, nanos: Double, other: Double): Reason = {
     val confKey =

@@ -37,7 +37,7 @@ object FilterBuild {
       startNanos: Long
   ): BuiltFilter = {
     val coder = KeyCoder(keys, child.output)
-    val filterLimits = limitsFor(stageRows(stage), limits)
+    val filterLimits = limits.filter.copy(expectedKeys = stageRows(stage))
     val parts = child.execute().mapPartitions(rows => Iterator.single(PartialFormat.write(collect(rows, coder, filterLimits))))
     val count = parts.getNumPartitions
     val merged =
@@ -48,7 +48,7 @@ object FilterBuild {
   private def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter = {
     // By rows: a relation says 64 MiB, a page, however little it holds. The driver has to read it back as an object.
     val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)
-    if (bytes > limits.maxFilterBytes) BuiltFilter.PassAll(tooBig(bytes, limits.maxFilterBytes))
+    if (bytes > limits.filter.maxFilterBytes) BuiltFilter.PassAll(tooBig(bytes, limits.filter.maxFilterBytes))
     else fromRows(Relations.rows(stage.executeBroadcast[Any]().value), stage, keys, limits, startNanos)
   }
 
@@ -63,7 +63,7 @@ object FilterBuild {
       case Left(reason) => BuiltFilter.PassAll(reason)
       case Right(rows)  =>
         val coder = KeyCoder(keys, stage.output)
-        val filterLimits = limitsFor(stageRows(stage), limits)
+        val filterLimits = limits.filter.copy(expectedKeys = stageRows(stage))
         finish(collect(rows, coder, filterLimits), 1, coder, limits, startNanos)
     }
 
@@ -100,14 +100,6 @@ object FilterBuild {
 
   private def tooBig(bytes: Double, limitBytes: Long): Reason =
     Reason(ReasonCode.FilterTooBig, Some(bytes), Some(limitBytes.toDouble), "bytes", AqeConf.FilterMaxBytes.key)
-
-  private def limitsFor(rows: Long, limits: BuildLimits): FilterLimits =
-    FilterLimits(
-      expectedKeys = rows,
-      exactMaxKeys = limits.exactMaxKeys,
-      maxFilterBytes = limits.maxFilterBytes,
-      falsePositiveRate = limits.falsePositiveRate
-    )
 
   private def stageRows(stage: QueryStageExec): Long =
     stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).getOrElse(Long.MaxValue)

@@ -19,12 +19,13 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.filters.FilterLimits
 
 /** Builds a filter from the join keys of a finished build side and broadcasts its stored form, see [[BuiltFilter.bytes]].
   *
   * AQE treats it as a broadcast stage: it is built once per (build stage, keys) however many scans and subqueries ask for it, in the
   * background, as soon as the build stage is done, and is cancelled with the query. It never fails a query: whatever goes wrong, and whatever
-  * takes longer than `limits.buildTimeoutMillis`, ends in a filter that passes all.
+  * takes longer than `limits.timeoutMillis`, ends in a filter that passes all.
   *
   * @param keys
   *   the build side's key columns, attributes of `child`
@@ -71,7 +72,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
     val startNanos = System.nanoTime()
     // The timer's thread belongs to no query, so the query is named here.
     val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
-    val timeout = FilterBuildThreads.afterMillis(limits.buildTimeoutMillis) {
+    val timeout = FilterBuildThreads.afterMillis(limits.timeoutMillis) {
       if (publish(done, passAll(ReasonCode.BuildTimeout, startNanos), executionId)) SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
     }
     SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {
@@ -109,7 +110,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
     Reason(
       code,
       Some((System.nanoTime() - startNanos) / 1e6),
-      Some(limits.buildTimeoutMillis.toDouble),
+      Some(limits.timeoutMillis.toDouble),
       "millis",
       AqeConf.FilterBuildTimeout.key
     )
@@ -148,7 +149,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
     throw new UnsupportedOperationException("a runtime filter is broadcast, it has no rows")
 
   override def doExecuteBroadcast[T](): Broadcast[T] =
-    try relationFuture.get(limits.buildTimeoutMillis + FilterBuildThreads.GraceMillis, TimeUnit.MILLISECONDS).asInstanceOf[Broadcast[T]]
+    try relationFuture.get(limits.timeoutMillis + FilterBuildThreads.GraceMillis, TimeUnit.MILLISECONDS).asInstanceOf[Broadcast[T]]
     catch {
       case _: TimeoutException =>
         SparkBridge.broadcast[Any](sparkContext, passAll(ReasonCode.BuildTimeout, System.nanoTime()).bytes).asInstanceOf[Broadcast[T]]
@@ -185,19 +186,18 @@ object RuntimeFilterExchangeExec {
 
 /** Bounds of one filter build.
   *
-  * @param maxFilterBytes
-  *   per filter, on driver and executors alike; a broadcast relation that is larger is not read on the driver
+  * @param filter
+  *   of the filter, on driver and executors alike, before the number of build rows is known; a broadcast relation larger than it is not read on the
+  *   driver
+  * @param inListMaxKeys
+  *   most distinct keys that are pushed into the scan as literals
+  * @param timeoutMillis
+  *   longest wait for the filter once its build side is done
   */
-final case class BuildLimits(
-    exactMaxKeys: Int,
-    inListMaxKeys: Int,
-    maxFilterBytes: Long,
-    falsePositiveRate: Double,
-    buildTimeoutMillis: Long
-)
+final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long)
 
 object BuildLimits {
 
   /** Stands in for every value in a canonical plan. */
-  val Canonical: BuildLimits = BuildLimits(0, 0, 0L, 0.0, 0L)
+  val Canonical: BuildLimits = BuildLimits(FilterLimits(0, 0, 0L, FilterLimits.MinFalsePositiveRate), 0, 0L)
 }

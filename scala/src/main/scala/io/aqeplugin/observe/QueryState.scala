@@ -52,9 +52,6 @@ final class QueryState(val executionId: Long) {
   /** Faults of our code while this query ran. */
   val errors = new LongAdder()
 
-  /** What its stages took. */
-  val stages = new StageTimes
-
   /** Counts, once, that the query's conf cannot be used; whether this was the first time. */
   def refuse(): Boolean = {
     val first = refused.compareAndSet(false, true)
@@ -102,9 +99,6 @@ final class QueryState(val executionId: Long) {
       facts
     }
   }
-
-  /** The decisions that were made, of joins whose build side was measured. */
-  def decided: Seq[JoinDecision] = joins.ids.flatMap(decision)
 
   /** Decisions that nobody has written down yet; each is handed out once. */
   def unwritten(): Seq[JoinDecision] = joins.ids.flatMap { id =>

@@ -42,7 +42,7 @@ object RuleContext {
     val pruning = execution.fold(PruningBuilds.None)(PruningBuilds.of(_))
     val conf = QueryConf(
       settings.mode,
-      collectable(Thresholds.from(settings)),
+      collectable(Thresholds(settings)),
       clusterOf(sparkContext),
       pruning,
       QueryOrigin.of(session, sparkContext),
@@ -66,12 +66,11 @@ object RuleContext {
     */
   private def collectable(thresholds: Thresholds): Thresholds = {
     val resultBytes = Some(bytesOf(MaxResultSizeKey, "1g")).filter(_ > 0).getOrElse(Long.MaxValue)
-    val broadcast = thresholds.broadcast
-      .atMost(resultBytes, MaxResultSizeKey)
-      .atMost(bytesOf(MaxTableSizeKey, "8g") / 2, MaxTableSizeKey)
-      .copy(thresholdKey = SparkThreshold.of(SQLConf.get).key)
-    val filter = thresholds.filter.copy(maxBytes = math.min(thresholds.filter.maxBytes, resultBytes / 2))
-    thresholds.copy(broadcast = broadcast, filter = filter)
+    thresholds
+      .withBroadcastAtMost(resultBytes, MaxResultSizeKey)
+      .withBroadcastAtMost(bytesOf(MaxTableSizeKey, "8g") / 2, MaxTableSizeKey)
+      .withFiltersAtMost(resultBytes / 2)
+      .copy(sparkThresholdKey = SparkThreshold.of(SQLConf.get).key)
   }
 
   private def bytesOf(key: String, default: String): Long = JavaUtils.byteStringAsBytes(SQLConf.get.getConfString(key, default))

@@ -3,9 +3,10 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 
-import io.aqeplugin.conf.Mode
+import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.Thresholds
 import io.aqeplugin.exec.{BuildLimits, SelfDisable}
+import io.aqeplugin.filters.FilterLimits
 import io.aqeplugin.observe.JoinFinder
 import io.aqeplugin.place.PlaceFilters
 
@@ -29,7 +30,7 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
     } else {
       val wanted = new WantedFilters(stripped, context)
       wanted.beginReadingTables()
-      val chosen = FiltersPerPlan.choose(joins.flatMap(wanted.of), context.thresholds.filter.maxPerScan)
+      val chosen = FiltersPerPlan.choose(joins.flatMap(wanted.of), context.thresholds(AqeConf.FilterMaxPerScan).toInt)
       WrittenDecisions.write(chosen, context)
       if (context.mode != Mode.Apply) {
         plan
@@ -46,16 +47,19 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
   private def isStreaming(plan: SparkPlan): Boolean = plan.logicalLink.exists(_.isStreaming)
 
   private def limits(thresholds: Thresholds): BuildLimits = BuildLimits(
-    exactMaxKeys = thresholds.filter.exactMaxKeys.min(Int.MaxValue).toInt,
-    inListMaxKeys = thresholds.filter.inListMaxKeys.min(Int.MaxValue).toInt,
-    maxFilterBytes = thresholds.filter.maxBytes,
-    falsePositiveRate = thresholds.filter.falsePositiveRate,
-    buildTimeoutMillis = thresholds.filter.buildTimeoutMillis
+    FilterLimits(
+      expectedKeys = Long.MaxValue,
+      exactMaxKeys = thresholds(AqeConf.FilterExactMaxKeys).min(Int.MaxValue).toInt,
+      maxFilterBytes = thresholds(AqeConf.FilterMaxBytes),
+      falsePositiveRate = thresholds(AqeConf.FilterFalsePositiveRate)
+    ),
+    inListMaxKeys = thresholds(AqeConf.FilterInListMaxKeys).min(Int.MaxValue).toInt,
+    timeoutMillis = thresholds(AqeConf.FilterBuildTimeout)
   )
 
   private def rest(thresholds: Thresholds): SelfDisable = SelfDisable(
-    thresholds.filter.selfDisable.sampleBatches.min(Int.MaxValue).toInt,
-    if (thresholds.openGates) 1.0 else thresholds.filter.selfDisable.maxPassRate,
-    thresholds.filter.selfDisable.skipBatches.min(Int.MaxValue).toInt
+    thresholds(AqeConf.SelfDisableSampleBatches).min(Int.MaxValue).toInt,
+    if (thresholds.openGates) 1.0 else thresholds(AqeConf.SelfDisableMaxPassRate),
+    thresholds(AqeConf.SelfDisableSkipBatches).min(Int.MaxValue).toInt
   )
 }

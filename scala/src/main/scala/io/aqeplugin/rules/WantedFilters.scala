@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
 import org.apache.spark.sql.internal.SQLConf
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.BuiltFilters
 import io.aqeplugin.observe._
@@ -19,7 +20,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   /** What the files of scanned tables say, asked for once in a query. */
   val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
-  private val sizes = new SizeEstimator(context.thresholds.waiting.keptPerPredicate, tables)
+  private val sizes = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), tables)
   private val estimator = new JoinEstimator(plan, context, sizes)
   private val guard = new ReuseGuard(plan)
   private val reuses = SQLConf.get.exchangeReuseEnabled

@@ -26,11 +26,11 @@ final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecisio
   /** The option that was taken; none when the join was left to Spark. */
   def taken: Option[WeighedOption] = decision.options.find(isTaken)
 
-  def isTaken(option: WeighedOption): Boolean = option.strategy == decision.choice && option.withFilter == decision.buildFilter
+  def isTaken(weighed: WeighedOption): Boolean = decision.taken.contains(weighed.option)
 
   /** The price of what Spark would have done by itself. */
   def sparkCostMillis: Option[Double] =
-    decision.options.find(option => option.strategy == facts.sparkStrategy && !option.withFilter).flatMap(_.costMillis)
+    JoinOption.of(facts.sparkStrategy, withFilter = false).flatMap(spark => decision.options.find(_.option == spark)).flatMap(_.costMillis)
 
   /** Once the query has ended: every filter of the join on every scan, those that ran first. */
   def filters: Option[Seq[FilterOnScan]] = query.end.map { end =>
@@ -40,11 +40,6 @@ final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecisio
     ran.map(outcome => FilterOnScan(places.get(outcome.filterId), Some(outcome))) ++
       kept.filters.filterNot(place => ids(place.filterId)).map(place => FilterOnScan(Some(place), None))
   }
-
-  /** What the join cost, or why that is not known; none while the query runs. */
-  def cost: Option[Either[Unmeasured, MeasuredCost]] = query.end.flatMap(_.costs.find(_.joinId == facts.joinId)).map(_.measured)
-
-  def measured: Option[MeasuredCost] = cost.flatMap(_.toOption)
 
   /** Those that ran. */
   def outcomes: Option[Seq[FilterOutcome]] = filters.map(_.flatMap(_.outcome))
@@ -83,8 +78,8 @@ object DecisionColumns {
   )
 
   val OptionFields: Seq[DecisionColumn[WeighedOption]] = Seq(
-    text[WeighedOption]("strategy", oneOf("how the join would be done", Strategy.All.map(_.name)))(_.strategy.name),
-    flag[WeighedOption]("with_filter", "whether with a filter on the probe side's scans")(_.withFilter),
+    text[WeighedOption]("strategy", oneOf("how the join would be done", Strategy.All.map(_.name)))(_.option.strategy.name),
+    flag[WeighedOption]("with_filter", "whether with a filter on the probe side's scans")(_.option.withFilter),
     double[WeighedOption]("cost_millis", "millis", "predicted cost; null when it was ruled out before it was priced")(_.costMillis)
   ) ++ reason[WeighedOption]("reason", "why it was not taken")(o => Some(o.reason))
 
@@ -108,7 +103,7 @@ object DecisionColumns {
     f.outcome.flatMap(_.reason).orElse(f.place.map(_.reason))
   )
 
-  val All: Seq[DecisionColumn[DecisionRow]] = query ++ choice ++ facts ++ waiting ++ outcome ++ cost
+  val All: Seq[DecisionColumn[DecisionRow]] = query ++ choice ++ facts ++ waiting ++ outcome
 
   val Schema: StructType = schemaOf(All)
 
@@ -220,34 +215,6 @@ object DecisionColumns {
     ),
     column("filters", arrayOf(FilterFields), "", "the filter on each scan; null while the query runs")(
       _.filters.map(_.map(rowOf(FilterFields, _)))
-    )
-  )
-
-  private def cost: Seq[DecisionColumn[DecisionRow]] = Seq(
-    text(
-      "ran_as",
-      oneOf("how the join ran; null when its cost was not measured", Strategy.All.map(_.name))
-    )(_.measured.map(_.strategy.name)),
-    flag("ran_with_filter", "whether a filter on the probe side's scans was there when it ran")(_.measured.map(_.withFilter)),
-    double("ran_predicted_millis", "millis", "predicted cost of what ran, which may be another option than the one decided on")(
-      _.measured.map(_.predictedMillis)
-    ),
-    double(
-      "measured_cost_millis",
-      "millis",
-      "what the join cost, to be held against `ran_predicted_millis`: `measured_task_millis` divided by the slots, plus " +
-        "`measured_driver_millis`; null while the query runs and when it was not measured"
-    )(_.measured.map(_.costMillis)),
-    double("measured_task_millis", "millis", "its share of the run time of its stages' tasks, file scans taken off")(
-      _.measured.map(_.taskMillis)
-    ),
-    double("measured_driver_millis", "millis", "elapsed time of making its broadcast and its filter")(_.measured.map(_.driverMillis)),
-    flag("measured_shared", "whether the time of a stage was divided between several joins, as their prices are")(_.measured.map(_.shared)),
-    flag("measured_with_other_work", "whether its stages also did what has no price, so that it cost this much at most")(
-      _.measured.map(_.otherWork)
-    ),
-    text("not_measured", described("why there is no measured cost", Unmeasured.All.map(why => why.name -> why.meaning)))(
-      _.cost.flatMap(_.left.toOption).map(_.name)
     )
   )
 

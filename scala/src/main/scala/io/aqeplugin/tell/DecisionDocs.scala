@@ -51,8 +51,8 @@ object DecisionDocs {
 
   private def example: String = {
     val decision = DecideJoin.decide(ExampleJoin, Thresholds.Default)
-    val filter = FilterSize.of(ExampleJoin.build, Thresholds.Default.filter)
-    val model = new CostModel(ExampleJoin, decision.passRate, filter, Thresholds.Default.cost)
+    val filter = FilterSize.of(ExampleJoin.build, Thresholds.Default)
+    val model = new CostModel(ExampleJoin, decision.passRate, filter, Thresholds.Default)
     val options = JoinOption.All.map(option => option -> model.terms(option))
     val names = options.flatMap(_._2.map(_.name)).distinct
     val rows = names.map { name =>
@@ -65,7 +65,7 @@ object DecisionDocs {
   }
 
   private def title(option: JoinOption): String = {
-    val method = if (option.strategy == Strategy.Broadcast) "broadcast" else "sort-merge"
+    val method = if (option.method == Method.Broadcast) "broadcast" else "sort-merge"
     if (option.withFilter) s"$method with filter" else method
   }
 

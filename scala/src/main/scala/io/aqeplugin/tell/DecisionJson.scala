@@ -36,8 +36,9 @@ object DecisionJson {
     buildFilter <- fields.boolean("buildFilter")
     filterReason <- fields.inner("filterReason")(ReasonJson.read)
     passRate <- fields.double("passRate")
+    taken <- if (choice == Strategy.LeaveToSpark) Right(None) else option("choice", choice, buildFilter).map(Some(_))
     options <- fields.inners("options")(readOption)
-  } yield JoinDecision(facts, choice, reason, buildFilter, filterReason, passRate, options)
+  } yield JoinDecision(facts, taken.map(_.method), reason, buildFilter, filterReason, passRate, options)
 
   def writeFacts(facts: JoinFacts): ObjectNode = FactsJson.write(facts)
 
@@ -58,17 +59,21 @@ object DecisionJson {
     Either.cond(version == SchemaVersion, (), s"schemaVersion: $version is not the version that this plugin reads, $SchemaVersion")
   }
 
-  private def writeOption(option: WeighedOption): ObjectNode = {
-    val node = JsonFields.emptyObject.put("strategy", option.strategy.name).put("withFilter", option.withFilter)
-    ReasonJson.putDouble(node, "costMillis", option.costMillis)
-    node.set[ObjectNode]("reason", ReasonJson.write(option.reason))
+  private def writeOption(weighed: WeighedOption): ObjectNode = {
+    val node = JsonFields.emptyObject.put("strategy", weighed.option.strategy.name).put("withFilter", weighed.option.withFilter)
+    ReasonJson.putDouble(node, "costMillis", weighed.costMillis)
+    node.set[ObjectNode]("reason", ReasonJson.write(weighed.reason))
     node
   }
 
   private def readOption(fields: JsonFields): Either[String, WeighedOption] = for {
     strategy <- fields.named("strategy", Strategy.fromName)
     withFilter <- fields.boolean("withFilter")
+    known <- option("strategy", strategy, withFilter)
     costMillis <- fields.optionalDouble("costMillis")
     reason <- fields.inner("reason")(ReasonJson.read)
-  } yield WeighedOption(strategy, withFilter, costMillis, reason)
+  } yield WeighedOption(known, costMillis, reason)
+
+  private def option(name: String, strategy: Strategy, withFilter: Boolean): Either[String, JoinOption] =
+    JoinOption.of(strategy, withFilter).toRight(s"$name: ${strategy.name} ${if (withFilter) "with" else "without"} a filter is no option")
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{JoinCost, JoinDecision, Reason}
+import io.aqeplugin.decide.{JoinDecision, Reason}
 import io.aqeplugin.observe.{PlacedFilter, QueryState}
 
 /** Writes decisions down: a log line, an event, a counter, a row of `aqe_decisions()`, all from the one [[JoinDecision]]. */
@@ -45,20 +45,19 @@ object DecisionLog {
     node
   }
 
-  /** Writes down what became of the filters of a query that has ended, and what its joins cost. */
+  /** Writes down what became of the filters of a query that has ended. */
   def recordEnd(
       sparkContext: SparkContext,
       state: QueryState,
       durationMillis: Long,
       failed: Boolean,
-      outcomes: Seq[FilterOutcome],
-      costs: Seq[JoinCost]
+      outcomes: Seq[FilterOutcome]
   ): Unit = {
     val timeMillis = System.currentTimeMillis()
     val ruleMillis = state.ruleNanos.sum() / 1000000L
     RecentDecisions.current.end(
       state.executionId,
-      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, state.errors.sum(), outcomes, costs)
+      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, state.errors.sum(), outcomes)
     )
     val array = nodes.arrayNode()
     outcomes.foreach(o => array.add(outcome(o)))
@@ -75,7 +74,6 @@ object DecisionLog {
         applied,
         state.errors.sum() + FilterOutcome.faultsOf(state),
         array,
-        costs.foldLeft(nodes.arrayNode())((all, cost) => all.add(JoinCostJson.write(cost))),
         state.arm.map(_.name)
       )
     )

@@ -39,7 +39,6 @@ private[tell] final class QueryEndedReader extends EventReader[QueryEnded](class
     fields.path("applied").asInt(0),
     fields.path("errors").asLong(0),
     fields.path("outcomes"),
-    fields.path("joinCosts"),
     text(fields, "arm")
   )
 }

@@ -231,37 +231,7 @@ object EventSchema {
       FieldSchema("applied", "integer", "filters", "those that their scan found when it ran; fewer than planned is a fault"),
       FieldSchema("errors", "integer", "errors", "faults of the plugin that left Spark's own plan in force"),
       FieldSchema("outcomes", "FilterOutcome[]", "", "what each filter on each scan did"),
-      FieldSchema("joinCosts", "JoinCost[]", "", "what each decided join cost; absent when nobody measured it", required = false),
       Arm
-    )
-  )
-
-  private val Cost = ObjectSchema(
-    "JoinCost",
-    "what one join cost when it ran, of the scope of a price, from what Spark measured of its stages",
-    Seq(
-      FieldSchema("joinId", "text", "", "the same as in JoinFacts"),
-      FieldSchema("strategy", "text", "", "how the join ran; null when not measured", required = false, values = Strategy.All.map(_.name)),
-      FieldSchema("withFilter", "boolean", "", "whether with a filter on the probe side's scans", required = false),
-      FieldSchema("predictedMillis", "number", "millis", "the predicted cost of what ran", required = false),
-      FieldSchema(
-        "costMillis",
-        "number",
-        "millis",
-        "elapsed time: taskMillis / slots + driverMillis; null when not measured",
-        required = false
-      ),
-      FieldSchema(
-        "taskMillis",
-        "number",
-        "millis",
-        "its share of the run time of its stages' tasks, file scans taken off",
-        required = false
-      ),
-      FieldSchema("driverMillis", "number", "millis", "elapsed time of making its broadcast and its filter", required = false),
-      FieldSchema("shared", "boolean", "", "several joins worked in one of its stages; its time was divided as their prices are"),
-      FieldSchema("otherWork", "boolean", "", "one of its stages also did what has no price: the join cost this much at most"),
-      FieldSchema("unmeasured", "text", "", "why there is no measured cost", required = false, values = Unmeasured.All.map(_.name))
     )
   )
 
@@ -287,7 +257,7 @@ object EventSchema {
 
   /** Every object, the root of a decision first, then the events that carry it. */
   val Objects: Seq[ObjectSchema] =
-    Seq(Decision, Option, ReasonObject, Facts, Build, Probe, Keys, Bucket, Cluster, Wait, Decided, Planned, Ended, Outcome, Cost)
+    Seq(Decision, Option, ReasonObject, Facts, Build, Probe, Keys, Bucket, Cluster, Wait, Decided, Planned, Ended, Outcome)
 
   lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/events/event_schema.json", render)
 

@@ -4,8 +4,9 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.annotation.JsonDeserialize
 import org.apache.spark.scheduler.SparkListenerEvent
 
-/** The events that the plugin writes to Spark's event log. This file is their schema: fields are only ever added, and a change of meaning
-  * raises `schemaVersion`. The class names are part of it, Spark writes them as the `Event` field.
+/** The events that the plugin writes to Spark's event log; this file is their schema. Fields are added, an optional field may be dropped, and any
+  * other change raises `schemaVersion`: a reader ignores fields that it does not know and does without optional ones. The class names are part of
+  * the schema, since Spark writes them as the `Event` field.
   */
 object Events {
   val SchemaVersion = 1
@@ -44,8 +45,6 @@ final case class JoinDecided(
   * @param outcomes
   *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, batchesSkipped, filterBytes, buildMillis,
   *   waitMillis, keys
-  * @param joinCosts
-  *   per join what it cost, as far as it was measured; null in logs of versions that did not measure it
   * @param arm
   *   as in [[JoinDecided]]
   */
@@ -60,6 +59,5 @@ final case class QueryEnded(
     applied: Int,
     errors: Long,
     outcomes: JsonNode,
-    joinCosts: JsonNode,
     arm: Option[String] = None
 ) extends SparkListenerEvent

@@ -2,13 +2,20 @@ package io.aqeplugin.tell
 
 import java.nio.file.Paths
 
-import io.aqeplugin.conf.{ConfDocs, Generated}
+import io.aqeplugin.conf.{ConfDocs, Generated, PythonThresholds}
 
 /** Writes whatever in the repository is generated from the code; the one argument is the repository's root. */
 object GeneratedFiles {
 
   val All: Seq[Generated] =
-    Seq(ConfDocs.Markdown, ConfDocs.Table, EventSchema.File, DecisionsTableDocs.File, MetricDocs.Section) ++ DecisionDocs.All
+    Seq(
+      ConfDocs.Markdown,
+      ConfDocs.Table,
+      PythonThresholds.File,
+      EventSchema.File,
+      DecisionsTableDocs.File,
+      MetricDocs.Section
+    ) ++ DecisionDocs.All
 
   def main(args: Array[String]): Unit = {
     val root = Paths.get(args.headOption.getOrElse("."))

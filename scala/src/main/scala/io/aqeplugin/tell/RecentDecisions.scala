@@ -7,7 +7,7 @@ import scala.collection.immutable.TreeMap
 import org.apache.spark.sql.execution.SQLExecution
 
 import io.aqeplugin.conf.{AqeConf, ConfEntry, Mode, TrialArm}
-import io.aqeplugin.decide.{JoinCost, JoinDecision}
+import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.observe.{PlacedFilter, QueryOrigin, QueryState}
 
 /** One decision as it is kept.
@@ -23,8 +23,6 @@ final case class KeptDecision(timeMillis: Long, decision: JoinDecision, filters:
   *   time spent in the plugin's rules
   * @param outcomes
   *   what became of its filters
-  * @param costs
-  *   what its joins cost
   */
 final case class KeptEnd(
     timeMillis: Long,
@@ -32,8 +30,7 @@ final case class KeptEnd(
     ruleMillis: Long,
     failed: Boolean,
     errors: Long,
-    outcomes: Seq[FilterOutcome],
-    costs: Seq[JoinCost] = Nil
+    outcomes: Seq[FilterOutcome]
 )
 
 /** One query as it is kept.
@@ -82,12 +79,7 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
         val joins = query.decisions.iterator.map(_.decision.facts.joinId).toSet
         all.updated(
           executionId,
-          query.copy(end =
-            Some(end.copy(
-              outcomes = end.outcomes.filter(o => joins(o.joinId)),
-              costs = end.costs.filter(c => joins(c.joinId))
-            ))
-          )
+          query.copy(end = Some(end.copy(outcomes = end.outcomes.filter(o => joins(o.joinId)))))
         )
       }
     }

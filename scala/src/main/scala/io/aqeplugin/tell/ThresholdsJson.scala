@@ -16,9 +16,8 @@ private[tell] object ThresholdsJson {
   /** Every threshold, with the short names. */
   def write(thresholds: Thresholds): ObjectNode = {
     val node = JsonFields.emptyObject
-    val settings = thresholds.toSettings
-    Thresholds.Entries.foreach { entry =>
-      (settings(entry): Any) match {
+    AqeConf.ThresholdKeys.foreach { entry =>
+      (thresholds(entry): Any) match {
         case flag: Boolean  => node.put(entry.shortKey, flag)
         case number: Long   => node.put(entry.shortKey, number)
         case number: Double => node.put(entry.shortKey, number)
@@ -31,13 +30,13 @@ private[tell] object ThresholdsJson {
   /** @param strict whether a name that is no threshold is an error; otherwise it is not looked at */
   def read(node: ObjectNode, strict: Boolean): Either[String, Thresholds] = {
     val overrides = node.fieldNames.asScala.map(name => name.stripPrefix(AqeConf.Prefix) -> node.get(name)).toMap
-    val unknown = overrides.keys.toSeq.sorted.filterNot(name => Thresholds.Entries.exists(_.shortKey == name))
+    val unknown = overrides.keys.toSeq.sorted.filterNot(name => AqeConf.ThresholdKeys.exists(_.shortKey == name))
     if (strict && unknown.nonEmpty) Left(s"${unknown.head}: no such threshold")
-    else AqeConf.read(key => textOf(key, overrides)).left.map(_.message).map(Thresholds.from)
+    else AqeConf.read(key => textOf(key, overrides)).left.map(_.message).map(Thresholds(_))
   }
 
   private def textOf(key: String, overrides: Map[String, JsonNode]): Option[String] =
-    Thresholds.Entries.find(_.key == key).flatMap(entry => overrides.get(entry.shortKey)).map(asConf)
+    AqeConf.ThresholdKeys.find(_.key == key).flatMap(entry => overrides.get(entry.shortKey)).map(asConf)
 
   // 1e9 and 1000000000.0 are whole numbers, which a conf writes without point and exponent.
   private def asConf(value: JsonNode): String =

@@ -31,8 +31,8 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("every option is there once with its reason, and only the taken one's reason is the decision's") {
     forAllDecisions { (_, _, decision) =>
-      assert(decision.options.map(option => JoinOption(option.strategy, option.withFilter)) == JoinOption.All)
-      val taken = decision.options.filter(option => option.strategy == decision.choice && option.withFilter == decision.buildFilter)
+      assert(decision.options.map(_.option) == JoinOption.All)
+      val taken = decision.options.filter(weighed => decision.taken.contains(weighed.option))
       if (decision.choice == Strategy.LeaveToSpark) assert(taken.isEmpty) else assert(taken.map(_.reason) == Seq(decision.reason))
     }
   }
@@ -48,15 +48,15 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a filter is never larger than its cap, also when every gate is open") {
     forAllDecisions { (facts, thresholds, decision) =>
-      if (decision.buildFilter) assert(FilterSize.of(facts.build, thresholds.filter).bytes <= thresholds.filter.maxBytes)
+      if (decision.buildFilter) assert(FilterSize.of(facts.build, thresholds).bytes <= thresholds(AqeConf.FilterMaxBytes))
     }
   }
 
   test("only what fits is broadcast anew") {
     forAllDecisions { (facts, thresholds, decision) =>
       if (decision.choice == Strategy.Broadcast && !facts.build.alreadyBroadcast) {
-        assert(facts.canBroadcast && facts.build.rows <= thresholds.broadcast.maxRows)
-        assert(BroadcastChoice.relationBytes(facts.build, thresholds.broadcast) <= thresholds.broadcast.maxMemoryBytes)
+        assert(facts.canBroadcast && facts.build.rows <= thresholds(AqeConf.BroadcastMaxRows))
+        assert(BroadcastChoice.relationBytes(facts.build, thresholds) <= thresholds(AqeConf.BroadcastMaxMemoryBytes))
       }
     }
   }
@@ -76,9 +76,9 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("with open gates every legal filter is built and the method is the same") {
     forAllDecisions { (facts, thresholds, _) =>
-      val closed = DecideJoin.decide(facts, thresholds.copy(openGates = false))
-      val open = DecideJoin.decide(facts, thresholds.copy(openGates = true))
-      assert(open.buildFilter == FilterChoice.illegal(facts, FilterSize.of(facts.build, thresholds.filter), thresholds.filter).isEmpty)
+      val closed = DecideJoin.decide(facts, thresholds.updated(AqeConf.TestOpenGates, false))
+      val open = DecideJoin.decide(facts, thresholds.updated(AqeConf.TestOpenGates, true))
+      assert(open.buildFilter == FilterChoice.illegal(facts, FilterSize.of(facts.build, thresholds), thresholds).isEmpty)
       assert((open.choice == Strategy.Broadcast) == (closed.choice == Strategy.Broadcast))
       assert((open.choice == Strategy.LeaveToSpark) == (closed.choice == Strategy.LeaveToSpark))
     }
@@ -87,10 +87,10 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("no free option that is clearly cheaper than the taken one is left") {
     forAllDecisions { (facts, thresholds, decision) =>
       if (!thresholds.openGates && decision.choice != Strategy.LeaveToSpark) {
-        val taken = decision.options.find(option => option.strategy == decision.choice && option.withFilter == decision.buildFilter)
+        val taken = decision.options.find(weighed => decision.taken.contains(weighed.option))
         val takenMillis = taken.flatMap(_.costMillis)
         // Twice the tie share: once between with and without a filter, once between the methods.
-        val margin = math.pow(1 - thresholds.cost.tieRatio, 2) * (1 - 1e-12)
+        val margin = math.pow(1 - thresholds(AqeConf.CostTieRatio), 2) * (1 - 1e-12)
         decision.options.flatMap(_.costMillis).foreach(cost => assert(takenMillis.exists(_ * margin <= cost)))
       }
     }
@@ -98,7 +98,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a dearer broadcast is never more likely") {
     forAllDecisions { (facts, thresholds, decision) =>
-      val dearer = thresholds.copy(cost = thresholds.cost.copy(broadcastNanosPerByte = thresholds.cost.broadcastNanosPerByte * 10))
+      val dearer = thresholds.updated(AqeConf.CostBroadcastNanosPerByte, thresholds(AqeConf.CostBroadcastNanosPerByte) * 10)
       val noFilter = facts.copy(build = facts.build.copy(keys = facts.build.keys.copy(supported = false)))
       val before = DecideJoin.decide(noFilter, thresholds)
       val after = DecideJoin.decide(noFilter, dearer)
@@ -107,7 +107,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("the conf keys that reasons name exist, in the plugin or in Spark") {
-    val keys = AqeConf.All.map(_.key).toSet ++ Set("", Thresholds.Default.broadcast.thresholdKey)
+    val keys = AqeConf.All.map(_.key).toSet ++ Set("", Thresholds.Default.sparkThresholdKey)
     forAllDecisions((_, _, decision) => assert(reasons(decision).forall(reason => keys(reason.confKey))))
   }
 
@@ -117,7 +117,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       val numbers = Seq(decision.savingMillis, decision.idleMillis) ++ decision.reason.measured ++ decision.reason.limit
       assert(numbers.forall(number => !number.isNaN && !number.isInfinity))
       if (facts.probe.started) assert(!decision.waits)
-      if (decision.waits && !thresholds.openGates) assert(decision.savingMillis * thresholds.waiting.savingShare > decision.idleMillis)
+      if (decision.waits && !thresholds.openGates) assert(decision.savingMillis * thresholds(AqeConf.WaitSavingShare) > decision.idleMillis)
     }
   }
 }

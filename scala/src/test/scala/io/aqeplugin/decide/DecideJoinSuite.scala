@@ -2,6 +2,8 @@ package io.aqeplugin.decide
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.AqeConf
+
 class DecideJoinSuite extends AnyFunSuite {
   import FactsGen.Typical
 
@@ -10,7 +12,7 @@ class DecideJoinSuite extends AnyFunSuite {
   private def decide(facts: JoinFacts, held: Thresholds = thresholds): JoinDecision = DecideJoin.decide(facts, held)
 
   private def reasonOf(decision: JoinDecision, option: JoinOption): ReasonCode =
-    decision.options.filter(o => o.strategy == option.strategy && o.withFilter == option.withFilter).map(_.reason.code).head
+    decision.options.filter(_.option == option).map(_.reason.code).head
 
   private def build(change: BuildFacts => BuildFacts): JoinFacts = Typical.copy(build = change(Typical.build))
 
@@ -70,10 +72,9 @@ class DecideJoinSuite extends AnyFunSuite {
   }
 
   test("a tie keeps what Spark does") {
-    val free = thresholds.cost.copy(tieRatio = 1.0)
     val facts = Typical.copy(kind = JoinKind.LeftOuter)
     assert(decide(facts).choice == Strategy.Broadcast)
-    val tied = decide(facts, thresholds.copy(cost = free))
+    val tied = decide(facts, thresholds.updated(AqeConf.CostTieRatio, 1.0))
     assert(tied.choice == Strategy.PlainSortMerge && tied.reason.code == ReasonCode.Tie)
     assert(reasonOf(tied, JoinOption.Broadcast) == ReasonCode.Tie)
   }
@@ -101,7 +102,7 @@ class DecideJoinSuite extends AnyFunSuite {
     if !kind.mayFilter(side.other)
   } test(s"a ${kind.name} join with its ${side.name} side built keeps every probe row, gates open or not") {
     Seq(false, true).foreach { open =>
-      val decision = decide(Typical.copy(kind = kind, buildSide = side), thresholds.copy(openGates = open))
+      val decision = decide(Typical.copy(kind = kind, buildSide = side), thresholds.updated(AqeConf.TestOpenGates, open))
       assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.JoinType)
     }
   }
@@ -115,6 +116,6 @@ class DecideJoinSuite extends AnyFunSuite {
     val barred = DecideJoin.leftAlone(Typical.copy(canBroadcast = false), thresholds, reason)
     assert(reasonOf(barred, JoinOption.Broadcast) == ReasonCode.BroadcastJoinType)
     assert(reasonOf(barred, JoinOption.SortMerge) == ReasonCode.NotWorthWaiting)
-    assert(!DecideJoin.leftAlone(Typical, thresholds.copy(openGates = true), reason).buildFilter)
+    assert(!DecideJoin.leftAlone(Typical, thresholds.updated(AqeConf.TestOpenGates, true), reason).buildFilter)
   }
 }

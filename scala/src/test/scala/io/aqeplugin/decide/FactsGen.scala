@@ -2,6 +2,8 @@ package io.aqeplugin.decide
 
 import org.scalacheck.Gen
 
+import io.aqeplugin.conf.AqeConf
+
 /** Facts of all kinds, the impossible ones included, and one plausible join to vary by hand. */
 object FactsGen {
 
@@ -112,20 +114,16 @@ object FactsGen {
     maxMemoryBytes <- count.map(math.max(0L, _)).map(math.min(8L << 30, _))
     falsePositiveRate <- Gen.choose(0.0001, 0.5)
     coefficient <- Gen.oneOf(0.0, 1.0, 50.0, 1e6)
-  } yield {
-    val base = Thresholds.Default
-    base.copy(
-      filter = base.filter.copy(maxPassRate = maxPassRate, minProbeRows = minProbeRows, falsePositiveRate = falsePositiveRate),
-      broadcast = base.broadcast.copy(maxMemoryBytes = maxMemoryBytes),
-      cost = base.cost.copy(
-        tieRatio = tieRatio,
-        shuffleNanosPerByte = coefficient,
-        filterCheckNanosPerRow = coefficient,
-        rowPipelineNanosPerRow = coefficient
-      ),
-      openGates = openGates
-    )
-  }
+  } yield Thresholds.Default
+    .updated(AqeConf.FilterMaxPassRate, maxPassRate)
+    .updated(AqeConf.FilterMinProbeRows, minProbeRows)
+    .updated(AqeConf.FilterFalsePositiveRate, falsePositiveRate)
+    .updated(AqeConf.BroadcastMaxMemoryBytes, maxMemoryBytes)
+    .updated(AqeConf.CostTieRatio, tieRatio)
+    .updated(AqeConf.CostShuffleNanosPerByte, coefficient)
+    .updated(AqeConf.CostFilterCheckNanosPerRow, coefficient)
+    .updated(AqeConf.CostRowPipelineNanosPerRow, coefficient)
+    .updated(AqeConf.TestOpenGates, openGates)
 
   val waitFacts: Gen[WaitFacts] = for {
     join <- joinFacts

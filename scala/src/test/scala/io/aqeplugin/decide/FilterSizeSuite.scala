@@ -4,27 +4,28 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.aqeplugin.filters
-import io.aqeplugin.filters.{ExactFilter, KeyFilter, KeySets}
+import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.filters.{ExactFilter, FilterLimits, KeyFilter, KeySets}
 
 class FilterSizeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
-  private val held = Thresholds.Default.filter
+  private val held = Thresholds.Default
 
-  private def foreseen(distinct: Long, rows: Long, limits: FilterLimits): FilterSize = {
+  private def foreseen(distinct: Long, rows: Long, limits: Thresholds): FilterSize = {
     val keys = KeyFacts(columns = 1, supported = true, distinct = Some(distinct))
     FilterSize.of(FactsGen.Typical.build.copy(rows = rows, keys = keys), limits)
   }
 
-  private def built(codes: Array[Long], integral: Boolean, rows: Long, limits: FilterLimits): KeyFilter = {
-    val asked = filters.FilterLimits(rows, limits.exactMaxKeys.toInt, limits.maxBytes, limits.falsePositiveRate)
+  private def built(codes: Array[Long], integral: Boolean, rows: Long, limits: Thresholds): KeyFilter = {
+    val asked =
+      FilterLimits(rows, limits(AqeConf.FilterExactMaxKeys).toInt, limits(AqeConf.FilterMaxBytes), limits(AqeConf.FilterFalsePositiveRate))
     KeySets.part(codes, integral, asked).toFilter(1).fold(refusal => fail(refusal.text), identity)
   }
 
   test("a filter that was foreseen to be exact is, and is no larger") {
     forAll(KeySets.codes, Gen.oneOf(true, false), Gen.choose(1L, 30L), Gen.oneOf(0L, 20L, 500L)) {
       (codes, integral, rowsPerKey, exactMaxKeys) =>
-        val limits = held.copy(exactMaxKeys = exactMaxKeys)
+        val limits = held.updated(AqeConf.FilterExactMaxKeys, exactMaxKeys)
         val distinct = codes.distinct.length.toLong
         val size = foreseen(distinct, distinct * rowsPerKey, limits)
         assert(size.exact == (distinct <= exactMaxKeys))

@@ -2,15 +2,17 @@ package io.aqeplugin.decide
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.AqeConf
+
 class PassRateSuite extends AnyFunSuite {
-  private val limits = Thresholds.Default.filter.copy(exactMaxKeys = 1000000)
+  private val limits = Thresholds.Default.updated(AqeConf.FilterExactMaxKeys, 1000000L)
   private val oneKey = KeyFacts(columns = 1, supported = true)
   private val base = FactsGen.Typical.copy(build = FactsGen.Typical.build.copy(rows = 1000, originRows = None, keys = oneKey))
 
   private def estimate(build: BuildFacts, probe: ProbeFacts = base.probe): Double =
     estimateOf(base.copy(build = build, probe = probe), limits)
 
-  private def estimateOf(facts: JoinFacts, held: FilterLimits): Double = PassRate.estimate(facts, FilterSize.of(facts.build, held), held)
+  private def estimateOf(facts: JoinFacts, held: Thresholds): Double = PassRate.estimate(facts, FilterSize.of(facts.build, held), held)
 
   private def about(expected: Double)(actual: Double): Unit = { assert(math.abs(actual - expected) < 1e-3, s"$actual, not $expected"); () }
 
@@ -44,7 +46,7 @@ class PassRateSuite extends AnyFunSuite {
 
   test("a composite key finds about one probe row for each build row") {
     val composite = base.build.copy(keys = oneKey.copy(columns = 2))
-    about(1000 / 100000.0 * limits.compositeFactor)(estimate(composite, base.probe.copy(scanRows = 100000)))
+    about(1000 / 100000.0 * limits(AqeConf.FilterCompositeFactor))(estimate(composite, base.probe.copy(scanRows = 100000)))
   }
 
   test("both key distributions known: the share in the build side's range times keys per key") {
@@ -69,6 +71,9 @@ class PassRateSuite extends AnyFunSuite {
   test("a Bloom filter lets some more through, an exact set none") {
     val facts = base.copy(build = base.build.copy(originRows = Some(100000)))
     about(0.01)(estimateOf(facts, limits))
-    about(0.01 + 0.99 * 0.05)(estimateOf(facts, limits.copy(exactMaxKeys = 10, falsePositiveRate = 0.05)))
+    about(0.01 + 0.99 * 0.05)(estimateOf(
+      facts,
+      limits.updated(AqeConf.FilterExactMaxKeys, 10L).updated(AqeConf.FilterFalsePositiveRate, 0.05)
+    ))
   }
 }

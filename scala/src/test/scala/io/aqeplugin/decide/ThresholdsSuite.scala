@@ -2,17 +2,15 @@ package io.aqeplugin.decide
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.conf.{AqeConf, Settings}
+import io.aqeplugin.conf.AqeConf
 
 class ThresholdsSuite extends AnyFunSuite {
 
-  test("thresholds follow the settings") {
-    val settings =
-      Settings.Default.updated(AqeConf.FilterMaxPerScan, 2L).updated(AqeConf.CostMergeNanosPerRow, 7.5).updated(AqeConf.WaitMaxIdle, 5L)
-    val thresholds = Thresholds.from(settings)
-    assert(thresholds.filter.maxPerScan == 2)
-    assert(thresholds.cost.mergeNanosPerRow == 7.5)
-    assert(thresholds.waiting.maxIdleMillis == 5)
-    assert(!thresholds.openGates)
+  test("Spark's own limit on a broadcast counts where it is lower, and is the one that a reason names") {
+    val default = Thresholds.Default
+    val own = default(AqeConf.BroadcastMaxMemoryBytes)
+    assert(default.withBroadcastAtMost(own, "sparks.key") == default)
+    val lower = default.withBroadcastAtMost(own - 1, "sparks.key")
+    assert(lower(AqeConf.BroadcastMaxMemoryBytes) == own - 1 && lower.broadcastMemoryKey == "sparks.key")
   }
 }

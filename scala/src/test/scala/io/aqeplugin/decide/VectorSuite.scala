@@ -42,9 +42,10 @@ class VectorSuite extends AnyFunSuite {
     node.put("choice", decision.choice.name).put("reason", decision.reason.code.name)
     node.put("buildFilter", decision.buildFilter).put("filterReason", decision.filterReason.code.name)
     val options = node.putObject("options")
-    decision.options.foreach { option =>
-      val suffix = if (option.strategy == Strategy.Broadcast && option.withFilter) "_with_filter" else ""
-      options.put(option.strategy.name + suffix, option.reason.code.name)
+    decision.options.foreach { weighed =>
+      val option = weighed.option
+      val suffix = if (option == JoinOption.FilteredBroadcast) "_with_filter" else ""
+      options.put(option.strategy.name + suffix, weighed.reason.code.name)
     }
     node
   }

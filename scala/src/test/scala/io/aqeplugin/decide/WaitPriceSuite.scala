@@ -2,6 +2,8 @@ package io.aqeplugin.decide
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.AqeConf
+
 class WaitPriceSuite extends AnyFunSuite {
 
   private val thresholds = Thresholds.Default
@@ -30,8 +32,6 @@ class WaitPriceSuite extends AnyFunSuite {
   )
 
   private def decide(facts: WaitFacts, held: Thresholds = thresholds): WaitDecision = WaitPrice.decide(facts, held)
-
-  private def waiting(change: WaitLimits => WaitLimits): Thresholds = thresholds.copy(waiting = change(thresholds.waiting))
 
   test("a selective build side in front of a long scan is worth waiting for") {
     val decision = decide(typical)
@@ -65,19 +65,19 @@ class WaitPriceSuite extends AnyFunSuite {
   test("waiting for longer than wait.maxIdle is not begun; exactly as long is") {
     val idle = decide(typical).idleMillis
     assert(idle > 1)
-    val decision = decide(typical, waiting(_.copy(maxIdleMillis = idle.toLong)))
+    val decision = decide(typical, thresholds.updated(AqeConf.WaitMaxIdle, idle.toLong))
     assert(!decision.waits && decision.reason.code == ReasonCode.WaitTooLong && decision.reason.measured.contains(idle))
-    assert(decide(typical, waiting(_.copy(maxIdleMillis = idle.toLong + 1))).waits)
+    assert(decide(typical, thresholds.updated(AqeConf.WaitMaxIdle, idle.toLong + 1)).waits)
   }
 
   test("a saving that is not believed is not waited for") {
-    assert(!decide(typical, waiting(_.copy(savingShare = 0))).waits)
+    assert(!decide(typical, thresholds.updated(AqeConf.WaitSavingShare, 0.0)).waits)
   }
 
   test("statistics come before the guess from predicates") {
-    val guessed = WaitPrice.expectedFacts(typical, thresholds.waiting)
+    val guessed = WaitPrice.expectedFacts(typical, thresholds)
     assert(guessed.build.rows == 560000)
-    val known = WaitPrice.expectedFacts(typical.copy(buildKeptRatio = Some(0.5)), thresholds.waiting)
+    val known = WaitPrice.expectedFacts(typical.copy(buildKeptRatio = Some(0.5)), thresholds)
     assert(known.build.rows == 1400000)
   }
 
@@ -93,7 +93,7 @@ class WaitPriceSuite extends AnyFunSuite {
   }
 
   test("with open gates every legal filter is waited for, an illegal one is not") {
-    val open = thresholds.copy(openGates = true)
+    val open = thresholds.updated(AqeConf.TestOpenGates, true)
     val poor = typical.copy(buildPredicates = 0, buildRows = 20000000)
     assert(decide(poor, open).waits && decide(poor, open).reason.code == ReasonCode.GatesOpen)
     assert(!decide(poor.copy(kind = JoinKind.FullOuter), open).waits)

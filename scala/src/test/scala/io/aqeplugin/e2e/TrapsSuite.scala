@@ -340,7 +340,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
   test("a reader of a filter has a time limit of its own: a build that never ends lets every row pass") {
     withConf(SortMerge: _*) {
       val built = filters(withPlugin(simple).plan).flatMap(_.sources).flatMap(FilterSource.exchange(_)).head
-      val stuck = new RuntimeFilterExchangeExec(built.keys, built.child, built.limits.copy(buildTimeoutMillis = 1), built.joinId) {
+      val stuck = new RuntimeFilterExchangeExec(built.keys, built.child, built.limits.copy(timeoutMillis = 1), built.joinId) {
         @transient override lazy val relationFuture: CompletableFuture[Broadcast[Any]] = new CompletableFuture()
       }
       failAfter(Span(60, Seconds))(assert(FilterSource.await(stuck).isLeft))

@@ -10,6 +10,7 @@ import org.scalatest.time.{Seconds, Span}
 
 import io.aqeplugin.decide.ReasonCode
 import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.filters.FilterLimits
 import io.aqeplugin.observe.QueryStates
 import io.aqeplugin.tell.Faults
 
@@ -17,11 +18,12 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
 
   private val ExecutionId = Long.MaxValue
 
-  private def buildWith(falsePositiveRate: Double): RuntimeFilterExchangeExec = {
-    val scan: SparkPlan = spark.range(10).queryExecution.sparkPlan
+  /** The keys are of another plan than the build side. */
+  private def buildOfStrangeKeys: RuntimeFilterExchangeExec = {
+    def scan: SparkPlan = spark.range(10).queryExecution.sparkPlan
     val shuffle = ShuffleExchangeExec(SinglePartition, scan)
     val stage = ShuffleQueryStageExec(0, shuffle, shuffle.canonicalized)
-    RuntimeFilterExchangeExec(shuffle.output, stage, BuildLimits(100, 10, 1L << 20, falsePositiveRate, 30000L), "the join")
+    RuntimeFilterExchangeExec(scan.output, stage, BuildLimits(FilterLimits(Long.MaxValue, 100, 1L << 20, 0.01), 10, 30000L), "the join")
   }
 
   test("a build that fails lets all rows pass, and is an error in the account of its query") {
@@ -29,8 +31,7 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
     val faults = Faults.count
     spark.sparkContext.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, ExecutionId.toString)
     try {
-      // No filter has such a rate.
-      val exchange = buildWith(falsePositiveRate = 2.0)
+      val exchange = buildOfStrangeKeys
       assert(exchange.executeBroadcast[Any]() != null)
       eventually(timeout(Span(10, Seconds)))(assert(exchange.result.exists(_.left.exists(_.code == ReasonCode.BuildFailed))))
       assert(state.errors.sum() == 1 && Faults.count == faults + 1)

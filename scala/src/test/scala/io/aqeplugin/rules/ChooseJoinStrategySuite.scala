@@ -3,14 +3,15 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.decide.{DecideJoin, FactsGen, JoinDecision, Strategy, Thresholds}
+import io.aqeplugin.decide.{DecideJoin, FactsGen, JoinDecision, JoinOption, Strategy, Thresholds}
 
 /** The hint that makes Spark do what was decided for a join that is built from its right side. */
 class ChooseJoinStrategySuite extends AnyFunSuite {
 
   private def decision(choice: Strategy, sparkStrategy: Strategy): JoinDecision = {
     val facts = FactsGen.Typical.copy(sparkStrategy = sparkStrategy)
-    DecideJoin.decide(facts, Thresholds.Default).copy(choice = choice)
+    val method = JoinOption.All.find(_.strategy == choice).map(_.method)
+    DecideJoin.decide(facts, Thresholds.Default).copy(method = method, buildFilter = choice == Strategy.FilteredSortMerge)
   }
 
   private def missing(

@@ -5,6 +5,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.execution.SparkPlan
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.Thresholds
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.FilterLabel
@@ -29,14 +30,14 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
   test("a plan has 64 filters at most, the most selective, and each further one is told by the limit that it is over") {
     val scans = Seq.fill(70)(spark.range(1).queryExecution.sparkPlan)
     val onScans = scans.zipWithIndex.map { case (scan, i) => placement(scan, i / 100.0) }
-    val manyOnOne = Seq.fill(Thresholds.Default.filter.maxPerScan)(placement(scans.head, 0.9))
-    val chosen = FiltersPerPlan.choose(onScans ++ manyOnOne, Thresholds.Default.filter.maxPerScan)
+    val manyOnOne = Seq.fill(Thresholds.Default(AqeConf.FilterMaxPerScan).toInt)(placement(scans.head, 0.9))
+    val chosen = FiltersPerPlan.choose(onScans ++ manyOnOne, Thresholds.Default(AqeConf.FilterMaxPerScan).toInt)
     assert(chosen.kept == onScans.take(64))
     val told = chosen.refused.map { case (placement, reason) =>
       (placement.expectedPassRate, reason.code.name, reason.limit, reason.confKey)
     }
     val overPlan = ("MAX_FILTERS_PER_PLAN", Some(64.0), "")
-    val overScan = ("MAX_FILTERS_PER_SCAN", Some(Thresholds.Default.filter.maxPerScan.toDouble), "spark.aqePlugin.filter.maxPerScan")
+    val overScan = ("MAX_FILTERS_PER_SCAN", Some(Thresholds.Default(AqeConf.FilterMaxPerScan).toInt.toDouble), "spark.aqePlugin.filter.maxPerScan")
     assert(told.count { case (_, code, limit, key) => (code, limit, key) == overScan } == 1)
     assert(told.filter(_._1 < 0.9).map { case (rate, code, limit, key) => rate -> ((code, limit, key)) } ==
       (64 until 70).map(i => i / 100.0 -> overPlan))

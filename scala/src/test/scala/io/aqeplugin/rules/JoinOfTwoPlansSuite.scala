@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, HashedRelati
 import org.apache.spark.sql.types.StructType
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.conf.Mode
+import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.{ClusterFacts, Reason, ReasonCode, Side, Thresholds}
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.BuiltFilters
@@ -51,7 +51,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
   private def joinOf(plan: SparkPlan): FoundJoin = JoinFinder.find(plan).headOption.getOrElse(fail(s"no join in $plan"))
 
   private def context(state: QueryState): RuleContext =
-    RuleContext(spark.sparkContext, state, Mode.Apply, Thresholds.Default.copy(openGates = true), ClusterFacts(2, 1))
+    RuleContext(spark.sparkContext, state, Mode.Apply, Thresholds.Default.updated(AqeConf.TestOpenGates, true), ClusterFacts(2, 1))
 
   private def filtered(state: QueryState, plan: SparkPlan): Seq[String] =
     new WantedFilters(plan, context(state)).of(joinOf(plan)).map(_.target.keys.map(_.name).mkString(","))

@@ -98,7 +98,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(filters.map(f => (value[Seq[String]](f, "columns"), value[String](f, "status"))) == Seq((Seq("k"), "applied")))
     val others = row.getSeq[Row](row.fieldIndex("options_not_taken"))
     assert(others.map(value[String](_, "reason")) == decision.options.filterNot(o =>
-      o.strategy == decision.choice && o.withFilter == decision.buildFilter
+      decision.taken.contains(o.option)
     ).map(_.reason.code.name))
   }
 

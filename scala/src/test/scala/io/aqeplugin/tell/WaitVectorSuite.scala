@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 
 /** Runs `tests/vectors/wait/` against [[WaitPrice]], and looks whether `tests/vectors/` moves every threshold that a decision is held against. */
@@ -38,7 +39,7 @@ class WaitVectorSuite extends AnyFunSuite {
     val moved = (jsonFiles(Folder) ++ files).map(parse).flatMap { root =>
       (Option(root.get("thresholds")) ++ root.get("vectors").asScala.map(_.get("thresholds"))).flatMap(_.fieldNames.asScala)
     }.toSet
-    assert(Thresholds.Entries.map(_.shortKey).filterNot(moved).toSet == NotOfDecisions)
+    assert(AqeConf.ThresholdKeys.map(_.shortKey).filterNot(moved).toSet == NotOfDecisions)
   }
 }
 

@@ -54,33 +54,22 @@ object QueryView {
   private def join(story: JoinStory): Seq[Node] = {
     val decision = story.decision
     Seq(
-      el("h4", "id" -> s"join-${story.number}")(text(s"Join ${story.number}: ${Words.strategy(decision.choice, decision.buildFilter)}")),
+      el("h4", "id" -> s"join-${story.number}")(text(s"Join ${story.number}: ${Words.choice(decision)}")),
       el("p")(text(s"${Words.join(decision.facts)}; ${Words.sides(decision.facts)}")),
-      table(s"join-${story.number}-options", Formats.TableClass, OptionHeaders, options(decision, story.cost) ++ verdicts(decision))
+      table(s"join-${story.number}-options", Formats.TableClass, OptionHeaders, options(decision) ++ verdicts(decision))
     ) ++ filters(story)
   }
 
-  private val OptionHeaders = Seq("Option", "Predicted cost", "Measured cost", "Taken") ++ Words.ReasonHeaders
+  private val OptionHeaders = Seq("Option", "Predicted cost", "Taken") ++ Words.ReasonHeaders
 
   /** Every option, the one that was taken first. */
-  private def options(decision: JoinDecision, cost: Option[Either[Unmeasured, MeasuredCost]]): Seq[Node] = {
-    val (taken, others) =
-      decision.options.partition(option => option.strategy == decision.choice && option.withFilter == decision.buildFilter)
+  private def options(decision: JoinDecision): Seq[Node] = {
+    val (taken, others) = decision.options.partition(weighed => decision.taken.contains(weighed.option))
     val dearest = decision.options.flatMap(_.costMillis).maxOption.getOrElse(0.0)
-    val first = taken.headOption.getOrElse(WeighedOption(decision.choice, decision.buildFilter, None, decision.reason))
-    val measured = cost.flatMap(_.toOption)
-    def shown(option: WeighedOption): Seq[Node] = measured.filter(_.isOf(option)).fold[Seq[Node]](Nil)(Words.cost)
-    val why = cost.flatMap(_.left.toOption).fold[Seq[Node]](Nil)(Words.unmeasured)
-    option(first.copy(reason = decision.reason), dearest, taken = true, shown(first) ++ why) +:
-      others.map(other => option(other, dearest, taken = false, shown(other)))
-  }
-
-  private def option(option: WeighedOption, dearestMillis: Double, taken: Boolean, measured: Seq[Node]): Node = {
-    val cost = option.costMillis.toSeq.flatMap { millis =>
-      Seq(text(Quantity.of(millis, "millis")), el("div")(Bars.share(if (dearestMillis > 0) millis / dearestMillis else 0)))
-    }
-    val name = Words.strategy(option.strategy, option.withFilter)
-    answer(if (taken) strong(name) else text(name), cost, measured, if (taken) "yes" else "no", option.reason)
+    def cost(millis: Double): Seq[Node] =
+      Seq(text(Quantity.of(millis, "millis")), el("div")(Bars.share(if (dearest > 0) millis / dearest else 0)))
+    val first = answer(strong(Words.choice(decision)), taken.flatMap(_.costMillis).flatMap(cost), "yes", decision.reason)
+    first +: others.map(other => answer(text(Words.option(other.option)), other.costMillis.toSeq.flatMap(cost), "no", other.reason))
   }
 
   /** The two other questions: whether there is a filter, and whether the probe side was held back for it. */
@@ -88,18 +77,17 @@ object QueryView {
     val filter = answer(
       text("a filter in the probe side's scans"),
       Seq(text(s"expected to pass ${Quantity.percent(decision.passRate)} of the rows")),
-      Nil,
       if (decision.buildFilter) "yes" else "no",
       decision.filterReason
     )
     filter +: decision.facts.waiting.toSeq.map { wait =>
       val promised = s"saves ${Quantity.of(wait.savingMillis, "millis")}, idle for ${Quantity.of(wait.idleMillis, "millis")}"
-      answer(text("the probe side waits for the build side"), Seq(text(promised)), Nil, if (wait.waits) "yes" else "no", wait.reason)
+      answer(text("the probe side waits for the build side"), Seq(text(promised)), if (wait.waits) "yes" else "no", wait.reason)
     }
   }
 
-  private def answer(question: Node, predicted: Seq[Node], measured: Seq[Node], taken: String, reason: Reason): Node =
-    row(Seq(Seq(question), predicted, measured, Seq(text(taken))) ++ Words.reason(reason): _*)
+  private def answer(question: Node, predicted: Seq[Node], taken: String, reason: Reason): Node =
+    row(Seq(Seq(question), predicted, Seq(text(taken))) ++ Words.reason(reason): _*)
 
   private val FilterHeaders = Seq(
     "Scan",

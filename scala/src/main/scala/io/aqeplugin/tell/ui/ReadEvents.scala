@@ -2,7 +2,7 @@ package io.aqeplugin.tell.ui
 
 import com.fasterxml.jackson.databind.JsonNode
 
-import io.aqeplugin.decide.{JoinCost, JoinDecision}
+import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.observe.PlacedFilter
 import io.aqeplugin.tell._
 
@@ -16,8 +16,7 @@ final case class Ended(
     durationMillis: Long,
     ruleMillis: Long,
     errors: Long,
-    outcomes: Seq[FilterOutcome],
-    costs: Seq[JoinCost]
+    outcomes: Seq[FilterOutcome]
 )
 
 /** What the events say. They may come out of a log that another version of the plugin wrote: `Left` says what cannot be read. */
@@ -32,14 +31,11 @@ object ReadEvents {
   def ended(event: QueryEnded): Either[String, Ended] = for {
     _ <- check(event.schemaVersion, event.executionId)
     done <- outcomes(event.outcomes)
-    costs <- costs(event.joinCosts)
-  } yield Ended(event.executionId, event.timeMillis, event.durationMillis, event.ruleMillis, event.errors, done, costs)
+  } yield Ended(event.executionId, event.timeMillis, event.durationMillis, event.ruleMillis, event.errors, done)
 
   def joinDecision(text: String): Either[String, JoinDecision] = DecisionJson.parse(text).flatMap(DecisionJson.read)
 
   def placed(text: String): Either[String, Seq[PlacedFilter]] = array(text).flatMap(placed)
-
-  def costs(text: String): Either[String, Seq[JoinCost]] = array(text).flatMap(costs)
 
   def outcomes(text: String): Either[String, Seq[FilterOutcome]] = array(text).flatMap(outcomes)
 
@@ -48,10 +44,6 @@ object ReadEvents {
   private def placed(node: JsonNode): Either[String, Seq[PlacedFilter]] = inList(node)(_.inners(List)(FilterJson.readPlaced))
 
   private def outcomes(node: JsonNode): Either[String, Seq[FilterOutcome]] = inList(node)(_.inners(List)(FilterJson.readOutcome))
-
-  /** Logs of versions that did not measure costs have none. */
-  private def costs(node: JsonNode): Either[String, Seq[JoinCost]] =
-    if (node.isMissingNode || node.isNull) Right(Nil) else inList(node)(_.inners(List)(JoinCostJson.read))
 
   private val List = "event"
 

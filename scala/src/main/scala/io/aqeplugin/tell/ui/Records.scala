@@ -109,9 +109,6 @@ object JoinRecord {
 /** The text of what the filters of a query that ended did. */
 final case class OutcomesRecord(@(KVIndex @getter) executionId: Long, outcomes: String)
 
-/** The text of what the joins of a query that ended cost. */
-final case class CostsRecord(@(KVIndex @getter) executionId: Long, costs: String)
-
 /** Sums over all queries of the application, those that are no longer kept included.
   *
   * @param mode

@@ -60,7 +60,6 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
         )
       )
       store.write(OutcomesRecord(event.executionId, JsonFields.render(written.outcomes)))
-      if (event.costs.nonEmpty) store.write(CostsRecord(event.executionId, JsonFields.render(written.joinCosts)))
     }
     val totals = records.totals
     store.write(totals.copy(filters = totals.filters.plus(sums), errors = totals.errors + event.errors))

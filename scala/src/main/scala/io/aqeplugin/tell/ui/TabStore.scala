@@ -7,17 +7,16 @@ import scala.util.Using
 
 import org.apache.spark.util.kvstore.{KVStore, KVStoreView}
 
-import io.aqeplugin.decide.{JoinCost, JoinDecision, MeasuredCost, Unmeasured}
+import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.observe.PlacedFilter
 import io.aqeplugin.tell.FilterOutcome
 
-/** One join of a query, with what its filters did and what it cost; none yet while the query runs. */
+/** One join of a query, with what its filters did; nothing yet while the query runs. */
 final case class JoinStory(
     number: Int,
     decision: JoinDecision,
     filters: Seq[PlacedFilter],
-    outcomes: Seq[FilterOutcome],
-    cost: Option[Either[Unmeasured, MeasuredCost]]
+    outcomes: Seq[FilterOutcome]
 )
 
 /** All that is kept of one query. */
@@ -45,10 +44,7 @@ final class TabStore(store: KVStore) {
     outcomes <- read(classOf[OutcomesRecord], Long.box(executionId)).fold[Either[String, Seq[FilterOutcome]]](Right(Nil))(record =>
       ReadEvents.outcomes(record.outcomes)
     )
-    costs <- read(classOf[CostsRecord], Long.box(executionId)).fold[Either[String, Seq[JoinCost]]](Right(Nil))(record =>
-      ReadEvents.costs(record.costs)
-    )
-    joins <- firstError(joinRecords(executionId).map(story(_, outcomes, costs)))
+    joins <- firstError(joinRecords(executionId).map(story(_, outcomes)))
   } yield QueryStory(query, joins)
 
   /** Takes out the queries with the smallest ids. */
@@ -57,7 +53,6 @@ final class TabStore(store: KVStore) {
     ids.foreach { id =>
       joinRecords(id).foreach(join => store.delete(classOf[JoinRecord], join.key))
       read(classOf[OutcomesRecord], Long.box(id)).foreach(_ => store.delete(classOf[OutcomesRecord], Long.box(id)))
-      read(classOf[CostsRecord], Long.box(id)).foreach(_ => store.delete(classOf[CostsRecord], Long.box(id)))
       store.delete(classOf[QueryRecord], Long.box(id))
     }
   }
@@ -67,13 +62,10 @@ final class TabStore(store: KVStore) {
     all(store.view(classOf[JoinRecord]).index(JoinRecord.ByExecution).first(id).last(id)).sortBy(_.number)
   }
 
-  private def story(record: JoinRecord, outcomes: Seq[FilterOutcome], costs: Seq[JoinCost]): Either[String, JoinStory] = for {
+  private def story(record: JoinRecord, outcomes: Seq[FilterOutcome]): Either[String, JoinStory] = for {
     decision <- ReadEvents.joinDecision(record.decision)
     filters <- ReadEvents.placed(record.filters)
-  } yield {
-    val id = decision.facts.joinId
-    JoinStory(record.number, decision, filters, outcomes.filter(_.joinId == id), costs.find(_.joinId == id).map(_.measured))
-  }
+  } yield JoinStory(record.number, decision, filters, outcomes.filter(_.joinId == decision.facts.joinId))
 
   private def firstError[A](parts: Seq[Either[String, A]]): Either[String, Seq[A]] =
     parts.collectFirst { case Left(error) => error }.toLeft(parts.collect { case Right(part) => part })

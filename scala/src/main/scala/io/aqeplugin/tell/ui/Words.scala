@@ -8,10 +8,15 @@ import io.aqeplugin.tell.ui.Html.{el, text}
 /** Parts of decisions in words. */
 object Words {
 
-  /** The strategy's name; a filter beside a strategy whose name does not say so is added. */
-  def strategy(choice: Strategy, withFilter: Boolean): String = {
-    val name = choiceName(choice.name)
-    if (withFilter && choice != Strategy.FilteredSortMerge) s"$name with filter" else name
+  /** The option's name; a filter that the name does not say is added. */
+  def option(option: JoinOption): String = named(option.strategy, option.withFilter)
+
+  /** What was decided. */
+  def choice(decision: JoinDecision): String = named(decision.choice, decision.buildFilter)
+
+  private def named(strategy: Strategy, withFilter: Boolean): String = {
+    val name = choiceName(strategy.name)
+    if (withFilter && strategy != Strategy.FilteredSortMerge) s"$name with filter" else name
   }
 
   def choiceName(name: String): String = Strategy.fromName(name) match {
@@ -53,23 +58,6 @@ object Words {
     val end = if (details.isEmpty) ")" else s": $details)"
     Seq(text(s"${reason.code.meaning} ("), el("code")(text(reason.code.name)), text(end))
   }
-
-  /** What a join cost, how many times its price that is, and what the number means. */
-  def cost(cost: MeasuredCost): Seq[Node] = {
-    val atMost = if (cost.otherWork) "at most " else ""
-    val ratio =
-      if (cost.predictedMillis > 0) s", ${Quantity.of(rounded(cost.costMillis / cost.predictedMillis), "")} times the predicted" else ""
-    val notes = Seq(
-      Option.when(cost.otherWork)("its stages also did what has no price"),
-      Option.when(cost.shared)("stages shared with other joins, divided as their prices are")
-    ).flatten
-    Seq(text(s"$atMost${Quantity.of(cost.costMillis, "millis")}$ratio")) ++
-      (if (notes.isEmpty) Nil else Seq(el("div")(el("small")(text(notes.mkString("; "))))))
-  }
-
-  def unmeasured(why: Unmeasured): Seq[Node] = Seq(text(s"not measured: ${why.meaning}"))
-
-  private def rounded(value: Double): Double = math.round(value * 100) / 100.0
 
   val ReasonHeaders: Seq[String] = Seq("Why", "Measured", "Limit", "Conf key of the limit")
 

@@ -46,8 +46,7 @@ object TabEvents {
       executionId: Long,
       outcomes: Seq[String] = Seq(outcome()),
       errors: Long = 0,
-      schemaVersion: Int = 1,
-      costs: String = "null"
+      schemaVersion: Int = 1
   ): QueryEnded =
     QueryEnded(
       schemaVersion,
@@ -58,17 +57,8 @@ object TabEvents {
       outcomes.size,
       outcomes.size,
       errors,
-      array(outcomes.mkString("[", ",", "]")),
-      array(costs)
+      array(outcomes.mkString("[", ",", "]"))
     )
-
-  def cost(strategy: String, withFilter: Boolean, shared: Boolean = false, otherWork: Boolean = false): String =
-    s"""{"joinId":"${Decision.facts.joinId}","strategy":"$strategy","withFilter":$withFilter,"predictedMillis":1200.0,"costMillis":1500.0,
-       |"taskMillis":2900.0,"driverMillis":50.0,"shared":$shared,"otherWork":$otherWork,"unmeasured":null}""".stripMargin
-
-  def unmeasured(why: String): String =
-    s"""{"joinId":"${Decision.facts.joinId}","strategy":null,"withFilter":null,"predictedMillis":null,"costMillis":null,"taskMillis":null,
-       |"driverMillis":null,"shared":false,"otherWork":false,"unmeasured":"$why"}""".stripMargin
 
   private def quoted(text: String): String = mapper.writeValueAsString(text)
 }

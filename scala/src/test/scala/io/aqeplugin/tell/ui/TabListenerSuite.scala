@@ -3,7 +3,6 @@ package io.aqeplugin.tell.ui
 import org.apache.spark.util.kvstore.InMemoryStore
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.decide.Strategy
 import io.aqeplugin.tell.{Faults, JoinDecided, QueryEnded}
 
 class TabListenerSuite extends AnyFunSuite {
@@ -21,7 +20,7 @@ class TabListenerSuite extends AnyFunSuite {
       (kv.count(classOf[QueryRecord]), kv.count(classOf[JoinRecord]), kv.count(classOf[OutcomesRecord]))
   }
 
-  private val leftToSpark = Decision.copy(choice = Strategy.LeaveToSpark)
+  private val leftToSpark = Decision.copy(method = None)
 
   test("a query that runs shows its joins, and no outcome yet") {
     val store = new Fixture().see(decided(7, filters = s"[${placed()}]"), decided(7, leftToSpark)).store
@@ -67,7 +66,7 @@ class TabListenerSuite extends AnyFunSuite {
       noChoice.copy(decision = array("7")),
       ended(1, Seq("{}")),
       JoinDecided(1, 1, 1, "", array("null"), array("null")),
-      QueryEnded(1, 1, 1, 1, 1, 1, 1, 1, array("null"), array("null"))
+      QueryEnded(1, 1, 1, 1, 1, 1, 1, 1, array("null"))
     )
     val fixture = new Fixture().see(strange: _*).see(decided(3))
     assert(fixture.store.totals.skipped == strange.size)

@@ -5,7 +5,7 @@ import scala.reflect.ClassTag
 import org.apache.spark.{SparkConf, SparkContext, SparkThrowable}
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.{DeterministicLevel, RDD}
-import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, StageInfo}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.QueryExecution
@@ -61,9 +61,6 @@ object SparkBridge {
 
   /** The query that ended, when the event was not read back from a log. */
   def queryOf(end: SparkListenerSQLExecutionEnd): Option[QueryExecution] = Option(end.qe)
-
-  /** The shuffle that a stage writes, if it writes one. */
-  def shuffleOf(stage: StageInfo): Option[Int] = stage.shuffleDepId
 
   /** The text of the query that the calling thread plans, as Spark itself writes it into its events: redacted and cut, or the place in the code. */
   def description(sparkContext: SparkContext, conf: SQLConf): String = {

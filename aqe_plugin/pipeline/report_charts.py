@@ -1,4 +1,4 @@
-"""Charts as SVG text: no script, no library, nothing loaded from anywhere."""
+"""Charts as SVG text, without scripts, libraries or external resources."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def bars(title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence
 
     marks = []
     for at, (name, numbers) in enumerate(series):
-        for place, (label, value) in enumerate(zip(labels, numbers, strict=True)):
-            x = _LEFT + place * step + 0.1 * step + at * bar
+        for number, (label, value) in enumerate(zip(labels, numbers, strict=True)):
+            x = _LEFT + number * step + 0.1 * step + at * bar
             top, bottom = sorted((y(value), y(0.0)))
-            told = f"{label}, {name}: {value:,.4g} {unit}"
+            text = f"{label}, {name}: {value:,.4g} {unit}"
             marks.append(
                 f'<rect x="{x:.1f}" y="{top:.1f}" width="{max(bar, 0.5):.1f}" height="{bottom - top:.1f}" '
-                f'fill="{_COLOURS[at % len(_COLOURS)]}"><title>{escape(told)}</title></rect>'
+                f'fill="{_COLOURS[at % len(_COLOURS)]}"><title>{escape(text)}</title></rect>'
             )
     every = max(1, len(labels) // 10)
     ticks = [
-        _text(_LEFT + place * step + step / 2, _HEIGHT - 18, label, "middle")
-        for place, label in enumerate(labels)
-        if place % every == 0
+        _text(_LEFT + number * step + step / 2, _HEIGHT - 18, label, "middle")
+        for number, label in enumerate(labels)
+        if number % every == 0
     ]
     axis = [_line(_LEFT, y(value), _WIDTH - _RIGHT, y(value)) for value in (low, 0.0, high)]
     numbers_at = [_text(_LEFT - 4, y(value) + 4, f"{value:,.3g}", "end") for value in sorted({low, 0.0, high})]
@@ -55,10 +55,10 @@ def bars(title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence
 
 
 def calibration(title: str, points: Sequence[tuple[float, float, int]]) -> str:
-    """Predicted (across) against measured (up), both from 0 to 1, with the diagonal on which they are equal.
+    """Predicted (across) against measured (up), both from 0 to 1, with the diagonal of equality.
 
     Args:
-        points: predicted, measured, and how many joins stand behind it, which is the point's area.
+        points: predicted, measured, and a number of joins, which is the point's area.
     """
     side = _HEIGHT - _TOP - _BOTTOM
     most = max((count for _, _, count in points), default=1)
@@ -69,11 +69,11 @@ def calibration(title: str, points: Sequence[tuple[float, float, int]]) -> str:
     marks = []
     for predicted, measured, count in points:
         x, y = place(predicted, measured)
-        told = f"predicted {predicted:.3g}, measured {measured:.3g}, {count:,} joins"
+        text = f"predicted {predicted:.3g}, measured {measured:.3g}, {count:,} joins"
         radius = 2 + 8 * (count / most) ** 0.5
         marks.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{_COLOURS[0]}" fill-opacity="0.7">'
-            f"<title>{escape(told)}</title></circle>"
+            f"<title>{escape(text)}</title></circle>"
         )
     frame = [_line(*place(0, 0), *place(1, 1)), _line(*place(0, 0), *place(1, 0)), _line(*place(0, 0), *place(0, 1))]
     ticks = [

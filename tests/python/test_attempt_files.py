@@ -13,7 +13,7 @@ pytest.importorskip("py4j")
 
 from aqe_plugin.errors import NoDataError
 from aqe_plugin.logs.layout import find_event_logs
-from aqe_plugin.pipeline.listing import ListedFile, attempts_in
+from aqe_plugin.pipeline.attempt_files import ListedFile, attempts_in
 
 CODECS = st.sampled_from(["", ".zstd", ".lz4", ".snappy", ".lzf", ".gz"])
 RUNNING = st.sampled_from(["", "", ".inprogress"])
@@ -32,7 +32,7 @@ ROLLING = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(st.sets(SINGLE | ROLLING, max_size=25))
-def test_the_files_of_an_attempt_are_those_that_the_other_commands_read(names: set[str]) -> None:
+def test_an_attempt_has_the_files_that_the_other_commands_read(names: set[str]) -> None:
     with TemporaryDirectory() as made:
         folder = Path(made)
         for name in names:
@@ -57,7 +57,7 @@ def test_the_files_of_an_attempt_are_those_that_the_other_commands_read(names: s
     assert {log: one for log, one in told.items() if one[0]} == expected
 
 
-def test_what_is_asked_for_may_be_a_rolling_logs_folder_or_one_of_its_parts() -> None:
+def test_a_rolling_logs_folder_or_one_of_its_parts_may_be_named() -> None:
     folder = "s3a://bucket/eventlog_v2_app-1"
     part = f"{folder}/events_1_app-1.zstd"
     for root in ("s3a://bucket", folder, part):

@@ -1,4 +1,4 @@
-"""Which files belong to which application attempt, from names alone: :mod:`aqe_plugin.logs.layout` for any path."""
+"""Which files belong to which application attempt, by name: :mod:`aqe_plugin.logs.layout` for Spark's paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aqe_plugin.errors import EventLogError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Attempt", "ListedFile", "Part", "attempts_in", "files_below"]
+__all__ = ["ApplicationAttempt", "ListedFile", "Part", "attempts_in", "files_below"]
 
 _ROLLING = "eventlog_v2_"
 _SINGLE_NAME = re.compile(r"(.*?)(?:\.(?:zstd|lz4|snappy|lzf))?(?:\.inprogress)?", re.DOTALL)
@@ -27,7 +27,7 @@ _IN_PROGRESS = ".inprogress"
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file below ``root``, which is what was asked for: a folder, or the file itself."""
+    """A file below ``root``, the folder or file that the caller named."""
 
     root: str
     path: str
@@ -37,7 +37,7 @@ class ListedFile:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file of an attempt; ``read`` is false for the empty one that says how a rolling log is."""
+    """A file of an attempt; ``read`` is false for the empty one whose name has the state of a rolling log."""
 
     number: int
     read: bool
@@ -47,8 +47,8 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """An application attempt, and its files as they are now, by which a change is told."""
+class ApplicationAttempt:
+    """An application attempt and its present files, by which changes are recognized."""
 
     log: str
     parts: tuple[Part, ...]
@@ -59,7 +59,7 @@ class Attempt:
 
 
 def files_below(spark: SparkSession, folders: Iterable[str]) -> list[ListedFile]:
-    """Every file that may belong to a log in ``folders``, once; nothing is opened.
+    """Every file that may belong to a log in ``folders``, once; opens none.
 
     Raises:
         EventLogError: one of the folders is not there.
@@ -68,11 +68,11 @@ def files_below(spark: SparkSession, folders: Iterable[str]) -> list[ListedFile]
     return list({one.path: one for one in found}.values())
 
 
-def attempts_in(files: Iterable[ListedFile]) -> dict[str, Attempt]:
+def attempts_in(files: Iterable[ListedFile]) -> dict[str, ApplicationAttempt]:
     """The attempts by the names of their logs.
 
-    A log is a file directly in the folder that was given, or a folder ``eventlog_v2_*`` there, or is itself what was
-    given. Parts that Spark has compacted since are not among its files.
+    A log is the named file or folder itself, a file directly in the named folder, or a folder ``eventlog_v2_*`` there.
+    Parts that Spark has compacted are not among its files.
     """
     parts: dict[str, list[Part]] = defaultdict(list)
     for file in files:
@@ -80,14 +80,14 @@ def attempts_in(files: Iterable[ListedFile]) -> dict[str, Attempt]:
         if found is not None:
             log, part = found
             parts[log].append(part)
-    return {log: Attempt(log, _standing(found)) for log, found in parts.items()}
+    return {log: ApplicationAttempt(log, _standing(found)) for log, found in parts.items()}
 
 
 def _part(file: ListedFile) -> tuple[str, Part] | None:
     folder, name = file.path.rsplit("/", 2)[-2:]
     rolling = folder.startswith(_ROLLING)
     within = file.path[len(file.root) :].count("/")
-    # A rolling log's folder that was given itself has its parts at depth 1, and one of its parts at depth 0.
+    # Below a rolling log's folder parts are at depth 1; a part that is named itself is at depth 0.
     if within > (2 if rolling else 1) or name.endswith(_COMPACTED + _IN_PROGRESS):
         return None
     in_progress = name.endswith(_IN_PROGRESS)

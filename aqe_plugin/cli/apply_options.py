@@ -1,12 +1,16 @@
-"""The options of `apply` that name a canary, checked against each other, the target and the rollout under way."""
+"""The options of `apply`; those that name a canary are checked against each other and the rollout under way."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from aqe_plugin.cli.install import place_of
+from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import Where, store_of
 from aqe_plugin.conf.stores.session_address import SCHEME, without_secrets
 from aqe_plugin.conf.stores.session_store import SessionStore
@@ -15,7 +19,41 @@ from aqe_plugin.tuning.rollout.engine import CanaryChoice
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
 
-__all__ = ["CanaryOptions"]
+__all__ = [
+    "CanaryDecisionsOption",
+    "CanaryLogsOption",
+    "CanaryOption",
+    "CanaryOptions",
+    "CanaryShareOption",
+    "MarginOption",
+    "SetOption",
+    "values_of",
+]
+
+CanaryOption = Annotated[
+    Path | None,
+    typer.Option(
+        readable=False,
+        metavar=PATH,
+        help="The conf file that a part of the applications reads, e.g. that of one queue.",
+    ),
+]
+CanaryShareOption = Annotated[
+    float | None,
+    typer.Option(min=0.001, max=0.999, help="Instead: the share of all applications that try it, e.g. 0.1."),
+]
+CanaryLogsOption = Annotated[
+    list[str] | None,
+    typer.Option("--canary-log", metavar=PATH, help="Event logs of those applications; repeatable."),
+]
+CanaryDecisionsOption = Annotated[
+    str | None, typer.Option(help="With --decisions: the tables that were made of the canary's logs.")
+]
+MarginOption = Annotated[float, typer.Option(min=0.01, max=0.5, help="Share of elapsed time that a change may cost.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Try a value of your own, not a recommended one; repeatable."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +116,20 @@ class CanaryOptions:
                     f"{option} {value}: {rollout} is tried by a share of the applications that read the target. Their "
                     "queries are among those of LOGS or --decisions."
                 )
+
+
+def values_of(words: Sequence[str]) -> dict[str, str]:
+    """The values of ``--set`` by key.
+
+    Raises:
+        ConfError: a word is not ``KEY=VALUE``, or a key is given twice.
+    """
+    values: dict[str, str] = {}
+    for word in words:
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not equals or not key or not value:
+            raise ConfError(f"--set {word}: write KEY=VALUE, e.g. --set spark.aqePlugin.filter.maxPassRate=0.5.")
+        if key in values:
+            raise ConfError(f"--set {key}: given twice, as {values[key]} and as {value}.")
+        values[key] = value
+    return values

@@ -1,4 +1,4 @@
-"""Events into rows of ``decisions``, ``outcomes`` and ``queries``, with the rows of earlier reads."""
+"""Events into rows of ``decisions``, ``outcomes`` and ``queries``, together with the rows of earlier ingests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from aqe_plugin.pipeline.parse import over, started
-from aqe_plugin.pipeline.shapes import fingerprint, join_shape, shape
+from aqe_plugin.pipeline.fingerprint import fingerprint, join_condition, join_conditions
+from aqe_plugin.pipeline.parse_events import over, started
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["date_of", "decisions_of", "outcomes_of", "queries_of"]
 
 _DAY_MILLIS = 86_400_000
-# 9999-12-31, the last day that every reader of dates knows.
+# 9999-12-31, the last day that every reader of dates accepts.
 _LAST_DAY = 2_932_896
 _ACCOUNT = ("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors")
-# Columns that came later stand behind the others.
-_ADDED = ("joinCosts", "arm")
+# A column that came later stands behind the others.
+_ADDED = ("arm",)
 _SPARKS = ("description", "startedMillis", "endedMillis", "errorMessage")
 
 
 def date_of(millis: Column) -> Column:
-    """The day of UTC, in every session's time zone; a damaged number gives the first or the last day there is."""
+    """The day in UTC, whatever the session's time zone; a damaged number gives the first or last possible day."""
     day = F.floor(millis / _DAY_MILLIS)
     return F.date_add(
         F.lit("1970-01-01").cast("date"), F.greatest(F.lit(0), F.least(F.lit(_LAST_DAY), day)).cast("int")
@@ -33,7 +33,7 @@ def date_of(millis: Column) -> Column:
 
 
 def decisions_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
-    """Rows of ``decisions``: one for each join of each query, as it was written first."""
+    """Rows of ``decisions``: for each join of each query the first that was written."""
     both = events.withColumn("date", date_of(F.col("timeMillis"))).unionByName(earlier)
     return _first(both, "log", "executionId", "decision.facts.joinId")
 
@@ -50,19 +50,21 @@ def outcomes_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
 
 
 def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlier: DataFrame) -> DataFrame:
-    """Rows of ``queries``: one for each query with a decision or with an account of the plugin.
+    """Rows of ``queries``: one for each query with a decision or with an end event of the plugin.
 
     Args:
         decisions: rows of ``decisions``, those of earlier reads among them.
-        ended: the plugin's accounts.
-        events: where Spark's own are.
+        ended: the plugin's end events.
+        events: those of Spark.
         earlier: rows of ``queries`` of the same attempts.
     """
     key = ["log", "executionId"]
     of_joins = decisions.groupBy(*key).agg(
         F.count(F.lit(1)).alias("joins"),
         F.max_by("mode", "position").alias("mode"),
-        shape(F.collect_list(join_shape(F.col("decision.facts.kind"), F.col("decision.facts.keys")))).alias("shape"),
+        join_conditions(
+            F.collect_list(join_condition(F.col("decision.facts.kind"), F.col("decision.facts.keys")))
+        ).alias("joinConditions"),
         F.max("timeMillis").alias("_decidedMillis"),
     )
     accounts = _first(ended, *key).select(*key, *_ACCOUNT, *_ADDED)
@@ -77,17 +79,17 @@ def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlie
         *_ACCOUNT,
         F.coalesce("joins", F.lit(0)).alias("joins"),
         F.coalesce("mode", F.lit("apply")).alias("mode"),
-        fingerprint(F.coalesce("shape", F.lit(""))).alias("cohort"),
-        F.coalesce("shape", F.lit("")).alias("shape"),
+        fingerprint(F.coalesce("joinConditions", F.lit(""))).alias("fingerprint"),
+        F.coalesce("joinConditions", F.lit("")).alias("joinConditions"),
         date_of(at).alias("date"),
         *_ADDED,
     )
 
 
 def _first(frame: DataFrame, *key: str) -> DataFrame:
-    """The first row of each key: a log that lies in two places, or a part and its compacted form, count once."""
-    place = F.row_number().over(Window.partitionBy(*key).orderBy("position"))
-    return frame.withColumn("_place", place).where("_place = 1").drop("_place")
+    """The first row of each key: two copies of a log, or a part and its compacted form, count once."""
+    number = F.row_number().over(Window.partitionBy(*key).orderBy("position"))
+    return frame.withColumn("_number", number).where("_number = 1").drop("_number")
 
 
 def _newer(rows: DataFrame, earlier: DataFrame, key: list[str]) -> DataFrame:

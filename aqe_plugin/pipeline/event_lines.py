@@ -1,4 +1,4 @@
-"""Reads event logs line by line and keeps the few lines that are asked for: a look at their first bytes, no parsing."""
+"""Reads event logs and keeps the few wanted lines, which it recognizes by their first bytes without parsing."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-    from aqe_plugin.pipeline.listing import Attempt
+    from aqe_plugin.pipeline.attempt_files import ApplicationAttempt
 
 __all__ = ["KINDS", "MAX_LINE_BYTES", "event_lines", "kind_of"]
 
-# Longer than any event of the plugin; a longer line is passed over, and the log is read on behind it.
+# Longer than any event of the plugin; a longer line is skipped.
 MAX_LINE_BYTES = 256 * 1024 * 1024
 
-# What follows `{"Event":"`, which Spark writes first.
+# What follows `{"Event":"`, with which Spark begins each line.
 KINDS = {
     "decided": "io.aqeplugin.tell.JoinDecided",
     "ended": "io.aqeplugin.tell.QueryEnded",
@@ -31,7 +31,7 @@ KINDS = {
 # Spark's own SQL events hold whole plans.
 _MEMBERS = {"started": ("executionId", "description", "time"), "over": ("executionId", "time", "errorMessage")}
 
-# As Spark packs files into tasks; four tasks a core, so that a large one at the end keeps no core waiting.
+# Packed like Spark's files; four tasks a core, so that no core waits for a large one at the end.
 _TASKS_PER_CORE = 4
 _MIN_TASK_BYTES = 4 * 1024 * 1024
 _MAX_TASK_BYTES = 128 * 1024 * 1024
@@ -43,15 +43,15 @@ def kind_of(line: Column) -> Column:
     return F.coalesce(*kinds)
 
 
-def event_lines(spark: SparkSession, attempts: Iterable[Attempt]) -> DataFrame:
-    """``log, position, kind, line`` of the lines of ``attempts`` that are of a kind.
+def event_lines(spark: SparkSession, attempts: Iterable[ApplicationAttempt]) -> DataFrame:
+    """``log, position, kind, line`` of the lines of ``attempts`` that have a kind.
 
-    Of Spark's own events, which hold whole plans, only the members that are asked for are in ``line``.
+    ``line`` has only the needed members of Spark's own events, which hold whole plans.
     """
     read = [(attempt.log, part) for attempt in attempts for part in attempt.parts if part.read and part.file.bytes > 0]
     all_bytes = sum(part.file.bytes for _, part in read)
     share_bytes = all_bytes // (_TASKS_PER_CORE * max(1, spark.sparkContext.defaultParallelism))
-    asked = {
+    wanted = {
         "kinds": [{"name": kind, "event": event, "members": _MEMBERS.get(kind, ())} for kind, event in KINDS.items()],
         "files": [
             {"log": log, "part": part.number, "path": part.file.path, "bytes": part.file.bytes} for log, part in read
@@ -60,4 +60,4 @@ def event_lines(spark: SparkSession, attempts: Iterable[Attempt]) -> DataFrame:
         "taskBytes": min(_MAX_TASK_BYTES, max(_MIN_TASK_BYTES, share_bytes)),
     }
     jvm: Any = spark._jvm
-    return DataFrame(jvm.io.aqeplugin.logs.EventLogLines.read(spark._jsparkSession, json.dumps(asked)), spark)
+    return DataFrame(jvm.io.aqeplugin.logs.EventLogLines.read(spark._jsparkSession, json.dumps(wanted)), spark)

@@ -1,4 +1,4 @@
-"""Lines into events: what is whole, and what is kept aside with the reason."""
+"""Lines into events, and rejected lines with the reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from aqe_plugin.events.lines import OLDEST_SCHEMA_VERSION, SCHEMA_VERSION
 from aqe_plugin.events.model import JoinDecided, QueryEnded
-from aqe_plugin.pipeline.required import rules_of
+from aqe_plugin.pipeline.required_members import rules_of
 from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED, SQL_ENDED, SQL_STARTED
 
 if TYPE_CHECKING:
@@ -27,17 +27,17 @@ _DAMAGED = "the file is cut off or damaged from here on"
 def parsed(lines: DataFrame) -> DataFrame:
     """``log, position, kind`` of each line, with the plugin's events as ``decided`` and ``ended``.
 
-    One of them that is not whole has ``rejectedKind``, ``why`` and ``line``; an event of Spark has ``line`` alone.
+    A rejected one has ``rejectedKind``, ``why`` and ``line``; an event of Spark has only ``line``.
     """
-    told = lines.select("*", F.lit(None).cast("struct<kind: string, why: string>").alias("fault"))
-    for kind, (shape, schema) in _OURS.items():
+    events = lines.select("*", F.lit(None).cast("struct<kind: string, why: string>").alias("fault"))
+    for kind, (model, schema) in _OURS.items():
         event = F.from_json("line", f"{schema}, _corrupt string", {"columnNameOfCorruptRecord": "_corrupt"})
         ours = F.col("kind") == kind
         # A generator is a barrier for the optimizer, which would parse the line once for every member looked at.
-        once = told.select("*", F.explode(F.array(F.when(ours, event))).alias(kind))
-        told = once.withColumn("fault", F.when(ours, _fault(shape, kind)).otherwise(F.col("fault")))
+        once = events.select("*", F.explode(F.array(F.when(ours, event))).alias(kind))
+        events = once.withColumn("fault", F.when(ours, _fault(model, kind)).otherwise(F.col("fault")))
     usable = F.col("kind").isin(*_OURS) & F.col("fault").isNull()
-    return told.select(
+    return events.select(
         "log",
         "position",
         "kind",
@@ -49,15 +49,15 @@ def parsed(lines: DataFrame) -> DataFrame:
 
 
 def whole(events: DataFrame, kind: str) -> DataFrame:
-    """Of :func:`parsed` the events of ``kind`` that can be used: ``log, position`` and the event's members."""
+    """The usable events of ``kind`` in :func:`parsed`: ``log, position`` and the event's members."""
     usable = events.where((F.col("kind") == kind) & F.col("why").isNull())
     return usable.select("log", "position", f"{kind}.*").drop("_corrupt")
 
 
 def rejected(events: DataFrame, attempts: DataFrame) -> DataFrame:
-    """What is kept aside: lines of ours that cannot be used, and the place where a log that is over is damaged.
+    """The plugin's lines that cannot be used, and the positions at which logs of ended applications are damaged.
 
-    The last line of a log to which an application still writes may be there by half; it is whole the next time.
+    The last line of a running application's log may be incomplete; the next ingest reads it again.
     """
     damaged = F.col("kind") == "damaged"
     found = events.where(damaged | F.col("why").isNotNull()).select(
@@ -68,7 +68,7 @@ def rejected(events: DataFrame, attempts: DataFrame) -> DataFrame:
         F.when(~damaged, F.col("line")).alias("line"),
     )
     running = attempts.where("inProgress").select("log")
-    # One that was kept aside before is read again with its log, if that is still there.
+    # A line rejected before is read again with its log, if the log still exists.
     waiting = found.where(F.col("kind") == UNKNOWN_VERSION).dropDuplicates(["log", "line"])
     lasting = found.where(F.col("kind") != UNKNOWN_VERSION).join(running, "log", "left_anti")
     return waiting.unionByName(lasting)
@@ -94,43 +94,43 @@ def applications(lines: DataFrame) -> DataFrame:
     """``log, applicationId, applicationName, startedMillis``, once for each log that has the application's start."""
     event = F.from_json("line", "`App ID` string, `App Name` string, Timestamp bigint")
     found = lines.where("kind = 'application'").withColumn("event", event)
-    told = F.struct(
+    start = F.struct(
         F.col("event.`App ID`").alias("applicationId"),
         F.coalesce("event.`App Name`", F.lit("")).alias("applicationName"),
         F.coalesce("event.Timestamp", F.lit(0)).alias("startedMillis"),
     )
-    return found.groupBy("log").agg(F.max_by(told, "position").alias("told")).select("log", "told.*")
+    return found.groupBy("log").agg(F.max_by(start, "position").alias("start")).select("log", "start.*")
 
 
 def _of_spark(lines: DataFrame, kind: str, event: Column) -> DataFrame:
     return lines.where(F.col("kind") == kind).withColumn("event", event).where("event.executionId IS NOT NULL")
 
 
-def _fault(shape: type[Any], column: str) -> Column:
-    """``kind`` and ``why`` of an event in ``column`` that cannot be used; null when it can be."""
+def _fault(model: type[Any], column: str) -> Column:
+    """``kind`` and ``why`` of an unusable event in ``column``; null for a usable one."""
     version = F.col(f"{column}.schemaVersion")
     unknown = ~version.between(OLDEST_SCHEMA_VERSION, SCHEMA_VERSION)
     lacking = F.coalesce(
         *(
             F.when(~F.coalesce(F.expr(rule.condition), F.lit(False)), F.lit(rule.member))
-            for rule in rules_of(shape, column)
+            for rule in rules_of(model, column)
         )
     )
     bad = F.col(f"{column}._corrupt").isNotNull() | lacking.isNotNull()
     not_json = F.col(column).isNull() | F.json_object_keys("line").isNull()
-    # A newer version may well be unlike this shape; that it is newer is what matters.
-    told_version = F.get_json_object("line", "$.schemaVersion")
-    other = ~F.coalesce(told_version.try_cast("bigint").between(OLDEST_SCHEMA_VERSION, SCHEMA_VERSION), F.lit(True))
-    members = F.concat(F.coalesce(lacking, F.lit(shape.__name__)), F.lit(": absent, or of another type"))
+    # A newer version may lack members of this one: its version is the reason.
+    raw_version = F.get_json_object("line", "$.schemaVersion")
+    other = ~F.coalesce(raw_version.try_cast("bigint").between(OLDEST_SCHEMA_VERSION, SCHEMA_VERSION), F.lit(True))
+    members = F.concat(F.coalesce(lacking, F.lit(model.__name__)), F.lit(": absent, or of another type"))
     return (
         F.when(~unknown & ~bad, None)
-        .when(not_json, _kept_aside(_NOT_WHOLE, F.lit("the line is not whole JSON")))
-        .when(other, _kept_aside(UNKNOWN_VERSION, _version_in_words(shape.__name__, told_version)))
-        .otherwise(_kept_aside(_NOT_WHOLE, members))
+        .when(not_json, _rejection(_NOT_WHOLE, F.lit("the line is not whole JSON")))
+        .when(other, _rejection(UNKNOWN_VERSION, _version_in_words(model.__name__, raw_version)))
+        .otherwise(_rejection(_NOT_WHOLE, members))
     )
 
 
-def _kept_aside(kind: str, why: Column) -> Column:
+def _rejection(kind: str, why: Column) -> Column:
     return F.struct(F.lit(kind).alias("kind"), why.alias("why"))
 
 

@@ -1,6 +1,6 @@
-"""Decided joins with what came of them, and what they would have cost otherwise, by the plugin's own decision function.
+"""Decided joins with their outcomes, and the prices of other options, by the plugin's own decision function.
 
-The same reading of outcomes as :mod:`aqe_plugin.tuning.runs`, as transforms; a test holds the two against each other.
+Outcomes are read as in :mod:`aqe_plugin.tuning.history`; a test compares the two.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from aqe_plugin.pipeline.shapes import join_shape
+from aqe_plugin.pipeline.fingerprint import join_condition
+from aqe_plugin.tuning.calibrate import NO_COMPOSITE_BOUND
+from aqe_plugin.tuning.history import FILTERS_WITHOUT_EFFECT, MIN_PASS_RATE
 from aqe_plugin.tuning.spark_replay import with_decisions
 
 if TYPE_CHECKING:
@@ -19,15 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["joined_outcomes", "measured_joins", "with_prices"]
 
-_USELESS = ("pass_all", "missing")
-_FEWEST_PASSING = 1e-9
-# Its default would cut measured pass rates of keys of several columns.
-_NO_COMPOSITE_BOUND = {"filter.compositeFactor": 1000.0}
-
 
 def joined_outcomes(decisions: DataFrame, outcomes: DataFrame) -> DataFrame:
-    """``decisions`` with what the filters of each join did: ``rowsIn, rowsOut, keysIn, worked, waitMillis``."""
-    worked = ~F.col("kind").isin(*_USELESS)
+    """``decisions`` with the sums of each join's filters: ``rowsIn, rowsOut, keysIn, worked, waitMillis``."""
+    worked = ~F.col("kind").isin(*FILTERS_WITHOUT_EFFECT)
     sums = outcomes.groupBy("log", "executionId", "joinId").agg(
         F.sum(F.when(worked, F.col("rowsIn").cast("double"))).alias("rowsIn"),
         F.sum(F.when(worked, F.col("rowsOut").cast("double"))).alias("rowsOut"),
@@ -41,10 +38,10 @@ def joined_outcomes(decisions: DataFrame, outcomes: DataFrame) -> DataFrame:
 
 
 def measured_joins(joined: DataFrame) -> DataFrame:
-    """One row for each join: ``join``, what it ran as (``ranAs``, ``ranFiltered``), whether it ``waited``, ``facts``
-    with the pass rate that came out, and ``predictedPass`` and ``measuredPass`` where a filter measured it.
+    """One row for each join: ``join``, the option that ran (``ranAs``, ``ranFiltered``), whether it ``waited``, and
+    where a filter measured a pass rate, ``predictedPass``, ``measuredPass``, and ``facts`` with the measured rate.
 
-    A rate is a share of the rows that the scan was expected to produce, unless it produced more.
+    A rate is a share of the rows that the scan was expected to produce, or of those it produced when they are more.
     """
     facts, decision = F.col("decision.facts"), F.col("decision")
     applied = F.col("mode") == "apply"
@@ -54,7 +51,7 @@ def measured_joins(joined: DataFrame) -> DataFrame:
     scanned = F.greatest(F.col("rowsIn"), facts.probe.scanRows.cast("double"))
     named = joined.withColumns(
         {
-            "join": join_shape(facts.kind, facts["keys"]),
+            "join": join_condition(facts.kind, facts["keys"]),
             "ranAs": _method(facts.sparkStrategy, choice, filtered),
             "ranFiltered": filtered,
             "predictedPass": F.when(measured, decision.passRate),
@@ -67,13 +64,13 @@ def measured_joins(joined: DataFrame) -> DataFrame:
 
 
 def with_prices(joins: DataFrame, thresholds: Mapping[str, float]) -> DataFrame:
-    """:func:`measured_joins` with ``savedMillis``, the price of what Spark would have done less that of what ran, and
-    ``regretMillis``, the price of what ran less that of the cheapest option; null where one of them has no price.
+    """:func:`measured_joins` with ``savedMillis``, the price of Spark's own option less that of the one that ran, and
+    ``regretMillis``, the price of the option that ran less that of the cheapest; null where one has no price.
 
     Prices are the plugin's own, at ``thresholds`` (by key without ``spark.aqePlugin.``) and the measured pass rate.
     """
     estimated = F.lit(json.dumps(dict(thresholds)))
-    known = F.lit(json.dumps({**thresholds, **_NO_COMPOSITE_BOUND}))
+    known = F.lit(json.dumps({**thresholds, **NO_COMPOSITE_BOUND}))
     asked = joins.withColumns(
         {
             "_strategy": F.col("facts.sparkStrategy"),
@@ -97,7 +94,7 @@ def with_prices(joins: DataFrame, thresholds: Mapping[str, float]) -> DataFrame:
 
 
 def _method(spark_strategy: Column, choice: Column, filtered: Column) -> Column:
-    """The strategy of ``tuning.replay.carried_out``."""
+    """The strategy that ``tuning.replay.carried_out`` gives."""
     method = F.when(choice == "leave_to_spark", spark_strategy).otherwise(choice)
     sort_merge = F.when(filtered, F.lit("filtered_sort_merge")).otherwise(F.lit("plain_sort_merge"))
     return F.when(method == "broadcast", method).when(method != "leave_to_spark", sort_merge)
@@ -112,15 +109,15 @@ def _measured_facts(facts: Column) -> Column:
     scanned, probe, keys = F.col("_scanned"), facts.probe, facts.build["keys"]
     reaching = F.when(probe.scanRows > 0, probe.rows / probe.scanRows).otherwise(F.lit(1.0))
     distinct = F.coalesce(_not_zero(keys.distinct), _not_zero(F.col("keysIn")), F.lit(1))
-    origin = F.bround(distinct / F.greatest(F.col("rowsOut") / scanned, F.lit(_FEWEST_PASSING)))
-    told = keys.withField("distinct", distinct).withField(
+    origin = F.bround(distinct / F.greatest(F.col("rowsOut") / scanned, F.lit(MIN_PASS_RATE)))
+    measured = keys.withField("distinct", distinct).withField(
         "originDistinct", F.greatest(F.lit(1), origin.try_cast("bigint"))
     )
-    return facts.withField("build.keys", told).withField(
+    return facts.withField("build.keys", measured).withField(
         "probe",
         probe.withField("scanRows", scanned.try_cast("bigint"))
         .withField("rows", F.bround(scanned * reaching).try_cast("bigint"))
-        # Of the right type, and always null.
+        # Always null, but of the right type.
         .withField("keys", F.when(scanned.isNull(), probe["keys"])),
     )
 

@@ -1,4 +1,4 @@
-"""What a file system refuses to a job of the pipeline, as a sentence."""
+"""Refusals of file systems during jobs of the pipeline, as messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from aqe_plugin.errors import WriteError
-from aqe_plugin.pipeline.faults import told_plainly
+from aqe_plugin.pipeline.warehouse import refusals_as_errors
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Thrown:
 
 
 def refused(thrown: Thrown) -> None:
-    with told_plainly("s3a://lake/tables"):
+    with refusals_as_errors("s3a://lake/tables"):
         raise Py4JJavaError("An error occurred", thrown)
 
 
@@ -43,15 +43,15 @@ def refused(thrown: Thrown) -> None:
     ("thrown", "said"),
     [
         (Thrown("org.apache.hadoop.security.AccessControlException", "not ann's: user=ann\nat x"), r"user=ann\)"),
-        (Thrown("java.io.EOFException", None), r"refused a file \(java\.io\.EOFException\)"),
+        (Thrown("java.io.EOFException", None), r"refused access \(java\.io\.EOFException\)"),
     ],
 )
-def test_a_refusal_below_other_causes_is_said_in_a_line(thrown: Thrown, said: str) -> None:
+def test_a_file_systems_refusal_becomes_one_line(thrown: Thrown, said: str) -> None:
     with pytest.raises(WriteError, match=said) as error:
         refused(Thrown("java.util.concurrent.ExecutionException", "wrapped", thrown))
     assert "None" not in str(error.value)
 
 
-def test_any_other_fault_stays_what_it_is() -> None:
+def test_other_faults_stay_as_they_are() -> None:
     with pytest.raises(Py4JJavaError):
         refused(Thrown("java.lang.IllegalStateException", "a fault of ours"))

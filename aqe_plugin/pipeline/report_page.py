@@ -1,0 +1,236 @@
+"""A summary as one HTML page without scripts or external resources; every text from a log is escaped."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from aqe_plugin.events.describe import quantity
+from aqe_plugin.events.model import TrialArm
+from aqe_plugin.pipeline.report_charts import bars, calibration
+from aqe_plugin.tuning.history import QueryHistory, in_arm
+from aqe_plugin.tuning.recommendation import Finding
+
+__all__ = ["Row", "Summary", "page"]
+
+Row = Mapping[str, Any]
+
+# Characters that no HTML may hold, and those that turn the direction of the text around them.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+_MAX_CHARS = 2000
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1d2733}"
+    "h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2.2rem}table{border-collapse:collapse;width:100%}"
+    "th,td{text-align:left;vertical-align:top;padding:.25rem .6rem;border-bottom:1px solid #e3e7ec}"
+    "td.n,th.n{text-align:right;white-space:nowrap}td.t{word-break:break-word;white-space:pre-line}"
+    "svg{width:100%;height:auto;font-size:11px}dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}"
+    "dd{margin:0}.none{color:#66717e}"
+)
+_COMPARED = ("observed", "applied", "saved")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Sums and the heads of lists; every list is bounded.
+
+    Attributes:
+        totals: sums over all fingerprints and days, with ``since`` and ``until``.
+        days: by day, oldest first: ``savedMillis``, ``regretMillis``, ``waitMillis``, ``rowsIn``, ``rowsOut`` of
+            queries in mode ``apply``.
+        faster: fingerprints that ran with and without the plugin's choices and took less time with them, most
+            ``savedMillis`` first; ``slower`` those that took longer, most lost first.
+        joins: joins with most regret.
+        pass_rates: predicted against measured, by bucket of the predicted rate.
+        rejected: number of rejected lines by reason.
+    """
+
+    totals: Row
+    days: list[Row]
+    faster: list[Row]
+    slower: list[Row]
+    joins: list[Row]
+    pass_rates: list[Row]
+    rejected: list[Row]
+
+
+def page(summary: Summary, findings: Sequence[Finding], source: str, history: QueryHistory) -> str:
+    """The whole page.
+
+    Args:
+        findings: of ``tuning.recommend``; none without a history.
+        source: the address of the tables, for the heading.
+        history: past queries, which the page counts by arm of a trial.
+    """
+    sections = (
+        _section("In all", _totals(summary.totals)),
+        _section("Saved and lost by day", _days(summary.days)),
+        _section("Faster with the plugin's choices than without", _compared(summary.faster, "took less time")),
+        _section("Slower with the plugin's choices than without", _compared(summary.slower, "took longer")),
+        _section("Joins with most regret", _joins(summary.joins)),
+        _section("How well pass rates are predicted", _pass_rates(summary.pass_rates)),
+        _section("Recommended changes", _findings(findings)),
+        _section("Tried by a share of the applications", _arms(history)),
+        _section("Rejected lines", _rejected(summary.rejected)),
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>aqe-plugin: decisions</title><style>{_STYLE}</style></head><body>"
+        f"<h1>Decisions of aqe-plugin, and their outcomes</h1><p>{_shown(source)}</p>"
+        f"{''.join(sections)}</body></html>\n"
+    )
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{_shown(title)}</h2>{content}</section>"
+
+
+def _totals(totals: Row) -> str:
+    removed = totals["rowsIn"] - totals["rowsOut"]
+    facts = (
+        ("days", f"{totals['since']} to {totals['until']}"),
+        ("queries", f"{totals['queries']:,} of {totals['fingerprints']:,} fingerprints; {totals['failed']:,} failed"),
+        ("their time", _millis(totals["totalMillis"])),
+        (
+            "joins decided",
+            f"{totals['joins']:,}, {totals['filtered']:,} with a filter, {totals['waited']:,} waited for",
+        ),
+        (
+            "rows checked",
+            f"{quantity(totals['rowsIn'], 'rows')}, {quantity(removed, 'rows')} of them removed in the scan",
+        ),
+        ("saved, by the plugin's prices", _millis(totals["savedMillis"])),
+        ("regret, by the plugin's prices", _millis(totals["regretMillis"])),
+        ("time in the plugin's rules", _millis(totals["ruleMillis"])),
+        ("filters planned and not applied", f"{totals['planned'] - totals['applied']:,.0f}"),
+        ("faults of the plugin", f"{totals['errors']:,.0f}"),
+    )
+    rows = "".join(f"<dt>{_shown(name)}</dt><dd>{_shown(value)}</dd>" for name, value in facts)
+    meaning = (
+        "Saved is the price of what Spark would have done less that of what ran; regret is the price of what ran less "
+        "that of the cheapest option. Both use measured pass rates."
+    )
+    return f"<dl>{rows}</dl><p>{_shown(meaning)}</p>"
+
+
+def _days(days: Sequence[Row]) -> str:
+    if not days:
+        return _none("No query ran in mode apply.")
+    labels = [str(day["date"]) for day in days]
+
+    def seconds(name: str) -> list[float]:
+        return [_finite(day[name]) / 1000 for day in days]
+
+    return bars(
+        "seconds saved and regretted, by day",
+        labels,
+        [("saved", seconds("savedMillis")), ("regret", seconds("regretMillis")), ("waited", seconds("waitMillis"))],
+        "seconds",
+    )
+
+
+def _compared(fingerprints: Sequence[Row], did: str) -> str:
+    rows = [
+        (row["joinConditions"], f"{row['applied']:,}", *(_millis(row[f"{name}Millis"]) for name in _COMPARED))
+        for row in fingerprints
+    ]
+    return _table(
+        ("joins of the query", "#runs", "#time without", "#time with", "#saved in all"),
+        rows,
+        f"Of the fingerprints with at least 5 runs both in mode apply and in another mode, none {did}.",
+    )
+
+
+def _joins(joins: Sequence[Row]) -> str:
+    rows = [
+        (
+            *(row["join"], str(row["mode"]), f"{row['joins']:,}", _millis(row["regretMillis"])),
+            *(_rate(row["predictedPass"]), _rate(row["measuredPass"])),
+        )
+        for row in joins
+    ]
+    heads = ("join", "#mode", "#decided", "#regret", "#pass rate predicted", "#measured")
+    return _table(heads, rows, "No join has any regret.")
+
+
+def _pass_rates(rates: Sequence[Row]) -> str:
+    if not rates:
+        return _none("No filter has measured a pass rate.")
+    points = [(_finite(row["predictedPass"]), _finite(row["measuredPass"]), int(row["joins"])) for row in rates]
+    joins = sum(count for _, _, count in points)
+    error = sum(_finite(row["absoluteError"]) * row["joins"] for row in rates) / joins
+    text = f"Mean absolute error {quantity(error, 'ratio')} over {joins:,} joins; on the line both are equal."
+    return calibration("predicted against measured pass rate", points) + f"<p>{_shown(text)}</p>"
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return _none("No finished query to learn from.")
+    made = [finding.recommendation for finding in findings if finding.recommendation is not None]
+    changed = [
+        (change.key, f"{change.old:.6g}", f"{change.new:.6g}", _rate(one.risk.confidence), one.why)
+        for one in made
+        for change in one.changes
+    ]
+    unchanged = [(one.group, one.reason) for one in findings if one.recommendation is None]
+    changes = _table(("key", "#old", "#new", "#confidence", "why"), changed, "Nothing to change.")
+    return changes + (_table(("unchanged", "because"), unchanged, "") if unchanged else "")
+
+
+def _arms(history: QueryHistory) -> str:
+    rows = []
+    for arm in TrialArm:
+        of_arm = in_arm(history, arm)
+        applications = {run.application for run in of_arm.runs} | {failure.application for failure in of_arm.failures}
+        if applications:
+            rows.append((arm.value, f"{len(applications):,}", f"{len(of_arm.runs):,}", f"{len(of_arm.failures):,}"))
+    heads = ("arm", "#applications", "#finished queries", "#failed queries")
+    return _table(heads, rows, "No query belonged to an arm of a trial.")
+
+
+def _rejected(rejected: Sequence[Row]) -> str:
+    rows = [(row["why"], f"{row['lines']:,}", f"{row['logs']:,}") for row in rejected]
+    return _table(("why", "#lines", "#logs"), rows, "Every line of the plugin could be read.")
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], without_rows: str) -> str:
+    """A table, or the text ``without_rows``; a head that begins with ``#`` is that of a column of numbers."""
+    if not rows:
+        return _none(without_rows)
+    kinds = ["n" if head.startswith("#") else "t" for head in heads]
+    head = "".join(f"<th>{_shown(name.removeprefix('#'))}</th>" for name in heads)
+    cells = (
+        "".join(f'<td class="{kind}">{_shown(cell)}</td>' for kind, cell in zip(kinds, row, strict=True))
+        for row in rows
+    )
+    body = "".join(f"<tr>{one}</tr>" for one in cells)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _none(text: str) -> str:
+    return f'<p class="none">{_shown(text)}</p>'
+
+
+def _shown(text: Any) -> str:
+    cut = str(text)
+    cut = cut if len(cut) <= _MAX_CHARS else f"{cut[:_MAX_CHARS]} ..."
+    return escape(_UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), cut))
+
+
+def _millis(millis: Any) -> str:
+    return quantity(_finite(millis), "millis")
+
+
+def _rate(rate: Any) -> str:
+    return "" if rate is None else quantity(_finite(rate), "ratio")
+
+
+def _finite(number: Any) -> float:
+    return float(number) if number is not None and math.isfinite(number) else 0.0

@@ -1,0 +1,59 @@
+"""The members that an event needs, those of its dataclass in :mod:`aqe_plugin.events.model`, as SQL conditions."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import Enum
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from aqe_plugin.events.json_values import camel_case
+
+__all__ = ["Rule", "rules_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition that holds for a complete event, and the member that is missing otherwise."""
+
+    member: str
+    condition: str
+
+
+def rules_of(model: Any, column: str) -> tuple[Rule, ...]:
+    """The rules of the dataclass ``model``, read into the struct ``column``."""
+    return tuple(_of_members(model, column, model.__name__))
+
+
+def _of_members(model: Any, column: str, path: str) -> Iterator[Rule]:
+    hints = get_type_hints(model)
+    for field in fields(model):
+        name = camel_case(field.name)
+        hint = hints[field.name]
+        # A member with a default is absent in events of older plugins.
+        may_be_absent = hint if field.default is MISSING else hint | None
+        yield from _of_value(may_be_absent, f"{column}.`{name}`", f"{path}.{name}")
+
+
+def _of_value(model: Any, column: str, path: str) -> Iterator[Rule]:
+    origin = get_origin(model)
+    if origin in (Union, types.UnionType):
+        inner = next(option for option in get_args(model) if option is not types.NoneType)
+        # It may be absent, or else is complete.
+        _, *rest = _of_value(inner, column, path)
+        yield from (Rule(rule.member, f"({column} IS NULL OR {rule.condition})") for rule in rest)
+        return
+    yield Rule(path, f"{column} IS NOT NULL")
+    if origin is tuple:
+        # A variable for each level, so that an array in an array keeps its own.
+        item = f"i{path.count('.')}"
+        yield from (
+            Rule(rule.member, f"forall({column}, {item} -> {rule.condition})")
+            for rule in _of_value(get_args(model)[0], item, f"{path}[]")
+        )
+    elif isinstance(model, type) and issubclass(model, Enum):
+        allowed = ", ".join(f"'{member.value}'" for member in model)
+        yield Rule(path, f"{column} IN ({allowed})")
+    elif is_dataclass(model):
+        yield from _of_members(model, column, path)

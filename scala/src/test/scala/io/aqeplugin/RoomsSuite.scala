@@ -1,0 +1,59 @@
+package io.aqeplugin
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path, Paths}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Holds the imports of the sources against the drawing of the rooms in `docs/design.md`. */
+class RoomsSuite extends AnyFunSuite {
+  private val root = Paths.get("scala", "src", "main", "scala", "io", "aqeplugin")
+  private val name = "io\\.aqeplugin\\.([a-z]\\w*)".r
+
+  private def read(file: Path): String = new String(Files.readAllBytes(file), UTF_8)
+
+  /** The lines of the drawing, the top one first. A room may know those on the lines below it. */
+  private val drawing: Seq[Seq[String]] = {
+    val page = read(Paths.get("docs", "design.md"))
+    val drawn = page.split("<!-- rooms -->\\s*```\\w*\\n", 2).lift(1).map(_.takeWhile(_ != '`')).getOrElse(fail("no drawing of the rooms"))
+    drawn.linesIterator.map(_.trim.split("\\s+").toSeq).toSeq
+  }
+
+  private val level: Map[String, Int] = drawing.zipWithIndex.flatMap { case (rooms, line) => rooms.map(_ -> line) }.toMap
+
+  private val sources: Seq[(String, Path)] = Using.resource(Files.walk(root)) { found =>
+    found.iterator.asScala.filter(file => root.relativize(file).getNameCount > 1 && file.toString.matches(".*\\.(scala|java)"))
+      .map(file => root.relativize(file).getName(0).toString -> file)
+      .toVector
+  }
+
+  /** The source without comments, which may name rooms that the code does not know. */
+  private def code(file: Path): String = read(file).replaceAll("(?s)/\\*.*?\\*/", "").replaceAll("//.*", "")
+
+  test("every room is drawn once") {
+    assert(drawing.flatten.sorted == sources.map(_._1).distinct.sorted)
+  }
+
+  test("a room knows only rooms on lines below its own, apart from listed exceptions") {
+    val upward = for {
+      (room, file) <- sources
+      known <- name.findAllMatchIn(code(file)).map(_.group(1)).toSeq
+      if level.get(known).exists(_ <= level(room)) && known != room
+    } yield s"$room knows $known"
+    assert(upward.toSet == RoomsSuite.Exceptions)
+  }
+
+  test("a decision and a filter know no plan of Spark") {
+    val spark = sources.filter { case (room, file) => Set("decide", "filters")(room) && code(file).contains("org.apache.spark.sql") }
+    assert(spark.isEmpty)
+  }
+}
+
+object RoomsSuite {
+
+  /** Circles that are still to be broken; one that is broken leaves this list. */
+  private val Exceptions = Set("exec knows tell", "observe knows exec", "tell knows plugin")
+}
