@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -30,7 +30,10 @@ def _of_members(model: Any, column: str, path: str) -> Iterator[Rule]:
     hints = get_type_hints(model)
     for field in fields(model):
         name = camel_case(field.name)
-        yield from _of_value(hints[field.name], f"{column}.`{name}`", f"{path}.{name}")
+        hint = hints[field.name]
+        # A member with a default is absent in events of older plugins.
+        may_be_absent = hint if field.default is MISSING else hint | None
+        yield from _of_value(may_be_absent, f"{column}.`{name}`", f"{path}.{name}")
 
 
 def _of_value(model: Any, column: str, path: str) -> Iterator[Rule]:
