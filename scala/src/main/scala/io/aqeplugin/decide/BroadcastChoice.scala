@@ -31,7 +31,13 @@ object BroadcastChoice {
         )
       )
     else if (facts.build.unmeasuredColumns > 0 && facts.sparkStrategy != Strategy.Broadcast)
-      Some(Reason(ReasonCode.BroadcastWidth, Some(facts.build.unmeasuredColumns.toDouble), Some(0.0), "columns", thresholds.sparkThresholdKey))
+      Some(Reason(
+        ReasonCode.BroadcastWidth,
+        Some(facts.build.unmeasuredColumns.toDouble),
+        Some(0.0),
+        "columns",
+        thresholds.sparkThresholdKey
+      ))
     else None
   }
 

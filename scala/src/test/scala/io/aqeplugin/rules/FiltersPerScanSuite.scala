@@ -37,7 +37,8 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
       (placement.expectedPassRate, reason.code.name, reason.limit, reason.confKey)
     }
     val overPlan = ("MAX_FILTERS_PER_PLAN", Some(64.0), "")
-    val overScan = ("MAX_FILTERS_PER_SCAN", Some(Thresholds.Default(AqeConf.FilterMaxPerScan).toInt.toDouble), "spark.aqePlugin.filter.maxPerScan")
+    val overScan =
+      ("MAX_FILTERS_PER_SCAN", Some(Thresholds.Default(AqeConf.FilterMaxPerScan).toInt.toDouble), "spark.aqePlugin.filter.maxPerScan")
     assert(told.count { case (_, code, limit, key) => (code, limit, key) == overScan } == 1)
     assert(told.filter(_._1 < 0.9).map { case (rate, code, limit, key) => rate -> ((code, limit, key)) } ==
       (64 until 70).map(i => i / 100.0 -> overPlan))

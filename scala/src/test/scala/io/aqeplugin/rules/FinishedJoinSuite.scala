@@ -63,9 +63,9 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
 
   /** What AQE keeps of a plan that has run. */
   private def bare(plan: SparkPlan): SparkPlan = plan.transformUp {
-    case WholeStageCodegenExec(child)  => child
-    case InputAdapter(child)           => child
-    case AQEShuffleReadExec(child, _)  => child
-    case SortExec(_, _, child, _)      => child
+    case WholeStageCodegenExec(child) => child
+    case InputAdapter(child)          => child
+    case AQEShuffleReadExec(child, _) => child
+    case SortExec(_, _, child, _)     => child
   }
 }
