@@ -67,7 +67,8 @@ def apply(
 
     Run it again and again, e.g. daily: each time it reads the logs, or the tables that `pipeline ingest` made of them,
     prints what they show and, with --yes, moves the rollout on by at most one ring. Without --canary or --canary-share
-    the step after observe is all. What --set asks for goes to the canary at once, and from there the same way.
+    the step after observe is all. What --set asks for goes to the canary at once,
+    without a look at logs, and from there the same way.
 
     Example: aqe-plugin apply /tmp/spark-events --target spark-defaults.conf --canary-share 0.1 --yes
     """
@@ -78,7 +79,9 @@ def apply(
     with locked(file) if yes else nullcontext():
         rollouts = Rollouts(file, rollouts_of(file), os.environ, actor(why))
         step = engine.unfinished(rollouts)
-        if step is None:
+        if step is None and asked and rollouts.under_way is None:
+            step = _begin_with_values(rollouts, asked, tried_by)
+        elif step is None:
             last = rollouts.under_way
             if last is not None:
                 if asked:
@@ -95,8 +98,6 @@ def apply(
                 if last is not None:
                     trial = rollouts.trial(source.everywhere, source.canary())
                     step = engine.go_on(rollouts, trial, source.replay, limits, RingLimits(margin=margin))
-                elif asked:
-                    step = _begin_with_values(rollouts, asked, tried_by)
                 else:
                     step = _begin(rollouts, source, limits, tried_by)
         if step is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +14,7 @@ import typer
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.settings import PATH
+from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
 from aqe_plugin.conf.stores.locate import store_of
 from aqe_plugin.errors import ConfError, PysparkMissingError
 from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
@@ -110,6 +114,10 @@ def run(
     from aqe_plugin.exporter.daemon.run import serve_for_good
     from aqe_plugin.exporter.daemon.tuner import Schedule
 
+    schedule = None
+    if tune_every is not None:
+        settings = find_settings(context.find_root().params.get("config"), os.environ)
+        schedule = Schedule(words, tune_every * 3600, _tuning_environment(settings, hadoop_conf or []))
     serve_for_good(
         source,
         checkpoint,
@@ -117,7 +125,7 @@ def run(
         address=address,
         applications=applications,
         every_seconds=every,
-        schedule=None if tune_every is None else Schedule(words, tune_every * 3600),
+        schedule=schedule,
         hadoop_conf=hadoop_conf or [],
         access=access,
     )
@@ -137,6 +145,12 @@ def _require_no_secret(context: typer.Context) -> None:
                 f"--{option} is not taken from the command line, which others on this machine can read. Set "
                 f"AQE_PLUGIN__RUN__{name.upper()}, or {option} below [run] in the settings file."
             )
+
+
+def _tuning_environment(settings: Path | None, hadoop_conf: Sequence[str]) -> dict[str, str]:
+    """What the command that tunes needs besides its words, which the journal and every list of processes show."""
+    environment = {} if settings is None else {CONFIG_VARIABLE: str(settings.absolute())}
+    return {**environment, f"{PREFIX}HADOOP_CONF": json.dumps(list(hadoop_conf))} if hadoop_conf else environment
 
 
 def _tuning_words(

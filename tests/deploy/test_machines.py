@@ -124,6 +124,13 @@ def test_the_image_pins_every_package_that_is_asked_for_to_a_version_that_is_all
         assert requirement.specifier.contains(image[name]), str(requirement)
 
 
+def test_the_image_pins_no_package_that_nothing_asks_for() -> None:
+    image = pins(REQUIREMENTS)
+    asked = {canonicalize_name(Requirement(text).name) for text in ASKED}
+    asked |= {canonicalize_name(one.name) for pin in image.items() for one in asked_by(*pin)}
+    assert set(image) <= asked
+
+
 def test_the_image_has_the_versions_that_figures_were_measured_with() -> None:
     measured = pins((ROOT / "python" / "constraints.txt").read_text())
     assert all(measured.get(name, version) == version for name, version in pins(REQUIREMENTS).items())

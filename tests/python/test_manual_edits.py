@@ -15,7 +15,7 @@ from aqe_plugin.conf.keys import CANARY_SET, CANARY_SHARE, PREFIX
 from aqe_plugin.errors import WriteError
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.controller import Proposal, carry_out
-from aqe_plugin.install.journal import Actor
+from aqe_plugin.install.journal import Actor, journal_of
 from aqe_plugin.tuning.rollout.rings import Observation, RingLimits
 from aqe_plugin.tuning.rollout.trial import Trial, compared
 from commands import Answer
@@ -112,6 +112,23 @@ def ended(cluster: Cluster, answer: Answer, before: str) -> str:
     assert [json.loads(line)["why"] for line in lines if '"ring"' in line][-1] == found["why"]
     why: str = found["why"]
     return why
+
+
+@pytest.mark.parametrize("earlier_rollout", [False, True])
+def test_an_interrupted_step_without_the_one_before_names_the_ledger(
+    cluster: Cluster, answer: Answer, earlier_rollout: bool
+) -> None:
+    begun(cluster, answer)
+    ledger = journal_of(cluster.target).folder / "rollouts.jsonl"
+    observed, interrupted, _ = (json.loads(line) for line in ledger.read_text().splitlines())
+    assert (observed["phase"], interrupted["phase"]) == ("done", "begun")
+    earlier = json.dumps({**observed, "ring": "rolled_back"}) if earlier_rollout else "{"
+    ledger.write_text(f"{earlier}\n{json.dumps({**interrupted, 'number': 2})}\n")
+    held = cluster.held()
+    code, _, err = answer(*words(cluster, "--yes"))
+    assert (code, err.startswith(f"{ledger}: a line is missing or damaged: rollout no. 2 ")) == (4, True), err
+    assert "move this file away" in err
+    assert cluster.held() == held
 
 
 # The canary's file

@@ -172,7 +172,7 @@ def test_a_clock_that_was_set_back_does_not_stop_the_schedule(tmp_path: Path, mo
         return len(journal.read_text().splitlines())
 
     with opened(tmp_path / "checkpoint.db", "logs") as kept:
-        made = tuner.Tuner(tuner.Schedule(("--version",), hour), kept, journal, stderr_log(), {})
+        made = tuner.Tuner(tuner.Schedule(("--version",), hour), kept, journal, stderr_log())
         assert runs_after(0) == 1
         assert runs_after(hour / 2) == 1
         assert runs_after(-100 * hour) == 2
@@ -185,7 +185,7 @@ def test_hadoop_conf_reaches_the_tuning_command_and_not_the_journal(tmp_path: Pa
     found = {"AQE_PLUGIN__HADOOP_CONF": '["fs.s3a.endpoint=http://minio:9000"]'}
     words = ("config", "show", "recommend", "--format", "json")
     with opened(tmp_path / "checkpoint.db", "logs") as kept:
-        tuning = tuner.Tuner(tuner.Schedule(words, 3600), kept, journal, stderr_log(), found)
+        tuning = tuner.Tuner(tuner.Schedule(words, 3600, found), kept, journal, stderr_log())
         tuning.poll()
         assert tuning._running is not None
         tuning._running.process.wait()
@@ -195,6 +195,22 @@ def test_hadoop_conf_reaches_the_tuning_command_and_not_the_journal(tmp_path: Pa
     (found,) = (one for one in run["answers"] if one["setting"] == "recommend.hadoop-conf")
     assert found["value"] == ["fs.s3a.endpoint=http://minio:9000"]
     assert "minio" not in json.dumps({**run, "answers": []})
+
+
+def test_the_tuning_command_gets_the_settings_file_of_the_daemon(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text("[recommend]\nmin-runs = 9\n")
+    schedules: list[tuner.Schedule] = []
+    serve = "aqe_plugin.exporter.daemon.run.serve_for_good"
+    monkeypatch.setattr(serve, lambda *_, schedule, **__: schedules.append(schedule))
+    words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1")
+    assert answer("--config", "mine.toml", *words)[0] == answer(*words)[0] == 0
+    assert [schedule.environment for schedule in schedules] == [
+        {"AQE_PLUGIN__CONFIG": str(tmp_path / "mine.toml")},
+        {},
+    ]
 
 
 def test_it_tunes_on_its_schedule_and_journals_each_run(tmp_path: Path) -> None:

@@ -237,6 +237,15 @@ def test_a_value_of_set_goes_to_the_canary_at_once(cluster: Cluster, answer: Ans
     assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\nspark.aqePlugin.mode apply\n")
 
 
+def test_set_begins_without_logs(cluster: Cluster, answer: Answer) -> None:
+    code, _, err = answer("apply", "--target", str(cluster.target), "--set", ASKED, "--yes")
+    assert (code, "Read " in err) == (0, False), err
+    assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\n")
+    # From then on there is something to compare.
+    code, _, err = answer("apply", "--target", str(cluster.target), "--yes")
+    assert (code, err[:15]) == (5, "Give event logs")
+
+
 def test_a_harmful_value_of_set_goes_back_byte_for_byte(cluster: Cluster, answer: Answer) -> None:
     before = {file: file.read_bytes() for file in (cluster.target, cluster.canary)}
     step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)

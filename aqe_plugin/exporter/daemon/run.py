@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -82,9 +81,7 @@ def serve_for_good(
         tuner = None
         if schedule is not None:
             journal = path.with_name(f"{path.name}.tuning.jsonl")
-            # Not as words of the command, which stand in the journal and in every list of processes.
-            environment = {"AQE_PLUGIN__HADOOP_CONF": json.dumps(list(hadoop_conf))} if hadoop_conf else {}
-            tuner = Tuner(schedule, stored, journal, log, environment)
+            tuner = Tuner(schedule, stored, journal, log)
             held.callback(tuner.close)
         while not stop.is_set():
             _read_on(collector, log)

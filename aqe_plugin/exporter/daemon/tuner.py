@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -34,10 +34,17 @@ _MAX_STDERR_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A command, as its words after ``aqe-plugin``, and the time from one start to the next."""
+    """A command that runs again and again.
+
+    Attributes:
+        words: the command, as its words after ``aqe-plugin``.
+        every_seconds: the time from one start to the next.
+        environment: added to the environment of this process; unlike ``words``, it is not journaled.
+    """
 
     words: tuple[str, ...]
     every_seconds: float
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,6 @@ class Tuner:
         schedule: the standard output of its command is JSON lines. The time of the last start is in ``checkpoint``.
         journal: JSON lines; each run appends one with ``schemaVersion, atMillis`` (its start, since 1970), ``seconds,
             command, exitCode, stderr`` (the end of it) and ``answers``.
-        environment: added to the environment of this process.
     """
 
     def __init__(
@@ -65,13 +71,11 @@ class Tuner:
         checkpoint: Checkpoint,
         journal: Path,
         log: FilteringBoundLogger,
-        environment: Mapping[str, str],
     ) -> None:
         self._schedule = schedule
         self._checkpoint = checkpoint
         self._journal = journal
         self._log = log
-        self._environment = environment
         self._running: _Running | None = None
 
     def poll(self) -> None:
@@ -107,9 +111,8 @@ class Tuner:
         with ExitStack() as opening:
             out, err = (opening.enter_context(tempfile.TemporaryFile(dir=self._journal.parent)) for _ in range(2))
             command = [sys.executable, "-m", "aqe_plugin", *self._schedule.words]
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **self._environment}
-            )
+            environment = {**os.environ, **self._schedule.environment}
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment)
             self._running = _Running(process, out, err, opening.pop_all(), now_seconds)
         self._log.info("tuning", command=" ".join(self._schedule.words))
 

@@ -14,7 +14,7 @@ from aqe_plugin.tuning.history import QueryHistory
 from aqe_plugin.tuning.recommendation import Evidence, Limits, Recommendation
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout.file_changes import file_changes
-from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep, write_step
+from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep, step_before_last, write_step
 from aqe_plugin.tuning.rollout.manual_edits import manual_edits
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, compared, recommended_again
@@ -96,7 +96,7 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     Raises:
         TargetError: a file cannot be read.
         ConflictError: it is written in a way that is not understood.
-        JournalError: its journal cannot be used.
+        JournalError: its journal cannot be used, or the ledger lacks the step before an interrupted one.
     """
     if not rollouts.steps:
         return None
@@ -106,7 +106,7 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     last = rollouts.steps[-1]
     if last.phase is not Phase.BEGUN:
         return None
-    before = rollouts.steps[-2]
+    before = step_before_last(rollouts.steps, rollouts.file)
     proposals = file_changes(before, last.ring, rollouts.file, rollouts.environment)
     return NextStep(replace(last, phase=Phase.DONE), before.ring, (), proposals, interrupted=True)
 
@@ -227,7 +227,8 @@ def _moved(
 def _ended(rollouts: Rollouts, edits: str) -> NextStep:
     """Ends a rollout whose values somebody changed; files stay as they are."""
     last = rollouts.steps[-1]
-    before = rollouts.steps[-2].ring if last.phase is Phase.BEGUN else last.ring
+    interrupted = last.phase is Phase.BEGUN
+    before = step_before_last(rollouts.steps, rollouts.file).ring if interrupted else last.ring
     return NextStep(replace(_signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=edits), before)
 
 

@@ -8,7 +8,7 @@ that the next command recognizes a step that was interrupted, and finishes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from aqe_plugin.machine.disk import append_line, lock, read_or_none
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.rings import Ring
 
-__all__ = ["SCHEMA_VERSION", "RolloutStep", "locked", "rollouts_of", "write_step"]
+__all__ = ["SCHEMA_VERSION", "RolloutStep", "locked", "rollouts_of", "step_before_last", "write_step"]
 
 # Version 1 had `cohorts` in the evidence for `fingerprints`.
 SCHEMA_VERSION = 2
@@ -86,6 +86,23 @@ def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
             steps.pop()
         steps.append(step)
     return tuple(steps)
+
+
+def step_before_last(steps: Sequence[RolloutStep], file: Where) -> RolloutStep:
+    """The step before the last one of ``steps``, of the same rollout of ``file``.
+
+    Raises:
+        JournalError: the ledger has no readable line of it.
+    """
+    number = steps[-1].number
+    if len(steps) < 2 or steps[-2].number != number:
+        raise JournalError(
+            f"{_path(file)}: a line is missing or damaged: rollout no. {number} has no step before its last one, which "
+            "was interrupted. Restore this file from a backup. Without a backup, check the values of "
+            f"{store_of(file).name} and of the canary's conf, correct them if need be, and move this file away: the "
+            "next apply begins anew."
+        )
+    return steps[-2]
 
 
 @contextmanager

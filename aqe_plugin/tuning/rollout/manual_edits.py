@@ -11,7 +11,7 @@ from aqe_plugin.conf.canary import keys_of
 from aqe_plugin.conf.keys import CANARY_SHARE, number_of
 from aqe_plugin.conf.stores.locate import Where, find_target, read_target, store_of
 from aqe_plugin.install.journal import Action, Phase, journal_of
-from aqe_plugin.tuning.rollout.ledger import RolloutStep
+from aqe_plugin.tuning.rollout.ledger import RolloutStep, step_before_last
 from aqe_plugin.tuning.rollout.rings import Ring, is_over
 
 __all__ = ["manual_edits"]
@@ -52,7 +52,7 @@ def manual_edits(steps: Sequence[RolloutStep], file: Where, environment: Mapping
     Raises:
         TargetError: a file cannot be read.
         ConflictError: it is written in a way that is not understood.
-        JournalError: its journal cannot be used.
+        JournalError: its journal cannot be used, or the ledger lacks the step before an interrupted one.
     """
     last = steps[-1]
     if last.phase is Phase.DONE and is_over(last.ring):
@@ -75,7 +75,7 @@ def _held(steps: Sequence[RolloutStep], here: Where, file: Where) -> list[_Held]
     last, everywhere = steps[-1], store_of(here).name == store_of(file).name
     possible = [last]
     if last.phase is Phase.BEGUN and not _was_carried_out(last, here):
-        possible.append(replace(steps[-2], canary_changes=last.canary_changes))
+        possible.append(replace(step_before_last(steps, file), canary_changes=last.canary_changes))
     target = read_target(here)
     values_in = _in_target if everywhere else _in_canary
     before = values_in(last, Ring.ROLLED_BACK)
