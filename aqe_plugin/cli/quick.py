@@ -28,6 +28,6 @@ def jar_path_answer(words: Sequence[str], environment: Mapping[str, str]) -> Pat
             spark = option.partition("=")[2]
         case _:
             return None
-    if is_anything_set(environment):
+    if spark is None and is_anything_set(environment):
         return None
     return jar_for(spark if spark is not None else import_pyspark().__version__)

@@ -86,15 +86,22 @@ def use_settings(context: typer.Context, given: Path | None) -> None:
     """
     words: list[str] = context.obj or []
     # Help is there also, and above all, when settings are wrong; `config` reports what is wrong itself.
-    if context.invoked_subcommand in (None, "config") or "--help" in words:
+    # A shell's start-up file calls `completion`, which has no settings.
+    if context.invoked_subcommand in (None, "config", "completion") or "--help" in words:
         return
-    settings = settings_of(context.command, os.environ, find_settings(given, os.environ))
-    homes = {one.words for one in settings if one.name == "spark-home" and one.origin == "environment"}
-    home_given = any(word.partition("=")[0] == "--spark-home" for word in words)
+    # Scripts call `jar-path` for every `spark-submit`: another command's wrong setting must not stop them.
+    only = "jar-path" if context.invoked_subcommand == "jar-path" else None
+    settings = settings_of(context.command, os.environ, find_settings(given, os.environ), only=only)
+    given_options = {word.partition("=")[0] for word in words}
+
+    def near(option: Setting) -> set[str]:
+        return {one.name for one in settings if one.words == option.words and one.origin == "environment"}
+
     defaults: dict[str, Any] = {}
     for one in settings:
         # Of the two options that name a conf file, the one set nearer wins.
-        if one.name == "target" and (home_given or (one.origin == "file" and one.words in homes)):
+        other = {"target": "spark-home", "spark-home": "target"}.get(one.name)
+        if other is not None and (f"--{other}" in given_options or (one.origin == "file" and other in near(one))):
             continue
         command = defaults
         for word in one.words:
@@ -104,10 +111,15 @@ def use_settings(context: typer.Context, given: Path | None) -> None:
     context.default_map = defaults
 
 
-def settings_of(root: Any, environment: Mapping[str, str], path: Path | None) -> list[Setting]:
+def settings_of(
+    root: Any, environment: Mapping[str, str], path: Path | None, *, only: str | None = None
+) -> list[Setting]:
     """Every option of every command below ``root``, and what sets it: the environment, else the file at ``path``.
 
     In each of them, a setting of one command wins over the same setting of all commands.
+
+    Args:
+        only: the one command whose settings are read and checked; ``None`` for all.
 
     Raises:
         TargetError: the settings file cannot be read.
@@ -117,6 +129,8 @@ def settings_of(root: Any, environment: Mapping[str, str], path: Path | None) ->
     given = [] if path is None else sorted(_in_file(path), key=lambda one: bool(one[0]))
     given += sorted(_in_environment(environment), key=lambda one: bool(one[0]))
     for command, name, value, place in given:
+        if only is not None and (only, name) not in found:
+            continue
         set_here = [key for key, one in found.items() if name == key[1] and _may_set(command, one)]
         if not set_here:
             raise ConfError(f"{place}: no such setting; {_hint(command, name, place, found.values())}")

@@ -270,7 +270,30 @@ def test_a_settings_file_that_is_named_must_exist(
 
 def test_jar_path_takes_its_version_from_the_settings_too(file: Path, answer: Answer) -> None:
     file.write_text('[jar-path]\nspark = "four"\n')
-    assert answer("jar-path")[::2] == (5, "'four' is no Spark version: expected something like 4.1 or 4.1.3.\n")
+    code, _, err = answer("jar-path")
+    assert (code, err.partition(":")[0]) == (5, "'four' is not a Spark version")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("command", [("jar-path", "--spark", "4.1"), ("jar-path",), ("completion", "bash")])
+def test_a_wrong_setting_of_another_command_stops_no_script(
+    command: tuple[str, ...], file: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text('[run]\nstore = "gone.db"\n[jar-path]\nspark = "4.1"\n')
+    monkeypatch.setenv("AQE_PLUGIN__PORT", "99999")
+    assert answer(*command)[0] == 0
+
+
+def test_a_target_on_the_command_line_puts_a_spark_home_setting_aside(
+    answer: Answer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, version in (("named", "4.1.3"), ("set", "4.0.4")):
+        (tmp_path / name / "conf").mkdir(parents=True)
+        (tmp_path / name / "RELEASE").write_text(f"Spark {version} built for Hadoop 3.4.1\n")
+    monkeypatch.setenv("AQE_PLUGIN__SPARK_HOME", str(tmp_path / "set"))
+    code, out, _ = answer("install", "--target", str(tmp_path / "named" / "conf" / "spark-defaults.conf"))
+    assert code == 0
+    assert "spark-4.1-" in out
 
 
 @pytest.mark.process
