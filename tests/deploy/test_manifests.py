@@ -39,6 +39,7 @@ def test_each_manifest_has_the_shape_that_kubernetes_asks_for(manifest: Manifest
         kubernetes_validate.validate(manifest, version, strict=True)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: str(path.name))
 def test_kustomize_renders_what_is_validated_here(overlay: Path) -> None:
     rendered = built_by_kustomize(overlay)
