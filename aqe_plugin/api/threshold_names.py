@@ -51,7 +51,7 @@ def _key_named(name: str) -> ConfKey:
     known = threshold_keys().get(name)
     if known is None:
         close = get_close_matches(name, threshold_keys(), n=1)
-        raise ConfError(f"{name!r} is no threshold{f'; meant was {close[0]!r}?' if close else '.'}")
+        raise ConfError(f"{name!r} is no threshold{f'; did you mean {close[0]!r}?' if close else '.'}")
     return known
 
 

@@ -26,7 +26,7 @@ def test_the_primary_line_of_the_build_is_the_one_that_is_tested_in_full() -> No
 
 
 def test_the_plugin_names_every_line_as_supported() -> None:
-    code = (_SCALA / "java" / "io" / "aqeplugin" / "plugin" / "SparkLine.java").read_text()
+    code = (_SCALA / "java" / "io" / "aqeplugin" / "SparkLine.java").read_text()
     (listed,) = re.findall(r"Arrays\.asList\((.*)\)", code)
     assert sorted(re.findall(r'"([\d.]+)"', listed)) == sorted(_scala_by_line())
 
@@ -34,7 +34,7 @@ def test_the_plugin_names_every_line_as_supported() -> None:
 def test_every_line_has_sources_that_say_what_they_are_for() -> None:
     assert set(jvm.lines()) == set(_scala_by_line())
     for line, scala in _scala_by_line().items():
-        code = (_SCALA / f"scala-spark-{line}" / "io" / "aqeplugin" / "plugin" / "CompiledLine.java").read_text()
+        code = (_SCALA / f"scala-spark-{line}" / "io" / "aqeplugin" / "CompiledLine.java").read_text()
         assert f'SPARK = "{line}";' in code
         assert f'SCALA = "{scala}";' in code
 

@@ -74,7 +74,7 @@ def test_both_ends_of_every_range_are_allowed_and_nothing_beyond(name: str) -> N
 def test_a_misspelt_threshold_is_refused_with_a_suggestion() -> None:
     with pytest.raises(ConfError) as error:
         SessionThresholds(Confs())(**cast("Any", {"filter_max_pas_rate": 0.3}))
-    assert str(error.value) == "'filter_max_pas_rate' is no threshold; meant was 'filter_max_pass_rate'?"
+    assert str(error.value) == "'filter_max_pas_rate' is no threshold; did you mean 'filter_max_pass_rate'?"
     with pytest.raises(AttributeError):
         cast("Any", SessionThresholds(Confs())).filter_max_pas_rate = 0.3
 

@@ -10,7 +10,6 @@ import org.slf4j.LoggerFactory;
 
 import io.aqeplugin.plugin.AqeDriverPlugin;
 import io.aqeplugin.plugin.AqeExecutorPlugin;
-import io.aqeplugin.plugin.SparkLine;
 
 /**
  * The plugin as {@code spark.plugins} names it. Nothing else has to be configured.

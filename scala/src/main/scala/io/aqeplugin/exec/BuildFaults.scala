@@ -2,8 +2,8 @@ package io.aqeplugin.exec
 
 import org.apache.spark.SparkContext
 
+import io.aqeplugin.metrics.Faults
 import io.aqeplugin.observe.QueryStates
-import io.aqeplugin.tell.Faults
 
 /** Notes filter builds that failed: the query goes on without the filter, the fault is counted, in the query's own account too, and warned of. */
 object BuildFaults {

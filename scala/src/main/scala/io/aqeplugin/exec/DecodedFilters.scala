@@ -5,7 +5,7 @@ import java.util.WeakHashMap
 import java.util.concurrent.atomic.AtomicReference
 
 import io.aqeplugin.filters.{FilterFormat, KeyFilter}
-import io.aqeplugin.tell.Faults
+import io.aqeplugin.metrics.Faults
 
 /** The filters that this JVM's tasks check rows with. What is broadcast is bytes; each array is decoded once, by the task that comes first, however
   * many tasks and scans use it.

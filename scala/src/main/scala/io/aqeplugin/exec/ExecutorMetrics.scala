@@ -2,7 +2,7 @@ package io.aqeplugin.exec
 
 import com.codahale.metrics.MetricRegistry
 
-import io.aqeplugin.tell.{CounterMetric, MetricFamily}
+import io.aqeplugin.metrics.{CounterMetric, MetricFamily}
 
 /** What an executor counts in Spark's own metrics system, while its tasks run, under `plugin.io.aqeplugin.AqePlugin`. In local mode the driver is
   * the executor too, so no name here is one of [[io.aqeplugin.tell.DecisionMetrics]].

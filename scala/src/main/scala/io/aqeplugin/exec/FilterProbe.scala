@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.filters.KeyFilter
-import io.aqeplugin.tell.Faults
+import io.aqeplugin.metrics.Faults
 
 /** When a task stops asking a filter that lets nearly everything through.
   *

@@ -3,7 +3,7 @@ package io.aqeplugin.exec
 import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
-import io.aqeplugin.tell.Survivable
+import io.aqeplugin.metrics.Survivable
 
 /** The batches of a scan without the rows that no filter lets through. A batch that loses every row is freed and never handed on; one that
   * loses none is handed on as it came.

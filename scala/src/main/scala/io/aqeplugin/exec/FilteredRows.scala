@@ -2,7 +2,7 @@ package io.aqeplugin.exec
 
 import org.apache.spark.sql.catalyst.InternalRow
 
-import io.aqeplugin.tell.Survivable
+import io.aqeplugin.metrics.Survivable
 
 /** The rows of a row-based scan without those that no filter lets through. Rows are checked in runs, so that counters are touched, and a
   * filter may take its rest, once a run.

@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.filters.KeyHasher
+import io.aqeplugin.observe.KeyKind
 
 /** Turns the key columns of rows and batches into the 64-bit codes that filters hold.
   *

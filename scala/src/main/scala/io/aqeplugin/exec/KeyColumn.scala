@@ -20,7 +20,7 @@ sealed abstract class KeyColumn(val ordinal: Int) extends Serializable {
 
 object KeyColumn {
 
-  /** The reader of a column whose type has a [[KeyKind]]. */
+  /** The reader of a column whose type has a [[io.aqeplugin.observe.KeyKind]]. */
   def apply(ordinal: Int, dataType: DataType): KeyColumn = dataType match {
     case ByteType                                                 => new ByteColumn(ordinal)
     case ShortType                                                => new ShortColumn(ordinal)

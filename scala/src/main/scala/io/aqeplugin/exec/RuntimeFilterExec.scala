@@ -11,8 +11,8 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.decide.Reason
-import io.aqeplugin.observe.{QueryState, QueryStates}
-import io.aqeplugin.tell.{Faults, Survivable}
+import io.aqeplugin.metrics.{Faults, Survivable}
+import io.aqeplugin.observe.{FilterOutcome, QueryState, QueryStates, StartedFilters}
 
 /** Drops the rows of a scan that cannot find a partner in the joins above it.
   *
@@ -37,7 +37,8 @@ case class RuntimeFilterExec(
     sources: Seq[SparkPlan],
     labels: Seq[FilterLabel],
     rest: SelfDisable
-) extends SparkPlan {
+) extends SparkPlan
+    with StartedFilters {
 
   override def children: Seq[SparkPlan] = child +: sources
   override def output: Seq[Attribute] = child.output
@@ -67,8 +68,36 @@ case class RuntimeFilterExec(
   // listener's thread.
   @transient @volatile private var lastRun: Option[RuntimeFilterExec.Run] = None
 
-  /** What the node found when it ran. */
-  def ran: Option[RuntimeFilterExec.Run] = lastRun
+  override def joinIds: Seq[String] = labels.map(_.joinId)
+  override def outcomes: Seq[FilterOutcome] = lastRun.toSeq.flatMap(run => labels.indices.map(outcome(run, _)))
+  override def faults: Long = counted("numFaults")
+
+  private def counted(metric: String): Long = metrics(metric).value.max(0L)
+
+  private def outcome(run: RuntimeFilterExec.Run, i: Int): FilterOutcome = {
+    val label = labels(i)
+    val (kind, reason, filterBytes, buildMillis, keys) = run.filters(i) match {
+      case Right(Right(built)) => (built.kind, None, built.sizeBytes, built.buildMillis, built.rows)
+      case Right(Left(reason)) => ("pass_all", Some(reason), 0L, 0L, 0L)
+      case Left(_)             => (FilterOutcome.Missing, None, 0L, 0L, 0L)
+    }
+    FilterOutcome(
+      label.filterId,
+      label.joinId,
+      label.table,
+      label.columns,
+      found = run.filters(i).isRight,
+      kind,
+      reason,
+      counted(s"filter${i}RowsIn"),
+      counted(s"filter${i}RowsOut"),
+      counted(s"filter${i}BatchesSkipped"),
+      filterBytes,
+      buildMillis,
+      run.waitMillis,
+      keys
+    )
+  }
 
   override protected def doExecute(): RDD[InternalRow] = {
     val probes = activeProbes()
@@ -165,7 +194,7 @@ object RuntimeFilterExec {
     * @param waitMillis
     *   from the first planning of the query until the filters were there; what the scan would have waited for anyway is in it
     */
-  final case class Run(filters: Seq[Either[FilterSource.Missing, Either[Reason, FilterSummary]]], waitMillis: Long)
+  private final case class Run(filters: Seq[Either[FilterSource.Missing, Either[Reason, FilterSummary]]], waitMillis: Long)
 }
 
 /** How a filter on a scan is called.

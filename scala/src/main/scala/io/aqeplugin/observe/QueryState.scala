@@ -10,7 +10,6 @@ import org.apache.spark.sql.execution.datasources.FileIndex
 
 import io.aqeplugin.conf.{Mode, TrialArm}
 import io.aqeplugin.decide._
-import io.aqeplugin.exec.RuntimeFilterExec
 
 /** The memory of one SQL execution. AQE makes its plans anew after every stage; what was decided before stays decided here. Thread-safe:
   * subqueries of one execution are planned on threads of their own.
@@ -21,7 +20,7 @@ final class QueryState(val executionId: Long) {
   val startNanos: Long = System.nanoTime()
 
   private val joins = new JoinLives
-  private val started = new ConcurrentLinkedQueue[RuntimeFilterExec]()
+  private val started = new ConcurrentLinkedQueue[StartedFilters]()
   private val ended = new AtomicBoolean()
   private val refused = new AtomicBoolean()
   private val over = new AtomicReference[Option[Long]](None)
@@ -121,20 +120,25 @@ final class QueryState(val executionId: Long) {
 
   /** Ends the lives of all joins. What is still to be written down of them; each decision is handed out once. */
   def endJoins(): Seq[JoinDecision] = {
-    val ran = startedFilters.flatMap(_.labels).map(_.joinId).toSet
+    val ran = startedFilters.flatMap(_.joinIds).toSet
     joins.ids.flatMap(id => joins.change(id)(_.end)._1.unwritten(ran(id)))
   }
 
   def place(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.place(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
-  /** Notes a filter node that has begun to run. The final plan is no place to look for it: a stage that is reused hides it, and one whose
-    * rows the filter removed altogether is gone from the plan.
+  /** Remembers the filters of a scan that begins to run, once per scan. The final plan does not show all of them: a reused stage hides its filters,
+    * and a stage whose rows were all removed is gone from the plan.
     */
-  def start(node: RuntimeFilterExec): Unit = { val _ = started.add(node) }
+  def start(filters: StartedFilters): Unit = { val _ = started.add(filters) }
 
-  /** The filter nodes that ran, each once. */
-  def startedFilters: Seq[RuntimeFilterExec] = started.asScala.toSeq
+  private def startedFilters: Seq[StartedFilters] = started.asScala.toSeq
+
+  /** The outcomes of all filters that ran, in stages and subqueries too. Scans that were never started have none. */
+  def filterOutcomes: Seq[FilterOutcome] = startedFilters.flatMap(_.outcomes)
+
+  /** Faults that tasks of the query met in its filters. */
+  def filterFaults: Long = startedFilters.map(_.faults).sum
 
   /** When it was first noticed that the execution is over, on the clock of `nowNanos`: now, if it was not before. */
   private[observe] def overSince(nowNanos: Long): Long = {

@@ -8,7 +8,6 @@ import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.metric.SQLMetric
 
 import io.aqeplugin.decide.{BuildFacts, KeyFacts}
-import io.aqeplugin.exec.KeyKind
 
 /** Reads what a finished stage measured. Never starts a job. */
 object StageReader {

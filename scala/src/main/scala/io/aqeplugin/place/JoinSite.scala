@@ -5,8 +5,7 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.decide.{ReasonCode, Side}
-import io.aqeplugin.exec.PlainKey
-import io.aqeplugin.observe.FoundJoin
+import io.aqeplugin.observe.{FoundJoin, PlainKey}
 
 /** Where the filter of a join can come from and where it can go.
   *

@@ -22,7 +22,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.window.WindowExecBase
 import org.apache.spark.sql.types.DecimalType
 
-import io.aqeplugin.exec.PlainKey
+import io.aqeplugin.observe.PlainKey
 
 /** Follows join keys down a plan, operator by operator.
   *

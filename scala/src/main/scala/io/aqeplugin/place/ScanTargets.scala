@@ -6,7 +6,8 @@ import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQue
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
 
-import io.aqeplugin.exec.{PlainKey, RuntimeFilterExec}
+import io.aqeplugin.exec.RuntimeFilterExec
+import io.aqeplugin.observe.PlainKey
 
 /** A scan that the keys of a join reach.
   *

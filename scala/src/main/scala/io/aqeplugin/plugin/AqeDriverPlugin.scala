@@ -10,8 +10,10 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.{Canary, SessionConf}
+import io.aqeplugin.CompiledLine
+import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.rules.PlanCost
-import io.aqeplugin.tell.{DecisionMetrics, Faults, QueryEndListener, RecentDecisions, Survivable}
+import io.aqeplugin.tell.{DecisionMetrics, QueryEndListener, RecentDecisions}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
 /** Hooks the rules into every session of the application. A failure here leaves Spark as it was. */

@@ -5,7 +5,7 @@ import java.util.{Map => JavaMap}
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
 
 import io.aqeplugin.exec.ExecutorMetrics
-import io.aqeplugin.tell.{Faults, Survivable}
+import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** Offers what tasks count to the executor's metrics. Tasks run what the driver planned, with or without it. */
 final class AqeExecutorPlugin extends ExecutorPlugin {

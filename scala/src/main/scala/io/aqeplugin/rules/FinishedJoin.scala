@@ -8,7 +8,6 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
-import io.aqeplugin.exec.PlainKey
 import io.aqeplugin.observe._
 import io.aqeplugin.place.{JoinSite, ScanTargets}
 

@@ -6,7 +6,6 @@ import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.decide._
-import io.aqeplugin.exec.{KeyKind, PlainKey}
 import io.aqeplugin.observe._
 import io.aqeplugin.place.JoinSite
 

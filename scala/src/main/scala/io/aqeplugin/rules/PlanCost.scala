@@ -6,8 +6,8 @@ import org.apache.spark.sql.execution.adaptive.{Cost, CostEvaluator, SimpleCostE
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.SessionConf
+import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.place.PlaceFilters
-import io.aqeplugin.tell.{Faults, Survivable}
 
 /** Prices a plan as if it had no filters, by the user's own evaluator or Spark's.
   *

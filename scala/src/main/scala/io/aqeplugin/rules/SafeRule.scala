@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.trees.TreeNode
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.SessionConf
-import io.aqeplugin.tell.{DecisionsTable, Faults, Survivable}
+import io.aqeplugin.metrics.{Faults, Survivable}
+import io.aqeplugin.tell.DecisionsTable
 
 /** A rule of ours as Spark gets to see it: off when the mode says so, timed, and without faults. Whatever goes wrong inside, the plan that came
   * in goes out.

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types._
 
 import io.aqeplugin.conf.{Mode, TrialArm}
 import io.aqeplugin.decide._
-import io.aqeplugin.observe.PlacedFilter
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
 /** One column, or one field of a struct.
   *

@@ -7,7 +7,7 @@ import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.{JoinDecision, Reason}
-import io.aqeplugin.observe.{PlacedFilter, QueryState}
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryState}
 
 /** Writes decisions down: a log line, an event, a counter, a row of `aqe_decisions()`, all from the one [[JoinDecision]]. */
 object DecisionLog {
@@ -72,7 +72,7 @@ object DecisionLog {
         ruleMillis,
         outcomes.size,
         applied,
-        state.errors.sum() + FilterOutcome.faultsOf(state),
+        state.errors.sum() + state.filterFaults,
         array,
         state.arm.map(_.name)
       )

@@ -4,7 +4,8 @@ import com.codahale.metrics.{Counter, MetricRegistry}
 
 import io.aqeplugin.decide.{JoinDecision, ReasonCode, Strategy}
 import io.aqeplugin.filters.FilterKind
-import io.aqeplugin.observe.QueryStates
+import io.aqeplugin.metrics.{CounterFamily, CounterMetric, Faults, GaugeMetric, MetricFamily}
+import io.aqeplugin.observe.{FilterOutcome, QueryStates}
 
 /** What the driver counts in Spark's own metrics system, under `plugin.io.aqeplugin.AqePlugin`, since its JVM started: this file is the table of
   * its names, from which `docs/operations/metrics.md` is made. Executors count what [[io.aqeplugin.exec.ExecutorMetrics]] names.
@@ -55,9 +56,6 @@ object DecisionMetrics {
     new GaugeMetric("queries.tracked", "queries", "queries that are remembered now, because they run", () => QueryStates.size.toLong)
   private val ruleMillis = new CounterMetric("rules.millis", "millis", "time spent in the plugin's own rules")
 
-  private[tell] val errors =
-    new CounterMetric("errors", "errors", "faults of the plugin on the driver, after each of which Spark's own plan ran")
-
   /** Everything that is counted, in the order of the documentation. */
   val All: Seq[MetricFamily] = Seq(
     decisions,
@@ -80,7 +78,7 @@ object DecisionMetrics {
     queriesFailed,
     queriesTracked,
     ruleMillis,
-    errors
+    Faults.counter
   )
 
   /** Name and counter of all that only ever grow. */

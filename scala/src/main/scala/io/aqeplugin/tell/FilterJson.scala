@@ -1,6 +1,6 @@
 package io.aqeplugin.tell
 
-import io.aqeplugin.observe.PlacedFilter
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
 /** Reads what [[DecisionLog]] writes of filters: where they were put, and what became of them. */
 private[tell] object FilterJson {

@@ -2,6 +2,7 @@ package io.aqeplugin.tell
 
 import io.aqeplugin.conf.GeneratedSection
 import io.aqeplugin.exec.ExecutorMetrics
+import io.aqeplugin.metrics.MetricFamily
 
 /** The names in Spark's own metrics system, for `docs/operations/metrics.md`. */
 object MetricDocs {

@@ -5,6 +5,7 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
+import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.{QueryState, QueryStates}
 
 /** Closes the state of a query when the query ends: records the joins that nothing was decided for and the outcomes of the filters, and releases the
@@ -23,7 +24,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
       if (state.end()) {
         state.endJoins().foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         val failed = end.errorMessage.exists(_.nonEmpty)
-        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, FilterOutcome.of(state))
+        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes)
       }
     catch {
       case Survivable(error) => Faults.note("end of query", "its outcome is not recorded", error)

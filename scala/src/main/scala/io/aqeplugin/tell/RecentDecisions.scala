@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.SQLExecution
 
 import io.aqeplugin.conf.{AqeConf, ConfEntry, Mode, TrialArm}
 import io.aqeplugin.decide.JoinDecision
-import io.aqeplugin.observe.{PlacedFilter, QueryOrigin, QueryState}
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryOrigin, QueryState}
 
 /** One decision as it is kept.
   *

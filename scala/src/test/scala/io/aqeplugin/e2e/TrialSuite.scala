@@ -5,7 +5,8 @@ import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.conf.{AqeConf, Canary}
-import io.aqeplugin.tell.{CapturedLog, Faults, JoinDecided, QueryEnded}
+import io.aqeplugin.metrics.Faults
+import io.aqeplugin.tell.{CapturedLog, JoinDecided, QueryEnded}
 
 /** An application with a conf that tries values in half of the applications. */
 abstract class TrialSuite(applicationId: String) extends AnyFunSuite with PluginSession {

@@ -11,8 +11,8 @@ import org.scalatest.time.{Seconds, Span}
 import io.aqeplugin.decide.ReasonCode
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.filters.FilterLimits
+import io.aqeplugin.metrics.Faults
 import io.aqeplugin.observe.QueryStates
-import io.aqeplugin.tell.Faults
 
 class BuildFaultsSuite extends AnyFunSuite with PluginSession {
 

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.filters.{ExactSet, FilterFormat, KeyFilter}
-import io.aqeplugin.tell.Faults
+import io.aqeplugin.metrics.Faults
 
 class DecodedFiltersSuite extends AnyFunSuite {
 

@@ -5,8 +5,9 @@ import scala.collection.mutable
 import org.apache.logging.log4j.Level
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.AqePlugin
-import io.aqeplugin.tell.{CapturedLog, Faults}
+import io.aqeplugin.{AqePlugin, CompiledLine, SparkLine}
+import io.aqeplugin.metrics.Faults
+import io.aqeplugin.tell.CapturedLog
 
 /** A jar on a Spark of another Scala: Spark starts, is told why, and runs without the plugin. */
 class WrongScalaSuite extends AnyFunSuite {
@@ -24,7 +25,7 @@ class WrongScalaSuite extends AnyFunSuite {
           "The plugin stands down; queries run as without it."
       )
     )
-    assert(loader.defined.toSet == Set("io.aqeplugin.AqePlugin", "io.aqeplugin.plugin.SparkLine"))
+    assert(loader.defined.toSet == Set("io.aqeplugin.AqePlugin", "io.aqeplugin.SparkLine"))
   }
 
   test("on a Spark of another line, too, nothing of the plugin needs Scala") {

@@ -14,8 +14,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.e2e.{PluginSession, Ran}
 import io.aqeplugin.exec.RuntimeFilterExec
+import io.aqeplugin.metrics.Faults
 import io.aqeplugin.place.PlaceFilters
-import io.aqeplugin.tell.{Faults, QueryEnded}
+import io.aqeplugin.tell.QueryEnded
 
 /** The rules on plans that are not run. */
 class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {

@@ -7,7 +7,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.scalatest.Reporter
 import org.scalatest.events._
 
-import io.aqeplugin.tell.{DecisionMetrics, Faults}
+import io.aqeplugin.metrics.Faults
+import io.aqeplugin.tell.DecisionMetrics
 
 /** ScalaTest reporter that writes a run down for `tests/spark/run.py`, as lines of JSON: `{"test", "result", "millis", "message"}` for each test
   * as it ends, and one last `{"done", "queries", "queriesWithRules", "faults", "metrics"}` line. A file without that last line is of a run that

@@ -9,6 +9,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
+import io.aqeplugin.observe.FilterOutcome
 
 class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 

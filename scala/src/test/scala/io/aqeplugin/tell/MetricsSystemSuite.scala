@@ -12,6 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.ExecutorMetrics
+import io.aqeplugin.metrics.Faults
 
 /** The plugin's metrics as Spark hands them out: over HTTP in Prometheus' format, and over JMX. */
 class MetricsSystemSuite extends AnyFunSuite with PluginSession {
@@ -113,6 +114,6 @@ class MetricsSystemSuite extends AnyFunSuite with PluginSession {
     }.toMap
     val prefix = s"$Namespace.driver.plugin.io.aqeplugin.AqePlugin."
     assert(Names.filterNot(name => beans.contains(prefix + name)).isEmpty)
-    assert(server.getAttribute(beans(s"${prefix}errors"), "Count") == DecisionMetrics.errors.count)
+    assert(server.getAttribute(beans(s"${prefix}errors"), "Count") == Faults.count)
   }
 }

@@ -5,7 +5,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
-import io.aqeplugin.observe.{PlacedFilter, QueryState}
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryState}
 
 /** What is kept and what is forgotten, without a Spark. */
 class RecentDecisionsSuite extends AnyFunSuite {

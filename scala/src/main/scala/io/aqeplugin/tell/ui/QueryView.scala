@@ -5,8 +5,7 @@ import scala.xml.Node
 import org.apache.spark.ui.aqeplugin.Formats
 
 import io.aqeplugin.decide._
-import io.aqeplugin.observe.PlacedFilter
-import io.aqeplugin.tell.FilterOutcome
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 import io.aqeplugin.tell.ui.Html._
 
 /** The page of one query: each join with its options and reasons, and what its filters did. */

@@ -3,7 +3,7 @@ package io.aqeplugin.tell.ui
 import com.fasterxml.jackson.databind.JsonNode
 
 import io.aqeplugin.decide.JoinDecision
-import io.aqeplugin.observe.PlacedFilter
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 import io.aqeplugin.tell._
 
 /** A [[JoinDecided]] that was understood. */

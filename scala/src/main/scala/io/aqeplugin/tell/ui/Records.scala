@@ -5,7 +5,7 @@ import scala.annotation.meta.getter
 import org.apache.spark.util.kvstore.KVIndex
 
 import io.aqeplugin.decide.Strategy
-import io.aqeplugin.tell.FilterOutcome
+import io.aqeplugin.observe.FilterOutcome
 
 /* What the tab keeps in Spark's UI store. That store may be a database on disk, which writes these values as JSON by their fields: they hold
  * primitives, texts and lists of such values only. */

@@ -11,7 +11,7 @@ import org.apache.spark.ui.aqeplugin.{PageRequest, TabHost, TabPage}
 import org.apache.spark.util.kvstore.KVStore
 import org.slf4j.LoggerFactory
 
-import io.aqeplugin.plugin.SparkLine
+import io.aqeplugin.SparkLine
 
 /** The tab "Runtime filters" of Spark's UI. In a running application and in the History Server the same listener fills the same store, and the same
   * pages read it. Every caller goes through [[TabGuard]].

@@ -1,6 +1,6 @@
 package io.aqeplugin.tell.ui
 
-import io.aqeplugin.tell.{Faults, Survivable}
+import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** Around everything that touches Spark's UI: whatever goes wrong there costs the tab, or what it shows, never a query or the application.
   *

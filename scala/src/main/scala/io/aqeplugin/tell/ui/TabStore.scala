@@ -8,8 +8,7 @@ import scala.util.Using
 import org.apache.spark.util.kvstore.{KVStore, KVStoreView}
 
 import io.aqeplugin.decide.JoinDecision
-import io.aqeplugin.observe.PlacedFilter
-import io.aqeplugin.tell.FilterOutcome
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
 /** One join of a query, with what its filters did; nothing yet while the query runs. */
 final case class JoinStory(

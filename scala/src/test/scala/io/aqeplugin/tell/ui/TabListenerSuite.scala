@@ -3,7 +3,8 @@ package io.aqeplugin.tell.ui
 import org.apache.spark.util.kvstore.InMemoryStore
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.tell.{Faults, JoinDecided, QueryEnded}
+import io.aqeplugin.metrics.Faults
+import io.aqeplugin.tell.{JoinDecided, QueryEnded}
 
 class TabListenerSuite extends AnyFunSuite {
   import TabEvents._

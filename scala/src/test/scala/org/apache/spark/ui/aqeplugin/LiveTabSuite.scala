@@ -97,7 +97,7 @@ class LiveTabSuite extends AnyFunSuite with PluginSession {
     val lost = loader.loadClass(classOf[AqeDriverPlugin].getName).getConstructor().newInstance().asInstanceOf[DriverPlugin]
     assert(lost.getClass ne classOf[AqeDriverPlugin])
     lost.init(context, Option.empty[org.apache.spark.api.plugin.PluginContext].orNull)
-    val faults = loader.loadClass("io.aqeplugin.tell.Faults")
+    val faults = loader.loadClass("io.aqeplugin.metrics.Faults")
     assert(faults.getMethod("count").invoke(Option.empty[AnyRef].orNull) == Long.box(1L))
     assert(ui.getTabs.map(_.name) == tabs)
     filteredQuery()

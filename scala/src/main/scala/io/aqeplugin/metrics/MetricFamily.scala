@@ -1,4 +1,4 @@
-package io.aqeplugin.tell
+package io.aqeplugin.metrics
 
 import com.codahale.metrics.{Counter, Gauge, Metric, MetricRegistry}
 

@@ -1,7 +1,6 @@
-package io.aqeplugin.tell
+package io.aqeplugin.metrics
 
 import java.util.concurrent.ConcurrentHashMap
-import java.util.concurrent.atomic.AtomicLong
 
 import org.slf4j.LoggerFactory
 
@@ -10,8 +9,11 @@ import io.aqeplugin.conf.ConfError
 /** Faults of our own code. None of them reaches a query; each is counted, and each kind is warned of once. */
 object Faults {
   private val log = LoggerFactory.getLogger("io.aqeplugin")
-  private val total = new AtomicLong()
   private val warned = ConcurrentHashMap.newKeySet[String]()
+
+  /** For Spark's metrics system of the driver. */
+  val counter =
+    new CounterMetric("errors", "errors", "faults of the plugin on the driver, after each of which Spark's own plan ran")
 
   /** @param where
     *   the part of the plugin that failed
@@ -19,8 +21,7 @@ object Faults {
     *   what happens instead
     */
   def note(where: String, consequence: String, error: Throwable): Unit = {
-    total.incrementAndGet()
-    DecisionMetrics.errors.add(1L)
+    counter.add(1L)
     val kind = s"$where: ${error.getClass.getName}"
     if (warned.add(kind)) log.warn(s"aqe-plugin: $where failed, $consequence. Further faults of this kind are only counted.", error)
     else log.debug(s"aqe-plugin: $where failed, $consequence", error)
@@ -28,8 +29,7 @@ object Faults {
 
   /** A value that is not allowed, for which the plugin leaves the plans of a query alone. Each value of each key is warned of once. */
   def refuse(error: ConfError): Unit = {
-    total.incrementAndGet()
-    DecisionMetrics.errors.add(1L)
+    counter.add(1L)
     if (warned.add(error.message)) log.warn(s"aqe-plugin: ${error.message} Until then queries run as if the plugin were off.")
   }
 
@@ -42,5 +42,5 @@ object Faults {
     if (warned.add(problem)) log.warn(s"aqe-plugin: $problem Until then the application tries nothing.")
 
   /** Faults since the driver started. */
-  def count: Long = total.get()
+  def count: Long = counter.count
 }

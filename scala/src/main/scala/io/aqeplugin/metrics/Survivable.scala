@@ -1,4 +1,4 @@
-package io.aqeplugin.tell
+package io.aqeplugin.metrics
 
 import scala.util.control.NonFatal
 

@@ -1,4 +1,4 @@
-package io.aqeplugin.plugin
+package io.aqeplugin
 
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
@@ -37,12 +37,5 @@ class SparkLineSuite extends AnyFunSuite {
 
   test("a version that is no version is no line of ours") {
     assert(SparkLine.of("") == "" && SparkLine.of("snapshot") == "snapshot")
-  }
-
-  test("a class list gets the plugin's class at its end, once, and keeps the user's order") {
-    assert(ConfList.appended(None, "x.Ours") == "x.Ours")
-    assert(ConfList.appended(Some("a.B, c.D"), "x.Ours") == "a.B,c.D,x.Ours")
-    assert(ConfList.appended(Some("x.Ours,a.B"), "x.Ours") == "x.Ours,a.B")
-    assert(ConfList.appended(Some(" , "), "x.Ours") == "x.Ours")
   }
 }

@@ -1,4 +1,4 @@
-package io.aqeplugin.plugin;
+package io.aqeplugin;
 
 import java.util.Arrays;
 import java.util.Collections;

@@ -1,4 +1,4 @@
-package io.aqeplugin.exec
+package io.aqeplugin.observe
 
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, CollationKey, Expression}

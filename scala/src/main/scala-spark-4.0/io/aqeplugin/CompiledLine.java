@@ -1,0 +1,12 @@
+package io.aqeplugin;
+
+/** What this jar was built for. */
+public final class CompiledLine {
+  /** The Spark line. */
+  public static final String SPARK = "4.0";
+
+  /** The binary version of Scala. */
+  public static final String SCALA = "2.13";
+
+  private CompiledLine() {}
+}

@@ -1,0 +1,37 @@
+package io.aqeplugin.observe
+
+import io.aqeplugin.decide.Reason
+
+/** What became of one filter on one scan.
+  *
+  * @param found
+  *   whether the scan found its filter when it ran (one that passes all was found too, and says why)
+  * @param kind
+  *   kind of filter, `pass_all` or `missing`
+  * @param waitMillis
+  *   from the first planning of the query until the scan had its filters; what it would have waited for anyway is in it
+  * @param keys
+  *   build rows with a key
+  */
+final case class FilterOutcome(
+    filterId: String,
+    joinId: String,
+    table: String,
+    scanColumns: Seq[String],
+    found: Boolean,
+    kind: String,
+    reason: Option[Reason],
+    rowsIn: Long,
+    rowsOut: Long,
+    batchesSkipped: Long,
+    filterBytes: Long,
+    buildMillis: Long,
+    waitMillis: Long,
+    keys: Long
+)
+
+object FilterOutcome {
+
+  /** The kind of a filter that was planned and not found by its scan. */
+  val Missing = "missing"
+}

@@ -1,0 +1,14 @@
+package io.aqeplugin.observe
+
+/** The filters on one scan, from the moment that the scan begins to run. */
+trait StartedFilters {
+
+  /** The joins whose build sides the filters come from. */
+  def joinIds: Seq[String]
+
+  /** One outcome per filter; none before the scan has looked for its filters. */
+  def outcomes: Seq[FilterOutcome]
+
+  /** Faults that tasks met in the filters. */
+  def faults: Long
+}
