@@ -172,7 +172,7 @@ final case class ClusterFacts(slots: Int, executors: Int)
   * @param hint
   *   the user's own join hint, if there is one
   * @param sparkStrategy
-  *   what Spark would do by itself; `LeaveToSpark` stands for a strategy that is not weighed here, such as a shuffled hash join
+  *   what Spark would do by itself; `LeaveToSpark` stands for a shuffled hash join that AQE asks for by a hint of its own
   * @param canBroadcast
   *   whether the join type and the session let the build side be broadcast
   * @param filterObstacle

@@ -2,7 +2,7 @@ package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 
 import io.aqeplugin.decide.Side
 
@@ -12,6 +12,9 @@ import io.aqeplugin.decide.Side
   *   as that of the [[FoundJoin]] that is planned of it
   */
 final class EqualityJoin(join: Join, val id: String, pairs: Seq[(Expression, Expression)]) {
+
+  /** The author's hints, and AQE's. */
+  def hint: JoinHint = join.hint
 
   /** One side, and its keys in the order of [[JoinId.ordered]]. */
   def side(side: Side): (LogicalPlan, Seq[Expression]) = side match {

@@ -31,14 +31,17 @@ sealed trait JoinLife {
   /** Where filters of the join went, or did not go, by filter id. */
   def filters: Map[String, PlacedFilter]
 
-  /** The join was estimated.
+  /** The join was estimated. The first estimate counts; of a join that is decided already, the first one of the side that was decided on.
     *
     * @param runs
     *   one side runs already
     */
   def see(estimate: JoinEstimate, runs: Boolean): JoinLife = this match {
-    case Seen(None, refusal, filters) => if (runs) Waiting(estimate, refusal, filters) else Seen(Some(estimate), refusal, filters)
-    case other                        => other
+    case Seen(known, refusal, filters) if runs                    => Waiting(known.getOrElse(estimate), refusal, filters)
+    case Seen(None, refusal, filters)                             => Seen(Some(estimate), refusal, filters)
+    case decided @ Decided(None, made, _) if isOf(made, estimate) => decided.copy(estimate = Some(estimate))
+    case placed @ Placed(None, made, _) if isOf(made, estimate)   => placed.copy(estimate = Some(estimate))
+    case other                                                    => other
   }
 
   /** The estimate is out of date, unless one side runs. */
@@ -108,6 +111,8 @@ sealed trait JoinLife {
 }
 
 object JoinLife {
+
+  private def isOf(decision: JoinDecision, estimate: JoinEstimate): Boolean = decision.facts.buildSide == estimate.buildSide
 
   /** Why a join is left alone for now.
     *

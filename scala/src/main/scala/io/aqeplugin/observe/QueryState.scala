@@ -66,9 +66,13 @@ final class QueryState(val executionId: Long) {
     * @param runs
     *   one side of the join runs
     */
-  def estimateOnce(joinId: String, runs: Boolean)(make: => JoinEstimate): JoinEstimate = estimate(joinId).getOrElse {
-    val made = make
-    joins.change(joinId)(_.see(made, runs))._2.estimate.getOrElse(made)
+  def estimateOnce(joinId: String, runs: Boolean)(make: => JoinEstimate): JoinEstimate = {
+    // A side runs by the estimate that this thread goes on with: no other thread may forget that one.
+    val known = if (runs) joins.change(joinId)(_.start)._2 else joins(joinId)
+    known.estimate.getOrElse {
+      val made = make
+      joins.change(joinId)(_.see(made, runs))._2.estimate.getOrElse(made)
+    }
   }
 
   /** Keeps the estimate of a join for good: one side of it runs. */

@@ -15,7 +15,8 @@ import io.aqeplugin.observe._
   * has seen before, with the estimates of that time. A hint of the query's author stays; one of AQE's own is replaced where it stands against what
   * was decided.
   *   - broadcast, where Spark would sort: the build side fits in memory, and the probe side, which waited, is never shuffled
-  *   - no broadcast, where Spark would: a build side that is small when compressed and large in memory
+  *   - no broadcast, where Spark would: a build side that is small when compressed and large in memory; where AQE prefers a shuffled hash join to a
+  *     sort-merge join, Spark does that instead
   */
 final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[LogicalPlan](session) {
 
@@ -30,7 +31,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       strategy <- ChooseJoinStrategy.missing(decision, join.hint)
     } yield {
       val info = Some(HintInfo(strategy = Some(strategy)))
-      if (decision.facts.buildSide == Side.Left) JoinHint(info, None) else JoinHint(None, info)
+      // What AQE says of the other side still holds: it may have demoted a broadcast of it.
+      if (decision.facts.buildSide == Side.Left) join.hint.copy(leftHint = info) else join.hint.copy(rightHint = info)
     }
     hint.fold(join)(h => join.copy(hint = h))
   }
@@ -62,15 +64,15 @@ object ChooseJoinStrategy {
     *   the hints that the join has by now: AQE's, or ours from an earlier planning
     */
   private[rules] def missing(decision: JoinDecision, hint: JoinHint): Option[JoinStrategyHint] = {
-    val (build, probe) = if (decision.facts.buildSide == Side.Left) (hint.leftHint, hint.rightHint) else (hint.rightHint, hint.leftHint)
-    val onBuild = build.flatMap(_.strategy)
-    val isHinted = onBuild.isDefined || probe.exists(_.strategy.isDefined)
+    val onBuild = FinishedJoin.hintOn(decision.facts.buildSide, hint)
+    val isHinted = onBuild.isDefined || FinishedJoin.hintOn(decision.facts.buildSide.other, hint).isDefined
     val sparkBroadcasts = decision.facts.sparkStrategy == Strategy.Broadcast
     decision.choice match {
       case Strategy.Broadcast if onBuild.contains(BROADCAST) || (sparkBroadcasts && !isHinted)       => None
       case Strategy.Broadcast                                                                        => Some(BROADCAST)
       case Strategy.LeaveToSpark                                                                     => None
       case _ if !sparkBroadcasts || onBuild.exists(s => s == NO_BROADCAST_HASH || s == SHUFFLE_HASH) => None
+      case _ if onBuild.contains(PREFER_SHUFFLE_HASH)                                                => Some(SHUFFLE_HASH)
       case _                                                                                         => Some(NO_BROADCAST_HASH)
     }
   }

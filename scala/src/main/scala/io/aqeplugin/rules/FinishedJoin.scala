@@ -29,6 +29,10 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
   *   the probe side is a stage that runs or has run
   * @param probeScansStarted
   *   all that the probe side reads are such stages
+  * @param hint
+  *   the hint on the build side: the author's or AQE's
+  * @param site
+  *   where a filter can go now, which may differ from the time of the estimate; only a physical plan shows it
   */
 final case class FinishedJoin(
     stage: QueryStageExec,
@@ -38,26 +42,41 @@ final case class FinishedJoin(
     isBroadcast: Boolean,
     sizeInBytes: BigInt,
     probeStarted: Boolean,
-    probeScansStarted: Boolean
+    probeScansStarted: Boolean,
+    hint: Option[JoinStrategyHint] = None,
+    site: Option[JoinSite] = None
 ) {
 
   /** The facts of the join, of which `estimate` was made before; none when the stage does not know its rows. */
   def facts(estimate: JoinEstimate, mode: Mode): Option[JoinFacts] =
     StageReader.read(stage, keys, KeySketches.None, output)(origin).map { build =>
-      estimate.facts(build, probe(estimate, mode), sparkStrategy(estimate), estimate.filterObstacle)
+      // It runs only because nothing is held back. What is decided then is what mode apply would decide.
+      val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
+      if (isOnlyObserved) estimate.facts(build, estimate.probe, sparkStrategy(estimate), estimate.filterObstacle)
+      else estimate.facts(build, probe(estimate), sparkStrategy(estimate), filterObstacle(estimate))
     }
 
-  /** What Spark does by the size of the build side, without a hash table around its rows and without a limit on their number. */
-  private def sparkStrategy(estimate: JoinEstimate): Strategy =
-    if (isBroadcast || (estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes)) Strategy.Broadcast
+  /** What Spark does by the size of the build side, without a hash table around its rows and without a limit on their number, and by AQE's wish for a
+    * shuffled hash join: `SHUFFLE_HASH` goes before a broadcast, `PREFER_SHUFFLE_HASH` only before a sort-merge join.
+    */
+  private def sparkStrategy(estimate: JoinEstimate): Strategy = {
+    val ofAqe = if (estimate.hint.isEmpty) hint else None
+    val isSmall = estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
+    if (isBroadcast || (isSmall && !ofAqe.contains(SHUFFLE_HASH))) Strategy.Broadcast
+    else if (ofAqe.exists(h => h == SHUFFLE_HASH || h == PREFER_SHUFFLE_HASH)) Strategy.LeaveToSpark
     else Strategy.PlainSortMerge
+  }
 
-  private def probe(estimate: JoinEstimate, mode: Mode): ProbeFacts = {
+  private def probe(estimate: JoinEstimate): ProbeFacts = {
     val probe = estimate.probe
-    // It runs only because nothing is held back. What is decided then is what mode apply would decide.
-    val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
-    if (isOnlyObserved) probe
-    else probe.copy(started = probe.started || probeStarted, targets = if (probeScansStarted) 0 else probe.targets)
+    val targets = site.fold(probe.targets)(_.targets.size)
+    probe.copy(started = probe.started || probeStarted, targets = if (probeScansStarted) 0 else targets)
+  }
+
+  /** The obstacle of now; that of the estimate where no scan is left to have another one. */
+  private def filterObstacle(estimate: JoinEstimate): Option[ReasonCode] = site match {
+    case Some(now) => now.obstacle.orElse(estimate.filterObstacle.filter(_ => now.targets.isEmpty))
+    case None      => estimate.filterObstacle
   }
 }
 
@@ -71,15 +90,18 @@ object FinishedJoin {
   def of(join: FoundJoin, buildSide: Side, site: JoinSite): Option[FinishedJoin] = site.finishedStage.map { case (stage, keys) =>
     val build = join.child(buildSide)
     val probe = join.child(buildSide.other)
+    val logical = join.node.logicalLink.collect { case known: Join => known }
     FinishedJoin(
       stage,
       keys,
       build.output,
       StageColumns.origin(build, stage, _),
       join.broadcastSide.contains(buildSide),
-      logicalSide(join, buildSide).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
+      logical.map(sideOf(_, buildSide)).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
       isStage(probe),
-      probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec])
+      probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
+      logical.flatMap(known => hintOn(buildSide, known.hint)),
+      Some(site)
     )
   }
 
@@ -96,14 +118,17 @@ object FinishedJoin {
         isBroadcast,
         build.stats.sizeInBytes,
         isStage(probe),
-        probe.collectLeaves().forall(_.isInstanceOf[LogicalQueryStage])
+        probe.collectLeaves().forall(_.isInstanceOf[LogicalQueryStage]),
+        hintOn(buildSide, join.hint)
       )
     }
   }
 
-  private def logicalSide(join: FoundJoin, side: Side): Option[LogicalPlan] = join.node.logicalLink.collect { case logical: Join =>
-    if (side == Side.Left) logical.left else logical.right
-  }
+  /** The hint on one side of a join. */
+  private[rules] def hintOn(side: Side, hint: JoinHint): Option[JoinStrategyHint] =
+    (if (side == Side.Left) hint.leftHint else hint.rightHint).flatMap(_.strategy)
+
+  private def sideOf(join: Join, side: Side): LogicalPlan = if (side == Side.Left) join.left else join.right
 
   /** The finished stage that a side consists of, below operators that keep its keys as columns, the keys there, and whether it is broadcast. */
   private def stageBelow(side: LogicalPlan, keys: Seq[Expression]): Option[(QueryStageExec, Seq[Attribute], Boolean)] = side match {

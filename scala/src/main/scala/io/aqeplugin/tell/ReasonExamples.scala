@@ -19,10 +19,11 @@ object ReasonExamples {
     case BroadcastJoinType =>
       "`a LEFT JOIN b` with `a` done first: Spark cannot broadcast the side whose rows are all kept. Or `spark.sql.autoBroadcastJoinThreshold=-1`."
     case AlreadyBroadcast => "A dimension of 200 rows that Spark broadcast: only its filter is in question."
-    case OtherStrategy    => "Facts that a replay was given with `sparkStrategy` `leave_to_spark`; run-time joins have one that is weighed."
-    case ProbeStarted     => "The fact table's stage began before this build side was done, as no wait was made."
-    case FactsMissing     => "The build stage came out of a cache without a row count."
-    case FilterPays       =>
+    case OtherStrategy    =>
+      "`spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold` is 64m, and AQE asks to hash the build side, whose partitions are all smaller."
+    case ProbeStarted => "The fact table's stage began before this build side was done, as no wait was made."
+    case FactsMissing => "The build stage came out of a cache without a row count."
+    case FilterPays   =>
       "In the example above: 44,000 build keys let 1.3 % of 28.8 million probe rows pass, and the check of all is cheaper than the rest."
     case FilterCostsMore =>
       "With a filter 41 ms, without one 30 ms: the launch of the job that builds it costs more than the rows it removes."

@@ -55,7 +55,62 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("from the moment that a side runs until the query ends, the estimate is the same") {
     forAll(life, transition) { (life, next) =>
       val after = next(life)
-      if (age(life) >= 1 && age(after) < 4) assert(after.estimate == life.estimate)
+      if (age(life) >= 1 && age(after) < 4 && life.estimate.isDefined) assert(after.estimate == life.estimate)
+    }
+  }
+
+  test("a decision that was made without an estimate gets the next one of its side") {
+    forAll(life, estimate, Gen.prob(0.5)) { (life, made, runs) =>
+      val after = life.see(made, runs)
+      val isFilled = life.estimate.isEmpty && age(life) < 4 && life.decision.forall(_.facts.buildSide == made.buildSide)
+      assert(after.estimate == (if (isFilled) Some(made) else life.estimate))
+    }
+  }
+
+  private type Step = Option[JoinEstimate] => Option[JoinEstimate]
+
+  /** The steps of two plans of one query, in the order that `firstGoes` gives. In the first plan a side of the join runs, in the second none does. */
+  private def run(state: QueryState, made: JoinDecision, ofFirst: JoinEstimate, ofSecond: JoinEstimate, firstGoes: Seq[Boolean]) = {
+    val start: Step = known => { state.start("join"); known }
+    val estimate: Step = _ => Some(state.estimateOnce("join", runs = true)(ofFirst))
+    val decide: Step = known => {
+      val side = known.getOrElse(fail("not estimated")).buildSide
+      val _ = state.decideOnce("join")(made.copy(facts = made.facts.copy(buildSide = side)))
+      known
+    }
+    val plan: Step = known => { state.forget("join"); val _ = state.estimateOnce("join", runs = false)(ofSecond); known }
+    val forget: Step = known => { state.forget("join"); known }
+    val (first, second) = (Seq(start, estimate, decide), Seq(plan, forget, plan))
+    val (steps, left, right) = firstGoes.foldLeft((Seq.empty[Step], first, second)) { case ((done, left, right), isFirst) =>
+      if (isFirst) (done ++ left.take(1), left.drop(1), right) else (done ++ right.take(1), left, right.drop(1))
+    }
+    (steps ++ left ++ right).foldLeft(Option.empty[JoinEstimate])((known, step) => step(known))
+  }
+
+  test("a decision keeps the estimate it was made by, whatever another plan does") {
+    forAll(decision, estimate, estimate, Gen.listOfN(6, Gen.prob(0.5))) { (made, ofFirst, ofSecond, firstGoes) =>
+      val state = new QueryState(1L)
+      assert(run(state, made, ofFirst, ofSecond, firstGoes) == state.estimate("join"))
+    }
+  }
+
+  test("an estimate that a running join took from another plan is not forgotten there") {
+    forAll(decision, estimate, estimate) { (made, ofFirst, ofSecond) =>
+      val state = new QueryState(1L)
+      val known = run(state, made, ofFirst, ofSecond, firstGoes = Seq(true, false, true, false, true, false))
+      assert(known.contains(ofSecond) && state.estimate("join") == known)
+    }
+  }
+
+  test("an estimate that another plan makes meanwhile is the one that is kept") {
+    forAll(estimate, estimate) { (ofFirst, ofSecond) =>
+      val state = new QueryState(1L)
+      val known = state.estimateOnce("join", runs = true) {
+        val _ = state.estimateOnce("join", runs = false)(ofSecond)
+        ofFirst
+      }
+      state.forget("join")
+      assert(known == ofSecond && state.estimate("join").contains(known))
     }
   }
 

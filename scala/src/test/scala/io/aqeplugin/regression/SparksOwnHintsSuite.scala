@@ -33,14 +33,13 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
   private def choices(ran: Ran): Seq[(String, Boolean)] =
     ran.decided.map(_.decision).map(d => d.path("choice").asText -> (d.path("reason").path("code").asText == "HINT"))
 
-  for ((what, conf) <- Seq("empty partitions" -> Nil, "small partitions" -> Seq(SmallPartitions)))
-    test(s"a build side of mostly $what is broadcast where that is cheaper") {
-      withConf(Seq(ManyPartitions, Threshold -> "1", BroadcastPays) ++ conf: _*) {
-        val result = sameRows(spark.sql(selective("")))
-        assert(choices(result) == Seq("broadcast" -> false), result.decided)
-        assert(joinsOf(result) == Seq("broadcast"))
-      }
+  test("a build side of mostly empty partitions is broadcast where that is cheaper") {
+    withConf(ManyPartitions, Threshold -> "1", BroadcastPays) {
+      val result = sameRows(spark.sql(selective("")))
+      assert(choices(result) == Seq("broadcast" -> false), result.decided)
+      assert(joinsOf(result) == Seq("broadcast"))
     }
+  }
 
   test("a build side that Spark would broadcast but for its own hint is decided as if there were none") {
     withConf(ManyPartitions, Threshold -> "1", "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "10m") {
@@ -50,13 +49,19 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("Spark's own hint stays where the decision agrees with it") {
-    withConf(ManyPartitions, Threshold -> "1", MergePays, SmallPartitions) {
-      val result = sameRows(spark.sql(selective("")))
-      assert(choices(result) == Seq("filtered_sort_merge" -> false), result.decided)
-      assert(joinsOf(result) == Seq("shuffle_hash"))
+  for (
+    (what, partitions) <- Seq("empty and small" -> "200", "small" -> "2");
+    (cheaper, conf) <- Seq("broadcast" -> BroadcastPays, "merge" -> MergePays)
+  )
+    test(s"AQE's hash join of $what partitions stays, with a filter ($cheaper is cheaper)") {
+      withConf("spark.sql.shuffle.partitions" -> partitions, Threshold -> "1", conf, SmallPartitions) {
+        val result = sameRows(spark.sql(selective("")))
+        assert(choices(result) == Seq("leave_to_spark" -> false), result.decided)
+        assert(result.decided.map(_.decision.path("reason").path("code").asText) == Seq("OTHER_STRATEGY"))
+        assert(joinsOf(result) == Seq("shuffle_hash"))
+        assert(filters(result.plan).nonEmpty)
+      }
     }
-  }
 
   for (
     (hint, join) <-

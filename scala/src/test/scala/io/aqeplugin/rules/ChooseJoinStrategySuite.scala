@@ -37,7 +37,7 @@ class ChooseJoinStrategySuite extends AnyFunSuite {
     assert(missing(FilteredSortMerge, Broadcast).contains(NO_BROADCAST_HASH))
   }
 
-  test("a broadcast replaces hints of AQE on either side") {
+  test("a broadcast is asked for against a hint of AQE on either side") {
     assert(missing(Broadcast, Broadcast, build = Some(NO_BROADCAST_HASH)).contains(BROADCAST))
     assert(missing(Broadcast, Broadcast, probe = Some(PREFER_SHUFFLE_HASH)).contains(BROADCAST))
   }
@@ -45,7 +45,11 @@ class ChooseJoinStrategySuite extends AnyFunSuite {
   test("a sort-merge join keeps a hint of AQE against a broadcast, and not one that allows it") {
     assert(missing(PlainSortMerge, Broadcast, build = Some(NO_BROADCAST_HASH)).isEmpty)
     assert(missing(PlainSortMerge, Broadcast, build = Some(SHUFFLE_HASH)).isEmpty)
-    assert(missing(PlainSortMerge, Broadcast, build = Some(PREFER_SHUFFLE_HASH)).contains(NO_BROADCAST_HASH))
+  }
+
+  test("without its broadcast, a join for which AQE prefers hashing is hashed") {
+    assert(missing(PlainSortMerge, Broadcast, build = Some(PREFER_SHUFFLE_HASH)).contains(SHUFFLE_HASH))
+    assert(missing(LeaveToSpark, LeaveToSpark, build = Some(PREFER_SHUFFLE_HASH)).isEmpty)
   }
 
   test("a hint of ours is not set a second time") {

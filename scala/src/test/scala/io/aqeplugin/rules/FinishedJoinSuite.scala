@@ -1,12 +1,12 @@
 package io.aqeplugin.rules
 
-import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{InputAdapter, SortExec, SparkPlan, WholeStageCodegenExec}
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, LogicalQueryStage}
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.conf.Mode
+import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide._
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.observe._
@@ -34,13 +34,8 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
   )
     test(s"both plans give the same facts: $what, threshold $threshold, mode ${mode.name}") {
       withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold, "spark.aqePlugin.mode" -> "off") {
-        val logical = halfDone(s"SELECT * FROM fact JOIN ($build) d ON k = dk")
-        val physical = spark.sessionState.planner.plan(logical).next()
-        val join = JoinFinder.find(physical).headOption.getOrElse(fail(s"no join in $physical"))
-        val site = JoinSite.of(join, Side.Right, new ReuseGuard(physical))
-        val context = RuleContext(spark.sparkContext, new QueryState(1L), mode, Thresholds.Default, ClusterFacts(2, 1))
-        val sizes = new SizeEstimator(0.2, TableStatistics.None)
-        val estimate = new JoinEstimator(physical, context, sizes).estimate(join, Side.Right, site)
+        val planned = new Planned(halfDone(s"SELECT * FROM fact JOIN ($build) d ON k = dk"), mode)
+        import planned.{estimate, join, logical, site}
         val ofLogical = EqualityJoin.of(logical).flatMap(FinishedJoin.of(_, Side.Right)).flatMap(_.facts(estimate, mode))
         val ofPhysical = FinishedJoin.of(join, Side.Right, site).flatMap(_.facts(estimate, mode))
         assert(ofLogical.map(_.sparkStrategy).contains(strategy))
@@ -48,6 +43,51 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
         assert(EqualityJoin.of(logical).map(_.id).contains(join.id))
       }
     }
+
+  for (
+    (hint, threshold, strategy) <- Seq(
+      (PREFER_SHUFFLE_HASH, "1", Strategy.LeaveToSpark),
+      (PREFER_SHUFFLE_HASH, "10m", Strategy.Broadcast),
+      (SHUFFLE_HASH, "10m", Strategy.LeaveToSpark),
+      (NO_BROADCAST_HASH, "10m", Strategy.Broadcast)
+    )
+  )
+    test(s"AQE's hint ${hint.displayName}, threshold $threshold: Spark's strategy is ${strategy.name}") {
+      withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold, "spark.aqePlugin.mode" -> "off") {
+        val bySize = new Planned(halfDone("SELECT * FROM fact JOIN dim ON k = dk"))
+        val logical = bySize.logical.copy(hint = JoinHint(None, Some(HintInfo(strategy = Some(hint)))))
+        val hinted = new Planned(logical)
+        val ofLogical = EqualityJoin.of(logical).flatMap(FinishedJoin.of(_, Side.Right)).flatMap(_.facts(bySize.estimate, Mode.Apply))
+        val ofPhysical = FinishedJoin.of(hinted.join, Side.Right, hinted.site).flatMap(_.facts(bySize.estimate, Mode.Apply))
+        assert(ofLogical.map(_.sparkStrategy).contains(strategy))
+        assert(ofLogical == ofPhysical)
+        val ofAuthor = bySize.estimate.copy(hint = Some("SHUFFLE_HASH"))
+        val authors = FinishedJoin.of(hinted.join, Side.Right, hinted.site).flatMap(_.facts(ofAuthor, Mode.Apply))
+        assert(authors.exists(_.sparkStrategy != Strategy.LeaveToSpark))
+      }
+    }
+
+  test("no filter is decided for scans that another join has come to share since the estimate") {
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "1", "spark.aqePlugin.mode" -> "off") {
+      val planned = new Planned(halfDone("SELECT * FROM fact JOIN dim ON k = dk"))
+      assert(planned.site.targets.nonEmpty)
+      val shared = planned.site.refuseAll(ReasonCode.ReusedExchange)
+      val facts =
+        FinishedJoin.of(planned.join, Side.Right, shared).flatMap(_.facts(planned.estimate, Mode.Apply)).getOrElse(fail("no facts"))
+      val decision = DecideJoin.decide(facts, Thresholds.Default.updated(AqeConf.TestOpenGates, true))
+      assert((decision.buildFilter, decision.filterReason.code) == (false -> ReasonCode.ReusedExchange))
+      assert(facts.probe.targets == 0)
+    }
+  }
+
+  private final class Planned(val logical: Join, mode: Mode = Mode.Apply) {
+    val physical: SparkPlan = spark.sessionState.planner.plan(logical).next()
+    val join: FoundJoin = JoinFinder.find(physical).headOption.getOrElse(fail(s"no join in $physical"))
+    val site: JoinSite = JoinSite.of(join, Side.Right, new ReuseGuard(physical))
+    private val context = RuleContext(spark.sparkContext, new QueryState(1L), mode, Thresholds.Default, ClusterFacts(2, 1))
+    lazy val estimate: JoinEstimate =
+      new JoinEstimator(physical, context, new SizeEstimator(0.2, TableStatistics.None)).estimate(join, Side.Right, site)
+  }
 
   /** The join of a query, as AQE plans it anew when its right side's stage has finished. */
   private def halfDone(query: String): Join = {
