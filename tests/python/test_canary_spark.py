@@ -110,5 +110,5 @@ def test_events_of_real_applications_name_the_arm_and_a_failure_rolls_back(tmp_p
     code, out, err = answer(*words)
     found = json.loads(out)
     assert (code, found["ring"]) == (0, "rolled_back"), err
-    assert found["why"] == "1 errors with the change in force, none is accepted"
+    assert found["why"] == "1 errors with the change in force, 0 are allowed"
     assert target.read_bytes() == before
