@@ -351,7 +351,7 @@ def test_rollback_to_a_number_undoes_all_later_changes(cluster: Cluster, answer:
     assert (back["action"], back["undoes"], back["after"]) == ("rollback", 2, first)
     assert answer("rollback", *target, "--to", "2")[::2] == (
         4,
-        f"{cluster.target}: change no. 2 is not in force; in force: 1. 0 goes back before the first change.\n",
+        f"{cluster.target}: change no. 2 is not in force; in force: 1. 0 goes back before the first.\n",
     )
     assert answer("rollback", *target, "--to", "1")[::2] == (
         4,
