@@ -13,7 +13,7 @@ from aqe_plugin.errors import SessionError, TargetError
 from aqe_plugin.install.health import spark_home_of, verify
 from aqe_plugin.install.jars import jar_for
 from commands import Answer
-from tests.extent import only_in_test_all
+from tests.extent import cases, only_in_test_all
 
 JAR = "local:///opt/spark/aqe-plugin-spark-4.1-0.1.0.jar"
 MANIFEST = f"""\
@@ -90,7 +90,7 @@ def test_java_reads_properties_as_we_do(tmp_path: Path) -> None:
         ",",
     ]
     try:
-        for _ in range(1500):
+        for _ in range(cases(300, whole=1500)):
             text = "".join(chance.choices(pieces, k=chance.randint(0, 14)))
             try:
                 ours = parse_properties(text.encode(), "f").items()
