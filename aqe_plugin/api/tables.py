@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import shutil
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -36,7 +37,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-class Shown:
+class Shown(ABC):
     """A value that a terminal and a notebook show as tables."""
 
     __slots__ = ()
@@ -47,8 +48,9 @@ class Shown:
     def _repr_html_(self) -> str:
         return html_of(*self._tables())
 
+    @abstractmethod
     def _tables(self) -> tuple[Table, ...]:
-        raise NotImplementedError
+        """What is shown, in this order."""
 
 
 def html_of(*tables: Table) -> str:
