@@ -36,33 +36,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-__all__ = [
-    "EXIT_CODES",
-    "AqePluginError",
-    "CheckpointError",
-    "ClusterError",
-    "CodecMissingError",
-    "ConfError",
-    "ConflictError",
-    "EventLogError",
-    "EventSchemaError",
-    "ExtraMissingError",
-    "InputError",
-    "JavaError",
-    "JournalError",
-    "MissingJarError",
-    "NoDataError",
-    "NotAvailableError",
-    "PortInUseError",
-    "PysparkMissingError",
-    "SessionError",
-    "SetupError",
-    "TablesError",
-    "TargetError",
-    "UnsupportedSparkError",
-    "WriteError",
-]
-
 # What `aqe-plugin --help` says, and the manual.
 EXIT_CODES: Mapping[int, str] = MappingProxyType(
     {

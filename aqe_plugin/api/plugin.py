@@ -21,8 +21,6 @@ from aqe_plugin.install.session import Mode
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["AqePlugin"]
-
 _RAN = "The frame was run once, its rows discarded."
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from aqe_plugin.conf.stores.session_store import SessionStore
 
-__all__ = ["Checks", "join_checks", "verify_session"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Checks(Shown):

@@ -11,8 +11,6 @@ from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.conf.changes import Change, merged
 from aqe_plugin.errors import ConflictError
 
-__all__ = ["ConfHistory", "ConfScope", "JournaledConf", "SessionConf", "put", "set_for_a_while"]
-
 
 class SessionConf(Protocol):
     """``spark.conf``, of a classic session or of Spark Connect."""

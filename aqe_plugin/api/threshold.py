@@ -9,8 +9,6 @@ from aqe_plugin.api.session_confs import SessionConf
 from aqe_plugin.api.threshold_names import conf_values, threshold_keys, value_of
 from aqe_plugin.conf.keys import ConfKey
 
-__all__ = ["HasSessionConf", "Threshold"]
-
 N = TypeVar("N", bound=float)
 
 

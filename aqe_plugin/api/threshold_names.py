@@ -14,8 +14,6 @@ from types import MappingProxyType
 from aqe_plugin.conf.keys import ConfKey, conf_keys, number_of, problem_of
 from aqe_plugin.errors import ConfError
 
-__all__ = ["conf_values", "threshold_keys", "value_of"]
-
 
 @cache
 def threshold_keys() -> Mapping[str, ConfKey]:

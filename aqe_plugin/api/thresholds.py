@@ -12,8 +12,6 @@ from aqe_plugin.api.threshold_names import conf_values, threshold_keys, value_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["SessionThresholds"]
-
 
 class SessionThresholds(ThresholdFields):
     """Every threshold of the session by its name; units and ranges are those of ``docs/configuration.md``.

@@ -18,8 +18,6 @@ from aqe_plugin.events.model import JoinDecision
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["JoinReplayed", "WhatIf", "replayable_values", "what_if"]
-
 # Used before a join is decided or while its filter works, so no replayed decision can show their effect.
 _NOT_IN_A_DECISION = (
     "wait.",

@@ -38,8 +38,6 @@ from aqe_plugin.render.progress import LogProgress, log_progress
 from aqe_plugin.render.queries import print_json, print_table
 from aqe_plugin.render.terminal import visible
 
-__all__ = ["app"]
-
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
 _SKIPPED_SHOWN = 20

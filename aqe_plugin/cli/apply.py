@@ -24,7 +24,8 @@ from aqe_plugin.cli.history_source import HistorySource, opened_history
 from aqe_plugin.cli.install import HomeOption, TableOrJsonOption, TargetOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
-from aqe_plugin.conf.stores.locate import read_target, store_of
+from aqe_plugin.conf.stores.file_store import store_of
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.render.formats import TableOrJson
@@ -36,8 +37,6 @@ from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.engine import CanaryChoice, NextStep, Rollouts
 from aqe_plugin.tuning.rollout.ledger import locked, rollouts_of
 from aqe_plugin.tuning.rollout.rings import RingLimits
-
-__all__ = ["add_apply_command"]
 
 
 def add_apply_command(app: typer.Typer) -> None:

@@ -19,8 +19,6 @@ from aqe_plugin.errors import ConfError, NoDataError
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.terminal import shown
 
-__all__ = ["add_config_commands"]
-
 
 class ConfigAction(str, Enum):
     """What ``config`` does."""

@@ -24,8 +24,6 @@ from aqe_plugin.tuning.spark_session import job_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["HistorySource", "opened_history"]
-
 
 @dataclass(frozen=True, slots=True)
 class HistorySource:

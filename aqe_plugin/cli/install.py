@@ -16,7 +16,8 @@ from rich.text import Text
 
 from aqe_plugin.api.session_check import verify_session
 from aqe_plugin.cli.settings import PATH
-from aqe_plugin.conf.stores.locate import Where, find_target, store_of
+from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.stores.locate import find_target
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, SetupError
 from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
@@ -41,18 +42,6 @@ from aqe_plugin.render.formats import ChangeFormat, ConfFormat, DiffFormat, Tabl
 from aqe_plugin.render.terminal import print_lines, shown
 from aqe_plugin.render.tuning import print_rollouts, print_rollouts_json
 from aqe_plugin.tuning.rollout.ledger import rollouts_of
-
-__all__ = [
-    "ChangeFormatOption",
-    "HomeOption",
-    "TableOrJsonOption",
-    "TargetOption",
-    "WhyOption",
-    "YesOption",
-    "actor",
-    "add_commands",
-    "place_of",
-]
 
 
 class InstallMode(str, Enum):

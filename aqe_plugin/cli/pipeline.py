@@ -23,8 +23,6 @@ from aqe_plugin.tuning.spark_session import job_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["add_pipeline_commands"]
-
 _SUBMIT = Path(__file__).with_name("pipeline_script.py")
 
 LogsArgument = Annotated[

@@ -10,7 +10,8 @@ from rich.console import Console
 from aqe_plugin.cli.history_source import opened_history
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
 from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
-from aqe_plugin.conf.stores.locate import Where, read_target
+from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
 from aqe_plugin.render.control import diff_of
@@ -20,16 +21,6 @@ from aqe_plugin.render.tuning import conf_lines, print_findings, print_findings_
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best
-
-__all__ = [
-    "DecisionsOption",
-    "LogsArgument",
-    "RunsOption",
-    "StepOption",
-    "add_recommend_command",
-    "print_nothing_recommended",
-]
-
 
 LogsArgument = Annotated[
     list[str] | None,

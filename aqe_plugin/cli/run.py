@@ -15,13 +15,11 @@ from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
-from aqe_plugin.conf.stores.locate import store_of
+from aqe_plugin.conf.stores.file_store import store_of
 from aqe_plugin.errors import ConfError, PysparkMissingError
 from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
 from aqe_plugin.logs.access import access as access_of
 from aqe_plugin.logs.addresses import is_url
-
-__all__ = ["add_run_command"]
 
 
 def add_run_command(app: typer.Typer) -> None:

@@ -24,8 +24,6 @@ from aqe_plugin.conf.stores.session_address import without_secrets
 from aqe_plugin.errors import ConfError
 from aqe_plugin.logs.addresses import is_hadoop_uri
 
-__all__ = ["PATH", "Setting", "settings_of", "use_settings"]
-
 # The metavar of an option that names a file or folder; in a settings file it is relative to that file.
 PATH = "PATH"
 _HIDDEN = "(hidden)"

@@ -13,8 +13,6 @@ from hashlib import sha256
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY, CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, number_of, problem_of
 
-__all__ = ["Canary", "canary_in", "draws", "keys_of", "position"]
-
 _DOUBLE_BITS = 53
 
 

@@ -20,8 +20,6 @@ from typing import Annotated, Any, Optional, TypeVar, Union, cast, get_args, get
 
 from aqe_plugin.errors import EventSchemaError
 
-__all__ = ["Json", "camel_case", "decode", "decode_text", "encode"]
-
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 T = TypeVar("T")
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from aqe_plugin.events.lines import ApplicationStarted
 from aqe_plugin.exporter.metrics import ALL, Metric
 
-__all__ = ["ApplicationState", "ApplicationSums", "SumRow", "Sums", "label_text", "rows_of", "sums_of"]
-
 _MAX_LABEL_CHARS = 80
 # Logs beyond this many are counted under their own names.
 _MAX_LOGS = 100_000

@@ -20,8 +20,6 @@ from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from aqe_plugin.logs import EventSource, FileOffsets, Record, Skipped
 
-__all__ = ["EventLogCollector", "Storage"]
-
 # A part is at most 256 KiB of a file, which bounds what is read again after a kill.
 _PARTS_BETWEEN_WRITES = 256
 

@@ -30,8 +30,6 @@ from aqe_plugin.logs.addresses import is_url
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["listening", "serve", "stderr_log"]
-
 # How often the server checks whether to stop.
 _SHUTDOWN_LOOK_SECONDS = 0.1
 

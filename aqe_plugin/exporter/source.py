@@ -11,8 +11,6 @@ from aqe_plugin.logs import FileOffsets, FolderFollower
 from aqe_plugin.logs.addresses import is_hadoop_uri
 from aqe_plugin.logs.files import opened_files
 
-__all__ = ["opened_folder", "require_folder"]
-
 
 @contextmanager
 def opened_folder(

@@ -15,8 +15,6 @@ from aqe_plugin.exporter.applications import ApplicationState, ApplicationSums, 
 from aqe_plugin.exporter.histogram import Histogram, HistogramState, QueryExemplar
 from aqe_plugin.exporter.metrics import Metric
 
-__all__ = ["Tally"]
-
 OTHER = "other"
 _KINDS = frozenset(metrics.KINDS)
 _WITHOUT_PASS_RATE = {"pass_all", "missing"}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aqe_plugin.conf.stores.locate import Where, home_version, read_target, store_of
+from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.stores.locate import home_version, read_target
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, MissingJarError, TargetError
 from aqe_plugin.install.jars import jar_for, jar_name, spark_line
 from aqe_plugin.machine.pyspark import import_pyspark
-
-__all__ = ["chosen_jar", "require_jar"]
 
 
 def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str | None:

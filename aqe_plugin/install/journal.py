@@ -21,8 +21,6 @@ from aqe_plugin.errors import EventSchemaError, JournalError
 from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.machine.disk import append_line, digest, make_folder, read_or_none, replace_file
 
-__all__ = ["SCHEMA_VERSION", "Action", "Actor", "Journal", "Phase", "Record", "in_force", "journal_of"]
-
 SCHEMA_VERSION = 1
 _PRIVATE = 0o600
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from aqe_plugin.logs.offset import Offset
 
-__all__ = ["FileOffset", "FileOffsets"]
-
 # The files of a folder that was not mounted for a while must not be counted again.
 _KEPT_SECONDS = 7 * 24 * 3600
 

@@ -10,8 +10,6 @@ from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.logs import Skipped, read_log
 from aqe_plugin.logs.files import opened_files
 
-__all__ = ["Progress", "read_queries"]
-
 
 class Progress(Protocol):
     """Follows the reading of logs."""

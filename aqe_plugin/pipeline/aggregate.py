@@ -15,8 +15,6 @@ from aqe_plugin.pipeline.warehouse import Commit, Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["aggregate", "fingerprint_days", "join_days", "pass_rate_days"]
-
 _BUCKETS = 20
 _JOIN_COLUMNS = (
     *("log", "executionId", "fingerprint", "date", "join", "mode", "ranFiltered", "waited", "waitMillis"),

@@ -12,8 +12,6 @@ from aqe_plugin.pipeline.warehouse import Commit, Warehouse, last_runs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["compact"]
-
 
 def compact(spark: SparkSession, tables: str, keep_hours: float) -> tuple[int, int]:
     """Merges the runs since the last compaction into one, then removes replaced runs and the remains of killed jobs,

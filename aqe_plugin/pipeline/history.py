@@ -18,8 +18,6 @@ from aqe_plugin.tuning.history import QueryHistory, history_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["history_in", "query_rows", "stories_of"]
-
 
 def history_in(spark: SparkSession, tables: str) -> QueryHistory:
     """The history in the logs that were ingested into ``tables``; errors as of :func:`stories_of`."""

@@ -20,8 +20,6 @@ from aqe_plugin.tuning.spark_replay import SparkReplay
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["both_ways", "report", "summary_of"]
-
 _MAX_DAYS = 400
 _MAX_ROWS = 15
 _MIN_RUNS = 5

@@ -10,8 +10,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from aqe_plugin.events.json_values import camel_case
 
-__all__ = ["Rule", "rules_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:

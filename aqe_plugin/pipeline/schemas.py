@@ -5,21 +5,6 @@ Members of events have the names and types of ``event_schema.json``; a test comp
 
 from __future__ import annotations
 
-__all__ = [
-    "AGGREGATES",
-    "ATTEMPTS",
-    "DECISIONS",
-    "JOIN_DECIDED",
-    "JOIN_FACTS",
-    "OUTCOMES",
-    "QUERIES",
-    "QUERY_ENDED",
-    "REJECTED",
-    "SQL_ENDED",
-    "SQL_STARTED",
-    "TABLES",
-]
-
 _REASON = "struct<code: string, measured: double, limit: double, unit: string, confKey: string>"
 _KEYS = (
     "struct<columns: bigint, supported: boolean, distinct: bigint, nulls: bigint, min: bigint, max: bigint, "

@@ -13,8 +13,6 @@ from aqe_plugin.install.checks import Check, CheckVerdict
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.terminal import shown
 
-__all__ = ["print_checks"]
-
 _STYLES = {CheckVerdict.OK: "green", CheckVerdict.FAILED: "bold red", CheckVerdict.NOT_RUN: "yellow"}
 
 

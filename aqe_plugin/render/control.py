@@ -19,22 +19,10 @@ from aqe_plugin.conf.keys import JARS_KEY, PLUGIN_CLASS, PLUGINS_KEY
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
+from aqe_plugin.install.jars import JarStatus
 from aqe_plugin.install.journal import Journal, Phase
-from aqe_plugin.install.status import InstallStatus, JarStatus
+from aqe_plugin.install.status import InstallStatus
 from aqe_plugin.render.terminal import shown, shown_as_properties
-
-__all__ = [
-    "diff_of",
-    "history_as_diff",
-    "print_history",
-    "print_history_json",
-    "print_proposal",
-    "print_proposal_json",
-    "print_status",
-    "print_status_json",
-    "proposal_as_conf",
-    "status_as_conf",
-]
 
 _DIGEST_SHOWN = 12
 _ENDS = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["ChangeFormat", "ConfFormat", "DiffFormat", "TableOrJson"]
-
 
 class TableOrJson(str, Enum):
     """Queries, checks, steps of a rollout: nothing of a conf."""

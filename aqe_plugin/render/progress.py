@@ -11,8 +11,6 @@ from rich.console import Console
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["LogProgress", "log_progress"]
-
 
 class LogProgress:
     """A line with the logs read, their number, and the time so far; nothing where there is no terminal.

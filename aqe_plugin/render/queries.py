@@ -22,8 +22,6 @@ from aqe_plugin.events.json_values import Json, encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.query_text import COLUMNS, Segments, join_cells, query_footing, query_heading
 
-__all__ = ["print_json", "print_table", "query_json", "query_table"]
-
 
 def query_table(query: QueryStory) -> RenderableType:
     """A heading, one row for each join, and a line on the whole query."""

@@ -19,17 +19,6 @@ from aqe_plugin.tuning.recommendation import Evidence, Finding, Limits, Recommen
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
 
-__all__ = [
-    "conf_lines",
-    "in_future",
-    "print_findings",
-    "print_findings_json",
-    "print_rollout_step",
-    "print_rollout_step_json",
-    "print_rollouts",
-    "print_rollouts_json",
-]
-
 _RING_STYLES = {Ring.SETTLED: "green", Ring.ROLLED_BACK: "bold red"}
 
 

@@ -11,8 +11,6 @@ from aqe_plugin.logs.files import opened_files
 from aqe_plugin.logs.queries import Progress
 from aqe_plugin.tuning.history import QueryHistory, history_of
 
-__all__ = ["HistoryOfLogs", "history_of_logs"]
-
 
 @dataclass(frozen=True, slots=True)
 class HistoryOfLogs:

@@ -15,8 +15,6 @@ from aqe_plugin.machine.pyspark import import_pyspark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["job_session"]
-
 _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -25,8 +25,6 @@ from aqe_plugin.machine.state import make_state_folder, state_home
 if TYPE_CHECKING:
     from aqe_plugin.conf.stores.connect_server import ConnectApi
 
-__all__ = ["SessionStore", "open_session"]
-
 # The driver reads these keys once, when it starts; docs/configuration.md says so for each.
 _READ_AT_START = (CANARY, f"{PREFIX}decisions.")
 # Dots too: a user named ".." would name the folder above.

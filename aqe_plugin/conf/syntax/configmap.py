@@ -13,8 +13,6 @@ from aqe_plugin.conf.syntax.yaml_text import child, documents_of, line_end_after
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 
-__all__ = ["CONF_FILE", "ConfigMapConf", "parse_configmap"]
-
 CONF_FILE = "spark-defaults.conf"
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 

@@ -22,8 +22,6 @@ from aqe_plugin.conf.syntax.yaml_text import (
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 
-__all__ = ["ManifestConf", "parse_manifest", "spec_path"]
-
 _SPEC_PATHS = {"SparkApplication": ("spec",), "ScheduledSparkApplication": ("spec", "template")}
 _GROUPS = ("sparkoperator.k8s.io/", "spark.apache.org/")
 _CONF = "sparkConf"

@@ -19,8 +19,6 @@ from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.logs import FileOffset, FileOffsets
 from aqe_plugin.machine.disk import lock
 
-__all__ = ["SCHEMA_VERSION", "Checkpoint", "opened"]
-
 SCHEMA_VERSION = 2
 
 # A loss of power must do no more harm than a kill.

@@ -22,8 +22,6 @@ from aqe_plugin.logs.addresses import is_hadoop_uri, is_url
 from aqe_plugin.logs.hadoop import conf_of
 from aqe_plugin.logs.history_server import HistoryServerFollower
 
-__all__ = ["serve_for_good"]
-
 
 def serve_for_good(
     source: str,

@@ -24,8 +24,6 @@ from aqe_plugin.events.json_values import Json
 from aqe_plugin.exporter.daemon.checkpoint import Checkpoint
 from aqe_plugin.machine.disk import append_line
 
-__all__ = ["SCHEMA_VERSION", "Schedule", "Tuner"]
-
 SCHEMA_VERSION = 1
 _NOTE = "tunedAtSeconds"
 _PATIENCE_SECONDS = 10

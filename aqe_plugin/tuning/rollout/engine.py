@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.stores.locate import Where, read_target
+from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.install.controller import Proposal, carry_out, propose_tuning
 from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import QueryHistory
@@ -18,8 +19,6 @@ from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep, step_b
 from aqe_plugin.tuning.rollout.manual_edits import manual_edits
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, compared, recommended_again
-
-__all__ = ["CanaryChoice", "NextStep", "Rollouts", "begin", "begin_with_values", "go_on", "take", "unfinished"]
 
 # The group of a rollout of values that somebody asked for.
 _ASKED = "asked"

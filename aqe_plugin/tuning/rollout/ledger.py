@@ -22,8 +22,6 @@ from aqe_plugin.machine.disk import append_line, lock, read_or_none
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.rings import Ring
 
-__all__ = ["SCHEMA_VERSION", "RolloutStep", "locked", "rollouts_of", "step_before_last", "write_step"]
-
 # Version 1 had `cohorts` in the evidence for `fingerprints`.
 SCHEMA_VERSION = 2
 

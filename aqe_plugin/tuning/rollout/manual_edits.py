@@ -9,12 +9,11 @@ from pathlib import Path
 
 from aqe_plugin.conf.canary import keys_of
 from aqe_plugin.conf.keys import CANARY_SHARE, number_of
-from aqe_plugin.conf.stores.locate import Where, find_target, read_target, store_of
+from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.install.journal import Action, Phase, journal_of
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, step_before_last
 from aqe_plugin.tuning.rollout.rings import Ring, is_over
-
-__all__ = ["manual_edits"]
 
 # By key; None is a key that is not set.
 Values = Mapping[str, str | None]
