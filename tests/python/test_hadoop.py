@@ -53,7 +53,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of 9 kB, read in parts of 2 kB, so that a log of kilobytes has as many as one of gigabytes."""
     monkeypatch.setattr(files, "_PIECE_BYTES", 9000)
     monkeypatch.setattr(reader, "_CHUNK_BYTES", 2000)
-    monkeypatch.setattr(collector, "_PARTS_BETWEEN_WRITES", 1)
+    monkeypatch.setattr(collector, "_SECONDS_BETWEEN_WRITES", 0)
 
 
 def own_lines(number: int) -> list[bytes]:

@@ -72,7 +72,7 @@ def serve_for_good(
             # Beside the checkpoint, whose lock excludes other processes.
             spool = path.with_name(f"{path.name}.spool")
             follower = held.enter_context(opened_folder(source, conf, spool, stored.offsets()))
-        collector = EventLogCollector(follower, tally, log, stored, stop.is_set)
+        collector = EventLogCollector(follower, tally, log, stored.write, stop.is_set)
         served = held.enter_context(listening(collector, port, address))
         Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         log.info("watching", source=source, checkpoint=str(checkpoint), files=collector.files)
