@@ -15,13 +15,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from aqe_plugin.cli.apply import add_apply_command
-from aqe_plugin.cli.config import add_config_commands
-from aqe_plugin.cli.install import TableOrJsonOption, add_commands
+from aqe_plugin.cli.apply import apply
+from aqe_plugin.cli.config import completion, config
+from aqe_plugin.cli.install import (
+    TableOrJsonOption,
+    history,
+    install,
+    rollback,
+    status,
+    uninstall,
+    verify_command,
+)
 from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
-from aqe_plugin.cli.pipeline import add_pipeline_commands
-from aqe_plugin.cli.recommend import add_recommend_command
-from aqe_plugin.cli.run import add_run_command
+from aqe_plugin.cli.pipeline import pipeline
+from aqe_plugin.cli.recommend import recommend_command
+from aqe_plugin.cli.run import run
 from aqe_plugin.cli.settings import PATH, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
@@ -170,12 +178,17 @@ def doctor(
         raise typer.Exit(SetupError.exit_code)
 
 
-add_run_command(app)
-add_commands(app)
-add_recommend_command(app)
-add_apply_command(app)
-add_config_commands(app)
-add_pipeline_commands(app)
+app.command()(run)
+app.command()(install)
+app.command()(status)
+app.command("verify")(verify_command)
+for command in (rollback, uninstall, history):
+    app.command()(command)
+app.command("recommend")(recommend_command)
+app.command()(apply)
+app.add_typer(config)
+app.command()(completion)
+app.add_typer(pipeline)
 
 
 def _flow(group: typer.Typer) -> None:

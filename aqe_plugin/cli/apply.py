@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -37,11 +36,6 @@ from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.engine import CanaryChoice, NextStep, Rollouts
 from aqe_plugin.tuning.rollout.ledger import locked, rollouts_of
 from aqe_plugin.tuning.rollout.rings import RingLimits
-
-
-def add_apply_command(app: typer.Typer) -> None:
-    """Adds the command to ``app``."""
-    app.command()(apply)
 
 
 def apply(

@@ -79,12 +79,6 @@ HistoryOption = Annotated[DiffFormat, typer.Option("--format", help="A table, JS
 WhyOption = Annotated[str, typer.Option("--why", help="The reason, for the journal.")]
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Adds the commands to ``app``."""
-    for command in (install, status, verify_command, rollback, uninstall, history):
-        app.command("verify" if command is verify_command else None)(command)
-
-
 def install(
     target: TargetOption = None,
     spark_home: HomeOption = None,

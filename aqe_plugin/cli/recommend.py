@@ -38,11 +38,6 @@ StepOption = Annotated[float, typer.Option(min=1.01, max=10, help="The largest f
 RunsOption = Annotated[int, typer.Option(min=5, max=1000, help="Runs that a fingerprint must have to count.")]
 
 
-def add_recommend_command(app: typer.Typer) -> None:
-    """Adds the command to ``app``."""
-    app.command("recommend")(recommend_command)
-
-
 def recommend_command(
     logs: LogsArgument = None,
     decisions: DecisionsOption = None,

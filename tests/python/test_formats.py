@@ -26,7 +26,7 @@ KNOWN = {
     "history": ("table", "json", "diff"),
     "recommend": EVERY,
     "apply": ("table", "json"),
-    "config": ("table", "json"),
+    "config-show": ("table", "json"),
 }
 THEIRS = "# theirs\nspark.plugins com.acme.P\nspark.secret pa$$\n"
 
@@ -57,7 +57,7 @@ def test_a_format_that_makes_no_sense_is_refused_with_those_that_do(
     command: str, known: tuple[str, ...], answer: Answer
 ) -> None:
     for wrong in (*(one for one in EVERY if one not in known), "xml"):
-        code, out, err = answer(command, "--format", wrong, "show")
+        code, out, err = answer(*command.split("-"), "--format", wrong)
         assert (code, out) == (2, "")
         assert all(f"'{one}'" in err for one in known)
 
