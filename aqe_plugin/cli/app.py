@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -38,13 +38,13 @@ from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.hadoop.conf import conf_of
-from aqe_plugin.logs.queries import read_queries
+from aqe_plugin.logs.queries import read_queries, usable
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.progress import LogProgress, log_progress
-from aqe_plugin.render.queries import print_json, print_table
-from aqe_plugin.render.terminal import visible
+from aqe_plugin.render.queries import query_json, query_table
+from aqe_plugin.render.terminal import print_json, visible
 
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
@@ -122,10 +122,16 @@ def explain(
     skipped: list[Skipped] = []
     stdout = Console()
     with log_progress(Console(stderr=True)) as progress:
-        queries = _only(query, _queries(log, conf_of(hadoop_conf or []), skipped, progress))
+        records = read_queries(log, conf_of(hadoop_conf or []), progress)
+        queries = (one for one in usable(records, skipped) if query is None or one.execution_id == query)
         if stdout.is_terminal:
             queries = _in_place_of(progress, queries)
-        printed = print_json(queries, stdout) if output is TableOrJson.JSON else print_table(queries, stdout)
+        printed = 0
+        for printed, found in enumerate(queries, start=1):  # noqa: B007 - the last number is the count
+            if output is TableOrJson.JSON:
+                print_json(query_json(found), stdout)
+            else:
+                stdout.print(query_table(found))
     if printed == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
         raise EventLogError(f"{skipped[0]}.")
     _report_skipped(skipped)
@@ -204,26 +210,11 @@ def _flow(group: typer.Typer) -> None:
 _flow(app)
 
 
-def _queries(
-    log: str, hadoop_conf: Mapping[str, str], skipped: list[Skipped], progress: LogProgress
-) -> Iterator[QueryStory]:
-    """The queries of ``log``; what could not be used goes into ``skipped``."""
-    for query in read_queries(log, hadoop_conf, progress):
-        if isinstance(query, Skipped):
-            skipped.append(query)
-        else:
-            yield query
-
-
 def _in_place_of(progress: LogProgress, queries: Iterator[QueryStory]) -> Iterator[QueryStory]:
     """``queries``; ``progress`` leaves the terminal when the first is there to print."""
     for query in queries:
         progress.stop()
         yield query
-
-
-def _only(number: int | None, queries: Iterator[QueryStory]) -> Iterator[QueryStory]:
-    return (query for query in queries if number is None or query.execution_id == number)
 
 
 def _report_skipped(skipped: list[Skipped]) -> None:

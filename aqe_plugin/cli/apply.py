@@ -28,7 +28,8 @@ from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.tuning import in_future, print_rollout_step, print_rollout_step_json
+from aqe_plugin.render.terminal import print_json
+from aqe_plugin.render.tuning import in_future, print_rollout_step, rollout_step_json
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits, best
@@ -124,7 +125,7 @@ def _begin_with_values(rollouts: Rollouts, asked: Sequence[str], canary: CanaryC
 def _show(next_step: NextStep, done: bool, output: TableOrJson) -> None:
     stderr = Console(stderr=True, soft_wrap=True)
     if output is TableOrJson.JSON:
-        print_rollout_step_json(next_step.step, next_step.before, done, Console(soft_wrap=True))
+        print_json(rollout_step_json(next_step.step, next_step.before, done), Console(soft_wrap=True))
     else:
         print_rollout_step(next_step.step, next_step.before, Console())
     if done:

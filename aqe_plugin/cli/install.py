@@ -20,6 +20,7 @@ from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import find_target
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, SetupError
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
 from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
 from aqe_plugin.install.health import spark_home_of, verify
@@ -30,17 +31,15 @@ from aqe_plugin.render.control import (
     diff_of,
     history_as_diff,
     print_history,
-    print_history_json,
     print_proposal,
-    print_proposal_json,
     print_status,
-    print_status_json,
     proposal_as_conf,
+    proposal_json,
     status_as_conf,
 )
 from aqe_plugin.render.formats import ChangeFormat, ConfFormat, DiffFormat, TableOrJson
-from aqe_plugin.render.terminal import print_lines, shown
-from aqe_plugin.render.tuning import print_rollouts, print_rollouts_json
+from aqe_plugin.render.terminal import print_json, print_lines, shown
+from aqe_plugin.render.tuning import print_rollouts
 from aqe_plugin.tuning.rollout.ledger import rollouts_of
 
 
@@ -114,7 +113,7 @@ def status(target: TargetOption = None, spark_home: HomeOption = None, output: S
     found = status_of(place_of(target, spark_home))
     stdout = Console(soft_wrap=True)
     if output is ConfFormat.JSON:
-        print_status_json(found, stdout)
+        print_json(encode(found), stdout)
     elif output is ConfFormat.CONF:
         print_lines(status_as_conf(found), stdout)
     else:
@@ -200,8 +199,8 @@ def history(
     journal, rollouts = journal_of(path), rollouts_of(path)
     stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)
     if output is DiffFormat.JSON:
-        print_history_json(journal, stdout)
-        print_rollouts_json(rollouts, stdout)
+        for one in (*journal.records, *rollouts):
+            print_json(encode(one), stdout)
     elif output is DiffFormat.DIFF:
         print_lines(history_as_diff(journal), stdout)
     elif journal.records or rollouts:
@@ -226,7 +225,7 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) 
     rehearsed = "" if do_it or proposal.nothing_to_do else proposal.store.rehearse(proposal.before, proposal.after)
     settled = carry_out(proposal, actor(why)) if do_it else []
     if output is ChangeFormat.JSON:
-        print_proposal_json(proposal, do_it, stdout)
+        print_json(proposal_json(proposal, do_it), stdout)
     elif output is ChangeFormat.DIFF:
         print_lines(diff_of(proposal), stdout)
     elif output is ChangeFormat.CONF:

@@ -16,8 +16,8 @@ from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
 from aqe_plugin.render.control import diff_of
 from aqe_plugin.render.formats import ChangeFormat
-from aqe_plugin.render.terminal import print_lines
-from aqe_plugin.render.tuning import conf_lines, print_findings, print_findings_json
+from aqe_plugin.render.terminal import print_json, print_lines
+from aqe_plugin.render.tuning import conf_lines, finding_json, print_findings
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best
@@ -71,7 +71,8 @@ def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Where | 
     if output is ChangeFormat.TABLE:
         print_findings(findings, limits, stdout)
     elif output is ChangeFormat.JSON:
-        print_findings_json(findings, limits, chosen, stdout)
+        for finding in findings:
+            print_json(finding_json(finding, limits, chosen), stdout)
     elif chosen is not None:
         print_lines(_lines(chosen, path, output), stdout)
     if chosen is None:

@@ -5,7 +5,6 @@ A conf and a journal may hold anything: all of it is shown as plain text with co
 
 from __future__ import annotations
 
-import json
 from difflib import unified_diff
 
 from rich import box
@@ -52,16 +51,15 @@ def print_proposal(proposal: Proposal, console: Console) -> None:
     console.print(table if proposal.changes else Text("  comments or layout alone"))
 
 
-def print_proposal_json(proposal: Proposal, applied: bool, console: Console) -> None:
-    """One JSON object."""
-    told = {
+def proposal_json(proposal: Proposal, applied: bool) -> dict[str, object]:
+    """The proposal, and whether it was ``applied``."""
+    return {
         "action": proposal.action.value,
         "file": proposal.store.name,
         "nothingToDo": proposal.nothing_to_do,
         "applied": applied,
         "changes": [encode(change) for change in proposal.changes],
     }
-    console.file.write(json.dumps(told) + "\n")
 
 
 def proposal_as_conf(proposal: Proposal) -> list[str]:
@@ -126,11 +124,6 @@ def print_status(status: InstallStatus, console: Console) -> None:
         console.print(Text(f"remark  {shown(remark)}", style="yellow"))
 
 
-def print_status_json(status: InstallStatus, console: Console) -> None:
-    """One JSON object."""
-    console.file.write(json.dumps(encode(status)) + "\n")
-
-
 def print_history(journal: Journal, console: Console) -> None:
     """A paragraph for each change, oldest first, in which no key and no time is broken however narrow it is."""
     for record in journal.records:
@@ -143,12 +136,6 @@ def print_history(journal: Journal, console: Console) -> None:
         rows += [("why", shown(record.why))] if record.why else []
         for name, value in rows:
             console.print(Text(f"  {name:<8}", style="dim").append(Text(value)), soft_wrap=True)
-
-
-def print_history_json(journal: Journal, console: Console) -> None:
-    """One JSON object a line (JSON Lines), one for each change, oldest first."""
-    for record in journal.records:
-        console.file.write(json.dumps(encode(record)) + "\n")
 
 
 def _lines(content: bytes | None) -> list[str]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -39,22 +36,6 @@ def query_json(query: QueryStory) -> Json:
     assert isinstance(story, dict)
     story["joins"] = [_join_json(join) for join in query.joins]
     return story
-
-
-def print_table(queries: Iterable[QueryStory], console: Console) -> int:
-    """Prints each query as it comes and returns their number."""
-    count = 0
-    for count, query in enumerate(queries, start=1):  # noqa: B007 - the last number is the count
-        console.print(query_table(query))
-    return count
-
-
-def print_json(queries: Iterable[QueryStory], console: Console) -> int:
-    """Prints one JSON object a line (JSON Lines), each query as it comes, and returns their number."""
-    count = 0
-    for count, query in enumerate(queries, start=1):  # noqa: B007 - the last number is the count
-        console.file.write(json.dumps(query_json(query)) + "\n")
-    return count
 
 
 def _styled(segments: Segments) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -28,6 +29,12 @@ def shown_as_properties(text: str) -> str:
     return _CONTROL.sub(
         lambda match: f"\\u{ord(match[0]):04x}", text.encode("utf-8", "backslashreplace").decode("utf-8")
     )
+
+
+def print_json(members: object, console: Console) -> None:
+    """One JSON value, on a line of its own (JSON Lines)."""
+    console.file.write(json.dumps(members) + "\n")
+    console.file.flush()
 
 
 def print_lines(lines: Iterable[str], console: Console) -> None:

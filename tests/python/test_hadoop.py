@@ -5,18 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from aqe_plugin.cli.history_source import history_of_logs
 from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError, SessionError
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
 from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, reader
 from aqe_plugin.logs.hadoop import HadoopFiles, conf_of, files, opened_hadoop_files
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
-from aqe_plugin.render.progress import LogProgress
-from aqe_plugin.tuning.history_of_logs import history_of_logs
 from commands import Answer
 from daemons import daemon
 from samples import COMPRESS, LOG_START, OUTCOME, decided, ended, line, log_bytes, query_lines, write_log
@@ -239,9 +240,11 @@ def test_explain_shows_the_same_of_an_address_as_of_its_path(tmp_path: Path, ans
 def test_the_history_at_an_address_is_that_at_its_path(logs: Path) -> None:
     write_log(logs / "app-1")
     write_log(logs / "app-2.inprogress")
-    by_path, by_uri = (history_of_logs([one], {}, LogProgress(None)) for one in (str(logs), logs.as_uri()))
+    out = StringIO()
+    by_path, by_uri = (history_of_logs([one], [], Console(file=out)) for one in (str(logs), logs.as_uri()))
     assert by_uri == by_path
-    assert (by_path.logs, len(by_path.history.runs)) == (2, 2)
+    assert len(by_path.runs) == 2
+    assert out.getvalue() == "Read 2 logs.\n" * 2
 
 
 def test_the_daemon_keeps_its_offsets_in_a_hadoop_file_system(logs: Path, tmp_path: Path) -> None:
