@@ -24,13 +24,6 @@ def shown(text: str) -> str:
     return visible(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
-def shown_as_properties(text: str) -> str:
-    """The same for a line of a properties file, with the escapes that such a file knows."""
-    return _CONTROL.sub(
-        lambda match: f"\\u{ord(match[0]):04x}", text.encode("utf-8", "backslashreplace").decode("utf-8")
-    )
-
-
 def print_json(members: object, console: Console) -> None:
     """One JSON value, on a line of its own (JSON Lines)."""
     console.file.write(json.dumps(members) + "\n")
