@@ -2,7 +2,8 @@
 
 The class below :class:`AqePluginError` says what kind of trouble it is and sets the exit code, which
 :data:`EXIT_CODES` explains to users; its subclasses name the thing concerned. Messages are complete sentences for a
-person and say how to mend it.
+person and say how to mend it. A function's ``Raises`` names what it finds wrong itself, a port's what callers must
+expect; errors of what a function calls pass through it.
 """
 
 from __future__ import annotations

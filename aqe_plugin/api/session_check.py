@@ -42,12 +42,7 @@ def join_checks(spark: SparkSession, mode: Mode) -> tuple[Check, Check]:
 
 
 def verify_session(store: SessionStore) -> Iterator[Check]:
-    """Checks a session of a Spark Connect server, which stays open; yields each check as soon as it is made.
-
-    Raises:
-        TargetError: the session has ended.
-        ClusterError: the server cannot be asked, or stops answering.
-    """
+    """Checks a session of a Spark Connect server, which stays open; yields each check as soon as it is made."""
     missing = store.why_not_loaded()
     if missing:
         yield Check("plugin", CheckVerdict.FAILED, missing)

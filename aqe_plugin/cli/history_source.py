@@ -55,7 +55,6 @@ def opened_history(
 
     Raises:
         ConfError: neither is given, or both; likewise for the canary.
-        NoDataError: they hold no finished query with a decision.
     """
     if (tables is None) == (not logs):
         raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
@@ -83,13 +82,7 @@ def opened_history(
 
 
 def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str], stderr: Console) -> QueryHistory:
-    """The history in ``logs``, read in that order; reports on ``stderr`` what was read and what was skipped.
-
-    Raises:
-        EventLogError: one of them is not there.
-        NoDataError: one of them is a folder without any event log.
-        SetupError: for an address, PySpark or Java is missing.
-    """
+    """The history in ``logs``, read in that order; reports on ``stderr`` what was read and what was skipped."""
     skipped: list[Skipped] = []
     conf = conf_of(hadoop_conf)
     with log_progress(stderr) as progress:

@@ -76,12 +76,7 @@ class Setting:
 
 
 def use_settings(context: typer.Context, given: Path | None) -> None:
-    """Makes what is set the default of the command that is about to be parsed.
-
-    Raises:
-        TargetError: the settings file cannot be read.
-        ConfError: the file or the environment sets an unknown option, or a value that is not allowed.
-    """
+    """Makes what is set the default of the command that is about to be parsed."""
     words: list[str] = context.obj or []
     # Help is there also, and above all, when settings are wrong; `config` reports what is wrong itself.
     # A shell's start-up file calls `completion`, which has no settings.
@@ -120,7 +115,6 @@ def settings_of(
         only: the one command whose settings are read and checked; ``None`` for all.
 
     Raises:
-        TargetError: the settings file cannot be read.
         ConfError: one of them sets an unknown option, or a value that is not allowed.
     """
     found = {(one.command, one.name): one for one in _options(root)}

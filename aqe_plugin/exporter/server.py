@@ -50,9 +50,6 @@ def serve(
 
     Raises:
         EventLogError: ``folder`` is not a folder of event logs.
-        SetupError: ``folder`` is in a Hadoop file system, and PySpark or Java is missing.
-        PortInUseError: another process listens on that port.
-        ConfError: the address or port is not one of this machine's, or may not be used.
     """
     if is_url(folder):
         raise EventLogError(f"{folder}: export reads folders; `aqe-plugin run` watches a History Server.")

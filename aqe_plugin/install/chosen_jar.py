@@ -21,8 +21,6 @@ def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str
 
     Raises:
         ConfError: ``jar`` is for another Spark line than ``spark``, or missing for a container image.
-        MissingJarError: ``jar`` does not exist.
-        TargetError: the conf cannot be read.
     """
     if isinstance(path, SessionStore):
         if jar is not None or spark is not None:

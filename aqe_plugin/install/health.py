@@ -72,7 +72,6 @@ def verify(where: Where, home: Path, jar: Path | None, environment: Mapping[str,
         jar: replaces the jar that the conf names, if that is in a container image.
 
     Raises:
-        TargetError: the target cannot be read.
         SetupError: ``home`` has no Spark.
     """
     status, target = status_of(where), read_target(where)
@@ -103,7 +102,6 @@ def spark_home_of(where: Where, given: Path | None, environment: Mapping[str, st
 
     Raises:
         SessionError: there is no ``bin/spark-submit`` in it.
-        PysparkMissingError: nothing names a Spark, and PySpark is not installed.
     """
     own = where.parent.parent if isinstance(where, Path) and where.parent.name == "conf" else None
     if given is None and own is not None and (own / "bin" / "spark-submit").is_file():

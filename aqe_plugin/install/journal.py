@@ -140,12 +140,7 @@ class Journal:
 
 
 def journal_of(where: Where) -> Journal:
-    """The journal of a target, empty when it was never changed.
-
-    Raises:
-        JournalError: a newer aqe-plugin wrote it.
-        TargetError: it cannot be read.
-    """
+    """The journal of a target, empty when it was never changed."""
     folder = store_of(where).journal_folder
     records: dict[int, Record] = {}
     damaged: list[int] = []

@@ -50,13 +50,7 @@ class InstallStatus:
 
 
 def status_of(where: Where) -> InstallStatus:
-    """The status of the target ``where``.
-
-    Raises:
-        TargetError: it cannot be read.
-        ConflictError: it is written in a way that is not read safely.
-        JournalError: a newer aqe-plugin wrote its journal.
-    """
+    """The status of the target ``where``."""
     target = read_target(where)
     conf = target.conf.items()
     listed = entries_of(conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)

@@ -27,10 +27,6 @@ def aggregate(spark: SparkSession, tables: str, thresholds: Mapping[str, float])
 
     Args:
         thresholds: those at which joins are priced, by key without ``spark.aqePlugin.``.
-
-    Raises:
-        NoDataError: nothing was ingested yet.
-        TablesError: another version of aqe-plugin wrote the tables.
     """
     house = Warehouse(spark, tables)
     queries = house.current("queries").drop("run").where("joins > 0 OR errors > 0")

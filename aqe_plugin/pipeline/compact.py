@@ -21,9 +21,6 @@ def compact(spark: SparkSession, tables: str, keep_hours: float) -> tuple[int, i
 
     Returns:
         The number of runs that were merged (0 when there were fewer than two), and of removed folders.
-
-    Raises:
-        TablesError: another version of aqe-plugin wrote the tables.
     """
     house = Warehouse(spark, tables)
     commits = house.commits("ingest", "compact")

@@ -25,12 +25,7 @@ def history_in(spark: SparkSession, tables: str) -> QueryHistory:
 
 
 def stories_of(house: Warehouse) -> Iterator[QueryStory]:
-    """Every query in the tables, one at a time in bounded memory, oldest application first.
-
-    Raises:
-        NoDataError: nothing was ingested yet.
-        TablesError: another version of aqe-plugin wrote the tables.
-    """
+    """Every query in the tables, one at a time in bounded memory, oldest application first."""
     tables = [house.current(name) for name in ("queries", "decisions", "outcomes", "attempts")]
     for row in query_rows(*tables).orderBy("log", "executionId").toLocalIterator(prefetchPartitions=True):
         story = _story(row.asDict())

@@ -56,10 +56,6 @@ def ingest(
 
     Args:
         say: called with a sentence before each step.
-
-    Raises:
-        EventLogError: a folder is not there.
-        TablesError: another version of aqe-plugin wrote the tables.
     """
     return _ingest(Warehouse(spark, tables), list(logs), say)
 

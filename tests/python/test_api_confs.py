@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
 from aqe_plugin.api.session_confs import set_for_a_while
-from aqe_plugin.api.threshold import Threshold
+from aqe_plugin.api.threshold import Threshold, conf_values, threshold_keys
 from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
-from aqe_plugin.api.threshold_names import conf_values, threshold_keys
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.errors import ConfError, NotAvailableError

@@ -133,11 +133,6 @@ def open_store(
 
     Args:
         say: receives a sentence before each wait for the server.
-
-    Raises:
-        ConfError: ``text`` is not an address.
-        TargetError: there is no such object.
-        ClusterError: the API server cannot be asked.
     """
     address = parse_address(text)
     api = connect(address, environment, patience or Patience(), say)

@@ -129,10 +129,6 @@ def open_session(
 
     Args:
         say: receives a sentence before each wait for the server.
-
-    Raises:
-        ConfError: ``text`` is not an address.
-        ExtraMissingError: the client of Spark Connect is not installed.
     """
     address = parse_session_address(text, environment)
     # This import takes longer than all others together.

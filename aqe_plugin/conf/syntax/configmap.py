@@ -71,7 +71,6 @@ def parse_configmap(text: str, name: str, document: int, root: MappingNode) -> C
     """The conf in the ConfigMap ``root``.
 
     Raises:
-        TargetError: Spark could not read the conf.
         ConflictError: the ConfigMap cannot be changed, or the conf is not written as a literal block.
     """
     if text_of(child(root, "immutable")).lower() == "true":

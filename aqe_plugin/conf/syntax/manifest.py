@@ -153,7 +153,6 @@ def parse_manifest(text: str, name: str, document: int, root: MappingNode) -> Ma
 
     Raises:
         TargetError: its spec or ``sparkConf`` is not what the operator expects.
-        ConflictError: it uses YAML that cannot be changed line by line.
     """
     spec = child(root, *(spec_path(root) or ("spec",)))
     if not isinstance(spec, MappingNode) or not spec.value or not is_block(spec):

@@ -47,15 +47,6 @@ def serve_for_good(
         schedule: when to tune, and with which command; ``None`` for never.
         hadoop_conf: ``KEY=VALUE`` for Hadoop's file systems.
         access: the rights for requests to a History Server.
-
-    Raises:
-        EventLogError: ``source`` is no folder.
-        CheckpointError: the checkpoint is damaged, of another version, or of another source.
-        ConflictError: another aqe-plugin works with the same checkpoint.
-        PortInUseError: another process listens on that port.
-        ConfError: the address or port is not one of this machine's, or may not be used.
-        SetupError: ``source`` is in a Hadoop file system, and PySpark or Java is missing.
-        WriteError: the checkpoint could not be written at the end.
     """
     log, stop, path = stderr_log(), threading.Event(), checkpoint.absolute()
     conf = conf_of(hadoop_conf)

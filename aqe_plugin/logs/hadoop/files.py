@@ -58,7 +58,6 @@ class HadoopFiles:
 
         Raises:
             EventLogError: there is nothing at the address, or it cannot be listed.
-            NoDataError: it is a folder without any event log.
         """
         self._listed, self._growing = {}, set()
         try:

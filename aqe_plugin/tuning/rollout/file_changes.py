@@ -16,13 +16,7 @@ from aqe_plugin.tuning.rollout.rings import Ring
 
 
 def file_changes(step: RolloutStep, ring: Ring, file: Where, environment: Mapping[str, str]) -> tuple[Proposal, ...]:
-    """The changes that take a rollout at ``step`` into ``ring``; none when it is there.
-
-    Raises:
-        TargetError: a file cannot be read.
-        ConflictError: it is written in a way that cannot be changed safely, or has a canary of somebody else.
-        ConfError: a value is not allowed.
-    """
+    """The changes that take a rollout at ``step`` into ``ring``; none when it is there."""
     number, share = step.number, step.canary_share
     canary = None if step.canary is None else find_target(Path(step.canary), None, environment)
     if ring is step.ring:

@@ -47,11 +47,6 @@ def manual_edits(steps: Sequence[RolloutStep], file: Where, environment: Mapping
 
     Returns:
         ``None`` when the files hold what they should, or the rollout is over.
-
-    Raises:
-        TargetError: a file cannot be read.
-        ConflictError: it is written in a way that is not understood.
-        JournalError: its journal cannot be used, or the ledger lacks the step before an interrupted one.
     """
     last = steps[-1]
     if last.phase is Phase.DONE and is_over(last.ring):
