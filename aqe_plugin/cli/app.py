@@ -33,7 +33,6 @@ from aqe_plugin.cli.run import run
 from aqe_plugin.cli.settings import PATH, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
-from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
@@ -42,7 +41,7 @@ from aqe_plugin.logs.queries import read_queries, usable
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.progress import LogProgress, log_progress
+from aqe_plugin.render.progress import log_progress
 from aqe_plugin.render.queries import query_json, query_table
 from aqe_plugin.render.terminal import print_json, visible
 
@@ -123,11 +122,13 @@ def explain(
     stdout = Console()
     with log_progress(Console(stderr=True)) as progress:
         records = read_queries(log, conf_of(hadoop_conf or []), progress)
-        queries = (one for one in usable(records, skipped) if query is None or one.execution_id == query)
-        if stdout.is_terminal:
-            queries = _in_place_of(progress, queries)
         printed = 0
-        for printed, found in enumerate(queries, start=1):  # noqa: B007 - the last number is the count
+        for found in usable(records, skipped):
+            if query is not None and found.execution_id != query:
+                continue
+            printed += 1
+            if stdout.is_terminal:
+                progress.stop()
             if output is TableOrJson.JSON:
                 print_json(query_json(found), stdout)
             else:
@@ -208,13 +209,6 @@ def _flow(group: typer.Typer) -> None:
 
 
 _flow(app)
-
-
-def _in_place_of(progress: LogProgress, queries: Iterator[QueryStory]) -> Iterator[QueryStory]:
-    """``queries``; ``progress`` leaves the terminal when the first is there to print."""
-    for query in queries:
-        progress.stop()
-        yield query
 
 
 def _report_skipped(skipped: list[Skipped]) -> None:

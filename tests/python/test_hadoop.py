@@ -71,7 +71,7 @@ def read_on(jvm: HadoopJvm, logs: Path, spool: Path, killed_after: int | None = 
         source: EventSource = FolderFollower(HadoopFiles(logs.as_uri(), jvm, spool), kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
         try:
-            EventLogCollector(source, tally, stderr_log(), kept).read_on()
+            EventLogCollector(source, tally, stderr_log(), kept.write).read_on()
         finally:
             assert killed_after is not None or not list(spool.iterdir())
     return sums(tally)
