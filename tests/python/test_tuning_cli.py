@@ -16,7 +16,8 @@ import pytest
 
 from api_server import ApiServer
 from aqe_plugin.conf.keys import PREFIX
-from aqe_plugin.conf.stores.locate import Where, find_target, read_target
+from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.errors import WriteError
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.groups import current
