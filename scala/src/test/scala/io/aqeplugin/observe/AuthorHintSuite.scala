@@ -28,12 +28,11 @@ class AuthorHintSuite extends AnyFunSuite {
     assert(authorHint(finished -> None, unrun -> None).isEmpty)
   }
 
-  for (hint <- Seq(BROADCAST, SHUFFLE_MERGE, SHUFFLE_HASH, SHUFFLE_REPLICATE_NL)) {
+  for (hint <- Seq(BROADCAST, SHUFFLE_MERGE, SHUFFLE_HASH, SHUFFLE_REPLICATE_NL))
     test(s"${hint.displayName} on a side that has not run is the author's") {
       assert(authorHint(unrun -> Some(hint), unrun -> None).contains(hint.displayName))
       assert(authorHint(finished -> None, unrun -> Some(hint)).contains(hint.displayName))
     }
-  }
 
   for (hint <- Seq(BROADCAST, SHUFFLE_MERGE, SHUFFLE_REPLICATE_NL))
     test(s"${hint.displayName}, which AQE never sets, stays the author's when the side has finished") {

@@ -38,6 +38,9 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
   }
 
   test("an outer join keeps every row of its larger side") {
-    assert(isNear(estimate("SELECT * FROM fact LEFT JOIN (SELECT * FROM dim WHERE n = 2) ON k = dk").rows, estimate("SELECT * FROM fact").rows))
+    assert(isNear(
+      estimate("SELECT * FROM fact LEFT JOIN (SELECT * FROM dim WHERE n = 2) ON k = dk").rows,
+      estimate("SELECT * FROM fact").rows
+    ))
   }
 }
