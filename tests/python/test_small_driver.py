@@ -9,6 +9,7 @@ import pyspark
 import pytest
 
 from aqe_plugin.events.model import JoinDecided
+from aqe_plugin.install.jars import jar_for
 from aqe_plugin.logs import find_event_logs, read_log
 from tests.extent import only_in_test_all
 
@@ -22,10 +23,9 @@ AMOUNT_CHARACTERS = 6 * 900
 # The build side's stage is small; the strings that are computed above it are not.
 JOB = f"""
 import sys
-import aqe_plugin
 from pyspark.sql import SparkSession
 
-spark = aqe_plugin.configure(SparkSession.builder).getOrCreate()
+spark = SparkSession.builder.getOrCreate()
 returns, sales = (f"{{sys.argv[1]}}/{{table}}" for table in ("store_returns", "store_sales"))
 spark.range({RETURNS}).selectExpr(
     "id % 18000 AS sr_item_sk",
@@ -57,15 +57,19 @@ def test_long_computed_strings_are_not_broadcast_on_a_small_driver(tmp_path: Pat
     job.write_text(JOB)
     events.mkdir()
     confs = {
+        "spark.plugins": "io.aqeplugin.AqePlugin",
+        "spark.aqePlugin.mode": "apply",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
+        # Files this small would have Spark itself broadcast them before the query runs.
+        "spark.sql.autoBroadcastJoinThreshold": "1m",
         "spark.aqePlugin.filter.minProbeRows": "1000000000000",
         "spark.ui.enabled": "false",
     }
     ran = subprocess.run(
         [
             str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
-            *("--master", "local[2]", "--driver-memory", "1g"),
+            *("--master", "local[2]", "--driver-memory", "1g", "--jars", str(jar_for("4.1"))),
             *(part for key, value in confs.items() for part in ("--conf", f"{key}={value}")),
             *(str(job), str(tmp_path)),
         ],
