@@ -163,7 +163,7 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class WaitDecision:
-    """Whether the probe side was held back until the build side was finished, with the expected times."""
+    """Whether the probe side waited for the build side, with the estimated times."""
 
     waits: bool
     reason: Reason
@@ -287,7 +287,7 @@ class QueryEnded:
         planned: filters in the plan that ran.
         applied: those that their scan found when it ran; fewer than planned is a fault.
         errors: errors in the plugin that left Spark's own plan in force.
-        arm: the side of a trial that it was on, ``None`` when nothing was tried.
+        arm: the query's arm, ``None`` without a canary.
     """
 
     schema_version: int

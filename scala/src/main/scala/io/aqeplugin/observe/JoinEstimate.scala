@@ -2,16 +2,16 @@ package io.aqeplugin.observe
 
 import io.aqeplugin.decide._
 
-/** A join as it was estimated before its build side had run.
+/** The estimate of a join before its build side has run.
   *
   * @param buildSide
-  *   once one side runs it stays: if it flipped after that, what the other side waited for would be thrown away
+  *   fixed once one side runs: a change would waste what the other side waited for
   * @param hint
   *   the hint of the query's author
   * @param waiting
-  *   whether the probe side is held back, with the numbers; none when the build side had finished by then
+  *   whether the probe side waits, with the numbers; none when the build side had already finished
   * @param filterObstacle
-  *   what in the plan speaks against a filter
+  *   why the plan allows no filter, if it does not
   */
 final case class JoinEstimate(
     joinId: String,
@@ -27,7 +27,7 @@ final case class JoinEstimate(
     waiting: Option[WaitDecision]
 ) {
 
-  /** The facts of the join, with what the plan shows by now. */
+  /** The facts of the join, completed from the present plan. */
   def facts(build: BuildFacts, probe: ProbeFacts, sparkStrategy: Strategy, filterObstacle: Option[ReasonCode]): JoinFacts =
     JoinFacts(joinId, kind, keys, buildSide, build, probe, cluster, hint, sparkStrategy, canBroadcast, filterObstacle, waiting)
 }

@@ -8,8 +8,8 @@ import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
 
-/** Chooses the strategy of a join once its build side has finished, and sets it as a hint, so that Spark plans the join, its exchanges and its reads
-  * itself.
+/** Chooses the strategy of a join once its build side has finished, and sets it as a hint. Spark then plans the join, its exchanges and its
+  * reads.
   *
   * Runs on the logical plan in which finished stages stand as leaves, before every re-planning. Takes up only joins that [[WaitAndPlaceFilters]]
   * has seen before, with the estimates of that time. A hint of the query's author stays; one of AQE's own is replaced where it stands against what
@@ -42,7 +42,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     for {
       equal <- EqualityJoin.of(join)
       known = state.decision(equal.id)
-      // Nearly all joins, once they are decided.
+      // Nearly all joins that have a decision.
       if !known.exists(_.choice == Strategy.LeaveToSpark)
       estimate <- state.estimate(equal.id)
       if estimate.hint.isEmpty

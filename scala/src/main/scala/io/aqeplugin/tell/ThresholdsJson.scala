@@ -8,12 +8,12 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.Thresholds
 
-/** [[Thresholds]] as JSON: one flat object whose names are the conf keys, with or without `spark.aqePlugin.`, and whose values are what a user
-  * would set: `{"filter.maxPassRate": 0.5, "broadcast.maxMemoryBytes": "64m"}`. A key that is left out has its default.
+/** [[Thresholds]] as JSON: a flat object of conf keys, with or without `spark.aqePlugin.`, and values in conf syntax:
+  * `{"filter.maxPassRate": 0.5, "broadcast.maxMemoryBytes": "64m"}`. A missing key has its default.
   */
 private[tell] object ThresholdsJson {
 
-  /** Every threshold, with the short names. */
+  /** Every threshold, under its short name. */
   def write(thresholds: Thresholds): ObjectNode = {
     val node = JsonFields.emptyObject
     AqeConf.ThresholdKeys.foreach { entry =>
@@ -27,7 +27,9 @@ private[tell] object ThresholdsJson {
     node
   }
 
-  /** @param strict whether a name that is no threshold is an error; otherwise it is not looked at */
+    * @param strict
+    *   whether an unknown name is an error; otherwise it is ignored
+    */
   def read(node: ObjectNode, strict: Boolean): Either[String, Thresholds] = {
     val overrides = node.fieldNames.asScala.map(name => name.stripPrefix(AqeConf.Prefix) -> node.get(name)).toMap
     val unknown = overrides.keys.toSeq.sorted.filterNot(name => AqeConf.ThresholdKeys.exists(_.shortKey == name))
@@ -38,7 +40,7 @@ private[tell] object ThresholdsJson {
   private def textOf(key: String, overrides: Map[String, JsonNode]): Option[String] =
     AqeConf.ThresholdKeys.find(_.key == key).flatMap(entry => overrides.get(entry.shortKey)).map(asConf)
 
-  // 1e9 and 1000000000.0 are whole numbers, which a conf writes without point and exponent.
+  // 1e9 and 1000000000.0 are whole numbers; a conf writes them without point and exponent.
   private def asConf(value: JsonNode): String =
     if (value.isNumber) value.decimalValue.stripTrailingZeros.toPlainString else value.asText
 }

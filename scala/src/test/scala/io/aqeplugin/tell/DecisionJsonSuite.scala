@@ -91,8 +91,8 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(broken(_.withObject("/facts/build").remove("rows")) == Left("facts.build.rows: missing"))
     assert(broken(_.withObject("/facts/build").putNull("rows")) == Left("facts.build.rows: missing"))
     assert(broken(_.withObject("/facts").put("kind", "outer")) == Left("facts.kind: unknown name 'outer'"))
-    assert(broken(_.put("passRate", "low")) == Left("passRate: a number is expected, not \"low\""))
-    assert(broken(_.put("facts", 7)) == Left("facts: an object is expected, not 7"))
+    assert(broken(_.put("passRate", "low")) == Left("passRate: expected a number, got \"low\""))
+    assert(broken(_.put("facts", 7)) == Left("facts: expected an object, got 7"))
     assert(broken(_.withObject("/facts/probe").put(
       "exchanges",
       1L << 40
