@@ -155,7 +155,7 @@ class ProbeFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """The cluster that the query ran on: concurrent tasks, and executors that a broadcast goes to."""
+    """The cluster that the query ran on: number of concurrent tasks, and of executors that receive a broadcast."""
 
     slots: int
     executors: int
@@ -282,10 +282,10 @@ class QueryEnded:
     """Event: a query with decisions ended.
 
     Attributes:
-        duration_millis: wall time of the query.
+        duration_millis: elapsed time of the query.
         rule_millis: time spent in the plugin's own rules, all re-plans together.
         planned: filters in the plan that ran.
-        applied: those that their scan found when it ran; fewer than planned is a fault.
+        applied: planned filters that their scan found when it ran; fewer than planned is a fault.
         errors: errors in the plugin that left Spark's own plan in force.
         arm: the query's arm, ``None`` without a canary.
     """

@@ -65,7 +65,7 @@ def test_a_log_of_another_version_of_the_plugin_costs_its_events_and_no_page(
     assert "Completed Jobs" in jobs.text
     assert len(browser.open(f"{history.newer}/SQL/").tables["completed-table"]) >= len(live.queries.tables[_QUERIES])
     tab = browser.open(f"{history.newer}/runtime-filters/")
-    assert "Events left out: 2, which another version of the plugin wrote" in tab.text
+    assert "Events left out: 2, written by another version of the plugin" in tab.text
     assert _QUERIES not in tab.tables
 
 
