@@ -36,7 +36,7 @@ def test_set_begins_without_logs(cluster: Cluster, answer: Answer) -> None:
     assert (code, err[:15]) == (5, "Give event logs")
 
 
-def test_a_harmful_value_of_set_goes_back_byte_for_byte(cluster: Cluster, answer: Answer) -> None:
+def test_a_harmful_value_of_set_is_rolled_back_byte_for_byte(cluster: Cluster, answer: Answer) -> None:
     before = {file: file.read_bytes() for file in (cluster.target, cluster.canary)}
     step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)
     cluster.week_with_canary(slowdown=1.5)

@@ -109,7 +109,7 @@ def test_rollouts_of_a_newer_version_are_an_error(cluster: Cluster, answer: Answ
     assert (code, "schemaVersion 3, this aqe-plugin reads up to 2: upgrade it" in err) == (4, True)
 
 
-def test_a_rollout_that_an_older_version_began_goes_on(cluster: Cluster, answer: Answer) -> None:
+def test_a_rollout_that_an_older_version_began_continues(cluster: Cluster, answer: Answer) -> None:
     begun = step(cluster, answer)
     (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     older = path.read_text().replace('"schemaVersion": 2', '"schemaVersion": 1')

@@ -62,7 +62,7 @@ def test_a_format_that_makes_no_sense_is_refused_with_those_that_do(
         assert all(f"'{one}'" in err for one in known)
 
 
-def test_an_install_as_conf_is_the_lines_that_set_the_same(conf: Path, jar: str, answer: Answer) -> None:
+def test_an_install_as_conf_prints_the_equivalent_lines(conf: Path, jar: str, answer: Answer) -> None:
     _, out, _ = answer("install", "--target", str(conf), "--jar", jar, "--format", "conf")
     assert out.splitlines() == [
         f"spark.jars {jar}",
@@ -76,7 +76,7 @@ def test_an_install_as_conf_is_the_lines_that_set_the_same(conf: Path, jar: str,
     assert out.splitlines() == ["# spark.aqePlugin.mode goes", "# spark.jars goes", "spark.plugins com.acme.P"]
 
 
-def test_a_status_as_conf_is_what_the_plugin_has_in_the_file_and_no_more(conf: Path, jar: str, answer: Answer) -> None:
+def test_a_status_as_conf_has_only_the_plugins_lines_of_the_file(conf: Path, jar: str, answer: Answer) -> None:
     assert answer("status", "--target", str(conf), "--format", "conf")[1] == ""
     answer("install", "--target", str(conf), "--jar", jar, "--yes")
     assert answer("status", "--target", str(conf), "--format", "conf")[1].splitlines() == [
@@ -86,7 +86,7 @@ def test_a_status_as_conf_is_what_the_plugin_has_in_the_file_and_no_more(conf: P
     ]
 
 
-def test_a_history_as_diff_says_what_went_and_what_came(conf: Path, jar: str, answer: Answer) -> None:
+def test_a_history_as_diff_shows_removed_and_added_lines(conf: Path, jar: str, answer: Answer) -> None:
     answer("install", "--target", str(conf), "--jar", jar, "--yes")
     answer("rollback", "--target", str(conf), "--yes")
     lines = answer("history", "--target", str(conf), "--format", "diff")[1].splitlines()
@@ -110,7 +110,7 @@ def test_checks_as_json_are_those_of_the_table(answer: Answer) -> None:
     assert [f"{one['verdict']:<8}{one['name']:<10}{one['found']}" for one in told] == table.splitlines()
 
 
-def test_nothing_is_coloured_folded_or_read_as_markup(tmp_path: Path, answer: Answer) -> None:
+def test_text_is_never_colored_wrapped_or_read_as_markup(tmp_path: Path, answer: Answer) -> None:
     path = tmp_path / f"{'long-' * 30}[red].conf"
     path.write_text("spark.aqePlugin.mode [bo\\u001bld]\n")
     told = json.loads(answer("status", "--target", str(path), "--format", "json")[1])

@@ -229,7 +229,7 @@ def test_hadoop_conf_takes_keys_with_values_and_shows_no_value() -> None:
         assert "secret" not in str(error.value)
 
 
-def test_explain_shows_the_same_of_an_address_as_of_its_path(tmp_path: Path, answer: Answer) -> None:
+def test_explain_shows_the_same_for_an_address_and_its_path(tmp_path: Path, answer: Answer) -> None:
     log = write_log(tmp_path / "app-1")
     by_path = answer("explain", str(log), "--format", "json")
     assert by_path[0] == 0

@@ -239,7 +239,7 @@ def test_config_show_hides_every_secret(answer: Answer, monkeypatch: pytest.Monk
         assert out.count("(hidden)") == 4
 
 
-def test_config_says_which_file_is_read_and_whether_it_is_right(file: Path, answer: Answer) -> None:
+def test_config_shows_which_file_is_read_and_whether_it_is_valid(file: Path, answer: Answer) -> None:
     code, _, err = answer("config", "path")
     assert (code, str(file) in err) == (4, True)
     assert answer("config", "check") == (0, "no settings file: nothing wrong\n", "")
