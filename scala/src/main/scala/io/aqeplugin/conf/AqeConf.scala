@@ -62,7 +62,14 @@ object AqeConf {
   val FilterMaxPassRate: ConfEntry[Double] =
     number("filter.maxPassRate", "ratio", 0.7, 0.0, 1.0, "No filter is built when its estimated pass rate is higher.")
   val FilterMaxPerScan: ConfEntry[Long] =
-    whole("filter.maxPerScan", "filters", 4, 1, 64, "Maximum number of filters on one scan; those with the lowest estimated pass rates are kept.")
+    whole(
+      "filter.maxPerScan",
+      "filters",
+      4,
+      1,
+      64,
+      "Maximum number of filters on one scan; those with the lowest estimated pass rates are kept."
+    )
   val FilterMinProbeRows: ConfEntry[Long] =
     whole(
       "filter.minProbeRows",
@@ -154,7 +161,14 @@ object AqeConf {
     "Share of the build side's rows that each of its predicates is assumed to keep when there are no statistics."
   )
   val WaitMaxIdle: ConfEntry[Long] =
-    whole("wait.maxIdle", "millis", 60000, 0, 3600000, "The probe side does not wait when the wait is estimated to leave the slots idle for longer.")
+    whole(
+      "wait.maxIdle",
+      "millis",
+      60000,
+      0,
+      3600000,
+      "The probe side does not wait when the wait is estimated to leave the slots idle for longer."
+    )
 
   // The cost formula; every coefficient is per task thread unless it says otherwise.
 
@@ -302,7 +316,7 @@ object AqeConf {
   private def bytes(name: String, default: Long, low: Long, high: Long, doc: String): ConfEntry[Long] =
     entry(name, "bytes", default, ConfSyntax.Bytes, Allowed.between(low, high, ConfSyntax.Bytes), doc, atStart = false)
 
-    * @param atStart
+  /** @param atStart
     *   the key belongs to the whole application, so no session may change it
     */
   private def entry[A](

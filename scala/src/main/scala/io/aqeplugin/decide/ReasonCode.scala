@@ -40,7 +40,8 @@ object ReasonCode {
       )
   case object AlreadyBroadcast
       extends ReasonCode("ALREADY_BROADCAST", Strategy, "the build side is broadcast already, so the join stays a broadcast join")
-  case object OtherStrategy extends ReasonCode("OTHER_STRATEGY", Strategy, "Spark chose a strategy that the plugin does not price, and keeps it")
+  case object OtherStrategy
+      extends ReasonCode("OTHER_STRATEGY", Strategy, "Spark chose a strategy that the plugin does not price, and keeps it")
   case object ProbeStarted extends ReasonCode("PROBE_STARTED", Any, "the probe side has started, so nothing can be saved on it")
   case object FactsMissing extends ReasonCode("FACTS_MISSING", Any, "the row counts that the price depends on are unknown")
 
@@ -88,7 +89,11 @@ object ReasonCode {
   case object RepeatedRequest
       extends ReasonCode("REPEATED_REQUEST", Filter, "this query already requested the same filter and did not get it")
   case object FilterReady
-      extends ReasonCode("FILTER_READY", Any, "the build side and its filter existed already, made for another part of the plan, and were used")
+      extends ReasonCode(
+        "FILTER_READY",
+        Any,
+        "the build side and its filter existed already, made for another part of the plan, and were used"
+      )
   case object BuildTimeout extends ReasonCode("BUILD_TIMEOUT", Filter, "the filter was not ready in time, so every row passes")
   case object BuildFailed extends ReasonCode("BUILD_FAILED", Filter, "the filter could not be built, so every row passes")
   case object GatesOpen extends ReasonCode("GATES_OPEN", Any, "a test switched the price checks off: everything legal is done")

@@ -14,7 +14,7 @@ import io.aqeplugin.decide.Reason
   */
 object BuiltFilters {
 
-    * @param times
+  /** @param times
     *   how often it was built; more than once means that AQE did not find the first filter
     */
   final case class Built(result: Either[Reason, FilterSummary], times: Int)

@@ -17,7 +17,7 @@ import io.aqeplugin.observe.RowWidth
   */
 object FilterBuild {
 
-    * @throws java.lang.Exception
+  /** @throws java.lang.Exception
     *   any failure of the job; the caller replaces it by a filter that passes all rows
     */
   def run(child: SparkPlan, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter =

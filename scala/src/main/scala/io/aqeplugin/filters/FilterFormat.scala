@@ -21,7 +21,7 @@ object FilterFormat {
 
   private val envelope = Envelope(0x46455141, Version) // "AQEF" read as a little-endian number
 
-    * @throws IllegalArgumentException
+  /** @throws IllegalArgumentException
     *   for a filter whose kind is not in [[FilterKind.All]]
     */
   def write(filter: KeyFilter): Array[Byte] = filter match {

@@ -25,7 +25,7 @@ object ScanTargets {
   /** All scans below `probe` that `keys`, expressions over its output, lead to. Finished stages are not entered: they have run. */
   def below(probe: SparkPlan, keys: Seq[Expression]): Seq[ScanTarget] = search(probe, keys, Nil, total = true)
 
-    * @param total
+  /** @param total
     *   whether everything between the join and `plan` gives a value for every row
     */
   private def search(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange], total: Boolean): Seq[ScanTarget] = plan match {

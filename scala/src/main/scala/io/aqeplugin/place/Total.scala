@@ -14,7 +14,7 @@ private[place] object Total {
 
   def apply(expression: Expression): Boolean = isTotal(expression, Nil)
 
-    * @param nonZero
+  /** @param nonZero
     *   expressions that are known not to be 0 where the expression is evaluated
     */
   private def isTotal(expression: Expression, nonZero: Seq[Expression]): Boolean = expression match {

@@ -45,7 +45,10 @@ final class AqeDriverPlugin extends DriverPlugin {
   }
 
   override def registerMetrics(appId: String, pluginContext: PluginContext): Unit = {
-    guarded("registration of metrics", "Spark's metrics system has none of the plugin's metrics")(DecisionMetrics.register(pluginContext.metricRegistry))
+    guarded(
+      "registration of metrics",
+      "Spark's metrics system has none of the plugin's metrics"
+    )(DecisionMetrics.register(pluginContext.metricRegistry))
     guarded("canary", "the application tries no values")(context.foreach(draw(_, appId)))
   }
 

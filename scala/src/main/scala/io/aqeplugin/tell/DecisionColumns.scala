@@ -93,7 +93,11 @@ object DecisionColumns {
     whole[FilterOnScan]("build_rows", "rows", "build rows with a key")(_.outcome.map(_.keys)),
     whole[FilterOnScan]("rows_in", "rows", "rows that the filter checked")(_.outcome.map(_.rowsIn)),
     whole[FilterOnScan]("rows_out", "rows", "checked rows that passed")(_.outcome.map(_.rowsOut)),
-    whole[FilterOnScan]("batches_not_checked", "batches", "batches that passed unchecked while the filter was paused because it removed too few rows")(
+    whole[FilterOnScan](
+      "batches_not_checked",
+      "batches",
+      "batches that passed unchecked while the filter was paused because it removed too few rows"
+    )(
       _.outcome.map(_.batchesSkipped)
     ),
     flag[FilterOnScan]("self_disabled", "whether a task paused the filter")(_.outcome.map(_.batchesSkipped > 0)),
@@ -119,18 +123,31 @@ object DecisionColumns {
     text("user_name", "value of `current_user()` in the query")(r => nonEmpty(r.query.origin.user)),
     text("session_id", "Spark's id of the session")(_.query.origin.session),
     text("job_group", "the query's job group; for a Thrift Server, the id of the statement")(_.query.origin.jobGroup),
-    column("job_tags", Texts, "", "the tags of the query's jobs; Spark Connect puts user, session and operation into one tag")(_.query.origin.jobTags),
+    column(
+      "job_tags",
+      Texts,
+      "",
+      "the tags of the query's jobs; Spark Connect puts user, session and operation into one tag"
+    )(_.query.origin.jobTags),
     text("mode", oneOf("mode of the plugin", Mode.All.map(_.name)))(_.query.mode.name),
     text(
       "arm",
       described("the query's arm; null without a canary", TrialArm.All.map(arm => arm.name -> arm.meaning))
     )(_.query.arm.map(_.name)),
     whole("query_millis", "millis", "elapsed time of the query; null while it runs")(_.query.end.map(_.durationMillis)),
-    whole("query_rule_millis", "millis", "time that the query spent in the plugin's rules; null while it runs")(_.query.end.map(_.ruleMillis)),
+    whole(
+      "query_rule_millis",
+      "millis",
+      "time that the query spent in the plugin's rules; null while it runs"
+    )(_.query.end.map(_.ruleMillis)),
     whole("query_errors", "errors", "faults of the plugin in the query, after which Spark's own plan ran; null while it runs")(
       _.query.end.map(_.errors)
     ),
-    whole("query_joins", "joins", "joins decided in the query so far; more than the query's rows when `decisions.keptPerQuery` was reached")(
+    whole(
+      "query_joins",
+      "joins",
+      "joins decided in the query so far; more than the query's rows when `decisions.keptPerQuery` was reached"
+    )(
       _.query.decided
     ),
     text("join_id", "identifies the join across all re-plans of the query")(_.facts.joinId),

@@ -250,7 +250,12 @@ object EventSchema {
       FieldSchema("reason", "Reason", "", "why the filter passed every row", required = false),
       FieldSchema("rowsIn", "integer", "rows", "rows that the filter checked"),
       FieldSchema("rowsOut", "integer", "rows", "checked rows that passed"),
-      FieldSchema("batchesSkipped", "integer", "batches", "batches that passed unchecked while the filter was paused because it removed too few rows"),
+      FieldSchema(
+        "batchesSkipped",
+        "integer",
+        "batches",
+        "batches that passed unchecked while the filter was paused because it removed too few rows"
+      ),
       FieldSchema("filterBytes", "integer", "bytes", "memory of the filter"),
       FieldSchema("buildMillis", "integer", "millis", "duration of the filter build"),
       FieldSchema("waitMillis", "integer", "millis", "time from the plan's start until the scan had its filters"),

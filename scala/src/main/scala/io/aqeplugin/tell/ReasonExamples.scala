@@ -33,15 +33,15 @@ object ReasonExamples {
     case JoinType           => "`fact LEFT JOIN returns`: a fact row without a return stays in the answer."
     case UnsupportedKeyType => "The key is an interval, a map or a struct."
     case CollatedKey        => "The key is `STRING COLLATE UTF8_LCASE`: 'A' equals 'a', but their bytes differ."
-    case KeyNotPlain        => "`ON a.k = CAST(b.path[0] AS INT)` after `size(path) = 1`: computed in the scan, the key would throw on some rows."
-    case NonDeterministic   =>
+    case KeyNotPlain => "`ON a.k = CAST(b.path[0] AS INT)` after `size(path) = 1`: computed in the scan, the key would throw on some rows."
+    case NonDeterministic =>
       "`ORDER BY score LIMIT 10` with two rows tied at position 10: a run after the loss of an executor may return the other row."
-    case NoTargetScan           => "The key is `count(*)` of a subquery, which is no column of a scan."
-    case NoBuildExchange        => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
-    case ReusedExchange         => "TPC-DS q95: `ws_wh` is read twice, and only one of the two joins may lose rows."
-    case ReuseOff               => "`spark.sql.exchange.reuse=false`."
-    case CacheNotLoaded         => "The first query after `CACHE LAZY TABLE dim` that joins `dim`; the next one has its filters."
-    case Streaming              => "A micro-batch of structured streaming. The plugin does not read its plans, so only a replay shows this reason."
+    case NoTargetScan    => "The key is `count(*)` of a subquery, which is no column of a scan."
+    case NoBuildExchange => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
+    case ReusedExchange  => "TPC-DS q95: `ws_wh` is read twice, and only one of the two joins may lose rows."
+    case ReuseOff        => "`spark.sql.exchange.reuse=false`."
+    case CacheNotLoaded  => "The first query after `CACHE LAZY TABLE dim` that joins `dim`; the next one has its filters."
+    case Streaming       => "A micro-batch of structured streaming. The plugin does not read its plans, so only a replay shows this reason."
     case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
     case MaxFiltersPerScan      =>
       "A fact table is joined with six filtered dimensions, and `filter.maxPerScan` is 4: the two filters with the highest pass rates are left out."

@@ -27,7 +27,7 @@ private[tell] object ThresholdsJson {
     node
   }
 
-    * @param strict
+  /** @param strict
     *   whether an unknown name is an error; otherwise it is ignored
     */
   def read(node: ObjectNode, strict: Boolean): Either[String, Thresholds] = {

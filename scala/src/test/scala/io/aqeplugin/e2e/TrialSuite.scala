@@ -50,7 +50,7 @@ class DrawnSuite extends TrialSuite("application_1763712000000_0002") {
     assert(other.conf.get(OpenGates) == "true")
   }
 
-  test("a user's own value wins, and the query is in the arm "own"") {
+  test("a user's own value wins, and the query is in the arm own") {
     val result = withConf(OpenGates -> "false")(ran(spark.sql(Query)))
     assert(filters(result.plan).isEmpty)
     assert(armsOf(result) == Set(Some("own")))

@@ -9,7 +9,7 @@ import io.aqeplugin.tell.ui.Html._
 /** The tab's first page: totals of the application, then its queries, latest first. */
 object QueriesView {
 
-    * @param execution
+  /** @param execution
     *   none when the SQL tab has no record of the query
     */
   final case class Line(query: QueryRecord, execution: Option[Execution])
