@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from aqe_plugin.api.tables import Shown, Table
 
-__all__ = ["Counters"]
-
 
 class Counters(Shown, Mapping[str, int]):
     """Counts by name, as in Spark's metrics system under ``plugin.io.aqeplugin.AqePlugin``; zeros are not shown."""

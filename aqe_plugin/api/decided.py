@@ -28,8 +28,6 @@ from aqe_plugin.events.queries import JoinStory, QueryStory
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["run_and_read", "stories_of"]
-
 Row = Mapping[str, Any]
 
 _ORDER = tuple(Strategy)

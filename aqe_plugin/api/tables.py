@@ -16,8 +16,6 @@ from itertools import zip_longest
 
 from aqe_plugin.render.terminal import visible
 
-__all__ = ["Shown", "Table", "html_of", "text_of"]
-
 _NARROWEST = 8
 
 _CELL = "text-align: left; vertical-align: top; white-space: pre-wrap; padding: 0.3em 0.8em 0.3em 0"

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.tables import Table, html_of, text_of
+from aqe_plugin.api.threshold import conf_values, threshold_keys, value_of
 from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
-from aqe_plugin.api.threshold_names import conf_values, threshold_keys, value_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-__all__ = ["SessionThresholds"]
 
 
 class SessionThresholds(ThresholdFields):

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -24,11 +23,13 @@ from aqe_plugin.cli.history_source import HistorySource, opened_history
 from aqe_plugin.cli.install import HomeOption, TableOrJsonOption, TargetOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
-from aqe_plugin.conf.stores.locate import read_target, store_of
+from aqe_plugin.conf.stores.file_store import store_of
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.tuning import in_future, print_rollout_step, print_rollout_step_json
+from aqe_plugin.render.terminal import print_json
+from aqe_plugin.render.tuning import in_future, print_rollout_step, rollout_step_json
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits, best
@@ -36,13 +37,6 @@ from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.engine import CanaryChoice, NextStep, Rollouts
 from aqe_plugin.tuning.rollout.ledger import locked, rollouts_of
 from aqe_plugin.tuning.rollout.rings import RingLimits
-
-__all__ = ["add_apply_command"]
-
-
-def add_apply_command(app: typer.Typer) -> None:
-    """Adds the command to ``app``."""
-    app.command()(apply)
 
 
 def apply(
@@ -131,7 +125,7 @@ def _begin_with_values(rollouts: Rollouts, asked: Sequence[str], canary: CanaryC
 def _show(next_step: NextStep, done: bool, output: TableOrJson) -> None:
     stderr = Console(stderr=True, soft_wrap=True)
     if output is TableOrJson.JSON:
-        print_rollout_step_json(next_step.step, next_step.before, done, Console(soft_wrap=True))
+        print_json(rollout_step_json(next_step.step, next_step.before, done), Console(soft_wrap=True))
     else:
         print_rollout_step(next_step.step, next_step.before, Console())
     if done:

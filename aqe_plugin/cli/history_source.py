@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.errors import ConfError, NoDataError
+from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.hadoop.conf import conf_of
+from aqe_plugin.logs.queries import read_queries, usable
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.render.terminal import shown
-from aqe_plugin.tuning.history import QueryHistory
-from aqe_plugin.tuning.history_of_logs import history_of_logs
+from aqe_plugin.tuning.history import QueryHistory, history_of
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 from aqe_plugin.tuning.spark_session import job_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["HistorySource", "opened_history"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,6 @@ def opened_history(
 
     Raises:
         ConfError: neither is given, or both; likewise for the canary.
-        NoDataError: they hold no finished query with a decision.
     """
     if (tables is None) == (not logs):
         raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
@@ -82,14 +81,21 @@ def opened_history(
         yield HistorySource(history, canary, replay)
 
 
-def _read_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHistory:
-    stderr = Console(stderr=True, soft_wrap=True)
+def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str], stderr: Console) -> QueryHistory:
+    """The history in ``logs``, read in that order; reports on ``stderr`` what was read and what was skipped."""
+    skipped: list[Skipped] = []
+    conf = conf_of(hadoop_conf)
     with log_progress(stderr) as progress:
-        read = history_of_logs(logs, conf_of(hadoop_conf), progress)
-    stderr.print(f"Read {read.logs:,} {'log' if read.logs == 1 else 'logs'}.", highlight=False)
-    if read.skipped:
-        stderr.print(Text(f"skipped {len(read.skipped)}, the first: {shown(str(read.skipped[0]))}", style="yellow"))
-    return _checked(read.history, ", ".join(logs))
+        found = chain.from_iterable(read_queries(log, conf, progress) for log in logs)
+        history = history_of(usable(found, skipped))
+    stderr.print(f"Read {progress.logs:,} {'log' if progress.logs == 1 else 'logs'}.", highlight=False)
+    if skipped:
+        stderr.print(Text(f"skipped {len(skipped)}, the first: {shown(str(skipped[0]))}", style="yellow"))
+    return history
+
+
+def _read_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHistory:
+    return _checked(history_of_logs(logs, hadoop_conf, Console(stderr=True, soft_wrap=True)), ", ".join(logs))
 
 
 def _read_tables(spark: SparkSession, tables: str) -> QueryHistory:

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["LOGS_HELP", "HadoopConfOption"]
-
 LOGS_HELP = "Event logs: a log, a folder of logs, or an address that Spark can open (hdfs://, s3a://)."
 HadoopConfOption = Annotated[
     list[str] | None,

@@ -23,8 +23,6 @@ from aqe_plugin.tuning.spark_session import job_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["add_pipeline_commands"]
-
 _SUBMIT = Path(__file__).with_name("pipeline_script.py")
 
 LogsArgument = Annotated[
@@ -39,21 +37,16 @@ TablesOption = Annotated[
 ]
 
 
-def add_pipeline_commands(app: typer.Typer) -> None:
-    """Adds the group of commands to ``app``."""
-    group = typer.Typer(
-        name="pipeline",
-        no_args_is_help=True,
-        help="Turn a fleet's event logs into tables, daily aggregates and a page, by Spark.",
-        epilog="Each command is also a job for spark-submit: spark-submit --jars $(aqe-plugin jar-path) "
-        "$(aqe-plugin pipeline script-path) ingest LOGS --tables TABLES",
-    )
-    for command in (ingest, aggregate, report, compact):
-        group.command()(command)
-    group.command("script-path")(script_path)
-    app.add_typer(group)
+pipeline = typer.Typer(
+    name="pipeline",
+    no_args_is_help=True,
+    help="Turn a fleet's event logs into tables, daily aggregates and a page, by Spark.",
+    epilog="Each command is also a job for spark-submit: spark-submit --jars $(aqe-plugin jar-path) "
+    "$(aqe-plugin pipeline script-path) ingest LOGS --tables TABLES",
+)
 
 
+@pipeline.command()
 def ingest(logs: LogsArgument, tables: TablesOption) -> None:
     """Read what is new in event logs into the tables; run it as often as you like.
 
@@ -81,6 +74,7 @@ def ingest(logs: LogsArgument, tables: TablesOption) -> None:
         )
 
 
+@pipeline.command()
 def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: HomeOption = None) -> None:
     """Aggregate the tables by day: time, waits, pass rates, savings and regret of queries and joins.
 
@@ -96,6 +90,7 @@ def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: Hom
     Console(stderr=True, soft_wrap=True).print(f"Run {done.run}: rows {rows}.", highlight=False)
 
 
+@pipeline.command()
 def report(
     tables: TablesOption,
     output: Annotated[
@@ -117,6 +112,7 @@ def report(
     Console(stderr=True, soft_wrap=True).print(Text(f"Wrote {shown(str(output))}."))
 
 
+@pipeline.command()
 def compact(
     tables: TablesOption,
     keep_hours: Annotated[
@@ -134,6 +130,7 @@ def compact(
     Console(stderr=True, soft_wrap=True).print(f"{merged} runs became one; {removed} folders removed.", highlight=False)
 
 
+@pipeline.command("script-path")
 def script_path() -> None:
     """Print the path of the script for spark-submit; its arguments are those of `aqe-plugin pipeline`."""
     typer.echo(_SUBMIT)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["ConfStore", "TargetConf"]
-
 
 class TargetConf(Protocol):
     """A Spark conf as an immutable value, in whatever syntax it is written.

@@ -9,18 +9,6 @@ from pathlib import Path
 
 from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinDecision, JoinFacts, Reason, Strategy
 
-__all__ = [
-    "describe_filter",
-    "describe_join",
-    "describe_outcome",
-    "describe_price",
-    "describe_reason",
-    "describe_strategy",
-    "options_not_taken",
-    "quantity",
-    "reason_meanings",
-]
-
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STRATEGIES = {
     Strategy.BROADCAST: "broadcast",

@@ -9,29 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = [
-    "BuildFacts",
-    "ClusterFacts",
-    "ExecutionEnded",
-    "ExecutionStarted",
-    "FilterOutcome",
-    "FilterPlanned",
-    "JoinDecided",
-    "JoinDecision",
-    "JoinFacts",
-    "JoinKind",
-    "KeyBucket",
-    "KeyFacts",
-    "PluginMode",
-    "ProbeFacts",
-    "QueryEnded",
-    "Reason",
-    "Side",
-    "Strategy",
-    "WaitDecision",
-    "WeighedOption",
-]
-
 
 class JoinKind(str, Enum):
     """How a join combines its two sides."""

@@ -14,8 +14,6 @@ from enum import Enum
 
 from aqe_plugin.events.model import Strategy
 
-__all__ = ["ALL", "KINDS", "PASS_ALL_REASONS", "RATIO_BUCKETS", "SECONDS_BUCKETS", "Metric", "MetricType"]
-
 SECONDS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 RATIO_BUCKETS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
 

@@ -30,8 +30,6 @@ from aqe_plugin.logs.addresses import is_url
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["listening", "serve", "stderr_log"]
-
 # How often the server checks whether to stop.
 _SHUTDOWN_LOOK_SECONDS = 0.1
 
@@ -52,9 +50,6 @@ def serve(
 
     Raises:
         EventLogError: ``folder`` is not a folder of event logs.
-        SetupError: ``folder`` is in a Hadoop file system, and PySpark or Java is missing.
-        PortInUseError: another process listens on that port.
-        ConfError: the address or port is not one of this machine's, or may not be used.
     """
     if is_url(folder):
         raise EventLogError(f"{folder}: export reads folders; `aqe-plugin run` watches a History Server.")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.logs import Skipped, read_log
 from aqe_plugin.logs.files import opened_files
-
-__all__ = ["Progress", "read_queries"]
 
 
 class Progress(Protocol):
@@ -23,6 +21,15 @@ class Progress(Protocol):
     def done(self) -> None:
         """One more log was read."""
         ...
+
+
+def usable(queries: Iterable[QueryStory | Skipped], skipped: list[Skipped]) -> Iterator[QueryStory]:
+    """Only the queries; what could not be used goes into ``skipped``."""
+    for query in queries:
+        if isinstance(query, Skipped):
+            skipped.append(query)
+        else:
+            yield query
 
 
 def read_queries(

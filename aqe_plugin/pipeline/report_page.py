@@ -15,8 +15,6 @@ from aqe_plugin.pipeline.report_charts import bars, calibration
 from aqe_plugin.tuning.history import QueryHistory, in_arm
 from aqe_plugin.tuning.recommendation import Finding
 
-__all__ = ["Row", "Summary", "page"]
-
 Row = Mapping[str, Any]
 
 # Characters that no HTML may hold, and those that turn the direction of the text around them.

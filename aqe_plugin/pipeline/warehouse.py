@@ -32,8 +32,6 @@ from aqe_plugin.pipeline.schemas import AGGREGATES, TABLES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["LAYOUT_VERSION", "Commit", "Warehouse", "last_runs", "local_rows", "refusals_as_errors"]
-
 # Version 1 had the columns `cohort` and `shape`.
 LAYOUT_VERSION = 2
 _REFUSALS = ("java.io.", "java.nio.file.", "org.apache.hadoop.fs.", "org.apache.hadoop.security.")

@@ -5,7 +5,6 @@ A conf and a journal may hold anything: all of it is shown as plain text with co
 
 from __future__ import annotations
 
-import json
 from difflib import unified_diff
 
 from rich import box
@@ -15,26 +14,12 @@ from rich.text import Text
 
 from aqe_plugin.conf.canary import Canary
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.keys import JARS_KEY, PLUGIN_CLASS, PLUGINS_KEY
-from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
+from aqe_plugin.install.jars import JarStatus
 from aqe_plugin.install.journal import Journal, Phase
-from aqe_plugin.install.status import InstallStatus, JarStatus
-from aqe_plugin.render.terminal import shown, shown_as_properties
-
-__all__ = [
-    "diff_of",
-    "history_as_diff",
-    "print_history",
-    "print_history_json",
-    "print_proposal",
-    "print_proposal_json",
-    "print_status",
-    "print_status_json",
-    "proposal_as_conf",
-    "status_as_conf",
-]
+from aqe_plugin.install.status import InstallStatus
+from aqe_plugin.render.terminal import shown
 
 _DIGEST_SHOWN = 12
 _ENDS = {
@@ -64,53 +49,15 @@ def print_proposal(proposal: Proposal, console: Console) -> None:
     console.print(table if proposal.changes else Text("  comments or layout alone"))
 
 
-def print_proposal_json(proposal: Proposal, applied: bool, console: Console) -> None:
-    """One JSON object."""
-    told = {
+def proposal_json(proposal: Proposal, applied: bool) -> dict[str, object]:
+    """The proposal, and whether it was ``applied``."""
+    return {
         "action": proposal.action.value,
         "file": proposal.store.name,
         "nothingToDo": proposal.nothing_to_do,
         "applied": applied,
         "changes": [encode(change) for change in proposal.changes],
     }
-    console.file.write(json.dumps(told) + "\n")
-
-
-def proposal_as_conf(proposal: Proposal) -> list[str]:
-    """Lines of a ``spark-defaults.conf`` that set the same; a key that goes is a comment."""
-    return [
-        f"# {shown(change.key)} goes" if change.new is None else conf_line(change.key, change.new)
-        for change in proposal.changes
-    ]
-
-
-def status_as_conf(status: InstallStatus) -> list[str]:
-    """Lines of a ``spark-defaults.conf`` with what is of the plugin: its entry, its jars, its keys."""
-    lists = ((PLUGINS_KEY, PLUGIN_CLASS if status.plugin_listed else ""), (JARS_KEY, _joined(status.jars)))
-    settings = [(setting.key, setting.value) for setting in status.settings]
-    return [conf_line(key, value) for key, value in (*lists, *settings) if value]
-
-
-def history_as_diff(journal: Journal) -> list[str]:
-    """A heading for each change that was carried out, oldest first, and the keys that it took out and put in."""
-    lines = []
-    for record in journal.records:
-        if record.phase is not Phase.DONE:
-            continue
-        lines.append(shown(f"# {record.action.value} no. {record.number}, {record.at}, {record.who}"))
-        for change in record.changes:
-            lines += [
-                sign + conf_line(change.key, value)
-                for sign, value in (("-", change.old), ("+", change.new))
-                if value is not None
-            ]
-    return lines
-
-
-def conf_line(key: str, value: str) -> str:
-    """A line of a ``spark-defaults.conf``, which Spark reads as ``key`` and ``value``."""
-    line = parse_properties(b"", "conf").with_value(key, value).render().decode("utf-8", "surrogateescape")
-    return shown_as_properties(line.removesuffix("\n"))
 
 
 def print_status(status: InstallStatus, console: Console) -> None:
@@ -138,11 +85,6 @@ def print_status(status: InstallStatus, console: Console) -> None:
         console.print(Text(f"remark  {shown(remark)}", style="yellow"))
 
 
-def print_status_json(status: InstallStatus, console: Console) -> None:
-    """One JSON object."""
-    console.file.write(json.dumps(encode(status)) + "\n")
-
-
 def print_history(journal: Journal, console: Console) -> None:
     """A paragraph for each change, oldest first, in which no key and no time is broken however narrow it is."""
     for record in journal.records:
@@ -155,12 +97,6 @@ def print_history(journal: Journal, console: Console) -> None:
         rows += [("why", shown(record.why))] if record.why else []
         for name, value in rows:
             console.print(Text(f"  {name:<8}", style="dim").append(Text(value)), soft_wrap=True)
-
-
-def print_history_json(journal: Journal, console: Console) -> None:
-    """One JSON object a line (JSON Lines), one for each change, oldest first."""
-    for record in journal.records:
-        console.file.write(json.dumps(encode(record)) + "\n")
 
 
 def _lines(content: bytes | None) -> list[str]:
@@ -190,7 +126,3 @@ def _jar_in_words(jar: JarStatus) -> Text:
 def _canary_in_words(canary: Canary) -> str:
     tried = ", ".join(f"{change.key} = {change.new} instead of {change.old or '(not set)'}" for change in canary.tried)
     return f"{canary.share:.3g} of the applications try {tried}"
-
-
-def _joined(jars: tuple[JarStatus, ...]) -> str:
-    return ",".join(jar.location for jar in jars)

@@ -4,67 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.console import Console
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-__all__ = ["LogProgress", "log_progress"]
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 
 class LogProgress:
-    """A line with the logs read, their number, and the time so far; nothing where there is no terminal.
+    """A line with the logs read, their number, and the time so far; a :class:`~aqe_plugin.logs.queries.Progress`.
 
-    It is a :class:`~aqe_plugin.logs.queries.Progress`.
+    Attributes:
+        logs: the number of logs found so far.
     """
 
-    def __init__(self, line: Progress | None) -> None:
+    def __init__(self, line: Progress) -> None:
         self._line = line
-        self._task: TaskID | None = None
-        self._found = 0
+        self._task = line.add_task("reading logs", total=0)
+        self.logs = 0
 
     def found(self, logs: int) -> None:
-        self._found += logs
-        if self._line is None:
-            return
-        if self._task is None:
-            self._task = self._line.add_task("reading logs", total=self._found)
-            self._line.start()
-        self._line.update(self._task, total=self._found)
+        self.logs += logs
+        self._line.update(self._task, total=self.logs)
+        self._line.start()
 
     def done(self) -> None:
-        if self._line is not None and self._task is not None:
-            self._line.advance(self._task)
+        self._line.advance(self._task)
 
     def stop(self) -> None:
-        """Removes the line for good, to make room for what is printed now."""
-        if self._line is not None:
-            self._line.stop()
-            self._line = None
+        """Removes the line, to make room for what is printed now."""
+        self._line.stop()
 
 
 @contextmanager
 def log_progress(console: Console) -> Iterator[LogProgress]:
-    """The progress on ``console``, if that is a terminal; removed when the context ends."""
-    progress = LogProgress(_line(console) if console.is_terminal else None)
+    """The progress on ``console``, shown if that is a terminal; removed when the context ends."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    # Other output keeps its own stream.
+    line = Progress(
+        *columns,
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not console.is_terminal,
+    )
+    progress = LogProgress(line)
     try:
         yield progress
     finally:
         progress.stop()
-
-
-def _line(console: Console) -> Progress:
-    # Slow to import, and only a terminal needs it.
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    # Other output keeps its own stream.
-    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)

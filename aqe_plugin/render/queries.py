@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -21,8 +18,6 @@ from aqe_plugin.events.describe import (
 from aqe_plugin.events.json_values import Json, encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.query_text import COLUMNS, Segments, join_cells, query_footing, query_heading
-
-__all__ = ["print_json", "print_table", "query_json", "query_table"]
 
 
 def query_table(query: QueryStory) -> RenderableType:
@@ -41,22 +36,6 @@ def query_json(query: QueryStory) -> Json:
     assert isinstance(story, dict)
     story["joins"] = [_join_json(join) for join in query.joins]
     return story
-
-
-def print_table(queries: Iterable[QueryStory], console: Console) -> int:
-    """Prints each query as it comes and returns their number."""
-    count = 0
-    for count, query in enumerate(queries, start=1):  # noqa: B007 - the last number is the count
-        console.print(query_table(query))
-    return count
-
-
-def print_json(queries: Iterable[QueryStory], console: Console) -> int:
-    """Prints one JSON object a line (JSON Lines), each query as it comes, and returns their number."""
-    count = 0
-    for count, query in enumerate(queries, start=1):  # noqa: B007 - the last number is the count
-        console.file.write(json.dumps(query_json(query)) + "\n")
-    return count
 
 
 def _styled(segments: Segments) -> Text:

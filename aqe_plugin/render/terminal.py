@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-__all__ = ["print_lines", "shown", "shown_as_properties", "visible"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c\u2028\u2029\ud800-\udfff]")
 
@@ -25,11 +24,10 @@ def shown(text: str) -> str:
     return visible(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
-def shown_as_properties(text: str) -> str:
-    """The same for a line of a properties file, with the escapes that such a file knows."""
-    return _CONTROL.sub(
-        lambda match: f"\\u{ord(match[0]):04x}", text.encode("utf-8", "backslashreplace").decode("utf-8")
-    )
+def print_json(members: object, console: Console) -> None:
+    """One JSON value, on a line of its own (JSON Lines)."""
+    console.file.write(json.dumps(members) + "\n")
+    console.file.flush()
 
 
 def print_lines(lines: Iterable[str], console: Console) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
@@ -18,17 +17,6 @@ from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.recommendation import Evidence, Finding, Limits, Recommendation, violations
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
-
-__all__ = [
-    "conf_lines",
-    "in_future",
-    "print_findings",
-    "print_findings_json",
-    "print_rollout_step",
-    "print_rollout_step_json",
-    "print_rollouts",
-    "print_rollouts_json",
-]
 
 _RING_STYLES = {Ring.SETTLED: "green", Ring.ROLLED_BACK: "bold red"}
 
@@ -52,20 +40,16 @@ def print_findings(findings: Sequence[Finding], limits: Limits, console: Console
     console.print(table)
 
 
-def print_findings_json(
-    findings: Sequence[Finding], limits: Limits, chosen: Recommendation | None, console: Console
-) -> None:
-    """One JSON object a line (JSON Lines), one for each group."""
-    for finding in findings:
-        made = finding.recommendation
-        stopped = [] if made is None else list(violations(made, limits))
-        members = {
-            **_object(finding),
-            "passes": made is not None and not stopped,
-            "stoppedBy": stopped,
-            "chosen": made is not None and made == chosen,
-        }
-        console.file.write(json.dumps(members) + "\n")
+def finding_json(finding: Finding, limits: Limits, chosen: Recommendation | None) -> dict[str, object]:
+    """The finding, the limits that it exceeds, and whether it is the ``chosen`` one."""
+    made = finding.recommendation
+    stopped = [] if made is None else list(violations(made, limits))
+    return {
+        **_object(finding),
+        "passes": made is not None and not stopped,
+        "stoppedBy": stopped,
+        "chosen": made is not None and made == chosen,
+    }
 
 
 def conf_lines(chosen: Recommendation) -> list[str]:
@@ -88,10 +72,9 @@ def print_rollout_step(step: RolloutStep, before: Ring | None, console: Console)
     console.print(table)
 
 
-def print_rollout_step_json(step: RolloutStep, before: Ring | None, done: bool, console: Console) -> None:
-    """One JSON object."""
-    members = {**_object(step), "before": None if before is None else before.value, "applied": done}
-    console.file.write(json.dumps(members) + "\n")
+def rollout_step_json(step: RolloutStep, before: Ring | None, done: bool) -> dict[str, object]:
+    """The step, the ring before it, and whether it was taken."""
+    return {**_object(step), "before": None if before is None else before.value, "applied": done}
 
 
 def in_future(last: RolloutStep, folder: str) -> str:
@@ -117,12 +100,6 @@ def print_rollouts(steps: Sequence[RolloutStep], console: Console) -> None:
         rows += [("evidence", _in_words(step.evidence, step.confidence))] if step.evidence.queries else []
         for name, value in rows:
             console.print(Text(f"  {name:<9}", style="dim").append(Text(value)), soft_wrap=True)
-
-
-def print_rollouts_json(steps: Sequence[RolloutStep], console: Console) -> None:
-    """One JSON object a line (JSON Lines), one for each step, oldest first."""
-    for step in steps:
-        console.file.write(json.dumps(encode(step)) + "\n")
 
 
 def _in_words(evidence: Evidence, confidence: float) -> str:

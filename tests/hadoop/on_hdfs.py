@@ -54,7 +54,7 @@ def read_on(jvm: HadoopJvm, folder: str, home: Path, killed_after: int | None = 
         kept.restore(tally)
         source: EventSource = FolderFollower(HadoopFiles(folder, jvm, spool), kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
-        EventLogCollector(source, tally, stderr_log(), kept).read_on()
+        EventLogCollector(source, tally, stderr_log(), kept.write).read_on()
     return sums(tally)
 
 

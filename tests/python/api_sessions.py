@@ -138,15 +138,6 @@ class AnySession:
             spark.conf.unset("spark.aqePlugin.filter.maxPassRate")
         assert bad == ["7: not allowed: expected 0 to 1 ratio"]
 
-    def test_a_rollback_restores_everything_that_was_set(self, aqe: AqePlugin, spark: SparkSession) -> None:
-        aqe.mode("observe")
-        aqe.thresholds.filter_max_pass_rate = 0.2
-        aqe.thresholds.filter_max_pass_rate = 0.3
-        assert [change.new for change in aqe.history().changes] == ["observe", "0.2", "0.3"]
-        aqe.rollback()
-        assert (aqe.current_mode, aqe.thresholds.filter_max_pass_rate) == ("apply", 0.7)
-        assert spark.conf.get("spark.aqePlugin.mode", None) is None
-
     def test_a_forced_choice_is_followed_with_the_same_rows(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
     ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.conf.canary import canary_in, draws
+from aqe_plugin.conf.canary import canary_in
 from aqe_plugin.conf.keys import CANARY, CANARY_SET, CANARY_SHARE, PREFIX
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import WriteError
@@ -20,6 +20,7 @@ from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.groups import current
 from commands import Answer
+from drawing import draws
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, fleet_of, log_of
 
 pytestmark = pytest.mark.simulation

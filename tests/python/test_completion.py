@@ -58,7 +58,10 @@ def offered(script: Path, *words: str) -> set[str]:
 
 def test_bash_offers_every_command(script: Path) -> None:
     assert {one.words[0] for one in SETTINGS} <= offered(script, "")
-    assert {one.words[1] for one in SETTINGS if len(one.words) > 1} <= offered(script, "pipeline", "")
+    for group in ("config", "pipeline"):
+        inner = {one.words[1] for one in SETTINGS if one.words[0] == group}
+        assert inner
+        assert inner <= offered(script, group, "")
     assert offered(script, "expl") == {"explain"}
 
 

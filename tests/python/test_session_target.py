@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from datetime import datetime, timezone
@@ -288,11 +289,9 @@ def test_install_and_uninstall_set_and_unset_the_mode_of_a_session(
     code, out, err = answer("install", "--target", target, "--mode", "apply", "--yes", "--why", "try it")
     assert (code, confs[MODE]) == (0, "apply")
     assert f"Done: {name}: queries that this session plans from now on use it" in err
-    assert answer("status", "--target", target, "--format", "conf")[1].splitlines() == [
-        "spark.plugins io.aqeplugin.AqePlugin",
-        f"{RATE} 0.5",
-        f"{MODE} apply",
-    ]
+    status = json.loads(answer("status", "--target", target, "--format", "json")[1])
+    assert status["installed"]
+    assert {one["key"]: one["value"] for one in status["settings"]} == {RATE: "0.5", MODE: "apply"}
     assert "try it" in answer("history", "--target", target)[1]
     assert answer("uninstall", "--target", target, "--yes")[0] == 0
     assert confs == THEIRS

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.conf.stores.locate import Where, read_target
+from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import Run

@@ -22,8 +22,6 @@ from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 from aqe_plugin.machine.state import make_state_folder, state_home
 
-__all__ = ["KubernetesStore", "open_store"]
-
 _TRIES = 5
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 
@@ -135,11 +133,6 @@ def open_store(
 
     Args:
         say: receives a sentence before each wait for the server.
-
-    Raises:
-        ConfError: ``text`` is not an address.
-        TargetError: there is no such object.
-        ClusterError: the API server cannot be asked.
     """
     address = parse_address(text)
     api = connect(address, environment, patience or Patience(), say)

@@ -25,8 +25,6 @@ from aqe_plugin.machine.state import make_state_folder, state_home
 if TYPE_CHECKING:
     from aqe_plugin.conf.stores.connect_server import ConnectApi
 
-__all__ = ["SessionStore", "open_session"]
-
 # The driver reads these keys once, when it starts; docs/configuration.md says so for each.
 _READ_AT_START = (CANARY, f"{PREFIX}decisions.")
 # Dots too: a user named ".." would name the folder above.
@@ -131,10 +129,6 @@ def open_session(
 
     Args:
         say: receives a sentence before each wait for the server.
-
-    Raises:
-        ConfError: ``text`` is not an address.
-        ExtraMissingError: the client of Spark Connect is not installed.
     """
     address = parse_session_address(text, environment)
     # This import takes longer than all others together.

@@ -158,7 +158,7 @@ object AqeConf {
     0.2,
     0.0,
     1.0,
-    "Share of the build side's rows that each of its predicates is assumed to keep when there are no statistics."
+    "Share of the build side's rows that each of its predicates is assumed to keep."
   )
   val WaitMaxIdle: ConfEntry[Long] =
     whole(

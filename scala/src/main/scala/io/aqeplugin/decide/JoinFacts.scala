@@ -86,7 +86,7 @@ final case class KeyFacts(
 /** One bucket of an equi-height histogram: `rows` rows have keys in `[low, high]`. */
 final case class KeyBucket(low: Long, high: Long, rows: Long)
 
-/** The finished build side.
+/** The build side: as its finished stage measured it, or as it is estimated before that.
   *
   * @param rows
   *   rows that the stage wrote; negative when unknown
@@ -154,7 +154,11 @@ final case class ProbeFacts(
     started: Boolean,
     targets: Int,
     keys: Option[KeyFacts] = None
-)
+) {
+
+  /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */
+  def withoutKeys: ProbeFacts = copy(keys = None)
+}
 
 /** The size of the cluster that the query runs on.
   *
@@ -165,7 +169,7 @@ final case class ProbeFacts(
   */
 final case class ClusterFacts(slots: Int, executors: Int)
 
-/** The input of `DecideJoin` apart from the thresholds.
+/** The input of `DecideJoin` apart from the thresholds. The estimate of a join has the same form, with an unmeasured build side.
   *
   * @param joinId
   *   identifies a join across all re-plans of one query

@@ -71,7 +71,6 @@ object ReasonCode {
         Filter,
         "the build side reads a cached table that is not loaded yet, and would load it once per filter"
       )
-  case object Streaming extends ReasonCode("STREAMING", Filter, "the plugin leaves streaming plans alone")
   case object AlreadyFilteredBySpark
       extends ReasonCode("ALREADY_FILTERED_BY_SPARK", Filter, "Spark already put its own runtime filter for these keys there")
   case object MaxFiltersPerScan
@@ -138,7 +137,6 @@ object ReasonCode {
     ReusedExchange,
     ReuseOff,
     CacheNotLoaded,
-    Streaming,
     AlreadyFilteredBySpark,
     MaxFiltersPerScan,
     MaxFiltersPerPlan,

@@ -28,7 +28,7 @@ object Faults {
   }
 
   /** Logs a value that is not allowed, for which the plugin leaves a query's plans alone; each value of each key is logged once. */
-  def refuse(error: ConfError): Unit = {
+  def badConf(error: ConfError): Unit = {
     counter.add(1L)
     if (warned.add(error.message)) log.warn(s"aqe-plugin: ${error.message} Until then queries run as if the plugin were off.")
   }

@@ -45,11 +45,6 @@ object DecisionJson {
 
   def readFacts(node: ObjectNode): Either[String, JoinFacts] = FactsJson.read(new JsonFields(node, ""))
 
-  def writeThresholds(thresholds: Thresholds): ObjectNode = ThresholdsJson.write(thresholds)
-
-  /** Thresholds from some or all conf keys. Unknown names are skipped. */
-  def readThresholds(node: ObjectNode): Either[String, Thresholds] = ThresholdsJson.read(node, strict = false)
-
   /** The object in `text`, for the readers above. */
   def parse(text: String): Either[String, ObjectNode] = JsonFields.parse(text)
 

@@ -40,8 +40,7 @@ object ReasonExamples {
     case NoBuildExchange => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
     case ReusedExchange  => "TPC-DS q95: `ws_wh` is read twice, and only one of the two joins may lose rows."
     case ReuseOff        => "`spark.sql.exchange.reuse=false`."
-    case CacheNotLoaded  => "The first query after `CACHE LAZY TABLE dim` that joins `dim`; the next one has its filters."
-    case Streaming       => "A micro-batch of structured streaming. The plugin does not read its plans, so only a replay shows this reason."
+    case CacheNotLoaded  => "The first query after `CACHE LAZY TABLE dim` that shuffles `dim` for a join; the next one has its filters."
     case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
     case MaxFiltersPerScan      =>
       "A fact table is joined with six filtered dimensions, and `filter.maxPerScan` is 4: the two filters with the highest pass rates are left out."
