@@ -26,7 +26,7 @@ from aqe_plugin.cli.install import (
     uninstall,
     verify_command,
 )
-from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
+from aqe_plugin.cli.log_options import LOGS_HELP, AddressOption, ApplicationsOption, HadoopConfOption, PortOption
 from aqe_plugin.cli.pipeline import pipeline
 from aqe_plugin.cli.recommend import recommend_command
 from aqe_plugin.cli.run import run
@@ -121,7 +121,7 @@ def explain(
     skipped: list[Skipped] = []
     stdout = Console()
     with log_progress(Console(stderr=True)) as progress:
-        records = read_queries(log, conf_of(hadoop_conf or []), progress)
+        records = read_queries(log, conf_of(hadoop_conf or []), progress.track)
         printed = 0
         for found in usable(records, skipped):
             if query is not None and found.execution_id != query:
@@ -145,12 +145,9 @@ def export(
     folder: Annotated[
         str, typer.Argument(help="The folder of event logs (spark.eventLog.dir), or its hdfs:// or s3a:// address.")
     ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve on; 0 takes any free one.")] = 9417,
-    address: Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 is every interface.")] = "127.0.0.1",
-    applications: Annotated[
-        int,
-        typer.Option(min=0, max=10_000, help="How many applications, the latest, get metrics of their own."),
-    ] = 100,
+    port: PortOption = 9417,
+    address: AddressOption = "127.0.0.1",
+    applications: ApplicationsOption = 100,
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
     """Serve the decisions in a folder of event logs to Prometheus, until stopped.

@@ -86,9 +86,10 @@ def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str], stderr: Con
     skipped: list[Skipped] = []
     conf = conf_of(hadoop_conf)
     with log_progress(stderr) as progress:
-        found = chain.from_iterable(read_queries(log, conf, progress) for log in logs)
+        found = chain.from_iterable(read_queries(log, conf, progress.track) for log in logs)
         history = history_of(usable(found, skipped))
-    stderr.print(f"Read {progress.logs:,} {'log' if progress.logs == 1 else 'logs'}.", highlight=False)
+    read = sum(int(task.completed) for task in progress.tasks)
+    stderr.print(f"Read {read:,} {'log' if read == 1 else 'logs'}.", highlight=False)
     if skipped:
         stderr.print(Text(f"skipped {len(skipped)}, the first: {shown(str(skipped[0]))}", style="yellow"))
     return history
