@@ -13,7 +13,6 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.text import Text
 
 from aqe_plugin.cli.apply import apply
 from aqe_plugin.cli.config import completion, config
@@ -41,9 +40,10 @@ from aqe_plugin.logs.queries import read_queries, usable
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
+from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.render.queries import query_json, query_table
-from aqe_plugin.render.terminal import print_json, visible
+from aqe_plugin.render.terminal import print_json
 
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
@@ -164,7 +164,7 @@ def export(
         held.enter_context(_left_by_signals())
         conf = conf_of(hadoop_conf or [])
         served = held.enter_context(serve(folder, port, address, applications=applications, hadoop_conf=conf))
-        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
+        say(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         threading.Event().wait()
 
 
@@ -209,11 +209,10 @@ _flow(app)
 
 
 def _report_skipped(skipped: list[Skipped]) -> None:
-    stderr = Console(stderr=True, soft_wrap=True)
     for item in skipped[:_SKIPPED_SHOWN]:
-        stderr.print(Text(f"skipped {visible(str(item))}", style="yellow"))
+        warn(f"skipped {item}")
     if len(skipped) > _SKIPPED_SHOWN:
-        stderr.print(Text(f"skipped {len(skipped) - _SKIPPED_SHOWN} more", style="yellow"))
+        warn(f"skipped {len(skipped) - _SKIPPED_SHOWN} more")
 
 
 def _no_decision(log: str, query: int | None) -> NoDataError:

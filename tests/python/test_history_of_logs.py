@@ -46,8 +46,7 @@ def test_every_log_is_read_and_what_could_not_be_used_is_reported(folder: Path) 
 
 def test_several_places_are_read_in_their_order(folder: Path) -> None:
     one, all_logs = str(folder / "app-1"), str(folder)
-    told = Console(file=StringIO())
-    first, rest, both = (history_of_logs(where, [], told) for where in ([one], [all_logs], [one, all_logs]))
+    first, rest, both = (history_of_logs(where, []) for where in ([one], [all_logs], [one, all_logs]))
     assert both.runs == first.runs + rest.runs
 
 
