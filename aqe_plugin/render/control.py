@@ -5,6 +5,7 @@ A conf and a journal may hold anything: all of it is shown as plain text with co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import unified_diff
 
 from rich import box
@@ -39,15 +40,20 @@ def diff_of(proposal: Proposal) -> list[str]:
     return list(unified_diff(before, after, old, new, lineterm=""))
 
 
-def print_proposal(proposal: Proposal, console: Console) -> None:
+def changes_table(changes: Iterable[Change]) -> Table:
     """Each key with its old and new value and why."""
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("key", "old", "new", "why"):
         table.add_column(name, overflow="fold", no_wrap=name == "key", min_width=8)
-    for change in proposal.changes:
+    for change in changes:
         table.add_row(*(_cell(text) for text in (change.key, change.old, change.new, change.why)))
+    return table
+
+
+def print_proposal(proposal: Proposal, console: Console) -> None:
+    """The target, and its changes."""
     console.print(Text(f"{proposal.action.value} {visible(proposal.store.name)}", style="bold"))
-    console.print(table if proposal.changes else Text("  comments or layout alone"))
+    console.print(changes_table(proposal.changes) if proposal.changes else Text("  comments or layout alone"))
 
 
 def proposal_json(proposal: Proposal, applied: bool) -> dict[str, object]:

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.events.json_values import encode
+from aqe_plugin.events.json_values import encode_object
+from aqe_plugin.render.control import changes_table
 from aqe_plugin.render.terminal import visible
 from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.recommendation import Evidence, Finding, Limits, Recommendation, violations
@@ -45,7 +46,7 @@ def finding_json(finding: Finding, limits: Limits, chosen: Recommendation | None
     made = finding.recommendation
     stopped = [] if made is None else list(violations(made, limits))
     return {
-        **_object(finding),
+        **encode_object(finding),
         "passes": made is not None and not stopped,
         "stoppedBy": stopped,
         "chosen": made is not None and made == chosen,
@@ -64,18 +65,12 @@ def print_rollout_step(step: RolloutStep, before: Ring | None, console: Console)
     console.print(Text(f"  {visible(step.why)}"))
     if step.canary_share is not None:
         console.print(Text(f"  canary: {step.canary_share:.3g} of the applications"))
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("key", "old", "new", "why"):
-        table.add_column(name, overflow="fold")
-    for change in step.changes:
-        cells = (change.key, change.old, change.new, change.why)
-        table.add_row(*(Text(visible(cell or "(not set)")) for cell in cells))
-    console.print(table)
+    console.print(changes_table(step.changes))
 
 
 def rollout_step_json(step: RolloutStep, before: Ring | None, done: bool) -> dict[str, object]:
     """The step, the ring before it, and whether it was taken."""
-    return {**_object(step), "before": None if before is None else before.value, "applied": done}
+    return {**encode_object(step), "before": None if before is None else before.value, "applied": done}
 
 
 def in_future(last: RolloutStep, folder: str) -> str:
@@ -118,8 +113,3 @@ def _ring(step: RolloutStep) -> str:
 
 def _change(change: Change) -> str:
     return f"{visible(change.key)}: {visible(change.old or '(not set)')} -> {visible(change.new or '(not set)')}"
-
-
-def _object(value: object) -> dict[str, object]:
-    members = encode(value)
-    return dict(members) if isinstance(members, dict) else {}
