@@ -86,7 +86,7 @@ final case class KeyFacts(
 /** One bucket of an equi-height histogram: keys in `[low, high]` stand for `rows` rows. */
 final case class KeyBucket(low: Long, high: Long, rows: Long)
 
-/** The finished build side.
+/** The build side: as its finished stage measured it, or as it is estimated before that.
   *
   * @param rows
   *   rows the stage wrote; negative when that is not known
@@ -154,7 +154,11 @@ final case class ProbeFacts(
     started: Boolean,
     targets: Int,
     keys: Option[KeyFacts] = None
-)
+) {
+
+  /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */
+  def withoutKeys: ProbeFacts = copy(keys = None)
+}
 
 /** The machines the query runs on.
   *
@@ -165,7 +169,7 @@ final case class ProbeFacts(
   */
 final case class ClusterFacts(slots: Int, executors: Int)
 
-/** Everything `DecideJoin` looks at, apart from the thresholds.
+/** Everything `DecideJoin` looks at, apart from the thresholds. An estimate of a join has the same form: its build side is not measured yet.
   *
   * @param joinId
   *   stable for one join through all re-plans of one query

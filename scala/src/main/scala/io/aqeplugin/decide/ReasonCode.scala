@@ -70,7 +70,6 @@ object ReasonCode {
         Filter,
         "the build side reads a cached table not loaded yet, and would load it once for every filter"
       )
-  case object Streaming extends ReasonCode("STREAMING", Filter, "streaming plans are left alone")
   case object AlreadyFilteredBySpark
       extends ReasonCode("ALREADY_FILTERED_BY_SPARK", Filter, "Spark put a runtime filter for these keys there itself")
   case object MaxFiltersPerScan
@@ -133,7 +132,6 @@ object ReasonCode {
     ReusedExchange,
     ReuseOff,
     CacheNotLoaded,
-    Streaming,
     AlreadyFilteredBySpark,
     MaxFiltersPerScan,
     MaxFiltersPerPlan,

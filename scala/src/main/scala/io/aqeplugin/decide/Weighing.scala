@@ -23,7 +23,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   /** The method stays Spark's, for `reason`; the filter is still decided, unless it is `reason` itself that forbids it. */
   def leave(reason: Reason): JoinDecision = {
     val filter = opened(priced(sparkMethod))
-    val options = JoinOption.All.map(option => weighed(option, if (isRefused(option)) refusal(option).getOrElse(reason) else reason))
+    val options = JoinOption.All.map(option => weighed(option, refusal(option).getOrElse(reason)))
     JoinDecision(facts, None, reason, filter.withFilter, filter.filterReason, passRate, options)
   }
 
@@ -85,10 +85,8 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
     method.orElse(if (option.withFilter) filterRefusal else None)
   }
 
-  private def isRefused(option: JoinOption): Boolean = refusal(option).isDefined
-
   private def weighed(option: JoinOption, reason: Reason): WeighedOption = {
-    val cost = if (isRefused(option) || facts.build.rows < 0) None else Some(model.priceMillis(option))
+    val cost = if (refusal(option).isDefined || facts.build.rows < 0) None else Some(model.priceMillis(option))
     WeighedOption(option, cost, reason)
   }
 

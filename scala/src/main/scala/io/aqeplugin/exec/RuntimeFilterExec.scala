@@ -136,7 +136,7 @@ case class RuntimeFilterExec(
     val query = QueryStates.current(sparkContext)
     val waitMillis = lastRun.map(_.waitMillis).orElse(query.map(q => (System.nanoTime() - q.startNanos) / 1000000L)).getOrElse(0L)
     if (lastRun.isEmpty) {
-      query.foreach(_.start(this))
+      query.foreach(_.rememberStarted(this))
       longMetric("waitTime").set(waitMillis)
       SQLMetrics
         .postDriverMetricUpdates(sparkContext, sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY), Seq(longMetric("waitTime")))

@@ -28,7 +28,7 @@ object Faults {
   }
 
   /** A value that is not allowed, for which the plugin leaves the plans of a query alone. Each value of each key is warned of once. */
-  def refuse(error: ConfError): Unit = {
+  def badConf(error: ConfError): Unit = {
     counter.add(1L)
     if (warned.add(error.message)) log.warn(s"aqe-plugin: ${error.message} Until then queries run as if the plugin were off.")
   }

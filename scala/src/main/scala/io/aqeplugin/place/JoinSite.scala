@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, BloomFilterMightCon
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
-import io.aqeplugin.decide.{ReasonCode, Side}
+import io.aqeplugin.decide.{Reason, ReasonCode, Side}
 import io.aqeplugin.observe.{FoundJoin, PlainKey}
 
 /** Where the filter of a join can come from and where it can go.
@@ -43,7 +43,7 @@ object JoinSite {
     val plain = for {
       build <- PlainKey.all(buildKeys)
       probe <- PlainKey.all(probeKeys)
-      _ <- Either.cond(build.map(_.kind) == probe.map(_.kind), (), io.aqeplugin.decide.Reason(ReasonCode.KeyNotPlain))
+      _ <- Either.cond(build.map(_.kind) == probe.map(_.kind), (), Reason(ReasonCode.KeyNotPlain))
     } yield ()
     val source = ScanTargets.buildExchange(join.child(buildSide), buildKeys)
     plain match {

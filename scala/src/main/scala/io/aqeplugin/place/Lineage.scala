@@ -58,8 +58,9 @@ object Lineage {
 
     case read: AQEShuffleReadExec => Seq(Step(read.child, keys))
 
-    case aggregate @ (_: HashAggregateExec | _: SortAggregateExec | _: ObjectHashAggregateExec) =>
-      throughAggregate(aggregate.asInstanceOf[BaseAggregateExec], keys).toSeq
+    case aggregate: HashAggregateExec       => throughAggregate(aggregate, keys).toSeq
+    case aggregate: SortAggregateExec       => throughAggregate(aggregate, keys).toSeq
+    case aggregate: ObjectHashAggregateExec => throughAggregate(aggregate, keys).toSeq
 
     case window: WindowExecBase if arePartitionKeys(keys, window.partitionSpec) => Seq(Step(window.child, keys, changed = Some(Nil)))
 

@@ -2,6 +2,8 @@ package io.aqeplugin.place
 
 import java.util.IdentityHashMap
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
@@ -25,19 +27,10 @@ final case class Placement(source: SparkPlan, sourceKeys: Seq[Attribute], target
   * the filters inside it included. Were they different, the build side would run twice.
   */
 final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: SelfDisable, tables: TableStatistics) {
-  private val byScan: Map[Int, Seq[Placement]] = placements.groupBy(p => System.identityHashCode(p.target.scan))
-  private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]()
+  private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
 
-  def apply(plan: SparkPlan): SparkPlan = {
-    val known = rewritten.get(plan)
-    if (known != null) {
-      known
-    } else {
-      val made = if (plan.isInstanceOf[QueryStageExec]) plan else rewrite(plan)
-      val _ = rewritten.put(plan, made)
-      made
-    }
-  }
+  def apply(plan: SparkPlan): SparkPlan =
+    rewritten.getOrElseUpdate(plan, if (plan.isInstanceOf[QueryStageExec]) plan else rewrite(plan))
 
   private def rewrite(plan: SparkPlan): SparkPlan = {
     val inner =
@@ -46,10 +39,8 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: 
         val children = plan.children.map(apply)
         if (children.lazyZip(plan.children).forall(_ eq _)) plan else plan.withNewChildren(children)
       }
-    byScan.getOrElse(System.identityHashCode(plan), Nil).filter(_.target.scan eq plan) match {
-      case Nil  => inner
-      case here => filtered(inner, here)
-    }
+    val here = placements.filter(_.target.scan eq plan)
+    if (here.isEmpty) inner else filtered(inner, here)
   }
 
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {

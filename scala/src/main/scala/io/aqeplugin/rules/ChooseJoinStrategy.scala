@@ -26,15 +26,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     else plan
 
   private def chosen(join: Join, context: RuleContext): Join = {
-    val hint = for {
-      decision <- decided(join, context)
-      strategy <- ChooseJoinStrategy.missing(decision, join.hint)
-    } yield {
-      val info = Some(HintInfo(strategy = Some(strategy)))
-      // What AQE says of the other side still holds: it may have demoted a broadcast of it.
-      if (decision.facts.buildSide == Side.Left) join.hint.copy(leftHint = info) else join.hint.copy(rightHint = info)
-    }
-    hint.fold(join)(h => join.copy(hint = h))
+    val hint = decided(join, context).fold(join.hint)(PlannerHints.carryOut(_, join.hint))
+    if (hint eq join.hint) join else join.copy(hint = hint)
   }
 
   private def decided(join: Join, context: RuleContext): Option[JoinDecision] = {
@@ -53,27 +46,5 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       // Decided by another side, on another thread of the query, it says nothing of this one.
       if decision.facts.buildSide == estimate.buildSide
     } yield decision
-  }
-}
-
-object ChooseJoinStrategy {
-
-  /** The hint on the build side without which Spark would not do what was decided; none when it does.
-    *
-    * @param hint
-    *   the hints that the join has by now: AQE's, or ours from an earlier planning
-    */
-  private[rules] def missing(decision: JoinDecision, hint: JoinHint): Option[JoinStrategyHint] = {
-    val onBuild = FinishedJoin.hintOn(decision.facts.buildSide, hint)
-    val isHinted = onBuild.isDefined || FinishedJoin.hintOn(decision.facts.buildSide.other, hint).isDefined
-    val sparkBroadcasts = decision.facts.sparkStrategy == Strategy.Broadcast
-    decision.choice match {
-      case Strategy.Broadcast if onBuild.contains(BROADCAST) || (sparkBroadcasts && !isHinted)       => None
-      case Strategy.Broadcast                                                                        => Some(BROADCAST)
-      case Strategy.LeaveToSpark                                                                     => None
-      case _ if !sparkBroadcasts || onBuild.exists(s => s == NO_BROADCAST_HASH || s == SHUFFLE_HASH) => None
-      case _ if onBuild.contains(PREFER_SHUFFLE_HASH)                                                => Some(SHUFFLE_HASH)
-      case _                                                                                         => Some(NO_BROADCAST_HASH)
-    }
   }
 }

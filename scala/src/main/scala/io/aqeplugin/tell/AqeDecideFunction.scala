@@ -74,7 +74,7 @@ object AqeDecideFunction {
   def decide(facts: String, thresholds: String): Either[String, String] = {
     val decision = for {
       readFacts <- named("facts", DecisionJson.parse(facts).flatMap(DecisionJson.readFacts))
-      readThresholds <- named("thresholds", DecisionJson.parse(thresholds).flatMap(ThresholdsJson.read(_, strict = true)))
+      readThresholds <- named("thresholds", DecisionJson.parse(thresholds).flatMap(ThresholdsJson.read))
     } yield DecisionJson.render(DecisionJson.write(DecideJoin.decide(readFacts, readThresholds)))
     decision.left.map(error => s"$Name: $error")
   }

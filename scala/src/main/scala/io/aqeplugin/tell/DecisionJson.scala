@@ -44,11 +44,6 @@ object DecisionJson {
 
   def readFacts(node: ObjectNode): Either[String, JoinFacts] = FactsJson.read(new JsonFields(node, ""))
 
-  def writeThresholds(thresholds: Thresholds): ObjectNode = ThresholdsJson.write(thresholds)
-
-  /** Thresholds out of all or some of their conf keys. Names that are no threshold are skipped. */
-  def readThresholds(node: ObjectNode): Either[String, Thresholds] = ThresholdsJson.read(node, strict = false)
-
   /** The object that `text` holds, for the readers above. */
   def parse(text: String): Either[String, ObjectNode] = JsonFields.parse(text)
 

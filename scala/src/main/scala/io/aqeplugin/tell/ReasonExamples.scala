@@ -36,12 +36,11 @@ object ReasonExamples {
     case KeyNotPlain        => "`ON a.k = CAST(b.path[0] AS INT)` behind `size(path) = 1`: computed on all rows, it would throw on some."
     case NonDeterministic   =>
       "`ORDER BY score LIMIT 10` with a tie at place 10: after the loss of an executor the other one of the two may come."
-    case NoTargetScan           => "The key is `count(*)` of a subquery: no column of a scan."
-    case NoBuildExchange        => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
-    case ReusedExchange         => "TPC-DS q95: `ws_wh` is read twice, and only one of the two joins may lose the rows."
-    case ReuseOff               => "`spark.sql.exchange.reuse=false`."
-    case CacheNotLoaded         => "The first query after `CACHE LAZY TABLE dim` that joins `dim`; the next one has its filters."
-    case Streaming              => "A structured streaming micro-batch; its plans are not even looked at, so only a replay shows this."
+    case NoTargetScan    => "The key is `count(*)` of a subquery: no column of a scan."
+    case NoBuildExchange => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
+    case ReusedExchange  => "TPC-DS q95: `ws_wh` is read twice, and only one of the two joins may lose the rows."
+    case ReuseOff        => "`spark.sql.exchange.reuse=false`."
+    case CacheNotLoaded  => "The first query after `CACHE LAZY TABLE dim` that shuffles `dim` for a join; the next one has its filters."
     case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
     case MaxFiltersPerScan      =>
       "A fact table that joins six filtered dimensions, `filter.maxPerScan` is 4: the two that would let most rows pass go."

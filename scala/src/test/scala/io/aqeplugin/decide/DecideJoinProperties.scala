@@ -116,7 +116,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       val decision = WaitPrice.decide(facts, thresholds)
       val numbers = Seq(decision.savingMillis, decision.idleMillis) ++ decision.reason.measured ++ decision.reason.limit
       assert(numbers.forall(number => !number.isNaN && !number.isInfinity))
-      if (facts.probe.started) assert(!decision.waits)
+      if (facts.join.probe.started) assert(!decision.waits)
       if (decision.waits && !thresholds.openGates) assert(decision.savingMillis * thresholds(AqeConf.WaitSavingShare) > decision.idleMillis)
     }
   }

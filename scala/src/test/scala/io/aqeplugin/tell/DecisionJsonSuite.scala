@@ -45,29 +45,23 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("thresholds are read back as they were written, and {} is the defaults") {
-    forAll(FactsGen.thresholds) { thresholds =>
-      assert(DecisionJson.readThresholds(reparsed(DecisionJson.writeThresholds(thresholds))) == Right(thresholds))
-    }
-    assert(DecisionJson.parse("{}").flatMap(DecisionJson.readThresholds) == Right(Thresholds.Default))
-  }
-
   test("thresholds take full and short keys, and sizes and numbers as a user writes them") {
     val read = DecisionJson
       .parse(
         """{"spark.aqePlugin.filter.maxPassRate": "0.5", "broadcast.maxMemoryBytes": "64m", "cost.jobLaunchNanos": 1e9, "filter.minProbeRows": 1e3}"""
       )
-      .flatMap(DecisionJson.readThresholds)
+      .flatMap(ThresholdsJson.read)
     val expected = Thresholds.Default
       .updated(AqeConf.FilterMaxPassRate, 0.5)
       .updated(AqeConf.FilterMinProbeRows, 1000L)
       .updated(AqeConf.BroadcastMaxMemoryBytes, 64L << 20)
       .updated(AqeConf.CostJobLaunchNanos, 1e9)
     assert(read == Right(expected))
+    assert(DecisionJson.parse("{}").flatMap(ThresholdsJson.read) == Right(Thresholds.Default))
   }
 
   test("a threshold out of its range is refused by name") {
-    val read = DecisionJson.parse("""{"filter.maxPassRate": 2}""").flatMap(DecisionJson.readThresholds)
+    val read = DecisionJson.parse("""{"filter.maxPassRate": 2}""").flatMap(ThresholdsJson.read)
     assert(read == Left("Bad value for spark.aqePlugin.filter.maxPassRate: '2'. Allowed: 0 to 1."))
   }
 
