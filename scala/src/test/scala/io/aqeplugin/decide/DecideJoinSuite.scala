@@ -16,7 +16,7 @@ class DecideJoinSuite extends AnyFunSuite {
 
   private def build(change: BuildFacts => BuildFacts): JoinFacts = Typical.copy(build = change(Typical.build))
 
-  test("a small finished build side is broadcast, and its keys filter the probe side's scan too") {
+  test("a small build side is broadcast, and its keys filter the probe side's scan") {
     val decision = decide(Typical)
     assert(decision.choice == Strategy.Broadcast)
     assert(decision.reason.code == ReasonCode.Cheapest)
@@ -100,7 +100,7 @@ class DecideJoinSuite extends AnyFunSuite {
     kind <- JoinKind.All
     side <- Seq(Side.Left, Side.Right)
     if !kind.mayFilter(side.other)
-  } test(s"a ${kind.name} join with its ${side.name} side built keeps every probe row, gates open or not") {
+  } test(s"a ${kind.name} join built from the ${side.name} keeps every probe row") {
     Seq(false, true).foreach { open =>
       val decision = decide(Typical.copy(kind = kind, buildSide = side), thresholds.updated(AqeConf.TestOpenGates, open))
       assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.JoinType)
