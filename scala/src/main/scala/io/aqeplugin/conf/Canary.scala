@@ -55,8 +55,8 @@ object Canary {
   val SetPrefix: String = Prefix + "set."
   val ReplacesPrefix: String = Prefix + "replaces."
 
-  /** The position of an application in [0, 1): the first 53 bits of the SHA-256 of its id in UTF-8, as a fraction. The Python half
-    * computes the same number; `tests/vectors/canary/` tests both.
+  /** The position of an application in [0, 1): the first 53 bits of the SHA-256 of its id in UTF-8, as a fraction. The tests
+    * in both languages compare it with `tests/vectors/canary/`.
     */
   def position(applicationId: String): Double = {
     val digest = MessageDigest.getInstance("SHA-256").digest(applicationId.getBytes(UTF_8))
