@@ -1,33 +1,9 @@
 """Every error that a user can meet.
 
-::
-
-    AqePluginError                     exit code
-    ├── SetupError                     3  this machine or installation cannot run it
-    │   ├── MissingJarError
-    │   ├── UnsupportedSparkError
-    │   ├── PysparkMissingError
-    │   ├── ExtraMissingError
-    │   ├── JavaError
-    │   ├── SessionError
-    │   ├── NotAvailableError
-    │   └── CodecMissingError
-    ├── InputError                     4  what was asked to be read cannot be read
-    │   ├── EventLogError
-    │   ├── ClusterError
-    │   ├── NoDataError
-    │   ├── EventSchemaError
-    │   ├── TargetError
-    │   ├── JournalError
-    │   ├── CheckpointError
-    │   └── TablesError
-    ├── ConfError                      5  a value that was given is out of range
-    ├── PortInUseError                 6  the exporter's port is taken
-    ├── ConflictError                  7  a file to change is in a state that is left alone
-    └── WriteError                     8  a file cannot be written
-
-0 means done, 1 a fault of aqe-plugin itself, 2 a command line that was not understood: :data:`EXIT_CODES` says it for
-users. Messages are complete sentences for a person and say how to mend it.
+The class below :class:`AqePluginError` says what kind of trouble it is and sets the exit code, which
+:data:`EXIT_CODES` explains to users; its subclasses name the thing concerned. Messages are complete sentences for a
+person and say how to mend it. A function's ``Raises`` names what it finds wrong itself, a port's what callers must
+expect; errors of what a function calls pass through it.
 """
 
 from __future__ import annotations
@@ -35,33 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
-
-__all__ = [
-    "EXIT_CODES",
-    "AqePluginError",
-    "CheckpointError",
-    "ClusterError",
-    "CodecMissingError",
-    "ConfError",
-    "ConflictError",
-    "EventLogError",
-    "EventSchemaError",
-    "ExtraMissingError",
-    "InputError",
-    "JavaError",
-    "JournalError",
-    "MissingJarError",
-    "NoDataError",
-    "NotAvailableError",
-    "PortInUseError",
-    "PysparkMissingError",
-    "SessionError",
-    "SetupError",
-    "TablesError",
-    "TargetError",
-    "UnsupportedSparkError",
-    "WriteError",
-]
 
 # What `aqe-plugin --help` says, and the manual.
 EXIT_CODES: Mapping[int, str] = MappingProxyType(

@@ -28,8 +28,6 @@ from aqe_plugin.events.queries import JoinStory, QueryStory
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["run_and_read", "stories_of"]
-
 Row = Mapping[str, Any]
 
 _ORDER = tuple(Strategy)
@@ -80,7 +78,7 @@ def _story(rows: Sequence[Row]) -> QueryStory:
         duration_millis=first["query_millis"],
         joins=joins,
         ended=_ended(first, joins),
-        error="it failed or was cancelled" if first["query_status"] == "failed" else None,
+        error="the query failed or was cancelled" if first["query_status"] == "failed" else None,
     )
 
 

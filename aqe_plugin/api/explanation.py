@@ -9,8 +9,6 @@ from aqe_plugin.events.model import JoinDecision
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.render.query_text import COLUMNS, join_cells, plain, query_footing, query_heading
 
-__all__ = ["Explanation"]
-
 _NOTHING = "aqe_decisions() has no join of it: it has none, or the plugin left the query alone."
 
 

@@ -13,8 +13,6 @@ from aqe_plugin.errors import ConfError, NotAvailableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Choice", "force_in_scope", "force_join"]
-
 Choice = Literal["spark", "no_filter", "plain_sort_merge", "broadcast", "filtered_sort_merge"]
 
 _JOIN_HINTS = MappingProxyType({"broadcast": "broadcast", "plain_sort_merge": "merge"})

@@ -9,7 +9,7 @@ from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.explanation import Explanation
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
 from aqe_plugin.api.session_check import Checks, join_checks
-from aqe_plugin.api.session_confs import ConfHistory, ConfScope, JournaledConf, set_for_a_while
+from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.threshold_fields import ThresholdChanges
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
@@ -20,8 +20,6 @@ from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-__all__ = ["AqePlugin"]
 
 _RAN = "The frame was run once, its rows discarded."
 
@@ -51,7 +49,7 @@ class AqePlugin:
                 f"--jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}."
             )
         self._spark = spark
-        self._conf = JournaledConf(spark.conf)
+        self._conf: SessionConf = spark.conf
         self._thresholds = SessionThresholds(self._conf)
 
     @property
@@ -214,28 +212,6 @@ switch. Force all joins: with aqe.force('no_filter').
         if not status.ok:
             return status
         return Checks(status.heading, (*status.checks, *join_checks(self._spark, self.current_mode)))
-
-    def history(self) -> ConfHistory:
-        """Every conf that was set and restored through this object, in order.
-
-        Examples:
-            >>> [(change.old, change.new) for change in aqe.history().changes]
-            []
-        """
-        return self._conf.history()
-
-    def rollback(self, *, force: bool = False) -> ConfHistory:
-        """Restores every conf from before this object changed it; returns what that changed.
-
-        Raises:
-            ConflictError: one of them was changed since by other means, and ``force`` is not given.
-
-        Examples:
-            >>> aqe.thresholds.filter_max_pass_rate = 0.5
-            >>> aqe.rollback().changes[0].new is None
-            True
-        """
-        return self._conf.rollback(force)
 
     def __repr__(self) -> str:
         return f"AqePlugin(mode={mode_set(self._conf.get(MODE_KEY, None)).found!r})"

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from aqe_plugin.conf.stores.session_store import SessionStore
 
-__all__ = ["Checks", "join_checks", "verify_session"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Checks(Shown):
@@ -44,12 +42,7 @@ def join_checks(spark: SparkSession, mode: Mode) -> tuple[Check, Check]:
 
 
 def verify_session(store: SessionStore) -> Iterator[Check]:
-    """Checks a session of a Spark Connect server, which stays open; yields each check as soon as it is made.
-
-    Raises:
-        TargetError: the session has ended.
-        ClusterError: the server cannot be asked, or stops answering.
-    """
+    """Checks a session of a Spark Connect server, which stays open; yields each check as soon as it is made."""
     missing = store.why_not_loaded()
     if missing:
         yield Check("plugin", CheckVerdict.FAILED, missing)

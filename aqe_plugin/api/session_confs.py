@@ -1,17 +1,12 @@
-"""Confs of one session: set for a while, and recorded so that they can be rolled back."""
+"""Confs of one session, set for a while."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import TracebackType
 from typing import Protocol
 
 from aqe_plugin.api.tables import Shown, Table
-from aqe_plugin.conf.changes import Change, merged
-from aqe_plugin.errors import ConflictError
-
-__all__ = ["ConfHistory", "ConfScope", "JournaledConf", "SessionConf", "put", "set_for_a_while"]
+from aqe_plugin.conf.changes import Change
 
 
 class SessionConf(Protocol):
@@ -79,74 +74,10 @@ class ConfScope(Shown):
     def __enter__(self) -> ConfScope:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.restore()
 
     def _tables(self) -> tuple[Table, ...]:
-        return (_table("restored" if self._restored else "in force", self.changes),)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ConfHistory(Shown):
-    """Changes in the order in which they were made."""
-
-    heading: str
-    changes: tuple[Change, ...]
-
-    def _tables(self) -> tuple[Table, ...]:
-        return (_table(self.heading, self.changes),)
-
-
-class JournaledConf:
-    """A session's confs, with a record of what was set and unset through this object."""
-
-    __slots__ = ("_changes", "_conf")
-
-    def __init__(self, conf: SessionConf) -> None:
-        self._conf = conf
-        self._changes: list[Change] = []
-
-    def get(self, key: str, default: str | None = None, /) -> str | None:
-        return self._conf.get(key, default)
-
-    def set(self, key: str, value: str, /) -> None:
-        self._change(key, value, "set")
-
-    def unset(self, key: str, /) -> None:
-        self._change(key, None, "unset")
-
-    def history(self) -> ConfHistory:
-        """Everything so far."""
-        return ConfHistory("Changed through this object", tuple(self._changes))
-
-    def rollback(self, force: bool) -> ConfHistory:
-        """Restores every key's value from before the first change; returns what that changed.
-
-        Raises:
-            ConflictError: somebody else changed one of the keys since, and ``force`` is not given; nothing is changed.
-        """
-        ours = merged(tuple(self._changes)).values()
-        others = sorted(change.key for change in ours if self._conf.get(change.key, None) != change.new)
-        if others and not force:
-            raise ConflictError(
-                f"{', '.join(others)}: changed since by somebody else in this session. "
-                "Nothing was restored; rollback(force=True) restores these keys as well."
-            )
-        already = len(self._changes)
-        for change in ours:
-            if self._conf.get(change.key, None) != change.old:
-                self._change(change.key, change.old, "rolled back")
-        return ConfHistory("Rolled back", tuple(self._changes[already:]))
-
-    def _change(self, key: str, value: str | None, why: str) -> None:
-        old = self._conf.get(key, None)
-        put(self._conf, key, value)
-        self._changes.append(Change(key, old, value, why))
-
-
-def _table(heading: str, changes: tuple[Change, ...]) -> Table:
-    shown = [tuple("not set" if value is None else value for value in (one.old, one.new)) for one in changes]
-    rows = tuple((one.key, old, new, one.why) for one, (old, new) in zip(changes, shown, strict=True))
-    return Table(heading, ("key", "before", "now", "why"), rows)
+        shown = [tuple("not set" if value is None else value for value in (one.old, one.new)) for one in self.changes]
+        rows = tuple((one.key, old, new, one.why) for one, (old, new) in zip(self.changes, shown, strict=True))
+        return (Table("restored" if self._restored else "in force", ("key", "before", "now", "why"), rows),)

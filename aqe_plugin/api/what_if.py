@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqe_plugin.api.tables import Shown, Table
-from aqe_plugin.api.threshold_names import conf_values, threshold_keys
+from aqe_plugin.api.threshold import conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
 from aqe_plugin.events.describe import describe_join, describe_price, describe_reason, describe_strategy
@@ -17,8 +17,6 @@ from aqe_plugin.events.model import JoinDecision
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["JoinReplayed", "WhatIf", "replayable_values", "what_if"]
 
 # Used before a join is decided or while its filter works, so no replayed decision can show their effect.
 _NOT_IN_A_DECISION = (

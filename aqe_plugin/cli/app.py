@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -13,32 +13,37 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.text import Text
 
-from aqe_plugin.cli.apply import add_apply_command
-from aqe_plugin.cli.config import add_config_commands
-from aqe_plugin.cli.install import TableOrJsonOption, add_commands
-from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
-from aqe_plugin.cli.pipeline import add_pipeline_commands
-from aqe_plugin.cli.recommend import add_recommend_command
-from aqe_plugin.cli.run import add_run_command
+from aqe_plugin.cli.apply import apply
+from aqe_plugin.cli.config import completion, config
+from aqe_plugin.cli.install import (
+    TableOrJsonOption,
+    history,
+    install,
+    rollback,
+    status,
+    uninstall,
+    verify_command,
+)
+from aqe_plugin.cli.log_options import LOGS_HELP, AddressOption, ApplicationsOption, HadoopConfOption, PortOption
+from aqe_plugin.cli.pipeline import pipeline
+from aqe_plugin.cli.recommend import recommend_command
+from aqe_plugin.cli.run import run
 from aqe_plugin.cli.settings import PATH, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
-from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.hadoop.conf import conf_of
-from aqe_plugin.logs.queries import read_queries
+from aqe_plugin.logs.queries import read_queries, usable
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.progress import LogProgress, log_progress
-from aqe_plugin.render.queries import print_json, print_table
-from aqe_plugin.render.terminal import visible
-
-__all__ = ["app"]
+from aqe_plugin.render.messages import say, warn
+from aqe_plugin.render.progress import log_progress
+from aqe_plugin.render.queries import query_json, query_table
+from aqe_plugin.render.terminal import print_json
 
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
@@ -116,10 +121,18 @@ def explain(
     skipped: list[Skipped] = []
     stdout = Console()
     with log_progress(Console(stderr=True)) as progress:
-        queries = _only(query, _queries(log, conf_of(hadoop_conf or []), skipped, progress))
-        if stdout.is_terminal:
-            queries = _in_place_of(progress, queries)
-        printed = print_json(queries, stdout) if output is TableOrJson.JSON else print_table(queries, stdout)
+        records = read_queries(log, conf_of(hadoop_conf or []), progress.track)
+        printed = 0
+        for found in usable(records, skipped):
+            if query is not None and found.execution_id != query:
+                continue
+            printed += 1
+            if stdout.is_terminal:
+                progress.stop()
+            if output is TableOrJson.JSON:
+                print_json(query_json(found), stdout)
+            else:
+                stdout.print(query_table(found))
     if printed == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
         raise EventLogError(f"{skipped[0]}.")
     _report_skipped(skipped)
@@ -132,12 +145,9 @@ def export(
     folder: Annotated[
         str, typer.Argument(help="The folder of event logs (spark.eventLog.dir), or its hdfs:// or s3a:// address.")
     ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve on; 0 takes any free one.")] = 9417,
-    address: Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 is every interface.")] = "127.0.0.1",
-    applications: Annotated[
-        int,
-        typer.Option(min=0, max=10_000, help="How many applications, the latest, get metrics of their own."),
-    ] = 100,
+    port: PortOption = 9417,
+    address: AddressOption = "127.0.0.1",
+    applications: ApplicationsOption = 100,
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
     """Serve the decisions in a folder of event logs to Prometheus, until stopped.
@@ -154,7 +164,7 @@ def export(
         held.enter_context(_left_by_signals())
         conf = conf_of(hadoop_conf or [])
         served = held.enter_context(serve(folder, port, address, applications=applications, hadoop_conf=conf))
-        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
+        say(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         threading.Event().wait()
 
 
@@ -172,12 +182,17 @@ def doctor(
         raise typer.Exit(SetupError.exit_code)
 
 
-add_run_command(app)
-add_commands(app)
-add_recommend_command(app)
-add_apply_command(app)
-add_config_commands(app)
-add_pipeline_commands(app)
+app.command()(run)
+app.command()(install)
+app.command()(status)
+app.command("verify")(verify_command)
+for command in (rollback, uninstall, history):
+    app.command()(command)
+app.command("recommend")(recommend_command)
+app.command()(apply)
+app.add_typer(config)
+app.command()(completion)
+app.add_typer(pipeline)
 
 
 def _flow(group: typer.Typer) -> None:
@@ -193,34 +208,11 @@ def _flow(group: typer.Typer) -> None:
 _flow(app)
 
 
-def _queries(
-    log: str, hadoop_conf: Mapping[str, str], skipped: list[Skipped], progress: LogProgress
-) -> Iterator[QueryStory]:
-    """The queries of ``log``; what could not be used goes into ``skipped``."""
-    for query in read_queries(log, hadoop_conf, progress):
-        if isinstance(query, Skipped):
-            skipped.append(query)
-        else:
-            yield query
-
-
-def _in_place_of(progress: LogProgress, queries: Iterator[QueryStory]) -> Iterator[QueryStory]:
-    """``queries``; ``progress`` leaves the terminal when the first is there to print."""
-    for query in queries:
-        progress.stop()
-        yield query
-
-
-def _only(number: int | None, queries: Iterator[QueryStory]) -> Iterator[QueryStory]:
-    return (query for query in queries if number is None or query.execution_id == number)
-
-
 def _report_skipped(skipped: list[Skipped]) -> None:
-    stderr = Console(stderr=True, soft_wrap=True)
     for item in skipped[:_SKIPPED_SHOWN]:
-        stderr.print(Text(f"skipped {visible(str(item))}", style="yellow"))
+        warn(f"skipped {item}")
     if len(skipped) > _SKIPPED_SHOWN:
-        stderr.print(Text(f"skipped {len(skipped) - _SKIPPED_SHOWN} more", style="yellow"))
+        warn(f"skipped {len(skipped) - _SKIPPED_SHOWN} more")
 
 
 def _no_decision(log: str, query: int | None) -> NoDataError:

@@ -11,24 +11,13 @@ import typer
 
 from aqe_plugin.cli.install import place_of
 from aqe_plugin.cli.settings import PATH
-from aqe_plugin.conf.stores.locate import Where, store_of
+from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.session_address import SCHEME, without_secrets
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError
 from aqe_plugin.tuning.rollout.engine import CanaryChoice
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
-
-__all__ = [
-    "CanaryDecisionsOption",
-    "CanaryLogsOption",
-    "CanaryOption",
-    "CanaryOptions",
-    "CanaryShareOption",
-    "MarginOption",
-    "SetOption",
-    "values_of",
-]
 
 CanaryOption = Annotated[
     Path | None,

@@ -14,20 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.cli.settings import settings_of
-from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, find_settings, places
-from aqe_plugin.errors import ConfError, NoDataError
+from aqe_plugin.cli.settings_file import find_settings
+from aqe_plugin.errors import ConfError
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.terminal import shown
-
-__all__ = ["add_config_commands"]
-
-
-class ConfigAction(str, Enum):
-    """What ``config`` does."""
-
-    SHOW = "show"
-    CHECK = "check"
-    PATH = "path"
+from aqe_plugin.render.terminal import visible
 
 
 class Shell(str, Enum):
@@ -38,15 +28,12 @@ class Shell(str, Enum):
     FISH = "fish"
 
 
-def add_config_commands(app: typer.Typer) -> None:
-    """Adds the commands to ``app``."""
-    app.command()(config)
-    app.command()(completion)
+config = typer.Typer(name="config", no_args_is_help=True, help="Look at the settings of all options.")
 
 
-def config(
+@config.command()
+def show(
     context: typer.Context,
-    action: Annotated[ConfigAction, typer.Argument(help="Show every setting, check them, or print the file's path.")],
     command: Annotated[str | None, typer.Argument(help="Only settings of this command, e.g. export.")] = None,
     output: Annotated[TableOrJson, typer.Option("--format", help="A table or JSON lines.")] = TableOrJson.TABLE,
 ) -> None:
@@ -60,16 +47,7 @@ def config(
     """
     root = context.find_root()
     path = find_settings(root.params.get("config"), os.environ)
-    if action is ConfigAction.PATH:
-        if path is None:
-            looked = ", ".join(shown(str(one)) for one in places(os.environ))
-            raise NoDataError(f"No settings file in {looked}. --config FILE or {CONFIG_VARIABLE} names another.")
-        typer.echo(shown(str(path)))
-        return
     settings = settings_of(root.command, os.environ, path)
-    if action is ConfigAction.CHECK:
-        typer.echo(f"{'no settings file' if path is None else shown(str(path))}: nothing wrong")
-        return
     rows = [one for one in settings if command in (None, one.command)]
     if not rows:
         raise ConfError(f"{command}: no such command, or none with options; aqe-plugin --help lists all.")
@@ -86,7 +64,7 @@ def config(
     table = Table("setting", "value", "from", "where", box=box.SIMPLE_HEAD)
     for one in rows:
         cells = (f"{one.command}.{one.name}", _in_cell(one.shown), one.origin, one.place)
-        table.add_row(*(Text(shown(cell)) for cell in cells), style="bold" if one.place else "dim")
+        table.add_row(*(Text(visible(cell)) for cell in cells), style="bold" if one.place else "dim")
     Console().print(table)
 
 

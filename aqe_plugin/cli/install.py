@@ -12,13 +12,14 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from aqe_plugin.api.session_check import verify_session
 from aqe_plugin.cli.settings import PATH
-from aqe_plugin.conf.stores.locate import Where, find_target, store_of
+from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.stores.locate import find_target
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, SetupError
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
 from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
 from aqe_plugin.install.health import spark_home_of, verify
@@ -27,32 +28,16 @@ from aqe_plugin.install.status import status_of
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.control import (
     diff_of,
-    history_as_diff,
     print_history,
-    print_history_json,
     print_proposal,
-    print_proposal_json,
     print_status,
-    print_status_json,
-    proposal_as_conf,
-    status_as_conf,
+    proposal_json,
 )
-from aqe_plugin.render.formats import ChangeFormat, ConfFormat, DiffFormat, TableOrJson
-from aqe_plugin.render.terminal import print_lines, shown
-from aqe_plugin.render.tuning import print_rollouts, print_rollouts_json
+from aqe_plugin.render.formats import ProposalFormat, TableOrJson
+from aqe_plugin.render.messages import say, warn
+from aqe_plugin.render.terminal import print_json, print_lines
+from aqe_plugin.render.tuning import print_rollouts
 from aqe_plugin.tuning.rollout.ledger import rollouts_of
-
-__all__ = [
-    "ChangeFormatOption",
-    "HomeOption",
-    "TableOrJsonOption",
-    "TargetOption",
-    "WhyOption",
-    "YesOption",
-    "actor",
-    "add_commands",
-    "place_of",
-]
 
 
 class InstallMode(str, Enum):
@@ -79,21 +64,9 @@ HomeOption = Annotated[
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Make the change; without it the change is only shown.")]
-ChangeFormatOption = Annotated[
-    ChangeFormat, typer.Option("--format", help="A table, JSON, conf lines, or a diff of the file.")
-]
+ProposalFormatOption = Annotated[ProposalFormat, typer.Option("--format", help="A table, JSON, or a diff of the file.")]
 TableOrJsonOption = Annotated[TableOrJson, typer.Option("--format", help="A table or JSON lines.")]
-StatusOption = Annotated[
-    ConfFormat, typer.Option("--format", help="A table, JSON, or the conf lines that install the same.")
-]
-HistoryOption = Annotated[DiffFormat, typer.Option("--format", help="A table, JSON, or a diff of each change.")]
 WhyOption = Annotated[str, typer.Option("--why", help="The reason, for the journal.")]
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Adds the commands to ``app``."""
-    for command in (install, status, verify_command, rollback, uninstall, history):
-        app.command("verify" if command is verify_command else None)(command)
 
 
 def install(
@@ -107,7 +80,7 @@ def install(
     ] = None,
     spark: Annotated[str | None, typer.Option(help="The cluster's Spark version or line, e.g. 4.1.")] = None,
     yes: YesOption = False,
-    output: ChangeFormatOption = ChangeFormat.TABLE,
+    output: ProposalFormatOption = ProposalFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Install the plugin into a conf: add it to spark.plugins and its jar to spark.jars, and set the mode.
@@ -123,17 +96,17 @@ def install(
     _show_and_do(propose_install(path, wanted, None if mode is None else mode.value), yes, output, why)
 
 
-def status(target: TargetOption = None, spark_home: HomeOption = None, output: StatusOption = ConfFormat.TABLE) -> None:
+def status(
+    target: TargetOption = None, spark_home: HomeOption = None, output: TableOrJsonOption = TableOrJson.TABLE
+) -> None:
     """Show whether the plugin is installed, its jar, its mode and its keys.
 
     Exit code 3: something keeps the plugin from working. Exit code 5: a key has a value that is not allowed.
     """
     found = status_of(place_of(target, spark_home))
     stdout = Console(soft_wrap=True)
-    if output is ConfFormat.JSON:
-        print_status_json(found, stdout)
-    elif output is ConfFormat.CONF:
-        print_lines(status_as_conf(found), stdout)
+    if output is TableOrJson.JSON:
+        print_json(encode(found), stdout)
     else:
         print_status(found, stdout)
     if found.problems:
@@ -164,14 +137,14 @@ def verify_command(
     if isinstance(path, SessionStore):
         if jar is not None:
             raise ConfError(f"--jar {jar}: {path.name} has what its server loaded. Leave the option out.")
-        Console(stderr=True, soft_wrap=True).print(f"Running a small join in {shown(path.name)} ...")
+        say(f"Running a small join in {path.name} ...")
         if not print_checks(verify_session(path), output, Console(soft_wrap=True)):
             raise typer.Exit(SetupError.exit_code)
         return
     home = spark_home_of(path, spark_home, os.environ)
     if jar is not None:
         require_jar(jar)
-    Console(stderr=True, soft_wrap=True).print(f"Starting Spark in {shown(str(home))} ...")
+    say(f"Starting Spark in {home} ...")
     if not print_checks(verify(path, home, jar, os.environ), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
@@ -185,7 +158,7 @@ def rollback(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
     yes: YesOption = False,
-    output: ChangeFormatOption = ChangeFormat.TABLE,
+    output: ProposalFormatOption = ProposalFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Restore the file as it was before the last change in force, or right after an earlier one, byte for byte.
@@ -201,7 +174,7 @@ def uninstall(
     spark_home: HomeOption = None,
     purge: Annotated[bool, typer.Option("--purge", help="Remove every spark.aqePlugin.* key, whoever set it.")] = False,
     yes: YesOption = False,
-    output: ChangeFormatOption = ChangeFormat.TABLE,
+    output: ProposalFormatOption = ProposalFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Take out of the file what install put in; if nothing else changed since, every byte is as before."""
@@ -210,56 +183,51 @@ def uninstall(
 
 
 def history(
-    target: TargetOption = None, spark_home: HomeOption = None, output: HistoryOption = DiffFormat.TABLE
+    target: TargetOption = None, spark_home: HomeOption = None, output: TableOrJsonOption = TableOrJson.TABLE
 ) -> None:
     """Show what aqe-plugin did to the file (who, when, what, why, digests before and after), and its rollouts."""
     path = place_of(target, spark_home)
     journal, rollouts = journal_of(path), rollouts_of(path)
-    stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)
-    if output is DiffFormat.JSON:
-        print_history_json(journal, stdout)
-        print_rollouts_json(rollouts, stdout)
-    elif output is DiffFormat.DIFF:
-        print_lines(history_as_diff(journal), stdout)
+    stdout = Console()
+    if output is TableOrJson.JSON:
+        for one in (*journal.records, *rollouts):
+            print_json(encode(one), stdout)
     elif journal.records or rollouts:
         print_history(journal, stdout)
         if rollouts:
             print_rollouts(rollouts, stdout)
     else:
-        stderr.print(f"aqe-plugin never changed {shown(store_of(path).name)}.")
+        say(f"aqe-plugin never changed {store_of(path).name}.")
     if journal.damage:
-        stderr.print(Text(shown(journal.damage), style="yellow"))
+        warn(journal.damage)
 
 
 def place_of(target: Path | None, spark_home: Path | None) -> Where:
     """The place to use, as for ``find_target``; a wait for a server is reported on standard error."""
-    stderr = Console(stderr=True, soft_wrap=True)
-    return find_target(target, spark_home, os.environ, lambda text: stderr.print(Text(shown(text), style="yellow")))
+    return find_target(target, spark_home, os.environ, warn)
 
 
-def _show_and_do(proposal: Proposal, yes: bool, output: ChangeFormat, why: str) -> None:
-    stdout, stderr = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
+def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str) -> None:
+    stdout = Console(soft_wrap=True)
     do_it = yes and not proposal.nothing_to_do
     rehearsed = "" if do_it or proposal.nothing_to_do else proposal.store.rehearse(proposal.before, proposal.after)
     settled = carry_out(proposal, actor(why)) if do_it else []
-    if output is ChangeFormat.JSON:
-        print_proposal_json(proposal, do_it, stdout)
-    elif output is ChangeFormat.DIFF:
+    if output is ProposalFormat.JSON:
+        print_json(proposal_json(proposal, do_it), stdout)
+    elif output is ProposalFormat.DIFF:
         print_lines(diff_of(proposal), stdout)
-    elif output is ChangeFormat.CONF:
-        print_lines(proposal_as_conf(proposal), stdout)
     elif not proposal.nothing_to_do:
         print_proposal(proposal, Console())
     for line in settled:
-        stderr.print(Text(f"found from before: {shown(line)}", style="yellow"))
-    name = shown(proposal.store.name)
+        warn(f"found from before: {line}")
+    name = proposal.store.name
     if proposal.nothing_to_do:
-        stderr.print(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
+        say(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
     elif do_it:
         back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback undoes it."
-        stderr.print(f"Done: {shown(proposal.store.effect)}{back}")
+        say(f"Done: {proposal.store.effect}{back}")
     else:
-        stderr.print(f"Nothing was written; --yes makes the change.{rehearsed and ' '}{rehearsed}")
+        say(f"Nothing was written; --yes makes the change.{rehearsed and ' '}{rehearsed}")
 
 
 def actor(why: str) -> Actor:

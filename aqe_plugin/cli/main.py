@@ -12,8 +12,6 @@ from aqe_plugin.cli.quick import jar_path_answer
 from aqe_plugin.errors import AqePluginError
 from aqe_plugin.render.terminal import visible
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; an error becomes one red line on stderr and an exit code (see ``aqe_plugin.errors``)."""

@@ -9,21 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from aqe_plugin.cli.install import HomeOption, TargetOption
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.events.describe import quantity
-from aqe_plugin.render.terminal import shown
+from aqe_plugin.render.messages import say, warn
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.spark_session import job_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["add_pipeline_commands"]
 
 _SUBMIT = Path(__file__).with_name("pipeline_script.py")
 
@@ -39,21 +35,16 @@ TablesOption = Annotated[
 ]
 
 
-def add_pipeline_commands(app: typer.Typer) -> None:
-    """Adds the group of commands to ``app``."""
-    group = typer.Typer(
-        name="pipeline",
-        no_args_is_help=True,
-        help="Turn a fleet's event logs into tables, daily aggregates and a page, by Spark.",
-        epilog="Each command is also a job for spark-submit: spark-submit --jars $(aqe-plugin jar-path) "
-        "$(aqe-plugin pipeline script-path) ingest LOGS --tables TABLES",
-    )
-    for command in (ingest, aggregate, report, compact):
-        group.command()(command)
-    group.command("script-path")(script_path)
-    app.add_typer(group)
+pipeline = typer.Typer(
+    name="pipeline",
+    no_args_is_help=True,
+    help="Turn a fleet's event logs into tables, daily aggregates and a page, by Spark.",
+    epilog="Each command is also a job for spark-submit: spark-submit --jars $(aqe-plugin jar-path) "
+    "$(aqe-plugin pipeline script-path) ingest LOGS --tables TABLES",
+)
 
 
+@pipeline.command()
 def ingest(logs: LogsArgument, tables: TablesOption) -> None:
     """Read what is new in event logs into the tables; run it as often as you like.
 
@@ -64,23 +55,20 @@ def ingest(logs: LogsArgument, tables: TablesOption) -> None:
     """
     from aqe_plugin.pipeline.ingest import ingest as job
 
-    stderr = Console(stderr=True, soft_wrap=True)
     with _session("ingest", tables, few_rows=True) as spark:
-        done = job(spark, logs, tables, lambda step: stderr.print(step, highlight=False))
+        done = job(spark, logs, tables, say)
     if done.run is None:
-        stderr.print("Nothing new.")
+        say("Nothing new.")
         return
-    stderr.print(
+    say(
         f"Read {done.files:,} files ({quantity(done.bytes_read, 'bytes')}) of {done.attempts:,} application attempts. "
         f"Run {done.run}: {done.decisions:,} decisions, {done.queries:,} queries.",
-        highlight=False,
     )
     if done.rejected:
-        stderr.print(
-            Text(f"{done.rejected:,} lines could not be used; the table `rejected` has them, and why.", style="yellow")
-        )
+        warn(f"{done.rejected:,} lines could not be used; the table `rejected` has them, and why.")
 
 
+@pipeline.command()
 def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: HomeOption = None) -> None:
     """Aggregate the tables by day: time, waits, pass rates, savings and regret of queries and joins.
 
@@ -93,9 +81,10 @@ def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: Hom
     with _session("aggregate", tables) as spark:
         done = job(spark, tables, thresholds)
     rows = ", ".join(f"{count:,} in {table}" for table, count in done.rows.items())
-    Console(stderr=True, soft_wrap=True).print(f"Run {done.run}: rows {rows}.", highlight=False)
+    say(f"Run {done.run}: rows {rows}.")
 
 
+@pipeline.command()
 def report(
     tables: TablesOption,
     output: Annotated[
@@ -114,9 +103,10 @@ def report(
     thresholds = _thresholds(target, spark_home)
     with _session("report", tables) as spark:
         job(spark, tables, thresholds, output)
-    Console(stderr=True, soft_wrap=True).print(Text(f"Wrote {shown(str(output))}."))
+    say(f"Wrote {output}.")
 
 
+@pipeline.command()
 def compact(
     tables: TablesOption,
     keep_hours: Annotated[
@@ -131,9 +121,10 @@ def compact(
 
     with _session("compact", tables) as spark:
         merged, removed = job(spark, tables, keep_hours)
-    Console(stderr=True, soft_wrap=True).print(f"{merged} runs became one; {removed} folders removed.", highlight=False)
+    say(f"{merged} runs became one; {removed} folders removed.")
 
 
+@pipeline.command("script-path")
 def script_path() -> None:
     """Print the path of the script for spark-submit; its arguments are those of `aqe-plugin pipeline`."""
     typer.echo(_SUBMIT)
@@ -143,7 +134,7 @@ def script_path() -> None:
 def _session(job: str, tables: str, *, few_rows: bool = False) -> Iterator[SparkSession]:
     from aqe_plugin.pipeline.warehouse import refusals_as_errors
 
-    Console(stderr=True, soft_wrap=True).print("Starting Spark ...")
+    say("Starting Spark ...")
     with job_session(f"aqe-plugin pipeline {job}", few_rows=few_rows) as spark, refusals_as_errors(tables):
         yield spark
 

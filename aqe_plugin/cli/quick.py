@@ -9,8 +9,6 @@ from aqe_plugin.cli.settings_file import is_anything_set
 from aqe_plugin.install.jars import jar_for
 from aqe_plugin.machine.pyspark import import_pyspark
 
-__all__ = ["jar_path_answer"]
-
 
 def jar_path_answer(words: Sequence[str], environment: Mapping[str, str]) -> Path | None:
     """The answer to a plain ``jar-path``, ``None`` for any other command line, and where settings might apply.

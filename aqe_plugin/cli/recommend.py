@@ -10,26 +10,18 @@ from rich.console import Console
 from aqe_plugin.cli.history_source import opened_history
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
 from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
-from aqe_plugin.conf.stores.locate import Where, read_target
+from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
 from aqe_plugin.render.control import diff_of
-from aqe_plugin.render.formats import ChangeFormat
-from aqe_plugin.render.terminal import print_lines
-from aqe_plugin.render.tuning import conf_lines, print_findings, print_findings_json
+from aqe_plugin.render.formats import FindingsFormat
+from aqe_plugin.render.messages import say
+from aqe_plugin.render.terminal import print_json, print_lines
+from aqe_plugin.render.tuning import conf_lines, finding_json, print_findings
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best
-
-__all__ = [
-    "DecisionsOption",
-    "LogsArgument",
-    "RunsOption",
-    "StepOption",
-    "add_recommend_command",
-    "print_nothing_recommended",
-]
-
 
 LogsArgument = Annotated[
     list[str] | None,
@@ -39,17 +31,12 @@ DecisionsOption = Annotated[
     str | None,
     typer.Option("--decisions", help="Instead of logs: the tables of `aqe-plugin pipeline ingest`."),
 ]
-FindingsOption = Annotated[
-    ChangeFormat,
+FindingsFormatOption = Annotated[
+    FindingsFormat,
     typer.Option("--format", help="A table or JSON of every group; conf lines or a diff of the best."),
 ]
 StepOption = Annotated[float, typer.Option(min=1.01, max=10, help="The largest factor by which a value may change.")]
 RunsOption = Annotated[int, typer.Option(min=5, max=1000, help="Runs that a fingerprint must have to count.")]
-
-
-def add_recommend_command(app: typer.Typer) -> None:
-    """Adds the command to ``app``."""
-    app.command("recommend")(recommend_command)
 
 
 def recommend_command(
@@ -57,7 +44,7 @@ def recommend_command(
     decisions: DecisionsOption = None,
     target: TargetOption = None,
     spark_home: HomeOption = None,
-    output: FindingsOption = ChangeFormat.TABLE,
+    output: FindingsFormatOption = FindingsFormat.TABLE,
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
     hadoop_conf: HadoopConfOption = None,
@@ -71,7 +58,7 @@ def recommend_command(
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
     path = place_of(target, spark_home) if target is not None or spark_home is not None else None
-    if output is ChangeFormat.DIFF and path is None:
+    if output is FindingsFormat.DIFF and path is None:
         raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
     with opened_history(logs, decisions, hadoop_conf) as source, source.replay() as replay:
@@ -79,22 +66,23 @@ def recommend_command(
     _show_findings(findings, limits, path, output)
 
 
-def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Where | None, output: ChangeFormat) -> None:
-    stdout = Console(soft_wrap=output is not ChangeFormat.TABLE)
+def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Where | None, output: FindingsFormat) -> None:
+    stdout = Console(soft_wrap=output is not FindingsFormat.TABLE)
     chosen = best(findings, limits)
-    if output is ChangeFormat.TABLE:
+    if output is FindingsFormat.TABLE:
         print_findings(findings, limits, stdout)
-    elif output is ChangeFormat.JSON:
-        print_findings_json(findings, limits, chosen, stdout)
+    elif output is FindingsFormat.JSON:
+        for finding in findings:
+            print_json(finding_json(finding, limits, chosen), stdout)
     elif chosen is not None:
         print_lines(_lines(chosen, path, output), stdout)
     if chosen is None:
         print_nothing_recommended(findings, limits)
 
 
-def _lines(chosen: Recommendation, path: Where | None, output: ChangeFormat) -> list[str]:
+def _lines(chosen: Recommendation, path: Where | None, output: FindingsFormat) -> list[str]:
     lines = conf_lines(chosen)
-    if output is ChangeFormat.CONF or path is None:
+    if output is FindingsFormat.CONF or path is None:
         return lines
     return diff_of(propose_tuning(path, dict(line.split(" ", 1) for line in lines), chosen.why))
 
@@ -103,7 +91,7 @@ def print_nothing_recommended(findings: tuple[Finding, ...], limits: Limits) -> 
     """Prints on standard error that no group of ``findings`` is within ``limits``."""
     stopped = sum(finding.recommendation is not None for finding in findings)
     more = f" {stopped} would save time but exceed a limit." if stopped else ""
-    Console(stderr=True, soft_wrap=True).print(
+    say(
         f"Nothing to change: no group passes with at least {limits.min_runs} runs of a fingerprint, steps of at most "
         f"x{limits.max_step:g}, and confidence {limits.min_confidence:g}.{more}"
     )

@@ -11,22 +11,13 @@ from typing import Annotated
 
 import typer
 
-from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
-from aqe_plugin.cli.log_options import HadoopConfOption
+from aqe_plugin.cli.log_options import AddressOption, ApplicationsOption, HadoopConfOption, PortOption
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
-from aqe_plugin.conf.stores.locate import store_of
 from aqe_plugin.errors import ConfError, PysparkMissingError
 from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
 from aqe_plugin.logs.access import access as access_of
 from aqe_plugin.logs.addresses import is_url
-
-__all__ = ["add_run_command"]
-
-
-def add_run_command(app: typer.Typer) -> None:
-    """Adds the command to ``app``."""
-    app.command()(run)
 
 
 def run(
@@ -47,11 +38,9 @@ def run(
             help="The file that keeps offsets and counts across restarts; created when absent.",
         ),
     ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve on; 0 takes any free one.")] = 9417,
-    address: Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 is every interface.")] = "127.0.0.1",
-    applications: Annotated[
-        int, typer.Option(min=0, max=10_000, help="How many applications, the latest, get metrics of their own.")
-    ] = 100,
+    port: PortOption = 9417,
+    address: AddressOption = "127.0.0.1",
+    applications: ApplicationsOption = 100,
     every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two looks at the logs.")] = 10,
     tune_every: Annotated[
         float | None,
@@ -60,16 +49,11 @@ def run(
     apply: Annotated[
         bool,
         typer.Option(
-            "--apply", help="Run apply --yes instead of recommend: one ring at a time, and back when it does harm."
+            "--apply",
+            help="Run apply --yes instead of recommend: one ring at a time, and back when it does harm. Its options, "
+            "such as target, are those below [apply] in the settings file.",
         ),
     ] = False,
-    target: TargetOption = None,
-    spark_home: HomeOption = None,
-    canary: Annotated[Path | None, typer.Option(readable=False, metavar=PATH, help="As for apply.")] = None,
-    canary_share: Annotated[float | None, typer.Option(min=0.001, max=0.999, help="As for apply.")] = None,
-    canary_logs: Annotated[
-        list[str] | None, typer.Option("--canary-log", metavar=PATH, help="As for apply; repeatable.")
-    ] = None,
     hadoop_conf: HadoopConfOption = None,
     history_user: Annotated[
         str | None, typer.Option(help="The user name for a History Server that asks for one.")
@@ -100,16 +84,7 @@ def run(
     access = None
     if is_url(source):
         access = access_of(source, history_user, history_password, history_token, history_running_every)
-    words = _tuning_words(
-        source,
-        tune_every,
-        apply=apply,
-        target=target,
-        spark_home=spark_home,
-        canary=canary,
-        canary_share=canary_share,
-        canary_logs=canary_logs or [],
-    )
+    words = _tuning_words(source, tune_every, apply)
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.exporter.daemon.run import serve_for_good
     from aqe_plugin.exporter.daemon.tuner import Schedule
@@ -153,44 +128,20 @@ def _tuning_environment(settings: Path | None, hadoop_conf: Sequence[str]) -> di
     return {**environment, f"{PREFIX}HADOOP_CONF": json.dumps(list(hadoop_conf))} if hadoop_conf else environment
 
 
-def _tuning_words(
-    source: str,
-    tune_every: float | None,
-    *,
-    apply: bool,
-    target: Path | None,
-    spark_home: Path | None,
-    canary: Path | None,
-    canary_share: float | None,
-    canary_logs: list[str],
-) -> tuple[str, ...]:
-    """The command that tunes, as its words; none without a schedule.
+def _tuning_words(source: str, every_hours: float | None, apply: bool) -> tuple[str, ...]:
+    """The command that tunes, as its words; its other options are settings.
 
     Raises:
         ConfError: an option asks for what another rules out.
-        TargetError: there is no such file.
         PysparkMissingError: tuning needs PySpark.
     """
-    canaries = {"--canary": canary, "--canary-share": canary_share, "--canary-log": canary_logs}
-    given = {"--apply": apply, "--target": target, "--spark-home": spark_home, **canaries}
-    if tune_every is None:
-        for option in (name for name, value in given.items() if value):
-            raise ConfError(f"{option} is for tuning: give --tune-every HOURS as well.")
+    if every_hours is None:
+        if apply:
+            raise ConfError("--apply is for tuning: give --tune-every HOURS as well.")
         return ()
     if is_url(source):
         raise ConfError("--tune-every reads a folder of event logs; a History Server is only watched.")
-    for option in (name for name, value in canaries.items() if value):
-        if not apply:
-            raise ConfError(f"{option} is for --apply.")
     if find_spec("pyspark") is None:
         raise PysparkMissingError("--tune-every needs PySpark: pip install 'aqe-plugin[spark]'.")
-    words = ["apply" if apply else "recommend", source, "--format", "json"]
-    if apply or target is not None or spark_home is not None:
-        words += ["--target", store_of(place_of(target, spark_home)).name]
-    if apply:
-        words += ["--yes", "--why", "aqe-plugin run"]
-    if canary is not None:
-        words += ["--canary", str(canary)]
-    if canary_share is not None:
-        words += ["--canary-share", f"{canary_share:g}"]
-    return (*words, *(word for log in canary_logs for word in ("--canary-log", log)))
+    command = ("apply", source, "--yes", "--why", "aqe-plugin run") if apply else ("recommend", source)
+    return (*command, "--format", "json")

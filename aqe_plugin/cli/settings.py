@@ -24,8 +24,6 @@ from aqe_plugin.conf.stores.session_address import without_secrets
 from aqe_plugin.errors import ConfError
 from aqe_plugin.logs.addresses import is_hadoop_uri
 
-__all__ = ["PATH", "Setting", "settings_of", "use_settings"]
-
 # The metavar of an option that names a file or folder; in a settings file it is relative to that file.
 PATH = "PATH"
 _HIDDEN = "(hidden)"
@@ -78,12 +76,7 @@ class Setting:
 
 
 def use_settings(context: typer.Context, given: Path | None) -> None:
-    """Makes what is set the default of the command that is about to be parsed.
-
-    Raises:
-        TargetError: the settings file cannot be read.
-        ConfError: the file or the environment sets an unknown option, or a value that is not allowed.
-    """
+    """Makes what is set the default of the command that is about to be parsed."""
     words: list[str] = context.obj or []
     # Help is there also, and above all, when settings are wrong; `config` reports what is wrong itself.
     # A shell's start-up file calls `completion`, which has no settings.
@@ -122,7 +115,6 @@ def settings_of(
         only: the one command whose settings are read and checked; ``None`` for all.
 
     Raises:
-        TargetError: the settings file cannot be read.
         ConfError: one of them sets an unknown option, or a value that is not allowed.
     """
     found = {(one.command, one.name): one for one in _options(root)}

@@ -9,8 +9,6 @@ from typing import Any
 
 from aqe_plugin.errors import ConfError, TargetError
 
-__all__ = ["CONFIG_VARIABLE", "PREFIX", "find_settings", "is_anything_set", "places", "read_settings"]
-
 # Two underscores: Kubernetes itself puts variables such as AQE_PLUGIN_EXPORTER_PORT into every pod.
 PREFIX = "AQE_PLUGIN__"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"

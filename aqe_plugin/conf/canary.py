@@ -1,4 +1,4 @@
-"""The canary: values that a share of the applications tries, the keys that ask for it, and the draw.
+"""The canary: values that a share of the applications tries, and the keys that ask for it.
 
 The plugin reads the keys when an application starts. It gives a drawn application the values as defaults of its
 sessions, and reports each query's arm in its events (:class:`~aqe_plugin.events.model.TrialArm`).
@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY, CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, number_of, problem_of
-
-__all__ = ["Canary", "canary_in", "draws", "keys_of", "position"]
-
-_DOUBLE_BITS = 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +24,6 @@ class Canary:
 
     share: float
     tried: tuple[Change, ...]
-
-
-def position(application_id: str) -> float:
-    """An application's draw, from 0 up to but not including 1; the plugin computes the same (``tests/vectors/canary``).
-
-    It is the first 53 bits of the SHA-256 of the id in UTF-8, as a fraction: practically uniform even for consecutive
-    ids, and exact as a double.
-    """
-    digest = int.from_bytes(sha256(application_id.encode()).digest()[:8], "big")
-    return (digest >> (64 - _DOUBLE_BITS)) / (1 << _DOUBLE_BITS)
-
-
-def draws(application_id: str, share: float) -> bool:
-    """Whether an application is drawn; if so, it is also drawn with any larger share."""
-    return position(application_id) < share
 
 
 def keys_of(changes: Iterable[Change], share: float) -> dict[str, str]:

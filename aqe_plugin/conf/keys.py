@@ -14,23 +14,6 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-__all__ = [
-    "CANARY",
-    "CANARY_REPLACES",
-    "CANARY_SET",
-    "CANARY_SHARE",
-    "JARS_KEY",
-    "MODE_KEY",
-    "PLUGINS_KEY",
-    "PLUGIN_CLASS",
-    "PREFIX",
-    "ConfKey",
-    "conf_keys",
-    "entries_of",
-    "number_of",
-    "problem_of",
-]
-
 PLUGIN_CLASS = "io.aqeplugin.AqePlugin"
 PLUGINS_KEY = "spark.plugins"
 JARS_KEY = "spark.jars"

@@ -8,8 +8,6 @@ from typing import Any
 
 from aqe_plugin.conf.syntax.properties import parse_properties
 
-__all__ = ["spark_defaults"]
-
 
 def spark_defaults() -> dict[str, str]:
     """The conf that ``spark-submit`` will read."""

@@ -9,18 +9,6 @@ from pathlib import Path
 
 from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinDecision, JoinFacts, Reason, Strategy
 
-__all__ = [
-    "describe_filter",
-    "describe_join",
-    "describe_outcome",
-    "describe_price",
-    "describe_reason",
-    "describe_strategy",
-    "options_not_taken",
-    "quantity",
-    "reason_meanings",
-]
-
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STRATEGIES = {
     Strategy.BROADCAST: "broadcast",
@@ -98,8 +86,8 @@ def describe_join(facts: JoinFacts) -> str:
     kind = facts.kind.value.replace("_", " ")
     build = f"{quantity(facts.build.rows, 'rows')}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
     sides = (
-        f"build side {facts.build_side.value}: {build if facts.build.rows >= 0 else 'size not known'}",
-        f"probe side: {'about ' + quantity(facts.probe.rows, 'rows') if facts.probe.rows >= 0 else 'size not known'}",
+        f"build side {facts.build_side.value}: {build if facts.build.rows >= 0 else 'size unknown'}",
+        f"probe side: {'about ' + quantity(facts.probe.rows, 'rows') if facts.probe.rows >= 0 else 'size unknown'}",
     )
     return "; ".join((f"{kind} join on {', '.join(facts.keys)}", *sides))
 

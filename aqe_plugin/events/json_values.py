@@ -20,8 +20,6 @@ from typing import Annotated, Any, Optional, TypeVar, Union, cast, get_args, get
 
 from aqe_plugin.errors import EventSchemaError
 
-__all__ = ["Json", "camel_case", "decode", "decode_text", "encode"]
-
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 T = TypeVar("T")
 
@@ -71,6 +69,13 @@ def encode(value: object) -> Json:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+def encode_object(value: object) -> dict[str, Json]:
+    """The JSON object of a dataclass value; see :func:`encode`."""
+    members = encode(value)
+    assert isinstance(members, dict)
+    return members
+
+
 def camel_case(name: str) -> str:
     """The JSON member of a field."""
     first, *rest = name.split("_")
@@ -105,9 +110,8 @@ def _struct(shape: Any) -> Any:
     """``shape`` with a struct in the place of each dataclass."""
     import msgspec
 
-    if _is_optional(shape):
-        inner = next(option for option in get_args(shape) if option is not types.NoneType)
-        return Optional[_struct(inner)]  # noqa: UP045 - `|` is for types that are known when the code is written
+    if is_optional(shape):
+        return Optional[_struct(required(shape))]  # noqa: UP045 - `|` is for types that are known when the code is written
     if get_origin(shape) is tuple:
         return tuple[_struct(get_args(shape)[0]), ...]  # type: ignore[misc]
     if shape is int:
@@ -115,14 +119,20 @@ def _struct(shape: Any) -> Any:
     if not is_dataclass(shape):
         return shape
     members = [
-        (name, _struct(hint), None) if _is_optional(hint) else (name, _struct(hint))
+        (name, _struct(hint), None) if is_optional(hint) else (name, _struct(hint))
         for name, hint in get_type_hints(shape).items()
     ]
     return msgspec.defstruct(cast("type", shape).__name__, members, rename=camel_case, kw_only=True)
 
 
-def _is_optional(hint: Any) -> bool:
+def is_optional(hint: Any) -> bool:
+    """Whether a type is ``X | None``."""
     return get_origin(hint) in (Union, types.UnionType)
+
+
+def required(hint: Any) -> Any:
+    """``X`` of the type ``X | None``, and any other type as it is."""
+    return next(one for one in get_args(hint) if one is not types.NoneType) if is_optional(hint) else hint
 
 
 def _problem(error: Exception, value: Any, name: str) -> str:

@@ -14,16 +14,6 @@ from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.events.json_values import decode_text
 from aqe_plugin.events.model import ExecutionEnded, ExecutionStarted, JoinDecided, QueryEnded
 
-__all__ = [
-    "OLDEST_SCHEMA_VERSION",
-    "SCHEMA_VERSION",
-    "ApplicationStarted",
-    "Event",
-    "is_counted_line",
-    "is_event_line",
-    "parse_event",
-]
-
 SCHEMA_VERSION = 1
 OLDEST_SCHEMA_VERSION = 1
 

@@ -19,8 +19,6 @@ from aqe_plugin.events.model import (
     TrialArm,
 )
 
-__all__ = ["JoinStory", "QueryStory", "first_line", "queries_in"]
-
 _MAX_OPEN_QUERIES = 10_000
 
 T = TypeVar("T")

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from aqe_plugin.events.lines import ApplicationStarted
 from aqe_plugin.exporter.metrics import ALL, Metric
 
-__all__ = ["ApplicationState", "ApplicationSums", "SumRow", "Sums", "label_text", "rows_of", "sums_of"]
-
 _MAX_LABEL_CHARS = 80
 # Logs beyond this many are counted under their own names.
 _MAX_LOGS = 100_000
@@ -29,11 +27,19 @@ class SumRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ApplicationState:
+class StoredSums:
     """The stored sums of one application; ``latest_millis`` is the time of its latest event."""
 
     latest_millis: int
     sums: tuple[SumRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationsState:
+    """The stored application of each log, and the stored sums by application."""
+
+    logs: dict[str, ApplicationStarted]
+    sums: dict[str, StoredSums]
 
 
 def rows_of(sums: Sums) -> tuple[SumRow, ...]:
@@ -62,44 +68,25 @@ class ApplicationSums:
         self._started: dict[str, ApplicationStarted] = {}
         self._sums: dict[str, Sums] = {}
         self._latest_millis: dict[str, int] = {}
-        self._changed: set[str] = set()
-        self._changed_logs: set[str] = set()
 
-    def changes(self) -> Iterator[tuple[str, ApplicationState | None]]:
-        """Names whose sums changed since ``settle``; ``None`` for forgotten ones."""
-        for name in self._changed:
-            sums = self._sums.get(name)
-            yield name, None if sums is None else ApplicationState(self._latest_millis[name], rows_of(sums))
+    def state(self) -> ApplicationsState:
+        sums = {name: StoredSums(self._latest_millis[name], rows_of(sums)) for name, sums in self._sums.items()}
+        return ApplicationsState(dict(self._started), sums)
 
-    def changed_logs(self) -> Iterator[tuple[str, ApplicationStarted | None]]:
-        """Logs whose application became known since ``settle``; ``None`` for forgotten ones."""
-        for log_name in self._changed_logs:
-            yield log_name, self._started.get(log_name)
-
-    def settle(self) -> None:
-        """The changes were stored."""
-        self._changed.clear()
-        self._changed_logs.clear()
-
-    def restore(self, name: str, state: ApplicationState) -> None:
+    def restore(self, state: ApplicationsState) -> None:
         """Continues with stored sums, within the limit."""
-        if self._has_room(state.latest_millis):
-            self._sums[name] = sums_of(state.sums)
-            self._latest_millis[name] = state.latest_millis
-
-    def restore_log(self, log_name: str, started: ApplicationStarted) -> None:
-        """Continues with the stored application of a log."""
-        self._started[log_name] = started
+        self._started = dict(state.logs)
+        for name, stored in state.sums.items():
+            if self._has_room(stored.latest_millis):
+                self._sums[name] = sums_of(stored.sums)
+                self._latest_millis[name] = stored.latest_millis
 
     def start(self, log_name: str, started: ApplicationStarted) -> None:
         """Events of this log now belong to that application, whose sums begin at once: Prometheus must see the 0."""
         app_id, name = label_text(started.app_id or log_name), label_text(started.app_name or log_name)
         self._started[log_name] = ApplicationStarted(app_id, name)
-        self._changed_logs.add(log_name)
         if len(self._started) > _MAX_LOGS:
-            oldest = next(iter(self._started))
-            del self._started[oldest]
-            self._changed_logs.add(oldest)
+            del self._started[next(iter(self._started))]
         self.sums(log_name, started.time_millis)
 
     def id_of(self, log_name: str) -> str:
@@ -114,7 +101,6 @@ class ApplicationSums:
         if name not in self._sums and not self._has_room(time_millis):
             return defaultdict(float)
         self._latest_millis[name] = max(time_millis, self._latest_millis.get(name, 0))
-        self._changed.add(name)
         return self._sums.setdefault(name, defaultdict(float))
 
     def of(self, metric: Metric) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -131,5 +117,4 @@ class ApplicationSums:
         if oldest is None or self._latest_millis[oldest] > time_millis:
             return False
         del self._sums[oldest], self._latest_millis[oldest]
-        self._changed.add(oldest)
         return True

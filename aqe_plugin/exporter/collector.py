@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from prometheus_client import Metric as Family
 from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
@@ -20,32 +19,18 @@ from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from aqe_plugin.logs import EventSource, FileOffsets, Record, Skipped
 
-__all__ = ["EventLogCollector", "Storage"]
-
-# A part is at most 256 KiB of a file, which bounds what is read again after a kill.
-_PARTS_BETWEEN_WRITES = 256
-
-
-class Storage(Protocol):
-    """Where offsets and sums are stored."""
-
-    def write(self, offsets: FileOffsets, tally: Tally) -> None:
-        """Stores the changes of both in one transaction.
-
-        Raises:
-            WriteError: nothing was stored.
-        """
-        ...
+# Bounds what is read again after a kill.
+_SECONDS_BETWEEN_WRITES = 10.0
 
 
 class EventLogCollector(Collector):
     """Counts events of all logs of the source, existing logs included.
 
-    With a storage, a scrape sees stored sums only: after a kill it would otherwise see a lower sum, which Prometheus
+    With ``store``, a scrape sees stored sums only: after a kill it would otherwise see a lower sum, which Prometheus
     takes for a counter reset.
 
     Args:
-        storage: where to store offsets and sums; without one, each scrape reads on first.
+        store: stores offsets and sums, both or, with WriteError, none; without it, each scrape reads on first.
         stops: asked between two parts whether to stop reading.
     """
 
@@ -54,13 +39,13 @@ class EventLogCollector(Collector):
         source: EventSource,
         tally: Tally,
         log: FilteringBoundLogger,
-        storage: Storage | None = None,
+        store: Callable[[FileOffsets, Tally], None] | None = None,
         stops: Callable[[], bool] = lambda: False,
     ) -> None:
         self._source = source
         self._tally = tally
         self._log = log
-        self._storage = storage
+        self._store = store
         self._stops = stops
         # The server answers each scrape in its own thread.
         self._lock = threading.Lock()
@@ -82,7 +67,7 @@ class EventLogCollector(Collector):
         """Adds what was written since the last call; a source that cannot be read is logged and counted.
 
         Raises:
-            WriteError: the storage cannot be written. Nothing is lost: the next call writes first.
+            WriteError: it could not be stored. Nothing is lost: the next call writes first.
         """
         with self._lock:
             self._write()
@@ -101,13 +86,13 @@ class EventLogCollector(Collector):
         """Stores what was added, after the last ``read_on``.
 
         Raises:
-            WriteError: the storage cannot be written.
+            WriteError: it could not be stored.
         """
         with self._lock:
             self._write()
 
     def collect(self) -> Iterator[Family]:
-        if self._storage is None:
+        if self._store is None:
             self.read_on()
         yield from self._families
 
@@ -117,13 +102,15 @@ class EventLogCollector(Collector):
 
     def _add_all(self) -> bool:
         """Whether the source was read to its end."""
-        for number, (log_name, records) in enumerate(self._source.poll(), start=1):
+        last_write = time.monotonic()
+        for log_name, records in self._source.poll():
             self._add(log_name, records)
             if self._stops():
                 return False
-            if self._storage is not None and number % _PARTS_BETWEEN_WRITES == 0:
+            if self._store is not None and time.monotonic() - last_write >= _SECONDS_BETWEEN_WRITES:
                 self._write()
                 self._publish()
+                last_write = time.monotonic()
         return True
 
     def _add(self, log_name: str, records: Iterator[Record]) -> None:
@@ -135,10 +122,8 @@ class EventLogCollector(Collector):
                 self._tally.add(log_name, record)
 
     def _write(self) -> None:
-        if self._storage is not None:
-            self._storage.write(self._source.offsets, self._tally)
-        self._source.offsets.settle()
-        self._tally.settle()
+        if self._store is not None:
+            self._store(self._source.offsets, self._tally)
 
     def _publish(self) -> None:
         self._families = [self._family(metric) for metric in metrics.ALL]

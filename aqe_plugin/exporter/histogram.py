@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
-__all__ = ["Bucket", "Histogram", "HistogramState", "QueryExemplar"]
-
 
 @dataclass(frozen=True, slots=True)
 class QueryExemplar:

@@ -26,11 +26,10 @@ from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.source import opened_folder
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.logs.addresses import is_url
+from aqe_plugin.render.terminal import visible
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
-__all__ = ["listening", "serve", "stderr_log"]
 
 # How often the server checks whether to stop.
 _SHUTDOWN_LOOK_SECONDS = 0.1
@@ -52,9 +51,6 @@ def serve(
 
     Raises:
         EventLogError: ``folder`` is not a folder of event logs.
-        SetupError: ``folder`` is in a Hadoop file system, and PySpark or Java is missing.
-        PortInUseError: another process listens on that port.
-        ConfError: the address or port is not one of this machine's, or may not be used.
     """
     if is_url(folder):
         raise EventLogError(f"{folder}: export reads folders; `aqe-plugin run` watches a History Server.")
@@ -150,13 +146,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 def _without_control(_: object, __: str, values: EventDict) -> EventDict:
     """File names and texts of logs are untrusted: control characters are logged as escapes."""
-    return {key: _printable(value) if isinstance(value, str) else value for key, value in values.items()}
-
-
-def _printable(text: str) -> str:
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
-    )
+    return {key: visible(value) if isinstance(value, str) else value for key, value in values.items()}
 
 
 def stderr_log() -> FilteringBoundLogger:

@@ -11,8 +11,6 @@ from aqe_plugin.logs import FileOffsets, FolderFollower
 from aqe_plugin.logs.addresses import is_hadoop_uri
 from aqe_plugin.logs.files import opened_files
 
-__all__ = ["opened_folder", "require_folder"]
-
 
 @contextmanager
 def opened_folder(
@@ -21,12 +19,7 @@ def opened_folder(
     spool: Path | None = None,
     offsets: FileOffsets | None = None,
 ) -> Iterator[FolderFollower]:
-    """Follows ``folder``, a path or an address in a Hadoop file system; arguments as for ``opened_files``.
-
-    Raises:
-        EventLogError: there is no such folder, or it cannot be listed.
-        SetupError: for an address, PySpark or Java is missing.
-    """
+    """Follows ``folder``, a path or an address in a Hadoop file system; arguments as for ``opened_files``."""
     require_folder(folder)
     with opened_files(folder, hadoop_conf, spool) as files:
         if is_hadoop_uri(folder):

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from aqe_plugin.events.describe import reason_meanings
-from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.events.lines import ApplicationStarted, Event
 from aqe_plugin.events.model import FilterOutcome, JoinDecided, QueryEnded
 from aqe_plugin.exporter import metrics
-from aqe_plugin.exporter.applications import ApplicationState, ApplicationSums, SumRow, Sums, rows_of, sums_of
+from aqe_plugin.exporter.applications import ApplicationsState, ApplicationSums, SumRow, Sums, rows_of, sums_of
 from aqe_plugin.exporter.histogram import Histogram, HistogramState, QueryExemplar
 from aqe_plugin.exporter.metrics import Metric
-
-__all__ = ["Tally"]
 
 OTHER = "other"
 _KINDS = frozenset(metrics.KINDS)
@@ -28,11 +24,22 @@ _MAX_MILLIS = 10 * 366 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class _FleetState:
-    """The stored sums of all applications together."""
+class OpenQuery:
+    """A query that still runs, with the predicted pass rate of each of its joins that has a filter."""
+
+    log_name: str
+    execution_id: int
+    predicted: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TallyState:
+    """Stored sums, those of all applications together first."""
 
     counts: tuple[SumRow, ...]
     histograms: tuple[HistogramState, ...]
+    applications: ApplicationsState
+    open_queries: tuple[OpenQuery, ...]
 
 
 class Tally:
@@ -52,45 +59,24 @@ class Tally:
         self._histograms = {metric: Histogram(metric.buckets) for metric in metrics.ALL if metric.buckets}
         self._applications = ApplicationSums(applications)
         self._predicted: OrderedDict[tuple[str, int], dict[str, float]] = OrderedDict()
-        self._changed_queries: set[tuple[str, int]] = set()
-        self._changed = False
 
-    def changes(self) -> dict[str, Json]:
-        """Sections that changed since ``settle``, as JSON; ``None`` for removed ones."""
-        sections: dict[str, Json] = {"fleet": encode(self._fleet())} if self._changed else {}
-        for log_name, started in self._applications.changed_logs():
-            sections[f"log/{log_name}"] = encode(started)
-        for name, state in self._applications.changes():
-            sections[f"application/{name}"] = encode(state)
-        for log_name, execution_id in self._changed_queries:
-            predicted = self._predicted.get((log_name, execution_id))
-            sections[f"query/{execution_id}/{log_name}"] = None if predicted is None else dict(predicted)
-        return sections
+    def state(self) -> TallyState:
+        return TallyState(
+            counts=rows_of(self._counts),
+            histograms=tuple(histogram.to_state(metric.name) for metric, histogram in self._histograms.items()),
+            applications=self._applications.state(),
+            open_queries=tuple(OpenQuery(*query, dict(rates)) for query, rates in self._predicted.items()),
+        )
 
-    def settle(self) -> None:
-        """The changes were stored."""
-        self._changed = False
-        self._changed_queries.clear()
-        self._applications.settle()
-
-    def restore(self, sections: Iterable[tuple[str, Json]]) -> None:
-        """Continues from all sections that ``changes`` gave, in the order of their first appearance.
-
-        Raises:
-            EventSchemaError: a section has another form.
-        """
-        for section, value in sections:
-            kind, _, rest = section.partition("/")
-            if kind == "fleet":
-                self._restore_fleet(decode(_FleetState, value, section))
-            elif kind == "log":
-                self._applications.restore_log(rest, decode(ApplicationStarted, value, section))
-            elif kind == "application":
-                self._applications.restore(rest, decode(ApplicationState, value, section))
-            elif kind == "query" and isinstance(value, dict):
-                execution_id, _, log_name = rest.partition("/")
-                rates = {join: rate for join, rate in value.items() if isinstance(rate, float | int)}
-                self._predicted[log_name, int(execution_id)] = dict(rates)
+    def restore(self, state: TallyState) -> None:
+        """Continues with stored sums."""
+        self._counts = sums_of(state.counts)
+        stored = {histogram.metric: histogram for histogram in state.histograms}
+        for metric, histogram in self._histograms.items():
+            if metric.name in stored:
+                histogram.restore(stored[metric.name])
+        self._applications.restore(state.applications)
+        self._predicted.update(((one.log_name, one.execution_id), dict(one.predicted)) for one in state.open_queries)
 
     def counts(self, metric: Metric) -> dict[tuple[str, ...], float]:
         """Label values → count; label values known beforehand have a count of 0 from the start."""
@@ -135,9 +121,8 @@ class Tally:
         if decision.build_filter:
             query = (log_name, event.execution_id)
             self._predicted.setdefault(query, {})[decision.facts.join_id] = decision.pass_rate
-            self._changed_queries.add(query)
             if len(self._predicted) > _MAX_OPEN_QUERIES:
-                self._changed_queries.add(self._predicted.popitem(last=False)[0])
+                self._predicted.popitem(last=False)
 
     def _add_query(self, log_name: str, event: QueryEnded) -> None:
         wall, rules = _seconds(event.duration_millis), _seconds(event.rule_millis)
@@ -150,7 +135,6 @@ class Tally:
         self._observe(metrics.RULE_SECONDS, rules, log_name, event)
         self._observe(metrics.QUERY_SECONDS, wall, log_name, event)
         predicted = self._predicted.pop((log_name, event.execution_id), {})
-        self._changed_queries.add((log_name, event.execution_id))
         for outcome in event.outcomes:
             self._add_outcome(outcome, predicted.get(outcome.join_id), log_name, event)
         sums = self._applications.sums(log_name, event.time_millis)
@@ -190,20 +174,8 @@ class Tally:
         )
         self._histograms[metric].observe(value, exemplar)
 
-    def _fleet(self) -> _FleetState:
-        histograms = (histogram.to_state(metric.name) for metric, histogram in self._histograms.items())
-        return _FleetState(rows_of(self._counts), tuple(histograms))
-
-    def _restore_fleet(self, state: _FleetState) -> None:
-        self._counts = sums_of(state.counts)
-        stored = {histogram.metric: histogram for histogram in state.histograms}
-        for metric, histogram in self._histograms.items():
-            if metric.name in stored:
-                histogram.restore(stored[metric.name])
-
     def _add(self, metric: Metric, *labels: str, by: float = 1) -> None:
         self._counts[metric, labels] += _sound(by)
-        self._changed = True
 
     def _code(self, code: str) -> str:
         return code if code in self._reason_codes else OTHER

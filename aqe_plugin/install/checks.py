@@ -20,26 +20,6 @@ if TYPE_CHECKING:
 
     from aqe_plugin.install.session_probe import Probe
 
-__all__ = [
-    "JOIN_ROWS",
-    "Check",
-    "CheckVerdict",
-    "conf_checks",
-    "deciding",
-    "event_log",
-    "jar_fits",
-    "jars_exist",
-    "java_works",
-    "key_checks",
-    "mode_set",
-    "outcome_of",
-    "plugin_in_force",
-    "pyspark_installed",
-    "right_rows",
-    "session_started",
-    "small_join",
-]
-
 JOIN_ROWS = 100
 # The start of every warning of the JVM half.
 _WARNING = "aqe-plugin: "

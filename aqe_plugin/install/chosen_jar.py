@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aqe_plugin.conf.stores.locate import Where, home_version, read_target, store_of
+from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.stores.locate import home_version, read_target
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, MissingJarError, TargetError
 from aqe_plugin.install.jars import jar_for, jar_name, spark_line
 from aqe_plugin.machine.pyspark import import_pyspark
-
-__all__ = ["chosen_jar", "require_jar"]
 
 
 def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str | None:
@@ -22,8 +21,6 @@ def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str
 
     Raises:
         ConfError: ``jar`` is for another Spark line than ``spark``, or missing for a container image.
-        MissingJarError: ``jar`` does not exist.
-        TargetError: the conf cannot be read.
     """
     if isinstance(path, SessionStore):
         if jar is not None or spark is not None:

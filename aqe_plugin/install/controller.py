@@ -14,21 +14,13 @@ from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change, changes_between, merged
 from aqe_plugin.conf.keys import JARS_KEY, PLUGINS_KEY, PREFIX, problem_of
-from aqe_plugin.conf.stores.locate import Where, read_target, store_of
+from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, JournalError, SessionError, WriteError
 from aqe_plugin.install.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of
 from aqe_plugin.install.plan import is_ours, plan_install, plan_uninstall, purged
 from aqe_plugin.machine.disk import digest, leftovers, lock, replace_file
-
-__all__ = [
-    "Proposal",
-    "carry_out",
-    "propose_install",
-    "propose_rollback",
-    "propose_tuning",
-    "propose_uninstall",
-]
 
 
 @dataclass(frozen=True, slots=True)

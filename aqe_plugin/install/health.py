@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from aqe_plugin.conf.keys import JARS_KEY
-from aqe_plugin.conf.stores.file_store import FileStore
-from aqe_plugin.conf.stores.locate import Target, Where, home_version, read_target
+from aqe_plugin.conf.stores.file_store import FileStore, Where
+from aqe_plugin.conf.stores.locate import Target, home_version, read_target
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.errors import SessionError, SetupError, TargetError
 from aqe_plugin.install.checks import (
@@ -33,8 +33,6 @@ from aqe_plugin.install.plan import our_jars
 from aqe_plugin.install.session_probe import events_folder, run_probe, submit_command, submit_environment
 from aqe_plugin.install.status import status_of
 from aqe_plugin.machine.pyspark import import_pyspark
-
-__all__ = ["doctor", "spark_home_of", "verify"]
 
 # Keys that cannot hold on this machine, or would split the application into several processes.
 _NOT_HERE = ("spark.kubernetes.", "spark.master", "spark.submit.", "spark.dynamicAllocation.")
@@ -74,7 +72,6 @@ def verify(where: Where, home: Path, jar: Path | None, environment: Mapping[str,
         jar: replaces the jar that the conf names, if that is in a container image.
 
     Raises:
-        TargetError: the target cannot be read.
         SetupError: ``home`` has no Spark.
     """
     status, target = status_of(where), read_target(where)
@@ -105,7 +102,6 @@ def spark_home_of(where: Where, given: Path | None, environment: Mapping[str, st
 
     Raises:
         SessionError: there is no ``bin/spark-submit`` in it.
-        PysparkMissingError: nothing names a Spark, and PySpark is not installed.
     """
     own = where.parent.parent if isinstance(where, Path) and where.parent.name == "conf" else None
     if given is None and own is not None and (own / "bin" / "spark-submit").is_file():

@@ -8,17 +8,6 @@ from pathlib import Path
 
 from aqe_plugin.errors import ConfError, MissingJarError, UnsupportedSparkError
 
-__all__ = [
-    "JARS_FOLDER",
-    "PACKAGE_VERSION",
-    "JarName",
-    "JarStatus",
-    "carried_jars",
-    "jar_for",
-    "jar_name",
-    "spark_line",
-]
-
 _PACKAGE = Path(__file__).parents[1]
 _JAR_NAME = re.compile(r"aqe-plugin-spark-(?P<line>\d+\.\d+)-(?P<version>.+)\.jar")
 _SPARK_VERSION = re.compile(r"(\d+\.\d+)(?:\D.*)?")

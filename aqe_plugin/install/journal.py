@@ -21,8 +21,6 @@ from aqe_plugin.errors import EventSchemaError, JournalError
 from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.machine.disk import append_line, digest, make_folder, read_or_none, replace_file
 
-__all__ = ["SCHEMA_VERSION", "Action", "Actor", "Journal", "Phase", "Record", "in_force", "journal_of"]
-
 SCHEMA_VERSION = 1
 _PRIVATE = 0o600
 
@@ -142,12 +140,7 @@ class Journal:
 
 
 def journal_of(where: Where) -> Journal:
-    """The journal of a target, empty when it was never changed.
-
-    Raises:
-        JournalError: a newer aqe-plugin wrote it.
-        TargetError: it cannot be read.
-    """
+    """The journal of a target, empty when it was never changed."""
     folder = store_of(where).journal_folder
     records: dict[int, Record] = {}
     damaged: list[int] = []

@@ -14,8 +14,6 @@ from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError
 from aqe_plugin.install.jars import jar_name, spark_line
 
-__all__ = ["DEFAULT_MODE", "Plan", "is_ours", "our_jars", "plan_install", "plan_uninstall", "purged"]
-
 # A cluster observes before its plans are changed.
 DEFAULT_MODE = "observe"
 _DEFAULT_PLUGINS_KEY = "spark.plugins.defaultList"

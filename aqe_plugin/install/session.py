@@ -20,8 +20,6 @@ from aqe_plugin.machine.pyspark import import_pyspark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Mode", "configure"]
-
 Mode = Literal["off", "observe", "apply"]
 
 _OPTIONS = f"--jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}"

@@ -20,17 +20,6 @@ from aqe_plugin.errors import AqePluginError, SessionError
 from aqe_plugin.install.checks import small_join
 from aqe_plugin.install.session import configure
 
-__all__ = [
-    "Probe",
-    "answer_file",
-    "events_folder",
-    "read_answer",
-    "run_probe",
-    "run_submitted",
-    "submit_command",
-    "submit_environment",
-]
-
 _SESSION_SECONDS = 300
 _PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
 _SCRIPT = """\

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from aqe_plugin.conf.canary import Canary, canary_in
 from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, entries_of, problem_of
-from aqe_plugin.conf.stores.locate import Target, Where, read_target
+from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.locate import Target, read_target
 from aqe_plugin.install.checks import conf_checks
 from aqe_plugin.install.jars import JarStatus, jar_name
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.install.plan import our_jars
 from aqe_plugin.machine.disk import digest
-
-__all__ = ["InstallStatus", "JarStatus", "SettingStatus", "status_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,7 @@ class InstallStatus:
 
 
 def status_of(where: Where) -> InstallStatus:
-    """The status of the target ``where``.
-
-    Raises:
-        TargetError: it cannot be read.
-        ConflictError: it is written in a way that is not read safely.
-        JournalError: a newer aqe-plugin wrote its journal.
-    """
+    """The status of the target ``where``."""
     target = read_target(where)
     conf = target.conf.items()
     listed = entries_of(conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)

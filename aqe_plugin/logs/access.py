@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 
 from aqe_plugin.errors import ConfError
 
-__all__ = ["RUNNING_EVERY_SECONDS", "Access", "access"]
-
 RUNNING_EVERY_SECONDS = 60.0
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_hadoop_uri", "is_url"]
-
 _URL = re.compile(r"https?:", re.IGNORECASE)
 # At least two letters: one letter is a drive.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*", re.DOTALL)

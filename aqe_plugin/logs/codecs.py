@@ -15,8 +15,6 @@ from typing import Any, Protocol
 
 from aqe_plugin.errors import CodecMissingError, EventLogError
 
-__all__ = ["CODECS", "Decompressor", "Piece", "decompressor"]
-
 # 32 MiB at most come out of so many.
 _ZSTD_BYTES_AT_ONCE = 1024
 # Spark's blocks have 32 KiB unless configured otherwise; a length beyond this is damage, and would be that much memory.

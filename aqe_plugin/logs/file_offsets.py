@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from aqe_plugin.logs.offset import Offset
 
-__all__ = ["FileOffset", "FileOffsets"]
-
 # The files of a folder that was not mounted for a while must not be counted again.
 _KEPT_SECONDS = 7 * 24 * 3600
 
@@ -35,15 +33,13 @@ class FileOffset:
 
 
 class FileOffsets:
-    """The offsets of all files by key, and which of them changed since they were last written to the checkpoint."""
+    """The offsets of all files by key."""
 
     def __init__(self, kept: Mapping[str, FileOffset] | None = None) -> None:
         self._files: dict[str, FileOffset] = {}
         self._keys: defaultdict[str, set[str]] = defaultdict(set)
-        self._changed: set[str] = set()
         for key, file in (kept or {}).items():
             self.put(key, file)
-        self.settle()
 
     def __len__(self) -> int:
         return len(self._files)
@@ -52,18 +48,12 @@ class FileOffsets:
         return self._files.get(key)
 
     def put(self, key: str, file: FileOffset) -> None:
-        if self._files.get(key) != file:
-            self._files[key] = file
-            self._keys[file.log].add(key)
-            self._changed.add(key)
+        self._files[key] = file
+        self._keys[file.log].add(key)
 
-    def changes(self) -> dict[str, FileOffset | None]:
-        """What changed since ``settle``; ``None`` is an offset that was dropped."""
-        return {key: self._files.get(key) for key in self._changed}
-
-    def settle(self) -> None:
-        """The changes were written."""
-        self._changed.clear()
+    def all(self) -> dict[str, FileOffset]:
+        """A copy of all of them."""
+        return dict(self._files)
 
     def of(self, log: str) -> dict[str, FileOffset]:
         """The offsets of one log's files."""
@@ -89,7 +79,7 @@ class FileOffsets:
         here = set(present)
         for key, file in list(self._files.items()):
             if key in here:
-                self.put(key, replace(file, missing_since=None))
+                self.put(key, file if file.missing_since is None else replace(file, missing_since=None))
             elif file.missing_since is None or file.missing_since > now_seconds:
                 self.put(key, replace(file, missing_since=now_seconds))
             elif now_seconds - file.missing_since > _KEPT_SECONDS:
@@ -100,4 +90,3 @@ class FileOffsets:
         self._keys[file.log].discard(key)
         if not self._keys[file.log]:
             del self._keys[file.log]
-        self._changed.add(key)

@@ -11,8 +11,6 @@ from aqe_plugin.logs.addresses import is_hadoop_uri
 from aqe_plugin.logs.layout import EventLog, LogPart, find_event_logs
 from aqe_plugin.logs.reader import PartReader, Record
 
-__all__ = ["Files", "LocalFiles", "opened_files", "read_log"]
-
 
 class Files(Protocol):
     """Finds event logs, and gives the content of their parts as local files."""

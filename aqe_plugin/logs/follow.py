@@ -18,8 +18,6 @@ from aqe_plugin.logs.layout import EventLog, LogPart
 from aqe_plugin.logs.offset import Offset
 from aqe_plugin.logs.reader import PartReader, Record, Skipped
 
-__all__ = ["EventSource", "Failures", "FolderFollower", "LogFollower"]
-
 # A reader holds a decompressor and an unfinished line; without one, reading continues at the last block or frame.
 _MAX_READERS = 64
 _MAX_KEPT_LINE_BYTES = 1024 * 1024

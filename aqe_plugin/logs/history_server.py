@@ -39,8 +39,6 @@ from aqe_plugin.logs.follow import Failures, LogFollower
 from aqe_plugin.logs.layout import find_event_logs
 from aqe_plugin.logs.reader import Record
 
-__all__ = ["HistoryServerFollower"]
-
 _CHUNK_BYTES = 256 * 1024
 _MAX_LIST_BYTES = 256 * 1024 * 1024
 _ATTEMPTS = 3

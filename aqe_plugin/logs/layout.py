@@ -14,8 +14,6 @@ from pathlib import Path
 
 from aqe_plugin.errors import EventLogError, NoDataError
 
-__all__ = ["EventLog", "LogPart", "find_event_logs", "logs_at"]
-
 _IN_PROGRESS = ".inprogress"
 _COMPACTED = ".compact"
 _ROLLING_FOLDER = "eventlog_v2_"

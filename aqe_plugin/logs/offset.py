@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-__all__ = ["HEAD_BYTES", "Offset", "is_same_file", "with_head"]
-
 HEAD_BYTES = 4096
 
 

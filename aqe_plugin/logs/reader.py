@@ -18,8 +18,6 @@ from aqe_plugin.logs.codecs import Piece, decompressor
 from aqe_plugin.logs.layout import LogPart
 from aqe_plugin.logs.offset import HEAD_BYTES, Offset, is_same_file, with_head
 
-__all__ = ["PartReader", "Record", "Skipped"]
-
 _CHUNK_BYTES = 256 * 1024
 _MAX_LINE_BYTES = 32 * 1024 * 1024
 _FIRST_BYTES = b'{"Event":'

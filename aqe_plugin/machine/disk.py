@@ -12,8 +12,6 @@ from pathlib import Path
 
 from aqe_plugin.errors import ConflictError, TargetError, WriteError
 
-__all__ = ["append_line", "digest", "leftovers", "lock", "make_folder", "read_or_none", "replace_file"]
-
 _NEW_FILE_MODE = 0o644
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from aqe_plugin.errors import JavaError
 
-__all__ = ["OLDEST_JAVA", "Java", "find_java"]
-
 OLDEST_JAVA = 17
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 _TIMEOUT_SECONDS = 60

@@ -9,8 +9,6 @@ from aqe_plugin.errors import PysparkMissingError
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["import_pyspark"]
-
 
 def import_pyspark() -> ModuleType:
     """The ``pyspark`` package.

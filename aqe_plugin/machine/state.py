@@ -8,8 +8,6 @@ from pathlib import Path
 from aqe_plugin.errors import WriteError
 from aqe_plugin.machine.disk import make_folder
 
-__all__ = ["make_state_folder", "state_home"]
-
 
 def state_home(environment: Mapping[str, str]) -> Path:
     """The folder above the journals' folders."""

@@ -15,8 +15,6 @@ from aqe_plugin.pipeline.warehouse import Commit, Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["aggregate", "fingerprint_days", "join_days", "pass_rate_days"]
-
 _BUCKETS = 20
 _JOIN_COLUMNS = (
     *("log", "executionId", "fingerprint", "date", "join", "mode", "ranFiltered", "waited", "waitMillis"),
@@ -29,10 +27,6 @@ def aggregate(spark: SparkSession, tables: str, thresholds: Mapping[str, float])
 
     Args:
         thresholds: those at which joins are priced, by key without ``spark.aqePlugin.``.
-
-    Raises:
-        NoDataError: nothing was ingested yet.
-        TablesError: another version of aqe-plugin wrote the tables.
     """
     house = Warehouse(spark, tables)
     queries = house.current("queries").drop("run").where("joins > 0 OR errors > 0")

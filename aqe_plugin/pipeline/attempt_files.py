@@ -16,8 +16,6 @@ from aqe_plugin.errors import EventLogError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ApplicationAttempt", "ListedFile", "Part", "attempts_in", "files_below"]
-
 _ROLLING = "eventlog_v2_"
 _SINGLE_NAME = re.compile(r"(.*?)(?:\.(?:zstd|lz4|snappy|lzf))?(?:\.inprogress)?", re.DOTALL)
 _PART_NAME = re.compile(r"events_([0-9]{1,9})_")

@@ -12,8 +12,6 @@ from aqe_plugin.pipeline.warehouse import Commit, Warehouse, last_runs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["compact"]
-
 
 def compact(spark: SparkSession, tables: str, keep_hours: float) -> tuple[int, int]:
     """Merges the runs since the last compaction into one, then removes replaced runs and the remains of killed jobs,
@@ -23,9 +21,6 @@ def compact(spark: SparkSession, tables: str, keep_hours: float) -> tuple[int, i
 
     Returns:
         The number of runs that were merged (0 when there were fewer than two), and of removed folders.
-
-    Raises:
-        TablesError: another version of aqe-plugin wrote the tables.
     """
     house = Warehouse(spark, tables)
     commits = house.commits("ingest", "compact")

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from aqe_plugin.pipeline.attempt_files import ApplicationAttempt
 
-__all__ = ["KINDS", "MAX_LINE_BYTES", "event_lines", "kind_of"]
-
 # Longer than any event of the plugin; a longer line is skipped.
 MAX_LINE_BYTES = 256 * 1024 * 1024
 

@@ -13,8 +13,6 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["fingerprint", "join_condition", "join_conditions"]
-
 # Possessive where that matches the same: Java's matcher recurses for every repetition of alternatives.
 _NAME = r"`(?:[^`]++|``)*`"
 _WORD = r"\p{L}\p{N}_"

@@ -18,8 +18,6 @@ from aqe_plugin.tuning.history import QueryHistory, history_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["history_in", "query_rows", "stories_of"]
-
 
 def history_in(spark: SparkSession, tables: str) -> QueryHistory:
     """The history in the logs that were ingested into ``tables``; errors as of :func:`stories_of`."""
@@ -27,12 +25,7 @@ def history_in(spark: SparkSession, tables: str) -> QueryHistory:
 
 
 def stories_of(house: Warehouse) -> Iterator[QueryStory]:
-    """Every query in the tables, one at a time in bounded memory, oldest application first.
-
-    Raises:
-        NoDataError: nothing was ingested yet.
-        TablesError: another version of aqe-plugin wrote the tables.
-    """
+    """Every query in the tables, one at a time in bounded memory, oldest application first."""
     tables = [house.current(name) for name in ("queries", "decisions", "outcomes", "attempts")]
     for row in query_rows(*tables).orderBy("log", "executionId").toLocalIterator(prefetchPartitions=True):
         story = _story(row.asDict())

@@ -22,8 +22,6 @@ from aqe_plugin.pipeline.warehouse import Commit, Warehouse, last_runs, local_ro
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Ingested", "changed_attempts", "ingest"]
-
 _FILES = "array<struct<path: string, bytes: bigint, modifiedMillis: bigint>>"
 _ATTEMPT = f"log string, inProgress boolean, files {_FILES}"
 # Of staged events: below this size, spreading them over tasks costs more than it gains.
@@ -58,10 +56,6 @@ def ingest(
 
     Args:
         say: called with a sentence before each step.
-
-    Raises:
-        EventLogError: a folder is not there.
-        TablesError: another version of aqe-plugin wrote the tables.
     """
     return _ingest(Warehouse(spark, tables), list(logs), say)
 

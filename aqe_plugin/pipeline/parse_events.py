@@ -14,8 +14,6 @@ from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED, SQL_ENDED, SQ
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["UNKNOWN_VERSION", "applications", "over", "parsed", "rejected", "started", "whole"]
-
 # The kind of a rejected line that a newer aqe-plugin may be able to read.
 UNKNOWN_VERSION = "unknown version"
 _NOT_WHOLE = "not whole"

@@ -19,8 +19,6 @@ from aqe_plugin.tuning.spark_replay import with_decisions
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["joined_outcomes", "measured_joins", "with_prices"]
-
 
 def joined_outcomes(decisions: DataFrame, outcomes: DataFrame) -> DataFrame:
     """``decisions`` with the sums of each join's filters: ``rowsIn, rowsOut, keysIn, worked, waitMillis``."""

@@ -20,8 +20,6 @@ from aqe_plugin.tuning.spark_replay import SparkReplay
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["both_ways", "report", "summary_of"]
-
 _MAX_DAYS = 400
 _MAX_ROWS = 15
 _MIN_RUNS = 5
@@ -32,11 +30,6 @@ def report(spark: SparkSession, tables: str, thresholds: Mapping[str, float], ou
 
     Args:
         thresholds: the present ones, as ``tuning.groups.current`` gives them; recommended changes start there.
-
-    Raises:
-        NoDataError: nothing was aggregated yet.
-        TablesError: another version of aqe-plugin wrote the tables.
-        WriteError: the page cannot be written.
     """
     summary = summary_of(Warehouse(spark, tables))
     history = history_in(spark, tables)
@@ -49,7 +42,6 @@ def summary_of(house: Warehouse) -> Summary:
 
     Raises:
         NoDataError: nothing was aggregated yet.
-        TablesError: another version of aqe-plugin wrote the tables.
     """
     commits = house.commits("aggregate")[-1:]
     if not commits:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-__all__ = ["bars", "calibration"]
-
 _WIDTH, _HEIGHT = 720, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 14, 34
 _COLOURS = ("#4c78a8", "#e4572e", "#9aa5b1")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
-from aqe_plugin.events.json_values import camel_case
-
-__all__ = ["Rule", "rules_of"]
+from aqe_plugin.events.json_values import camel_case, is_optional, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +34,13 @@ def _of_members(model: Any, column: str, path: str) -> Iterator[Rule]:
 
 
 def _of_value(model: Any, column: str, path: str) -> Iterator[Rule]:
-    origin = get_origin(model)
-    if origin in (Union, types.UnionType):
-        inner = next(option for option in get_args(model) if option is not types.NoneType)
+    if is_optional(model):
         # It may be absent, or else is complete.
-        _, *rest = _of_value(inner, column, path)
+        _, *rest = _of_value(required(model), column, path)
         yield from (Rule(rule.member, f"({column} IS NULL OR {rule.condition})") for rule in rest)
         return
     yield Rule(path, f"{column} IS NOT NULL")
-    if origin is tuple:
+    if get_origin(model) is tuple:
         # A variable for each level, so that an array in an array keeps its own.
         item = f"i{path.count('.')}"
         yield from (

@@ -1,68 +1,31 @@
-"""The schemas of events and tables, as Spark's DDL.
-
-Members of events have the names and types of ``event_schema.json``; a test compares the two.
-"""
+"""The schemas of events and tables, as Spark's DDL; those of events are made of their dataclasses."""
 
 from __future__ import annotations
 
-__all__ = [
-    "AGGREGATES",
-    "ATTEMPTS",
-    "DECISIONS",
-    "JOIN_DECIDED",
-    "JOIN_FACTS",
-    "OUTCOMES",
-    "QUERIES",
-    "QUERY_ENDED",
-    "REJECTED",
-    "SQL_ENDED",
-    "SQL_STARTED",
-    "TABLES",
-]
+from dataclasses import is_dataclass
+from enum import Enum
+from typing import Any, get_args, get_origin, get_type_hints
 
-_REASON = "struct<code: string, measured: double, limit: double, unit: string, confKey: string>"
-_KEYS = (
-    "struct<columns: bigint, supported: boolean, distinct: bigint, nulls: bigint, min: bigint, max: bigint, "
-    "histogram: array<struct<low: bigint, high: bigint, rows: bigint>>, originDistinct: bigint>"
-)
-_BUILD = (
-    "struct<rows: bigint, stageBytes: bigint, memoryBytesPerRow: bigint, partitions: bigint, "
-    "maxPartitionBytes: bigint, medianPartitionBytes: bigint, originRows: bigint, "
-    f"alreadyBroadcast: boolean, keys: {_KEYS}, unmeasuredColumns: bigint>"
-)
-_PROBE = (
-    "struct<rows: bigint, scanRows: bigint, rowBytes: bigint, exchanges: bigint, started: boolean, targets: bigint, "
-    f"keys: {_KEYS}>"
-)
-JOIN_FACTS = (
-    f"struct<joinId: string, kind: string, keys: array<string>, buildSide: string, build: {_BUILD}, probe: {_PROBE}, "
-    "cluster: struct<slots: bigint, executors: bigint>, hint: string, sparkStrategy: string, canBroadcast: boolean, "
-    f"filterObstacle: string, waiting: struct<waits: boolean, reason: {_REASON}, savingMillis: double, "
-    "idleMillis: double>>"
-)
-_DECISION = (
-    f"struct<schemaVersion: bigint, facts: {JOIN_FACTS}, choice: string, reason: {_REASON}, buildFilter: boolean, "
-    f"filterReason: {_REASON}, passRate: double, options: array<struct<strategy: string, withFilter: boolean, "
-    f"costMillis: double, reason: {_REASON}>>>"
-)
-_FILTERS = (
-    "array<struct<filterId: string, joinId: string, table: string, scanColumns: array<string>, applied: boolean, "
-    f"reason: {_REASON}>>"
-)
-_OUTCOME = (
-    "filterId {0} string, joinId {0} string, table {0} string, scanColumns {0} array<string>, kind {0} string, "
-    f"reason {{0}} {_REASON}, rowsIn {{0}} bigint, rowsOut {{0}} bigint, batchesSkipped {{0}} bigint, "
-    "filterBytes {0} bigint, buildMillis {0} bigint, waitMillis {0} bigint, keys {0} bigint"
-)
-JOIN_DECIDED = (
-    "schemaVersion bigint, executionId bigint, timeMillis bigint, mode string, "
-    f"decision {_DECISION}, filters {_FILTERS}, arm string"
-)
-QUERY_ENDED = (
-    "schemaVersion bigint, executionId bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
-    f"planned bigint, applied bigint, errors bigint, outcomes array<struct<{_OUTCOME.format(':')}>>, "
-    "arm string"
-)
+from aqe_plugin.events.json_values import camel_case, required
+from aqe_plugin.events.model import FilterOutcome, JoinDecided, QueryEnded
+
+_TYPES = {int: "bigint", float: "double", str: "string", bool: "boolean"}
+
+
+def _members(model: Any, colon: str) -> str:
+    return ", ".join(f"{camel_case(name)}{colon} {_type(hint)}" for name, hint in get_type_hints(model).items())
+
+
+def _type(hint: Any) -> str:
+    value = required(hint)
+    if get_origin(value) is tuple:
+        return f"array<{_type(get_args(value)[0])}>"
+    if is_dataclass(value):
+        return f"struct<{_members(value, ':')}>"
+    return "string" if issubclass(value, Enum) else _TYPES[value]
+
+
+JOIN_DECIDED, QUERY_ENDED, _OUTCOME = (_members(model, "") for model in (JoinDecided, QueryEnded, FilterOutcome))
 # Only the needed members of Spark's own events.
 SQL_STARTED = "executionId bigint, description string, time bigint"
 SQL_ENDED = "executionId bigint, time bigint, errorMessage string"
@@ -75,7 +38,7 @@ ATTEMPTS = (
     "files array<struct<path: string, bytes: bigint, modifiedMillis: bigint>>, readsSchemaVersion int"
 )
 DECISIONS = f"log string, {_POSITION}, {JOIN_DECIDED}, date date"
-OUTCOMES = f"log string, executionId bigint, timeMillis bigint, number int, {_OUTCOME.format('')}, date date"
+OUTCOMES = f"log string, executionId bigint, timeMillis bigint, number int, {_OUTCOME}, date date"
 QUERIES = (
     "log string, executionId bigint, description string, startedMillis bigint, endedMillis bigint, "
     "errorMessage string, schemaVersion bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "

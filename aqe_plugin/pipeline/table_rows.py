@@ -13,8 +13,6 @@ from aqe_plugin.pipeline.parse_events import over, started
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["date_of", "decisions_of", "outcomes_of", "queries_of"]
-
 _DAY_MILLIS = 86_400_000
 # 9999-12-31, the last day that every reader of dates accepts.
 _LAST_DAY = 2_932_896

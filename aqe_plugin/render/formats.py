@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["ChangeFormat", "ConfFormat", "DiffFormat", "TableOrJson"]
-
 
 class TableOrJson(str, Enum):
-    """Queries, checks, steps of a rollout: nothing of a conf."""
+    """What every command can print."""
 
     TABLE = "table"
     JSON = "json"
 
 
-class ConfFormat(str, Enum):
-    """Values that are set: also the conf lines that set them."""
-
-    TABLE = "table"
-    JSON = "json"
-    CONF = "conf"
-
-
-class DiffFormat(str, Enum):
-    """Changes that were made: also what each removed and added."""
+class ProposalFormat(str, Enum):
+    """Changes to be made: also a diff of the file."""
 
     TABLE = "table"
     JSON = "json"
     DIFF = "diff"
 
 
-class ChangeFormat(str, Enum):
-    """Changes to be made: also their conf lines, and a diff of the file."""
+class FindingsFormat(str, Enum):
+    """Recommended values: also the best as lines of a conf, and as a diff of the file."""
 
     TABLE = "table"
     JSON = "json"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -18,11 +15,9 @@ from aqe_plugin.events.describe import (
     describe_strategy,
     options_not_taken,
 )
-from aqe_plugin.events.json_values import Json, encode
+from aqe_plugin.events.json_values import Json, encode_object
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.query_text import COLUMNS, Segments, join_cells, query_footing, query_heading
-
-__all__ = ["print_json", "print_table", "query_json", "query_table"]
 
 
 def query_table(query: QueryStory) -> RenderableType:
@@ -37,26 +32,7 @@ def query_table(query: QueryStory) -> RenderableType:
 
 def query_json(query: QueryStory) -> Json:
     """The values of ``query``, with each decision's reasons in words beside them."""
-    story = encode(query)
-    assert isinstance(story, dict)
-    story["joins"] = [_join_json(join) for join in query.joins]
-    return story
-
-
-def print_table(queries: Iterable[QueryStory], console: Console) -> int:
-    """Prints each query as it comes and returns their number."""
-    count = 0
-    for count, query in enumerate(queries, start=1):  # noqa: B007 - the last number is the count
-        console.print(query_table(query))
-    return count
-
-
-def print_json(queries: Iterable[QueryStory], console: Console) -> int:
-    """Prints one JSON object a line (JSON Lines), each query as it comes, and returns their number."""
-    count = 0
-    for count, query in enumerate(queries, start=1):  # noqa: B007 - the last number is the count
-        console.file.write(json.dumps(query_json(query)) + "\n")
-    return count
+    return {**encode_object(query), "joins": [_join_json(join) for join in query.joins]}
 
 
 def _styled(segments: Segments) -> Text:
@@ -65,9 +41,7 @@ def _styled(segments: Segments) -> Text:
 
 
 def _join_json(join: JoinStory) -> Json:
-    story = encode(join)
-    assert isinstance(story, dict)
-    story["inWords"] = {
+    in_words: Json = {
         "join": describe_join(join.decision.facts),
         "choice": describe_strategy(join.decision.choice, join.decision.build_filter),
         "reason": describe_reason(join.decision.reason),
@@ -76,4 +50,4 @@ def _join_json(join: JoinStory) -> Json:
         "notTaken": [*options_not_taken(join.decision)],
         "outcomes": [describe_outcome(outcome) for outcome in join.outcomes],
     }
-    return story
+    return {**encode_object(join), "inWords": in_words}

@@ -20,8 +20,6 @@ from aqe_plugin.events.model import Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.terminal import visible
 
-__all__ = ["COLUMNS", "Segments", "join_cells", "plain", "query_footing", "query_heading"]
-
 Segments = tuple[tuple[str, str], ...]
 
 COLUMNS = ("join", "choice and reason", "filters and their effect")

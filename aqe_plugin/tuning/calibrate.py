@@ -31,8 +31,6 @@ from aqe_plugin.tuning.history import Run, median_deviation
 from aqe_plugin.tuning.normal_equations import inverse, quadratic_form, residuals
 from aqe_plugin.tuning.replay import JoinOption, Replay
 
-__all__ = ["NO_COMPOSITE_BOUND", "Calibration", "Prices", "RunPrices", "calibrate", "prices_of"]
-
 # One option of one join: milliseconds by group, in the order of COEFFICIENTS.
 Prices = tuple[float, ...]
 # One run: for each of its joins, the prices of the options that have one.

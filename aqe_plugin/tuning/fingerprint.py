@@ -21,8 +21,6 @@ from hashlib import sha256
 from aqe_plugin.events.model import JoinFacts, JoinKind
 from aqe_plugin.events.queries import QueryStory
 
-__all__ = ["fingerprint", "join_conditions"]
-
 _DIGITS = 16
 # A quoted identifier is matched first, to be kept: digits and quotes in it are a part of its name.
 _TOKENS = re.compile(

@@ -12,8 +12,6 @@ from types import MappingProxyType
 
 from aqe_plugin.conf.keys import PREFIX, conf_keys, number_of
 
-__all__ = ["ALL_OPEN", "COEFFICIENTS", "GATES", "Group", "alone", "current", "moved", "written"]
-
 _DIGITS = 3
 
 

@@ -13,23 +13,6 @@ from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.fingerprint import fingerprint
 from aqe_plugin.tuning.replay import JoinOption, carried_out
 
-__all__ = [
-    "FILTERS_WITHOUT_EFFECT",
-    "MIN_PASS_RATE",
-    "Failure",
-    "JoinRun",
-    "QueryHistory",
-    "Run",
-    "applications_since",
-    "errors_of",
-    "history_of",
-    "in_arm",
-    "median_deviation",
-    "newest",
-    "run_of",
-    "without_outliers",
-]
-
 # Makes the median absolute deviation of normal noise its standard deviation.
 _MAD_TO_SIGMA = 1.4826
 _OUTLIER_SIGMAS = 3.5

@@ -21,8 +21,6 @@ from aqe_plugin.tuning.history import Run, newest, without_outliers
 from aqe_plugin.tuning.recommendation import Evidence, Finding, KeyChange, Limits, Recommendation, Risk
 from aqe_plugin.tuning.replay import JoinOption, Replay, Replayed
 
-__all__ = ["recommend"]
-
 # Rounding to three digits must not take a full step beyond its limit.
 _ROUNDING = 1.005
 _MIN_FACTOR = 1.05

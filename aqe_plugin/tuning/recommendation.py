@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Evidence", "Finding", "KeyChange", "Limits", "Recommendation", "Risk", "best", "violations"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -8,8 +8,6 @@ from typing import Protocol
 
 from aqe_plugin.events.model import JoinFacts, Strategy
 
-__all__ = ["JoinOption", "Replay", "Replayed", "carried_out"]
-
 
 @dataclass(frozen=True, slots=True)
 class JoinOption:

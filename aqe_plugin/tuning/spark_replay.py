@@ -15,8 +15,6 @@ from aqe_plugin.tuning.spark_session import job_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkReplay", "local_replay", "with_decisions"]
-
 _DECISION = (
     "choice string, buildFilter boolean, "
     "options array<struct<strategy: string, withFilter: boolean, costMillis: double>>"

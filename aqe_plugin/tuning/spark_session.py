@@ -15,8 +15,6 @@ from aqe_plugin.machine.pyspark import import_pyspark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["job_session"]
-
 _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -45,9 +43,6 @@ def job_session(name: str, *, few_rows: bool = False, local: bool = False) -> It
         local: on all cores of this machine, whatever ``spark-defaults.conf`` says.
 
     Raises:
-        PysparkMissingError: PySpark is not installed.
-        MissingJarError: this package carries no jar.
-        UnsupportedSparkError: it carries none for the installed PySpark.
         SessionError: the session cannot be started, or lacks the plugin's jar.
     """
     import_pyspark()

@@ -15,7 +15,7 @@ from aqe_plugin.api.decided import stories_of
 from aqe_plugin.api.explanation import Explanation
 from aqe_plugin.api.session_confs import set_for_a_while
 from aqe_plugin.api.tables import Table, html_of, text_of
-from aqe_plugin.api.threshold_names import threshold_keys
+from aqe_plugin.api.threshold import threshold_keys
 from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
@@ -98,7 +98,7 @@ def test_a_running_query_has_no_outcome_and_a_failed_one_an_error() -> None:
         [decision_row(filters=None, query_millis=None), decision_row(execution_id=8, query_status="failed")]
     )
     assert (running.ended, running.error, running.joins[0].outcomes) == (None, None, ())
-    assert failed.error == "it failed or was cancelled"
+    assert failed.error == "the query failed or was cancelled"
 
 
 def test_each_status_of_a_filter_becomes_a_plan_or_an_outcome() -> None:

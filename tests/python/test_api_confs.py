@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
-from aqe_plugin.api.session_confs import JournaledConf, put, set_for_a_while
-from aqe_plugin.api.threshold import Threshold
+from aqe_plugin.api.session_confs import set_for_a_while
+from aqe_plugin.api.threshold import Threshold, conf_values, threshold_keys
 from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
-from aqe_plugin.api.threshold_names import conf_values, threshold_keys
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.conf.keys import PREFIX, conf_keys
-from aqe_plugin.errors import ConfError, ConflictError, NotAvailableError
+from aqe_plugin.errors import ConfError, NotAvailableError
 from confs_in_memory import Confs
 
 PASS_RATE_KEY = f"{PREFIX}filter.maxPassRate"
@@ -142,45 +141,6 @@ def test_a_scope_shows_what_it_changed() -> None:
         assert ["a", "1", "2", "a trial"] in lines
         assert "<td" in scope._repr_html_()
     assert repr(scope).startswith("restored")
-
-
-# The journal
-
-
-@given(CONFS, st.lists(st.tuples(st.sampled_from(["a", "b"]), st.none() | st.text(max_size=3)), max_size=6))
-def test_a_rollback_restores_the_confs_and_the_history_has_every_change(
-    before: dict[str, str], steps: list[tuple[str, str | None]]
-) -> None:
-    confs = Confs(before)
-    journaled = JournaledConf(confs)
-    for key, value in steps:
-        put(journaled, key, value)
-    assert [(one.key, one.new) for one in journaled.history().changes] == steps
-    assert {one.key for one in journaled.rollback(force=False).changes} <= {key for key, _ in steps}
-    assert confs.values == before
-    assert journaled.rollback(force=False).changes == ()
-
-
-def test_a_rollback_over_another_change_is_refused_unless_forced() -> None:
-    confs = Confs({"a": "1", "b": "1"})
-    journaled = JournaledConf(confs)
-    journaled.set("a", "2")
-    journaled.set("b", "2")
-    confs.set("b", "3")
-    with pytest.raises(ConflictError, match=r"^b: changed since by somebody else .*rollback\(force=True\)"):
-        journaled.rollback(force=False)
-    assert confs.values == {"a": "2", "b": "3"}
-    journaled.rollback(force=True)
-    assert confs.values == {"a": "1", "b": "1"}
-
-
-def test_a_scope_is_in_the_history_when_set_and_when_restored() -> None:
-    journaled = JournaledConf(Confs())
-    with SessionThresholds(journaled)(filter_max_pass_rate=0.3):
-        pass
-    changes = [(one.old, one.new, one.why) for one in journaled.history().changes]
-    assert changes == [(None, "0.3", "set"), ("0.3", None, "unset")]
-    assert "0.3" in repr(journaled.history())
 
 
 # Forcing

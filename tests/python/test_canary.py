@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.conf.canary import Canary, canary_in, draws, keys_of, position
+from aqe_plugin.conf.canary import Canary, canary_in, keys_of
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, conf_keys, problem_of
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.tuning.history import Failure, QueryHistory, Run, in_arm
 from aqe_plugin.tuning.rollout.application_pairs import application_pairs
 from aqe_plugin.tuning.rollout.sequential import Outcome, compare
+from drawing import draws, position
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "canary" / "positions.json").read_text(encoding="utf-8"))
 IDS = [f"application_1763712000000_{number:04d}" for number in range(10_000)]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.conf.canary import draws
 from aqe_plugin.conf.keys import CANARY, PREFIX
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.events.queries import QueryStory
@@ -19,6 +18,7 @@ from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.tuning.history import history_of, in_arm
 from aqe_plugin.tuning.rollout.application_pairs import application_pairs
 from commands import Answer
+from drawing import draws
 from samples import query_lines, write_log
 
 SHARE = 0.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ from aqe_plugin.events.describe import (
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import Reason, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
-from aqe_plugin.render.queries import print_json, print_table
+from aqe_plugin.render.queries import query_json, query_table
 from aqe_plugin.render.terminal import visible
 from samples import (
     DECISION,
@@ -43,9 +44,7 @@ from samples import (
 
 def test_the_table_and_the_json_of_a_join_show_its_predicted_cost() -> None:
     assert "predicted 812 ms" in table(story())
-    out = io.StringIO()
-    print_json([story()], Console(file=out))
-    (join,) = json.loads(out.getvalue())["joins"]
+    (join,) = as_json(story())["joins"]
     assert join["inWords"]["cost"] == describe_price(DECISION) == "predicted 812 ms"
 
 
@@ -62,8 +61,12 @@ def story(description: str = "q93", has_ended: bool = True) -> QueryStory:
 
 def table(*queries: QueryStory, width: int = 200) -> str:
     out = io.StringIO()
-    assert print_table(queries, Console(file=out, width=width, color_system=None)) == len(queries)
+    Console(file=out, width=width, color_system=None).print(*map(query_table, queries))
     return out.getvalue()
+
+
+def as_json(query: QueryStory) -> Any:
+    return json.loads(json.dumps(query_json(query)))
 
 
 @pytest.mark.parametrize(
@@ -182,17 +185,13 @@ def test_visible_text_is_writable_and_has_no_control_character(text: str) -> Non
 def test_every_join_can_be_shown(join: JoinStory) -> None:
     shown = replace(story(), joins=(join,))
     assert table(shown)
-    out = io.StringIO()
-    assert print_json([shown], Console(file=out)) == 1
-    assert len(json.loads(out.getvalue())["joins"]) == 1
+    assert len(as_json(shown)["joins"]) == 1
 
 
-def test_json_has_one_line_per_query_with_values_and_sentences() -> None:
-    out = io.StringIO()
-    assert print_json([story(), story("q50")], Console(file=out)) == 2
-    first, second = map(json.loads, out.getvalue().splitlines())
-    assert (first["executionId"], second["description"]) == (7, "q50")
-    (join,) = first["joins"]
+def test_the_json_of_a_query_has_values_and_sentences() -> None:
+    query = as_json(story("q50"))
+    assert (query["executionId"], query["description"]) == (7, "q50")
+    (join,) = query["joins"]
     assert join["decision"]["facts"]["build"]["rows"] == 1_200_000
     assert join["inWords"]["choice"] == "filtered sort-merge"
     assert "96 % removed" in join["inWords"]["outcomes"][0]

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from aqe_plugin.cli.history_source import history_of_logs
 from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError, SessionError
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
 from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, reader
 from aqe_plugin.logs.hadoop import HadoopFiles, conf_of, files, opened_hadoop_files
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
-from aqe_plugin.render.progress import LogProgress
-from aqe_plugin.tuning.history_of_logs import history_of_logs
 from commands import Answer
 from daemons import daemon
 from samples import COMPRESS, LOG_START, OUTCOME, decided, ended, line, log_bytes, query_lines, write_log
@@ -53,7 +52,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of 9 kB, read in parts of 2 kB, so that a log of kilobytes has as many as one of gigabytes."""
     monkeypatch.setattr(files, "_PIECE_BYTES", 9000)
     monkeypatch.setattr(reader, "_CHUNK_BYTES", 2000)
-    monkeypatch.setattr(collector, "_PARTS_BETWEEN_WRITES", 1)
+    monkeypatch.setattr(collector, "_SECONDS_BETWEEN_WRITES", 0)
 
 
 def own_lines(number: int) -> list[bytes]:
@@ -70,7 +69,7 @@ def read_on(jvm: HadoopJvm, logs: Path, spool: Path, killed_after: int | None = 
         source: EventSource = FolderFollower(HadoopFiles(logs.as_uri(), jvm, spool), kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
         try:
-            EventLogCollector(source, tally, stderr_log(), kept).read_on()
+            EventLogCollector(source, tally, stderr_log(), kept.write).read_on()
         finally:
             assert killed_after is not None or not list(spool.iterdir())
     return sums(tally)
@@ -229,7 +228,7 @@ def test_hadoop_conf_takes_keys_with_values_and_shows_no_value() -> None:
         assert "secret" not in str(error.value)
 
 
-def test_explain_shows_the_same_of_an_address_as_of_its_path(tmp_path: Path, answer: Answer) -> None:
+def test_explain_shows_the_same_for_an_address_and_its_path(tmp_path: Path, answer: Answer) -> None:
     log = write_log(tmp_path / "app-1")
     by_path = answer("explain", str(log), "--format", "json")
     assert by_path[0] == 0
@@ -239,9 +238,9 @@ def test_explain_shows_the_same_of_an_address_as_of_its_path(tmp_path: Path, ans
 def test_the_history_at_an_address_is_that_at_its_path(logs: Path) -> None:
     write_log(logs / "app-1")
     write_log(logs / "app-2.inprogress")
-    by_path, by_uri = (history_of_logs([one], {}, LogProgress(None)) for one in (str(logs), logs.as_uri()))
+    by_path, by_uri = (history_of_logs([one], []) for one in (str(logs), logs.as_uri()))
     assert by_uri == by_path
-    assert (by_path.logs, len(by_path.history.runs)) == (2, 2)
+    assert len(by_path.runs) == 2
 
 
 def test_the_daemon_keeps_its_offsets_in_a_hadoop_file_system(logs: Path, tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ import pytest
 import zstandard
 from rich.console import Console
 
-from aqe_plugin.render.progress import LogProgress, log_progress
-from aqe_plugin.tuning.history_of_logs import history_of_logs
+from aqe_plugin.cli.history_source import history_of_logs
+from aqe_plugin.logs import Skipped
+from aqe_plugin.logs.queries import read_queries, usable
+from aqe_plugin.render.progress import log_progress
 from commands import Answer
 from fleet import fleet_of, log_of
 from samples import decided, line, log_bytes, query_lines
@@ -35,19 +37,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_every_log_is_read_and_what_could_not_be_used_is_reported(folder: Path) -> None:
-    read = history_of_logs([str(folder)], {}, LogProgress(None))
-    assert (read.logs, len(read.history.runs)) == (6, 6)
-    assert [one.path.name for one in read.skipped] == ["app-4.inprogress", "app-5", "note"]
-    assert "schemaVersion 5" in read.skipped[1].why
+    skipped: list[Skipped] = []
+    queries = list(usable(read_queries(folder), skipped))
+    assert len(queries) == 6
+    assert [one.path.name for one in skipped] == ["app-4.inprogress", "app-5", "note"]
+    assert "schemaVersion 5" in skipped[1].why
 
 
 def test_several_places_are_read_in_their_order(folder: Path) -> None:
     one, all_logs = str(folder / "app-1"), str(folder)
-    first, rest, both = (
-        history_of_logs(where, {}, LogProgress(None)) for where in ([one], [all_logs], [one, all_logs])
-    )
-    assert both.history.runs == first.history.runs + rest.history.runs
-    assert both.logs == 7
+    first, rest, both = (history_of_logs(where, []) for where in ([one], [all_logs], [one, all_logs]))
+    assert both.runs == first.runs + rest.runs
 
 
 def test_recommend_says_how_many_logs_it_read_and_what_it_skipped(
@@ -68,16 +68,12 @@ def test_recommend_says_how_many_logs_it_read_and_what_it_skipped(
     ]
 
 
-def test_progress_is_shown_on_a_terminal_only() -> None:
+def test_progress_is_shown_on_a_terminal_only(folder: Path) -> None:
     for terminal in (True, False):
         out = StringIO()
         console = Console(file=out, force_terminal=terminal, width=100)
         with log_progress(console) as progress:
-            progress.found(2)
-            progress.done()
-            progress.found(1)
-            progress.done()
-            progress.stop()
-            progress.done()
-        assert ("2/3" in out.getvalue()) == terminal
+            assert len(list(read_queries(folder, track=progress.track))) == 9
+            progress.refresh()
+        assert ("6/6" in out.getvalue()) == terminal
         assert bool(out.getvalue()) == terminal

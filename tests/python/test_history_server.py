@@ -119,7 +119,7 @@ def read(server: HistoryServer, home: Path, access: Access | None = None) -> Sum
         follower = HistoryServerFollower(
             server.url, home, threading.Event(), kept.offsets(), access=access, timeout_seconds=5
         )
-        EventLogCollector(follower, tally, stderr_log(), kept).read_on()
+        EventLogCollector(follower, tally, stderr_log(), kept.write).read_on()
     assert [path.name for path in home.iterdir() if "checkpoint" not in path.name] == []
     return sums(tally)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aqe_plugin.conf.stores.locate import parse_target
+from aqe_plugin.conf.stores.file_store import parse_target
 from aqe_plugin.conf.syntax.kubernetes import parse_kubernetes
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from datetime import datetime, timezone
@@ -72,7 +73,7 @@ def test_the_name_of_a_session_has_no_secret() -> None:
     assert without_secrets("/conf/a;token=b") == "/conf/a;token=b"
 
 
-def test_port_and_user_default_as_in_sparks_clients() -> None:
+def test_port_and_user_have_the_defaults_of_sparks_clients() -> None:
     given = f"sc://host/;session_id={ID}"
     assert parse_session_address(given, {"USER": "bob"}).name == f"sc://host:15002/;user_id=bob;session_id={ID}"
     assert parse_session_address(given, {"USER": "bob", "SPARK_USER": "eve"}).user_id == "eve"
@@ -288,11 +289,9 @@ def test_install_and_uninstall_set_and_unset_the_mode_of_a_session(
     code, out, err = answer("install", "--target", target, "--mode", "apply", "--yes", "--why", "try it")
     assert (code, confs[MODE]) == (0, "apply")
     assert f"Done: {name}: queries that this session plans from now on use it" in err
-    assert answer("status", "--target", target, "--format", "conf")[1].splitlines() == [
-        "spark.plugins io.aqeplugin.AqePlugin",
-        f"{RATE} 0.5",
-        f"{MODE} apply",
-    ]
+    status = json.loads(answer("status", "--target", target, "--format", "json")[1])
+    assert status["installed"]
+    assert {one["key"]: one["value"] for one in status["settings"]} == {RATE: "0.5", MODE: "apply"}
     assert "try it" in answer("history", "--target", target)[1]
     assert answer("uninstall", "--target", target, "--yes")[0] == 0
     assert confs == THEIRS

@@ -63,7 +63,7 @@ def test_verify_of_a_manifest_uses_a_local_copy_of_its_jar(tmp_path: Path, answe
 
 
 @pytest.mark.spark
-def test_java_reads_properties_as_we_do(tmp_path: Path) -> None:
+def test_java_parses_properties_like_the_package(tmp_path: Path) -> None:
     from pyspark import java_gateway
 
     launch: Any = java_gateway.launch_gateway

@@ -68,5 +68,5 @@ def read_with_checkpoint(folder: Path, checkpoint: Path, killed_after: int | Non
         kept.restore(tally)
         source: EventSource = FolderFollower(folder, kept.offsets())
         source = source if killed_after is None else KilledAfter(source, killed_after)
-        EventLogCollector(source, tally, stderr_log(), kept).read_on()
+        EventLogCollector(source, tally, stderr_log(), kept.write).read_on()
     return sums(tally)

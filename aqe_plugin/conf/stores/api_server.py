@@ -25,8 +25,6 @@ except ImportError as missing:
         "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'."
     ) from missing
 
-__all__ = ["ObjectApi", "connect"]
-
 T = TypeVar("T")
 _MERGE_PATCH = "application/merge-patch+json"
 _BUSY = (429, 500, 502, 503, 504)

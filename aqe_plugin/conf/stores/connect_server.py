@@ -32,8 +32,6 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ConnectApi", "connect", "joined"]
-
 T = TypeVar("T")
 # For a query; DefaultPolicy's waits, 50 ms and four times as long each time, add up to 17 s.
 _RETRIES = 5

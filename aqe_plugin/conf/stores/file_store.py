@@ -10,8 +10,6 @@ from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import TargetError
 from aqe_plugin.machine.disk import leftovers, make_folder, read_or_none, replace_file
 
-__all__ = ["CONF_FILE", "FileStore", "Where", "parse_target", "store_of"]
-
 # A path stands for the file there.
 Where = Path | ConfStore
 

@@ -9,8 +9,6 @@ from urllib.parse import parse_qs, quote
 
 from aqe_plugin.errors import ConfError
 
-__all__ = ["Address", "ObjectKind", "parse_address"]
-
 _SCHEME = "kubernetes:"
 _CONF_FILE = "spark-defaults.conf"
 _EXPECTED = "kubernetes:[NAMESPACE/]KIND/NAME[?context=CONTEXT][&key=KEY]"

@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqe_plugin.conf.stores.file_store import CONF_FILE, Where, parse_target, store_of
+from aqe_plugin.conf.stores.file_store import CONF_FILE, Where, store_of
 from aqe_plugin.conf.stores.session_address import SCHEME
 from aqe_plugin.conf.stores.session_store import open_session
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConfError, TargetError
-
-__all__ = ["LIVE", "Target", "Where", "find_target", "home_version", "parse_target", "read_target", "store_of"]
 
 # The scheme of a target on a Kubernetes API server.
 LIVE = "kubernetes:"

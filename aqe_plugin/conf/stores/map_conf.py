@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import TargetError
 
-__all__ = ["MapConf", "parse_map"]
-
 
 @dataclass(frozen=True, slots=True)
 class MapConf(TargetConf):

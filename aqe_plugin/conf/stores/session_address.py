@@ -14,8 +14,6 @@ from uuid import UUID
 
 from aqe_plugin.errors import ConfError
 
-__all__ = ["SCHEME", "SessionAddress", "parse_session_address", "without_secrets"]
-
 # With one slash, because an address that was parsed as a path has lost the second.
 SCHEME = "sc:/"
 _DEFAULT_PORT = 15002

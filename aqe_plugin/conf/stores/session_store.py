@@ -20,12 +20,10 @@ from aqe_plugin.conf.stores.session_address import parse_session_address
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConfError, ConflictError
-from aqe_plugin.machine.state import make_state_folder, state_home
+from aqe_plugin.machine.state import state_home
 
 if TYPE_CHECKING:
     from aqe_plugin.conf.stores.connect_server import ConnectApi
-
-__all__ = ["SessionStore", "open_session"]
 
 # The driver reads these keys once, when it starts; docs/configuration.md says so for each.
 _READ_AT_START = (CANARY, f"{PREFIX}decisions.")
@@ -79,9 +77,6 @@ class SessionStore(ConfStore):
         server, user = (_UNSAFE.sub("_", part) or "_" for part in (address.server, address.user_id))
         return self.state / "aqe-plugin" / "connect" / server / user / address.session_id
 
-    def make_journal_folder(self) -> None:
-        make_state_folder(self.journal_folder)
-
     def read(self) -> bytes | None:
         return _SessionKeys(self.api.values_below(PREFIX)).render()
 
@@ -131,10 +126,6 @@ def open_session(
 
     Args:
         say: receives a sentence before each wait for the server.
-
-    Raises:
-        ConfError: ``text`` is not an address.
-        ExtraMissingError: the client of Spark Connect is not installed.
     """
     address = parse_session_address(text, environment)
     # This import takes longer than all others together.

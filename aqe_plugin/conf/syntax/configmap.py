@@ -13,8 +13,6 @@ from aqe_plugin.conf.syntax.yaml_text import child, documents_of, line_end_after
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 
-__all__ = ["CONF_FILE", "ConfigMapConf", "parse_configmap"]
-
 CONF_FILE = "spark-defaults.conf"
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -73,7 +71,6 @@ def parse_configmap(text: str, name: str, document: int, root: MappingNode) -> C
     """The conf in the ConfigMap ``root``.
 
     Raises:
-        TargetError: Spark could not read the conf.
         ConflictError: the ConfigMap cannot be changed, or the conf is not written as a literal block.
     """
     if text_of(child(root, "immutable")).lower() == "true":

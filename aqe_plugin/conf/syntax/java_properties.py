@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from aqe_plugin.errors import TargetError
 
-__all__ = ["Entry", "entries_of", "escaped"]
-
 _END = r"(?:\r\n|\r|\n)"
 # Blank lines, comments and lone backslashes. Before a single character at the very end, Java takes a lone backslash
 # for an empty key.

@@ -10,8 +10,6 @@ from aqe_plugin.conf.syntax.yaml_text import child, documents_of, text_of
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 
-__all__ = ["parse_kubernetes"]
-
 _EXPECTED = f"a SparkApplication, a ScheduledSparkApplication, or a ConfigMap with {CONF_FILE} in its data"
 
 

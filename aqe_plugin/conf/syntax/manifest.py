@@ -22,8 +22,6 @@ from aqe_plugin.conf.syntax.yaml_text import (
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 
-__all__ = ["ManifestConf", "parse_manifest", "spec_path"]
-
 _SPEC_PATHS = {"SparkApplication": ("spec",), "ScheduledSparkApplication": ("spec", "template")}
 _GROUPS = ("sparkoperator.k8s.io/", "spark.apache.org/")
 _CONF = "sparkConf"
@@ -155,7 +153,6 @@ def parse_manifest(text: str, name: str, document: int, root: MappingNode) -> Ma
 
     Raises:
         TargetError: its spec or ``sparkConf`` is not what the operator expects.
-        ConflictError: it uses YAML that cannot be changed line by line.
     """
     spec = child(root, *(spec_path(root) or ("spec",)))
     if not isinstance(spec, MappingNode) or not spec.value or not is_block(spec):

@@ -11,8 +11,6 @@ from aqe_plugin.conf.syntax.java_properties import Entry, entries_of, escaped
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError
 
-__all__ = ["PropertiesConf", "parse_properties"]
-
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LAST_LINE_END = re.compile(r"(?:\r\n|\r|\n)\Z")
 _REMARKED = ("spark.plugins", "spark.jars")

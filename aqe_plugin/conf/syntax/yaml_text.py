@@ -14,17 +14,6 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from aqe_plugin.errors import TargetError
 
-__all__ = [
-    "child",
-    "documents_of",
-    "is_block",
-    "line_end_after",
-    "line_start_before",
-    "quoted",
-    "text_of",
-    "without_line",
-]
-
 # A string that every YAML parser reads alike without quotes.
 _PLAIN = re.compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z/][A-Za-z0-9_./,$-]*(?::/[A-Za-z0-9_./,$-]*)*")
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.errors import WriteError
@@ -21,8 +20,7 @@ from aqe_plugin.logs.access import Access
 from aqe_plugin.logs.addresses import is_hadoop_uri, is_url
 from aqe_plugin.logs.hadoop import conf_of
 from aqe_plugin.logs.history_server import HistoryServerFollower
-
-__all__ = ["serve_for_good"]
+from aqe_plugin.render.messages import say
 
 
 def serve_for_good(
@@ -49,15 +47,6 @@ def serve_for_good(
         schedule: when to tune, and with which command; ``None`` for never.
         hadoop_conf: ``KEY=VALUE`` for Hadoop's file systems.
         access: the rights for requests to a History Server.
-
-    Raises:
-        EventLogError: ``source`` is no folder.
-        CheckpointError: the checkpoint is damaged, of another version, or of another source.
-        ConflictError: another aqe-plugin works with the same checkpoint.
-        PortInUseError: another process listens on that port.
-        ConfError: the address or port is not one of this machine's, or may not be used.
-        SetupError: ``source`` is in a Hadoop file system, and PySpark or Java is missing.
-        WriteError: the checkpoint could not be written at the end.
     """
     log, stop, path = stderr_log(), threading.Event(), checkpoint.absolute()
     conf = conf_of(hadoop_conf)
@@ -74,9 +63,9 @@ def serve_for_good(
             # Beside the checkpoint, whose lock excludes other processes.
             spool = path.with_name(f"{path.name}.spool")
             follower = held.enter_context(opened_folder(source, conf, spool, stored.offsets()))
-        collector = EventLogCollector(follower, tally, log, stored, stop.is_set)
+        collector = EventLogCollector(follower, tally, log, stored.write, stop.is_set)
         served = held.enter_context(listening(collector, port, address))
-        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
+        say(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         log.info("watching", source=source, checkpoint=str(checkpoint), files=collector.files)
         tuner = None
         if schedule is not None:

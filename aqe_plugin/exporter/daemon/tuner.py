@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -24,10 +24,7 @@ from aqe_plugin.events.json_values import Json
 from aqe_plugin.exporter.daemon.checkpoint import Checkpoint
 from aqe_plugin.machine.disk import append_line
 
-__all__ = ["SCHEMA_VERSION", "Schedule", "Tuner"]
-
 SCHEMA_VERSION = 1
-_NOTE = "tunedAtSeconds"
 _PATIENCE_SECONDS = 10
 _MAX_STDERR_CHARS = 2000
 
@@ -101,13 +98,13 @@ class Tuner:
             self._running = None
 
     def _is_due(self, now_seconds: float) -> bool:
-        last = float(self._checkpoint.note(_NOTE) or 0.0)
+        last = self._checkpoint.state.tuned_at_seconds
         # A last start in the future means that the clock was set back since.
         return last > now_seconds or now_seconds - last >= self._schedule.every_seconds
 
     def _start(self) -> None:
         now_seconds = time.time()
-        self._checkpoint.take_note(_NOTE, str(now_seconds))
+        self._checkpoint.put(replace(self._checkpoint.state, tuned_at_seconds=now_seconds))
         with ExitStack() as opening:
             out, err = (opening.enter_context(tempfile.TemporaryFile(dir=self._journal.parent)) for _ in range(2))
             command = [sys.executable, "-m", "aqe_plugin", *self._schedule.words]

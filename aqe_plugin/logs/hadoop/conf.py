@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from aqe_plugin.errors import ConfError
 
-__all__ = ["conf_of"]
-
 
 def conf_of(words: Sequence[str]) -> Mapping[str, str]:
     """``KEY=VALUE`` words as key → value; the last word of a key wins.

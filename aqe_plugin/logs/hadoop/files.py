@@ -17,8 +17,6 @@ from aqe_plugin.logs.layout import EventLog, LogPart, logs_at
 from aqe_plugin.logs.offset import HEAD_BYTES
 from aqe_plugin.logs.reader import PartReader
 
-__all__ = ["HadoopFiles", "opened_hadoop_files"]
-
 _PIECE_BYTES = 32 * 1024 * 1024
 # For a file that is being written, listings of these show the length at the start of its last block.
 _LATE_LISTS = {"hdfs", "swebhdfs", "viewfs", "webhdfs"}
@@ -60,7 +58,6 @@ class HadoopFiles:
 
         Raises:
             EventLogError: there is nothing at the address, or it cannot be listed.
-            NoDataError: it is a folder without any event log.
         """
         self._listed, self._growing = {}, set()
         try:

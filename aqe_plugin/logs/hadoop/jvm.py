@@ -13,8 +13,6 @@ from aqe_plugin.errors import EventLogError, SessionError, SetupError
 from aqe_plugin.machine.java import find_java
 from aqe_plugin.machine.pyspark import import_pyspark
 
-__all__ = ["FileGoneError", "FileRefusedError", "HadoopJvm"]
-
 # Spark's classes take most of it; file lists and one buffer the rest.
 _HEAP = "256m"
 _PATIENCE_SECONDS = 10

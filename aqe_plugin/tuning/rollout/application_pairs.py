@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from aqe_plugin.tuning.history import Run
 
-__all__ = ["application_pairs"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Application:

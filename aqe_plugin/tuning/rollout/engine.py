@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.stores.locate import Where, read_target
+from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.install.controller import Proposal, carry_out, propose_tuning
 from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import QueryHistory
@@ -18,8 +19,6 @@ from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep, step_b
 from aqe_plugin.tuning.rollout.manual_edits import manual_edits
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, compared, recommended_again
-
-__all__ = ["CanaryChoice", "NextStep", "Rollouts", "begin", "begin_with_values", "go_on", "take", "unfinished"]
 
 # The group of a rollout of values that somebody asked for.
 _ASKED = "asked"
@@ -91,13 +90,7 @@ class NextStep:
 
 
 def unfinished(rollouts: Rollouts) -> NextStep | None:
-    """The step that comes before any other: it ends a rollout after a manual edit, or finishes an interrupted step.
-
-    Raises:
-        TargetError: a file cannot be read.
-        ConflictError: it is written in a way that is not understood.
-        JournalError: its journal cannot be used, or the ledger lacks the step before an interrupted one.
-    """
+    """The step that comes before any other: it ends a rollout after a manual edit, or finishes an interrupted step."""
     if not rollouts.steps:
         return None
     edits = manual_edits(rollouts.steps, rollouts.file, rollouts.environment)
@@ -125,10 +118,6 @@ def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary: Can
 
     Returns:
         ``None`` when the file has these values already.
-
-    Raises:
-        ConfError: the plugin does not take a value, or the key is none of its own.
-        ConflictError: the file is written in a way that cannot be changed safely.
     """
     asked_why = rollouts.by.why
     why = f"asked for: {asked_why}" if asked_why else "asked for"
@@ -154,12 +143,6 @@ def go_on(
     Args:
         trial: that of ``rollouts``.
         replay: starts the decision function, which only the ring ``observe`` needs.
-
-    Raises:
-        TargetError: a file cannot be read.
-        ConflictError: it is written in a way that cannot be changed safely.
-        ConfError: a value is not allowed.
-        JournalError: a journal cannot be used.
     """
     last = rollouts.steps[-1]
     if last.ring is Ring.OBSERVE:
@@ -175,12 +158,7 @@ def go_on(
 
 
 def take(rollouts: Rollouts, step: NextStep) -> None:
-    """Takes ``step``; when it is interrupted, the next command finishes it.
-
-    Raises:
-        ConflictError: a file changed since the step was made.
-        WriteError: a file or the ledger cannot be written.
-    """
+    """Takes ``step``; when it is interrupted, the next command finishes it."""
     if not step.moves:
         return
     for line in step.first:

@@ -7,23 +7,16 @@ from pathlib import Path
 
 from aqe_plugin.conf.canary import keys_of
 from aqe_plugin.conf.keys import CANARY
-from aqe_plugin.conf.stores.locate import Where, find_target, read_target
+from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.errors import ConflictError
 from aqe_plugin.install.controller import Proposal, propose_tuning
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
 
-__all__ = ["file_changes"]
-
 
 def file_changes(step: RolloutStep, ring: Ring, file: Where, environment: Mapping[str, str]) -> tuple[Proposal, ...]:
-    """The changes that take a rollout at ``step`` into ``ring``; none when it is there.
-
-    Raises:
-        TargetError: a file cannot be read.
-        ConflictError: it is written in a way that cannot be changed safely, or has a canary of somebody else.
-        ConfError: a value is not allowed.
-    """
+    """The changes that take a rollout at ``step`` into ``ring``; none when it is there."""
     number, share = step.number, step.canary_share
     canary = None if step.canary is None else find_target(Path(step.canary), None, environment)
     if ring is step.ring:

@@ -22,8 +22,6 @@ from aqe_plugin.machine.disk import append_line, lock, read_or_none
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.rings import Ring
 
-__all__ = ["SCHEMA_VERSION", "RolloutStep", "locked", "rollouts_of", "step_before_last", "write_step"]
-
 # Version 1 had `cohorts` in the evidence for `fingerprints`.
 SCHEMA_VERSION = 2
 
@@ -71,12 +69,7 @@ class RolloutStep:
 
 
 def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
-    """Every step once, in its last phase, oldest first; lines that are incomplete or no step are left out.
-
-    Raises:
-        JournalError: a newer aqe-plugin wrote it.
-        TargetError: it cannot be read.
-    """
+    """Every step once, in its last phase, oldest first; lines that are incomplete or no step are left out."""
     lines = (read_or_none(_path(file)) or b"").splitlines()
     steps: list[RolloutStep] = []
     for step in (_step(line, file) for line in lines):
@@ -107,23 +100,14 @@ def step_before_last(steps: Sequence[RolloutStep], file: Where) -> RolloutStep:
 
 @contextmanager
 def locked(file: Where) -> Iterator[None]:
-    """Holds the rollouts of ``file`` for one process at a time.
-
-    Raises:
-        ConflictError: another process holds them.
-        WriteError: the lock cannot be made.
-    """
+    """Holds the rollouts of ``file`` for one process at a time."""
     store_of(file).make_journal_folder()
     with lock(_path(file).with_suffix(".lock")):
         yield
 
 
 def write_step(file: Where, step: RolloutStep) -> None:
-    """Appends ``step``.
-
-    Raises:
-        WriteError: it cannot be written.
-    """
+    """Appends ``step``."""
     store_of(file).make_journal_folder()
     append_line(_path(file), json.dumps(encode(step)).encode())
 

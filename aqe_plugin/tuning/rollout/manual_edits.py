@@ -9,12 +9,11 @@ from pathlib import Path
 
 from aqe_plugin.conf.canary import keys_of
 from aqe_plugin.conf.keys import CANARY_SHARE, number_of
-from aqe_plugin.conf.stores.locate import Where, find_target, read_target, store_of
+from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.install.journal import Action, Phase, journal_of
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, step_before_last
 from aqe_plugin.tuning.rollout.rings import Ring, is_over
-
-__all__ = ["manual_edits"]
 
 # By key; None is a key that is not set.
 Values = Mapping[str, str | None]
@@ -48,11 +47,6 @@ def manual_edits(steps: Sequence[RolloutStep], file: Where, environment: Mapping
 
     Returns:
         ``None`` when the files hold what they should, or the rollout is over.
-
-    Raises:
-        TargetError: a file cannot be read.
-        ConflictError: it is written in a way that is not understood.
-        JournalError: its journal cannot be used, or the ledger lacks the step before an interrupted one.
     """
     last = steps[-1]
     if last.phase is Phase.DONE and is_over(last.ring):

@@ -18,8 +18,6 @@ from enum import Enum
 
 from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome
 
-__all__ = ["Move", "Observation", "Ring", "RingLimits", "advance", "is_over"]
-
 
 class Ring(str, Enum):
     """How far a change has been carried."""

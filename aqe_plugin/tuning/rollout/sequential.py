@@ -27,8 +27,6 @@ from enum import Enum
 from functools import lru_cache
 from statistics import median
 
-__all__ = ["Comparison", "Outcome", "compare", "log_evidence"]
-
 
 class Outcome(str, Enum):
     """What the pairs show."""

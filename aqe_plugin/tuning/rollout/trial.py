@@ -20,8 +20,6 @@ from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Observation, Ring, RingLimits
 from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome, compare
 
-__all__ = ["Trial", "changes_of", "compared", "recommended_again"]
-
 
 @dataclass(frozen=True, slots=True)
 class Trial:

@@ -2,31 +2,32 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
 
-/** Whether a probe side waits for its build side: yes when `savingShare` × the expected saving exceeds the price of idle slots.
+/** Decides whether a probe side waits for its build side: it does when `savingShare` × the estimated saving exceeds the price of idle
+  * slots.
   *
-  * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as expected: its rows × the share that its
-  * predicates keep. The price: while the build side runs on fewer tasks than there are slots, the others stand idle unless another stage has tasks
-  * for them; at its end, half the slots stand idle for half a task on average; and the two stages start one after the other.
+  * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as estimated. The price: while the build
+  * side has fewer tasks than there are slots, the other slots are idle unless another stage has tasks for them; at its end, half the slots
+  * are idle for half a task on average; and the probe side's stage is launched later.
   * {{{
-  * work    build scan bytes × scanNanosPerByte + build rows × rowPipelineNanosPerRow + kept rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
+  * work    build scan bytes × scanNanosPerByte + origin rows × rowPipelineNanosPerRow + build rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
   * lasts   work / min(slots, tasks)
   * idle    lasts × max(0, slots - tasks - other tasks) / slots  +  work / tasks / 2 when tasks > slots and no other tasks  +  jobLaunchNanos
   * }}}
-  * Pure and total, as [[DecideJoin]].
+  * Pure and total, like [[DecideJoin]].
   */
 object WaitPrice {
 
   def decide(facts: WaitFacts, thresholds: Thresholds): WaitDecision = {
-    val expected = expectedFacts(facts, thresholds)
+    val expected = expectedFacts(facts)
     val decision = DecideJoin.decide(expected, thresholds)
     val saving = savingNanos(decision, thresholds) / CostModel.NanosPerMilli
-    val idle = if (facts.waitsAnyway) 0.0 else idleNanos(facts, expected.build.rows, thresholds) / CostModel.NanosPerMilli
+    val idle = if (facts.waitsAnyway) 0.0 else idleNanos(facts, thresholds) / CostModel.NanosPerMilli
     val believed = saving * thresholds(AqeConf.WaitSavingShare)
 
-    if (facts.probe.started) WaitDecision(false, Reason(ReasonCode.ProbeStarted), 0, idle)
+    if (expected.probe.started) WaitDecision(false, Reason(ReasonCode.ProbeStarted), 0, idle)
     else if (thresholds.openGates && isLegal(expected, thresholds))
       WaitDecision(true, Reason(ReasonCode.GatesOpen, confKey = AqeConf.TestOpenGates.key), saving, idle)
-    else if (facts.buildRows < 0 || facts.probe.scanRows < 0) WaitDecision(false, Reason(ReasonCode.FactsMissing), 0, idle)
+    else if (expected.build.rows < 0 || expected.probe.scanRows < 0) WaitDecision(false, Reason(ReasonCode.FactsMissing), 0, idle)
     else if (saving <= 0) WaitDecision(false, nothingToGain(decision), 0, idle)
     else if (idle > thresholds(AqeConf.WaitMaxIdle))
       WaitDecision(
@@ -39,47 +40,28 @@ object WaitPrice {
     else WaitDecision(false, limited(ReasonCode.NotWorthWaiting, believed, idle, AqeConf.WaitSavingShare.key), saving, idle)
   }
 
-  /** The facts of the join as they will be if the build side comes out as expected. */
-  def expectedFacts(facts: WaitFacts, thresholds: Thresholds): JoinFacts = {
-    val rows = if (facts.buildRows < 0) facts.buildRows else math.round(facts.buildRows * keptRatio(facts, thresholds))
-    val bytes = math.max(0L, rows).toDouble * math.max(0L, facts.buildRowBytes)
+  /** The facts of the join if the build side comes out as estimated. */
+  private def expectedFacts(facts: WaitFacts): JoinFacts = {
+    val build = facts.join.build
+    val bytes = math.max(0L, build.rows).toDouble * math.max(0L, build.memoryBytesPerRow)
     val partitions = math.max(1, facts.shufflePartitions)
-    JoinFacts(
-      joinId = "expected",
-      kind = facts.kind,
-      keys = Nil,
-      buildSide = facts.buildSide,
-      build = BuildFacts(
-        rows = rows,
+    facts.join.copy(
+      build = build.copy(
         stageBytes = bytes.toLong,
-        memoryBytesPerRow = facts.buildRowBytes,
         partitions = partitions,
         maxPartitionBytes = (bytes / partitions).toLong,
         medianPartitionBytes = (bytes / partitions).toLong,
-        originRows = Some(facts.buildRows).filter(_ >= 0),
-        alreadyBroadcast = facts.sparkStrategy == Strategy.Broadcast,
-        keys = KeyFacts(facts.keyColumns, facts.keysSupported),
-        unmeasuredColumns = facts.buildUnmeasuredColumns
+        alreadyBroadcast = facts.join.sparkStrategy == Strategy.Broadcast
       ),
-      probe = facts.probe,
-      cluster = facts.cluster,
-      hint = facts.hint,
-      sparkStrategy = facts.sparkStrategy,
-      canBroadcast = facts.canBroadcast,
-      filterObstacle = facts.filterObstacle
+      probe = facts.join.probe.withoutKeys
     )
   }
 
-  /** Whether a filter is legal as far as is known. How large it will be is not: the cap is kept when the build side is measured. */
+  /** Whether a filter is legal as far as is known. Its size is not: the limit is checked once the build side is measured. */
   private def isLegal(expected: JoinFacts, thresholds: Thresholds): Boolean =
     FilterChoice.illegal(expected, FilterSize(0, exact = true), thresholds).isEmpty
 
-  private def keptRatio(facts: WaitFacts, thresholds: Thresholds): Double =
-    facts.buildKeptRatio
-      .filter(ratio => ratio >= 0 && ratio <= 1)
-      .getOrElse(math.pow(thresholds(AqeConf.WaitKeptPerPredicate), math.max(0, facts.buildPredicates).toDouble))
-
-  /** Spark's own price less the price of what was chosen. */
+  /** The price of Spark's own plan minus that of the decision. */
   private def savingNanos(decision: JoinDecision, thresholds: Thresholds): Double = {
     val facts = decision.facts
     val model = new CostModel(facts, decision.passRate, FilterSize.of(facts.build, thresholds), thresholds)
@@ -89,22 +71,23 @@ object WaitPrice {
     model.price(spark) - model.price(taken)
   }
 
-  private def idleNanos(facts: WaitFacts, keptRows: Long, thresholds: Thresholds): Double = {
-    val slots = math.max(1, facts.cluster.slots).toDouble
+  private def idleNanos(facts: WaitFacts, thresholds: Thresholds): Double = {
+    val build = facts.join.build
+    val slots = math.max(1, facts.join.cluster.slots).toDouble
     val tasks = math.max(1, facts.buildTasks).toDouble
     val others = math.max(0, facts.otherRunnableTasks).toDouble
+    val shuffleNanosPerRow =
+      atLeastZero(build.memoryBytesPerRow) * thresholds(AqeConf.CostShuffleNanosPerByte) + thresholds(AqeConf.CostShuffleNanosPerRow)
     val work = atLeastZero(facts.buildScanBytes) * thresholds(AqeConf.CostScanNanosPerByte) +
-      atLeastZero(facts.buildRows) * thresholds(AqeConf.CostRowPipelineNanosPerRow) +
-      atLeastZero(
-        keptRows
-      ) * (atLeastZero(facts.buildRowBytes) * thresholds(AqeConf.CostShuffleNanosPerByte) + thresholds(AqeConf.CostShuffleNanosPerRow))
+      atLeastZero(build.originRows.getOrElse(build.rows)) * thresholds(AqeConf.CostRowPipelineNanosPerRow) +
+      atLeastZero(build.rows) * shuffleNanosPerRow
     val unused = work / math.min(slots, tasks) * math.max(0.0, slots - tasks - others) / slots
     val tail = if (tasks > slots && others == 0) work / tasks / 2 else 0.0
     unused + tail + thresholds(AqeConf.CostJobLaunchNanos)
   }
 
   private def nothingToGain(decision: JoinDecision): Reason =
-    // What stands against the filter says more than that nothing is gained; only a filter that costs too much has nothing to add.
+    // The obstacle to the filter is a better reason than "nothing to gain", unless the filter only costs too much.
     decision.filterReason.code match {
       case ReasonCode.FilterPays | ReasonCode.FilterCostsMore | ReasonCode.Tie => Reason(ReasonCode.NothingToGain)
       case _                                                                   => decision.filterReason

@@ -22,10 +22,10 @@ final class QueryState(val executionId: Long) {
   private val joins = new JoinLives
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
   private val ended = new AtomicBoolean()
-  private val refused = new AtomicBoolean()
+  private val badConf = new AtomicBoolean()
   private val over = new AtomicReference[Option[Long]](None)
 
-  private val tables = new IdentityHashMap[FileIndex, Option[TableFacts]]()
+  private val tables = new IdentityHashMap[FileIndex, Option[TableFacts]]().asScala
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
   /** What the rules work with, once it is known. */
@@ -52,34 +52,34 @@ final class QueryState(val executionId: Long) {
   val errors = new LongAdder()
 
   /** Counts, once, that the query's conf cannot be used; whether this was the first time. */
-  def refuse(): Boolean = {
-    val first = refused.compareAndSet(false, true)
+  def countBadConf(): Boolean = {
+    val first = badConf.compareAndSet(false, true)
     if (first) errors.increment()
     first
   }
 
   /** What the join was estimated at; none when it was not, or is to be estimated anew. */
-  def estimate(joinId: String): Option[JoinEstimate] = joins(joinId).estimate
+  def estimate(joinId: String): Option[JoinFacts] = joins(joinId).estimate
 
   /** The estimate of a join, made by `make` if there is none.
     *
-    * @param runs
+    * @param sideRuns
     *   one side of the join runs
     */
-  def estimateOnce(joinId: String, runs: Boolean)(make: => JoinEstimate): JoinEstimate = {
+  def estimateOnce(joinId: String, sideRuns: Boolean)(make: => JoinFacts): JoinFacts = {
     // A side runs by the estimate that this thread goes on with: no other thread may forget that one.
-    val known = if (runs) joins.change(joinId)(_.start)._2 else joins(joinId)
+    val known = if (sideRuns) joins.change(joinId)(_.keepEstimate)._2 else joins(joinId)
     known.estimate.getOrElse {
       val made = make
-      joins.change(joinId)(_.see(made, runs))._2.estimate.getOrElse(made)
+      joins.change(joinId)(_.see(made, sideRuns))._2.estimate.getOrElse(made)
     }
   }
 
   /** Keeps the estimate of a join for good: one side of it runs. */
-  def start(joinId: String): Unit = { val _ = joins.change(joinId)(_.start) }
+  def keepEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.keepEstimate) }
 
   /** Lets a join of which no side runs be estimated anew. */
-  def forget(joinId: String): Unit = { val _ = joins.change(joinId)(_.forget) }
+  def forgetEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.forgetEstimate) }
 
   /** The decision that was made from the measured build side. */
   def decision(joinId: String): Option[JoinDecision] = joins(joinId).decision
@@ -90,51 +90,45 @@ final class QueryState(val executionId: Long) {
     joins.change(joinId)(_.decide(made))._2.decision.getOrElse(made)
   }
 
-  def knowsTable(table: FileIndex): Boolean = tables.synchronized(tables.containsKey(table))
+  def knowsTable(table: FileIndex): Boolean = tables.synchronized(tables.contains(table))
 
   /** What the files of a scanned table say of it, found by `read` the first time: listing the files of a large table is not free. */
-  def tableFacts(table: FileIndex)(read: => Option[TableFacts]): Option[TableFacts] = tables.synchronized {
-    if (tables.containsKey(table)) {
-      tables.get(table)
-    } else {
-      val facts = read
-      val _ = tables.put(table, facts)
-      facts
-    }
-  }
+  def tableFacts(table: FileIndex)(read: => Option[TableFacts]): Option[TableFacts] =
+    tables.synchronized(tables.getOrElseUpdate(table, read))
 
-  /** Decisions that nobody has written down yet; each is handed out once. */
-  def unwritten(): Seq[JoinDecision] = joins.ids.flatMap { id =>
-    joins.change(id)(_.write) match {
+  /** Decisions that are new, to be reported now that their filters have their scans: each is handed out once. */
+  def placeDecided(): Seq[JoinDecision] = joins.ids.flatMap { id =>
+    joins.change(id)(_.place) match {
       case (before: JoinLife.Decided, _) => Some(before.made)
       case _                             => None
     }
   }
 
-  /** Why a join is left alone for now, judged anew by `decide` only when `by` has changed: most joins of a large plan stay as they are while AQE plans
-    * again and again. It counts if nothing is decided until the query ends.
+  /** Leaves a join alone for now, by the decision that says why. It is made anew by `decide` only when `by` has changed: most joins of a large plan
+    * stay as they are while AQE plans again and again. It counts if nothing is decided until the query ends.
     */
-  def refuseOnce(joinId: String, by: AnyRef)(decide: => JoinDecision): JoinDecision = joins(joinId).refusal.filter(_.by == by) match {
-    case Some(known) => known.decision
-    case None        =>
-      val decision = decide
-      val _ = joins.change(joinId)(_.refuse(JoinLife.Refusal(by, decision)))
-      decision
-  }
+  def leaveAloneOnce(joinId: String, by: AnyRef)(decide: => JoinDecision): JoinDecision =
+    joins(joinId).leftAlone.filter(_.by == by) match {
+      case Some(known) => known.decision
+      case None        =>
+        val decision = decide
+        val _ = joins.change(joinId)(_.leaveAlone(JoinLife.LeftAlone(by, decision)))
+        decision
+    }
 
-  /** Ends the lives of all joins. What is still to be written down of them; each decision is handed out once. */
+  /** Ends the lives of all joins. What is still to be reported of them: each decision is handed out once. */
   def endJoins(): Seq[JoinDecision] = {
     val ran = startedFilters.flatMap(_.joinIds).toSet
-    joins.ids.flatMap(id => joins.change(id)(_.end)._1.unwritten(ran(id)))
+    joins.ids.flatMap(id => joins.change(id)(_.end)._1.unreported(ran(id)))
   }
 
-  def place(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.place(filter)) }
+  def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
   /** Remembers the filters of a scan that begins to run, once per scan. The final plan does not show all of them: a reused stage hides its filters,
     * and a stage whose rows were all removed is gone from the plan.
     */
-  def start(filters: StartedFilters): Unit = { val _ = started.add(filters) }
+  def rememberStarted(filters: StartedFilters): Unit = { val _ = started.add(filters) }
 
   private def startedFilters: Seq[StartedFilters] = started.asScala.toSeq
 

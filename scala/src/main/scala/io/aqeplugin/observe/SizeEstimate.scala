@@ -2,6 +2,8 @@ package io.aqeplugin.observe
 
 import java.util.IdentityHashMap
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
@@ -14,96 +16,82 @@ import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.decide.KeyFacts
 
-/** A coarse guess at what an operator will give.
+/** A rough estimate of an operator's output.
   *
   * @param rows
-  *   rows
+  *   number of rows
   * @param kept
-  *   share of the base table's rows that are left after all filters and joins below, in (0, 1]
-  * @param measured
-  *   a finished stage said so
+  *   share of the base table's rows that remain after all filters and joins below, in (0, 1]
   */
-final case class SizeEstimate(rows: Double, kept: Double, measured: Boolean)
+final case class SizeEstimate(rows: Double, kept: Double)
 
-/** Estimates the operators of a physical plan from the bottom up: file sizes, filters that look selective, and stages that have finished.
+/** Estimates the operators of a physical plan from the bottom up, from file sizes, predicates that look selective, and finished stages.
   *
-  * Only used where nothing is measured yet: to choose which side to wait for, and to price the probe side. It leans on one assumption, that
-  * an inner equi-join keeps of its larger side the share that the smaller side kept of its own table (a foreign key to a filtered table).
+  * Used only where nothing is measured yet: to choose which side to wait for, and to price the probe side. It assumes that an inner
+  * equi-join keeps the same share of its larger side as the smaller side kept of its own table (a foreign key to a filtered table).
   *
   * @param keptPerPredicate
-  *   share of rows that a filter is taken to keep
+  *   share of rows that a predicate is assumed to keep
   * @param tables
-  *   what the files of a table say of it
+  *   the facts that the files of a table provide
   */
 final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
-  private val known = new IdentityHashMap[SparkPlan, SizeEstimate]()
-  private val bytesByIndex = new IdentityHashMap[FileIndex, Double]()
-  private val filtered = new IdentityHashMap[SparkPlan, Double]()
+  private val known = new IdentityHashMap[SparkPlan, SizeEstimate]().asScala
+  private val bytesByIndex = new IdentityHashMap[FileIndex, Double]().asScala
+  private val filtered = new IdentityHashMap[SparkPlan, Double]().asScala
 
-  /** From now on takes into account that a filter of another join keeps this share of a scan's rows. */
+  /** Includes a filter of another join, which keeps this share of a scan's rows, in later estimates. */
   def filter(scan: SparkPlan, kept: Double): Unit = {
-    val _ = filtered.put(scan, (if (filtered.containsKey(scan)) filtered.get(scan) else 1.0) * kept)
+    filtered.update(scan, filtered.getOrElse(scan, 1.0) * kept)
     known.clear()
   }
 
-  def apply(plan: SparkPlan): SizeEstimate = {
-    val found = known.get(plan)
-    if (found != null) {
-      found
-    } else {
-      val estimate = withFilters(plan, compute(plan))
-      val _ = known.put(plan, estimate)
-      estimate
-    }
-  }
+  def apply(plan: SparkPlan): SizeEstimate = known.getOrElseUpdate(plan, withFilters(plan, compute(plan)))
 
   private def compute(plan: SparkPlan): SizeEstimate = plan match {
     case stage: QueryStageExec => ofStage(stage)
 
     case scan: FileSourceScanExec =>
       val selected = if (scan.partitionFilters.isEmpty) 1.0 else keptPerPredicate
-      SizeEstimate(selected * tableRows(scan), selected, measured = false)
+      SizeEstimate(selected * tableRows(scan), selected)
 
     case FilterExec(condition, child) =>
       val below = apply(child)
       val kept = if (isSelective(condition)) keptPerPredicate else 1.0
-      below.copy(rows = below.rows * kept, kept = below.kept * kept, measured = false)
+      SizeEstimate(below.rows * kept, below.kept * kept)
 
     case join: BaseJoinExec => ofJoin(join)
 
     case aggregate: BaseAggregateExec =>
       val below = apply(aggregate.child)
-      if (aggregate.groupingExpressions.isEmpty) SizeEstimate(1.0, below.kept, measured = false)
-      else below.copy(rows = below.rows * SizeEstimator.AggregateKeeps, measured = false)
+      if (aggregate.groupingExpressions.isEmpty) SizeEstimate(1.0, below.kept)
+      else below.copy(rows = below.rows * SizeEstimator.AggregateKeeps)
 
     case union: UnionExec =>
       val parts = union.children.map(apply)
-      SizeEstimate(parts.map(_.rows).sum, parts.map(_.kept).max, parts.forall(_.measured))
+      SizeEstimate(parts.map(_.rows).sum, parts.map(_.kept).max)
 
     case reused: ReusedExchangeExec => apply(reused.child)
 
     case leaf if leaf.children.isEmpty =>
-      // A source that knows no size says Long.MaxValue, or a product of it.
+      // A source of unknown size reports Long.MaxValue, or a product of it.
       val bytes =
         leaf.logicalLink.map(_.stats.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
-      SizeEstimate(math.max(1.0, bytes / RowWidth.ofRow(leaf.output)), 1.0, measured = false)
+      SizeEstimate(math.max(1.0, bytes / RowWidth.ofRow(leaf.output)), 1.0)
 
     case other => other.children.map(apply).maxBy(_.rows)
   }
 
   private def withFilters(plan: SparkPlan, estimate: SizeEstimate): SizeEstimate =
-    if (filtered.containsKey(plan)) {
-      val kept = filtered.get(plan)
-      estimate.copy(rows = math.max(1.0, estimate.rows * kept), kept = estimate.kept * kept)
-    } else estimate
+    filtered.get(plan).fold(estimate)(kept => SizeEstimate(math.max(1.0, estimate.rows * kept), estimate.kept * kept))
 
   private def ofStage(stage: QueryStageExec): SizeEstimate =
     StageReader.rows(stage) match {
       case Some(rows) =>
         val origin = StageReader.largestScanRows(stage)
         val kept = origin.filter(_ > 0).map(o => math.min(1.0, rows.toDouble / o)).getOrElse(1.0)
-        SizeEstimate(math.max(1.0, rows.toDouble), kept, measured = true)
-      case None => apply(stage.plan).copy(measured = false)
+        SizeEstimate(math.max(1.0, rows.toDouble), kept)
+      case None => apply(stage.plan)
     }
 
   private def ofJoin(join: BaseJoinExec): SizeEstimate = {
@@ -114,13 +102,13 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
         val (large, small) = if (left.rows >= right.rows) (left, right) else (right, left)
         val base = if (join.joinType == LeftSemi) left else large
         val by = if (join.joinType == LeftSemi) right else small
-        SizeEstimate(math.max(1.0, base.rows * by.kept), base.kept * by.kept, measured = false)
-      case LeftAnti => left.copy(measured = false)
-      case _        => SizeEstimate(math.max(left.rows, right.rows), math.max(left.kept, right.kept), measured = false)
+        SizeEstimate(math.max(1.0, base.rows * by.kept), base.kept * by.kept)
+      case LeftAnti => left
+      case _        => SizeEstimate(math.max(left.rows, right.rows), math.max(left.kept, right.kept))
     }
   }
 
-  /** Filters that Spark adds for joins (IS NOT NULL, the pushed pruning of others) say nothing about how much is kept. */
+  /** Predicates that Spark adds for joins (IS NOT NULL, pushed pruning) say nothing about how many rows remain. */
   private def isSelective(condition: Expression): Boolean = conjuncts(condition).exists {
     case _: IsNotNull | _: DynamicPruning | _: BloomFilterMightContain => false
     case Not(EqualTo(_, _: Literal))                                   => false
@@ -135,7 +123,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private def tableRows(scan: FileSourceScanExec): Double =
     tables.of(scan).fold(fileRows(tableBytes(scan), scan.relation.dataSchema))(facts => math.max(1.0, facts.rows.toDouble))
 
-  /** Bytes of the files that the scans below `plan` read, as far as their columns are needed. */
+  /** Bytes of the needed columns in the files that the scans below `plan` read. */
   def scanBytes(plan: SparkPlan): Double = plan.collectLeaves().map {
     case scan: FileSourceScanExec =>
       val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
@@ -143,14 +131,11 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     case _ => 0.0
   }.sum
 
-  // An index adds up its files every time it is asked.
-  private def tableBytes(scan: FileSourceScanExec): Double = {
-    val index = scan.relation.location
-    if (!bytesByIndex.containsKey(index)) { val _ = bytesByIndex.put(index, scan.relation.sizeInBytes.toDouble) }
-    bytesByIndex.get(index)
-  }
+  // A file index sums up its files on every call.
+  private def tableBytes(scan: FileSourceScanExec): Double =
+    bytesByIndex.getOrElseUpdate(scan.relation.location, scan.relation.sizeInBytes.toDouble)
 
-  /** What is known of a scan's key columns before it runs; of a single integer or date column, its range. */
+  /** What is known of a scan's key columns before it runs: for a single integer or date column, its range. */
   def keysOf(scan: SparkPlan, keys: Seq[Attribute]): Option[KeyFacts] = (scan, keys) match {
     case (file: FileSourceScanExec, Seq(key)) =>
       tables.of(file).flatMap(_.ranges.get(key.name)).map { case (min, max) =>
@@ -168,10 +153,10 @@ object SizeEstimator {
   /** Groups per input row of an aggregate. */
   val AggregateKeeps = 0.5
 
-  /** Compressed columnar bytes in a file for each byte of the schema's default row width; measured on TPC-DS facts in snappy Parquet. */
+  /** Bytes in a columnar, compressed file per byte of the schema's default row width; measured on TPC-DS fact tables in snappy Parquet. */
   val FileBytesPerMemoryByte = 0.33
 
-  /** Stands in for a size that nobody knows: neither so small that it is taken for a build side, nor so large that anything pays. */
+  /** Used for an unknown size: too large to look like a build side, too small for anything to pay. */
   val UnknownBytes: Double = 64.0 * 1024 * 1024
 
   private val Unbelievable = 1e15

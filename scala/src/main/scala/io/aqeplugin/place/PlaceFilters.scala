@@ -2,6 +2,8 @@ package io.aqeplugin.place
 
 import java.util.IdentityHashMap
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
@@ -10,34 +12,25 @@ import io.aqeplugin.exec._
 import io.aqeplugin.observe.TableStatistics
 import io.aqeplugin.storage.ScanAdapter
 
-/** One filter to put on one scan.
+/** One filter to place on one scan.
   *
   * @param source
-  *   the build side's exchange or stage as it stands in the plan
+  *   the build side's exchange or stage as it is in the plan
   * @param sourceKeys
   *   the keys among the source's columns
   */
 final case class Placement(source: SparkPlan, sourceKeys: Seq[Attribute], target: ScanTarget, label: FilterLabel, expectedPassRate: Double)
 
-/** Puts filters into a plan, in one pass from the bottom up.
+/** Places filters in a plan, in one pass from the bottom up.
   *
-  * Every node is rewritten once and remembered by identity: the build exchange below a filter must be the very tree that stands in the join,
-  * the filters inside it included. Were they different, the build side would run twice.
+  * Each node is rewritten once and cached by identity: the build exchange below a filter must be the same tree as in the join, including
+  * the filters inside it. Otherwise the build side would run twice.
   */
 final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: SelfDisable, tables: TableStatistics) {
-  private val byScan: Map[Int, Seq[Placement]] = placements.groupBy(p => System.identityHashCode(p.target.scan))
-  private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]()
+  private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
 
-  def apply(plan: SparkPlan): SparkPlan = {
-    val known = rewritten.get(plan)
-    if (known != null) {
-      known
-    } else {
-      val made = if (plan.isInstanceOf[QueryStageExec]) plan else rewrite(plan)
-      val _ = rewritten.put(plan, made)
-      made
-    }
-  }
+  def apply(plan: SparkPlan): SparkPlan =
+    rewritten.getOrElseUpdate(plan, if (plan.isInstanceOf[QueryStageExec]) plan else rewrite(plan))
 
   private def rewrite(plan: SparkPlan): SparkPlan = {
     val inner =
@@ -46,10 +39,8 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: 
         val children = plan.children.map(apply)
         if (children.lazyZip(plan.children).forall(_ eq _)) plan else plan.withNewChildren(children)
       }
-    byScan.getOrElse(System.identityHashCode(plan), Nil).filter(_.target.scan eq plan) match {
-      case Nil  => inner
-      case here => filtered(inner, here)
-    }
+    val here = placements.filter(_.target.scan eq plan)
+    if (here.isEmpty) inner else filtered(inner, here)
   }
 
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
@@ -66,7 +57,7 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: 
 
 object PlaceFilters {
 
-  /** The plan as it was before filters were put in. */
+  /** The plan without its filters. */
   def strip(plan: SparkPlan): SparkPlan =
     if (plan.exists(_.isInstanceOf[RuntimeFilterExec])) stripped(plan) else plan
 
@@ -78,8 +69,8 @@ object PlaceFilters {
 
   private def exchange(keys: Seq[Attribute], build: SparkPlan, limits: BuildLimits, joinId: String): SparkPlan = {
     val exchange = RuntimeFilterExchangeExec(keys, build, limits, joinId)
-    // A link that is in no query: AQE asks every stage for one, and would replace the build side's logical node if this had inherited that
-    // one. Set as a tag, because setLogicalLink would tag the build exchange below as well.
+    // A link to a node outside every query. AQE asks every stage for its link; if this node inherited the build side's link, AQE would
+    // replace the build side's logical node. The link is set as a tag because setLogicalLink would also tag the build exchange below.
     exchange.setTagValue(SparkPlan.LOGICAL_PLAN_TAG, FilterLink(keys))
     exchange
   }

@@ -8,8 +8,8 @@ import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
 
-/** Chooses the strategy of a join once its build side has finished, and sets it as a hint, so that Spark plans the join, its exchanges and its reads
-  * itself.
+/** Chooses the strategy of a join once its build side has finished, and sets it as a hint. Spark then plans the join, its exchanges and its
+  * reads.
   *
   * Runs on the logical plan in which finished stages stand as leaves, before every re-planning. Takes up only joins that [[WaitAndPlaceFilters]]
   * has seen before, with the estimates of that time. A hint of the query's author stays; one of AQE's own is replaced where it stands against what
@@ -26,15 +26,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     else plan
 
   private def chosen(join: Join, context: RuleContext): Join = {
-    val hint = for {
-      decision <- decided(join, context)
-      strategy <- ChooseJoinStrategy.missing(decision, join.hint)
-    } yield {
-      val info = Some(HintInfo(strategy = Some(strategy)))
-      // What AQE says of the other side still holds: it may have demoted a broadcast of it.
-      if (decision.facts.buildSide == Side.Left) join.hint.copy(leftHint = info) else join.hint.copy(rightHint = info)
-    }
-    hint.fold(join)(h => join.copy(hint = h))
+    val hint = decided(join, context).fold(join.hint)(PlannerHints.carryOut(_, join.hint))
+    if (hint eq join.hint) join else join.copy(hint = hint)
   }
 
   private def decided(join: Join, context: RuleContext): Option[JoinDecision] = {
@@ -42,7 +35,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     for {
       equal <- EqualityJoin.of(join)
       known = state.decision(equal.id)
-      // Nearly all joins, once they are decided.
+      // Nearly all joins that have a decision.
       if !known.exists(_.choice == Strategy.LeaveToSpark)
       estimate <- state.estimate(equal.id)
       if estimate.hint.isEmpty
@@ -53,27 +46,5 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       // Decided by another side, on another thread of the query, it says nothing of this one.
       if decision.facts.buildSide == estimate.buildSide
     } yield decision
-  }
-}
-
-object ChooseJoinStrategy {
-
-  /** The hint on the build side without which Spark would not do what was decided; none when it does.
-    *
-    * @param hint
-    *   the hints that the join has by now: AQE's, or ours from an earlier planning
-    */
-  private[rules] def missing(decision: JoinDecision, hint: JoinHint): Option[JoinStrategyHint] = {
-    val onBuild = FinishedJoin.hintOn(decision.facts.buildSide, hint)
-    val isHinted = onBuild.isDefined || FinishedJoin.hintOn(decision.facts.buildSide.other, hint).isDefined
-    val sparkBroadcasts = decision.facts.sparkStrategy == Strategy.Broadcast
-    decision.choice match {
-      case Strategy.Broadcast if onBuild.contains(BROADCAST) || (sparkBroadcasts && !isHinted)       => None
-      case Strategy.Broadcast                                                                        => Some(BROADCAST)
-      case Strategy.LeaveToSpark                                                                     => None
-      case _ if !sparkBroadcasts || onBuild.exists(s => s == NO_BROADCAST_HASH || s == SHUFFLE_HASH) => None
-      case _ if onBuild.contains(PREFER_SHUFFLE_HASH)                                                => Some(SHUFFLE_HASH)
-      case _                                                                                         => Some(NO_BROADCAST_HASH)
-    }
   }
 }

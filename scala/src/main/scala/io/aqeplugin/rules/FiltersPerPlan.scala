@@ -1,5 +1,11 @@
 package io.aqeplugin.rules
 
+import java.util.IdentityHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.SparkPlan
+
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.place.Placement
@@ -18,9 +24,10 @@ object FiltersPerPlan {
 
   /** The most selective filters of each scan and of the plan. */
   def choose(wanted: Seq[Placement], maxPerScan: Int): FiltersPerPlan = {
-    // By position: a placement holds plans, and hashing those would walk them whole.
-    val perScan = wanted.indices.groupBy(i => System.identityHashCode(wanted(i).target.scan)).values
-    val bestOfScans = perScan.flatMap(_.sortBy(wanted(_).expectedPassRate).take(maxPerScan)).toSeq
+    // By position, and scans by identity: a placement holds plans, and hashing those would walk them whole.
+    val perScan = new IdentityHashMap[SparkPlan, Seq[Int]]().asScala
+    wanted.indices.foreach(i => perScan.update(wanted(i).target.scan, perScan.getOrElse(wanted(i).target.scan, Nil) :+ i))
+    val bestOfScans = perScan.values.flatMap(_.sortBy(wanted(_).expectedPassRate).take(maxPerScan)).toSeq
     val best = bestOfScans.sortBy(wanted(_).expectedPassRate).take(MaxPerPlan).toSet
     val (kept, tooMany) = wanted.indices.partition(best.contains)
     val ofScans = bestOfScans.toSet

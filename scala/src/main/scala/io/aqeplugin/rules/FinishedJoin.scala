@@ -1,9 +1,9 @@
 package io.aqeplugin.rules
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
-import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage, QueryStageExec, TableCacheQueryStageExec}
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.Mode
@@ -29,8 +29,8 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
   *   the probe side is a stage that runs or has run
   * @param probeScansStarted
   *   all that the probe side reads are such stages
-  * @param hint
-  *   the hint on the build side: the author's or AQE's
+  * @param hints
+  *   those on the join: AQE's, where the author gave none
   * @param site
   *   where a filter can go now, which may differ from the time of the estimate; only a physical plan shows it
   */
@@ -43,38 +43,33 @@ final case class FinishedJoin(
     sizeInBytes: BigInt,
     probeStarted: Boolean,
     probeScansStarted: Boolean,
-    hint: Option[JoinStrategyHint] = None,
+    hints: PlannerHints,
     site: Option[JoinSite] = None
 ) {
 
-  /** The facts of the join, of which `estimate` was made before; none when the stage does not know its rows. */
-  def facts(estimate: JoinEstimate, mode: Mode): Option[JoinFacts] =
+  /** `estimate` with what is known by now; none when the stage does not know its rows. */
+  def facts(estimate: JoinFacts, mode: Mode): Option[JoinFacts] =
     StageReader.read(stage, keys, KeySketches.None, output)(origin).map { build =>
       // It runs only because nothing is held back. What is decided then is what mode apply would decide.
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
-      if (isOnlyObserved) estimate.facts(build, estimate.probe, sparkStrategy(estimate), estimate.filterObstacle)
-      else estimate.facts(build, probe(estimate), sparkStrategy(estimate), filterObstacle(estimate))
+      val measured = estimate.copy(build = build, sparkStrategy = sparkStrategy(estimate))
+      if (isOnlyObserved) measured else measured.copy(probe = probe(estimate.probe), filterObstacle = filterObstacle(estimate))
     }
 
-  /** What Spark does by the size of the build side, without a hash table around its rows and without a limit on their number, and by AQE's wish for a
-    * shuffled hash join: `SHUFFLE_HASH` goes before a broadcast, `PREFER_SHUFFLE_HASH` only before a sort-merge join.
-    */
-  private def sparkStrategy(estimate: JoinEstimate): Strategy = {
-    val ofAqe = if (estimate.hint.isEmpty) hint else None
+  /** What Spark does by the hints of AQE and by the size of the build side, without a hash table around its rows and without a limit on their number. */
+  private def sparkStrategy(estimate: JoinFacts): Strategy = {
     val isSmall = estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
-    if (isBroadcast || (isSmall && !ofAqe.contains(SHUFFLE_HASH))) Strategy.Broadcast
-    else if (ofAqe.exists(h => h == SHUFFLE_HASH || h == PREFER_SHUFFLE_HASH)) Strategy.LeaveToSpark
-    else Strategy.PlainSortMerge
+    val ofAqe = if (estimate.hint.isEmpty) hints else PlannerHints.Empty
+    if (isBroadcast) Strategy.Broadcast else ofAqe.sparkStrategy(isSmall)
   }
 
-  private def probe(estimate: JoinEstimate): ProbeFacts = {
-    val probe = estimate.probe
+  private def probe(probe: ProbeFacts): ProbeFacts = {
     val targets = site.fold(probe.targets)(_.targets.size)
     probe.copy(started = probe.started || probeStarted, targets = if (probeScansStarted) 0 else targets)
   }
 
   /** The obstacle of now; that of the estimate where no scan is left to have another one. */
-  private def filterObstacle(estimate: JoinEstimate): Option[ReasonCode] = site match {
+  private def filterObstacle(estimate: JoinFacts): Option[ReasonCode] = site match {
     case Some(now) => now.obstacle.orElse(estimate.filterObstacle.filter(_ => now.targets.isEmpty))
     case None      => estimate.filterObstacle
   }
@@ -100,7 +95,7 @@ object FinishedJoin {
       logical.map(sideOf(_, buildSide)).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
       isStage(probe),
       probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
-      logical.flatMap(known => hintOn(buildSide, known.hint)),
+      logical.fold(PlannerHints.Empty)(known => PlannerHints.of(known.hint, buildSide)),
       Some(site)
     )
   }
@@ -119,22 +114,19 @@ object FinishedJoin {
         build.stats.sizeInBytes,
         isStage(probe),
         probe.collectLeaves().forall(_.isInstanceOf[LogicalQueryStage]),
-        hintOn(buildSide, join.hint)
+        PlannerHints.of(join.hint, buildSide)
       )
     }
   }
-
-  /** The hint on one side of a join. */
-  private[rules] def hintOn(side: Side, hint: JoinHint): Option[JoinStrategyHint] =
-    (if (side == Side.Left) hint.leftHint else hint.rightHint).flatMap(_.strategy)
 
   private def sideOf(join: Join, side: Side): LogicalPlan = if (side == Side.Left) join.left else join.right
 
   /** The finished stage that a side consists of, below operators that keep its keys as columns, the keys there, and whether it is broadcast. */
   private def stageBelow(side: LogicalPlan, keys: Seq[Expression]): Option[(QueryStageExec, Seq[Attribute], Boolean)] = side match {
     case found: LogicalQueryStage if found.isMaterialized =>
-      ScanTargets.buildExchange(found.physicalPlan, keys).collect { case (stage: QueryStageExec, attributes) =>
-        (stage, attributes, found.physicalPlan.isInstanceOf[BroadcastQueryStageExec])
+      ScanTargets.buildExchange(found.physicalPlan, keys).collect {
+        case (stage: QueryStageExec, attributes) if !isCache(stage) =>
+          (stage, attributes, found.physicalPlan.isInstanceOf[BroadcastQueryStageExec])
       }
     case Project(list, child) if list.forall(_.deterministic) =>
       PlainKey.all(keys).toOption.filter(_.forall(k => child.outputSet.contains(k.attribute))).flatMap(_ => stageBelow(child, keys))
@@ -142,14 +134,17 @@ object FinishedJoin {
     case _                                                   => None
   }
 
-  /** Whether a plan is a stage that runs or has run, below nothing but operators of one child. */
+  /** Whether a plan is a stage of a join that runs or has run, below nothing but operators of one child. */
   def isStage(plan: SparkPlan): Boolean = plan match {
-    case _: QueryStageExec => true
-    case other             => other.children.size == 1 && isStage(other.children.head)
+    case stage: QueryStageExec => !isCache(stage)
+    case other                 => other.children.size == 1 && isStage(other.children.head)
   }
 
   private def isStage(plan: LogicalPlan): Boolean = plan match {
-    case _: LogicalQueryStage => true
-    case other                => other.children.size == 1 && isStage(other.children.head)
+    case found: LogicalQueryStage => isStage(found.physicalPlan)
+    case other                    => other.children.size == 1 && isStage(other.children.head)
   }
+
+  /** Whether a stage only loads a cached table, for all who read it. What a join reads of the table goes through filters and an exchange of the join. */
+  private def isCache(stage: QueryStageExec): Boolean = stage.isInstanceOf[TableCacheQueryStageExec]
 }

@@ -30,27 +30,27 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
   private def bytes(side: SparkPlan): Double = estimates(side).rows * RowWidth.ofRow(side.output)
 
   /** The estimate of a join that is built from `buildSide`; with a wait, unless the build side has finished. */
-  def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinEstimate = {
-    val estimate = JoinEstimate(
+  def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
+    val estimate = JoinFacts(
       join.id,
       join.kind,
       keyTexts(join),
       buildSide,
-      buildFacts(join, buildSide),
+      buildFacts(join, buildSide, site),
       probeFacts(join, buildSide, site),
       context.cluster,
       authorHint(join),
+      join.sparkStrategy,
       SparkThreshold.mayBroadcast(join.kind, buildSide),
-      site.obstacle,
-      waiting = None
+      site.obstacle
     )
     if (site.finishedStage.isDefined) estimate
-    else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate, site), context.thresholds)))
+    else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate), context.thresholds)))
   }
 
   /** The facts of a join of which nothing was measured. */
-  def unmeasured(join: FoundJoin, estimate: JoinEstimate, site: JoinSite): JoinFacts =
-    estimate.facts(estimate.build, withoutKeys(estimate.probe), join.sparkStrategy, site.obstacle)
+  def unmeasured(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
+    estimate.copy(probe = estimate.probe.withoutKeys, sparkStrategy = join.sparkStrategy, filterObstacle = site.obstacle)
 
   private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite): ProbeFacts = {
     val probe = join.child(buildSide.other)
@@ -66,7 +66,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
     )
   }
 
-  private def buildFacts(join: FoundJoin, buildSide: Side): BuildFacts = {
+  private def buildFacts(join: FoundJoin, buildSide: Side, site: JoinSite): BuildFacts = {
     val build = join.child(buildSide)
     val estimate = estimates(build)
     val keys = PlainKey.all(join.keys(buildSide))
@@ -79,44 +79,25 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       medianPartitionBytes = 0L,
       originRows = Some(rounded(estimate.rows / estimate.kept)),
       alreadyBroadcast = false,
-      keys = KeyFacts(join.keys(buildSide).size, keys.isRight)
-    )
-  }
-
-  private def waitFacts(join: FoundJoin, known: JoinEstimate, site: JoinSite): WaitFacts = {
-    val build = join.child(known.buildSide)
-    val probe = join.child(known.buildSide.other)
-    val estimate = estimates(build)
-    val buildScanBytes = estimates.scanBytes(build)
-    val others = math.max(0.0, planScanBytes - buildScanBytes - estimates.scanBytes(probe))
-    WaitFacts(
-      kind = join.kind,
-      buildSide = known.buildSide,
-      keyColumns = join.node.leftKeys.size,
-      keysSupported = join.node.leftKeys.forall(k => KeyKind.of(k.dataType).isRight),
-      buildRows = rounded(estimate.rows / estimate.kept),
-      buildScanBytes = rounded(buildScanBytes),
-      buildRowBytes = RowWidth.ofRow(build.output),
-      buildTasks = tasks(buildScanBytes),
-      buildKeptRatio = Some(estimate.kept),
-      buildPredicates = 0,
-      shufflePartitions = SQLConf.get.numShufflePartitions,
-      otherRunnableTasks = if (others > 0) tasks(others) else 0,
-      waitsAnyway = join.sparkStrategy == Strategy.Broadcast && known.probe.exchanges == 0,
-      probe = withoutKeys(known.probe),
-      cluster = known.cluster,
-      hint = known.hint,
-      sparkStrategy = join.sparkStrategy,
-      canBroadcast = known.canBroadcast,
-      filterObstacle = site.obstacle,
-      buildUnmeasuredColumns = site.source.fold(0) { case (source, _) =>
+      keys = KeyFacts(join.keys(buildSide).size, keys.isRight),
+      unmeasuredColumns = site.source.fold(0) { case (source, _) =>
         RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
       }
     )
   }
 
-  /** An estimated share of the build side says nothing of how its keys lie in the probe side's range. */
-  private def withoutKeys(probe: ProbeFacts): ProbeFacts = probe.copy(keys = None)
+  private def waitFacts(join: FoundJoin, estimate: JoinFacts): WaitFacts = {
+    val buildScanBytes = estimates.scanBytes(join.child(estimate.buildSide))
+    val others = math.max(0.0, planScanBytes - buildScanBytes - estimates.scanBytes(join.child(estimate.buildSide.other)))
+    WaitFacts(
+      estimate,
+      buildScanBytes = rounded(buildScanBytes),
+      buildTasks = tasks(buildScanBytes),
+      shufflePartitions = SQLConf.get.numShufflePartitions,
+      otherRunnableTasks = if (others > 0) tasks(others) else 0,
+      waitsAnyway = join.sparkStrategy == Strategy.Broadcast && estimate.probe.exchanges == 0
+    )
+  }
 
   private def tasks(bytes: Double): Int = math.ceil(bytes / SQLConf.get.filesMaxPartitionBytes).max(1.0).min(Int.MaxValue.toDouble).toInt
 

@@ -18,7 +18,11 @@ final case class RuleContext(
     thresholds: Thresholds,
     cluster: ClusterFacts,
     pruning: PruningBuilds = PruningBuilds.None
-)
+) {
+
+  /** Whether the plan is made to be run. */
+  def isExecution: Boolean = state.executionId != RuleContext.NoExecution
+}
 
 object RuleContext {
 
@@ -52,7 +56,7 @@ object RuleContext {
   }
 
   /** Leaves the query that is planned alone because of its conf, and counts that once in its account; whether it was not yet counted. */
-  def refuse(sparkContext: SparkContext): Boolean = executionId(sparkContext).forall(id => QueryStates.of(id).refuse())
+  def countBadConf(sparkContext: SparkContext): Boolean = executionId(sparkContext).forall(id => QueryStates.of(id).countBadConf())
 
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
     RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning)
@@ -79,5 +83,4 @@ object RuleContext {
   private def clusterOf(sparkContext: SparkContext): ClusterFacts =
     ClusterFacts(sparkContext.defaultParallelism, math.max(1, sparkContext.getExecutorMemoryStatus.size - 1))
 
-  def isExecution(context: RuleContext): Boolean = context.state.executionId != NoExecution
 }

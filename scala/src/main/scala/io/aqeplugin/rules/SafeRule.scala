@@ -32,7 +32,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
     else
       SessionConf.read(conf) match {
         case Left(error) =>
-          if (RuleContext.refuse(session.sparkContext)) Faults.refuse(error)
+          if (RuleContext.countBadConf(session.sparkContext)) Faults.badConf(error)
           None
         case Right(settings) =>
           SessionConf.unknownKeys(conf).foreach(Faults.unknownKey)

@@ -31,7 +31,7 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
       val wanted = new WantedFilters(stripped, context)
       wanted.beginReadingTables()
       val chosen = FiltersPerPlan.choose(joins.flatMap(wanted.of), context.thresholds(AqeConf.FilterMaxPerScan).toInt)
-      WrittenDecisions.write(chosen, context)
+      ReportedDecisions.report(chosen, context)
       if (context.mode != Mode.Apply) {
         plan
       } else {

@@ -49,12 +49,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
         if (isWanted && !isRepeated) placements(join.id, site, ExplainText.short(decision), decision.passRate) else Nil
       case None =>
         val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
-        val refusal = state.refuseOnce(join.id, (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
-        if (estimate.waiting.exists(_.waits)) placements(join.id, site, "waits for its build side", refusal.passRate) else Nil
+        val leftAlone = state.leaveAloneOnce(join.id, (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
+        if (estimate.waiting.exists(_.waits)) placements(join.id, site, "waits for its build side", leftAlone.passRate) else Nil
     }
   }
 
-  private def decided(join: FoundJoin, estimate: JoinEstimate, site: JoinSite): Option[JoinDecision] =
+  private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] =
     FinishedJoin.of(join, estimate.buildSide, site).flatMap { finished =>
       state.decision(join.id).orElse(finished.facts(estimate, context.mode).map { facts =>
         state.decideOnce(join.id)(DecideJoin.decide(facts, context.thresholds))
@@ -63,7 +63,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   /** No filter, and no estimate either: [[ChooseJoinStrategy]] takes up no join without one. */
   private def leftAlone(join: FoundJoin): Seq[Placement] = {
-    val _ = state.refuseOnce(join.id, ReasonCode.ReusedExchange) {
+    val _ = state.leaveAloneOnce(join.id, ReasonCode.ReusedExchange) {
       val side = estimator.buildSide(join)
       val site = JoinSite.of(join, side, guard).refuseAll(ReasonCode.ReusedExchange)
       undecided(join, estimator.estimate(join, side, site), site, Reason(ReasonCode.ReusedExchange))
@@ -72,12 +72,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   }
 
   /** The join as its query remembers it, and the site that belongs to the side remembered: another thread may plan the same join meanwhile. */
-  private def remembered(join: FoundJoin): (JoinEstimate, JoinSite) = {
-    val runs = estimator.hasStarted(join)
-    if (runs) state.start(join.id) else state.forget(join.id)
+  private def remembered(join: FoundJoin): (JoinFacts, JoinSite) = {
+    val sideRuns = estimator.hasStarted(join)
+    if (sideRuns) state.keepEstimate(join.id) else state.forgetEstimate(join.id)
     val side = state.estimate(join.id).fold(estimator.buildSide(join))(_.buildSide)
     val site = siteOf(join, side)
-    val estimate = state.estimateOnce(join.id, runs)(estimator.estimate(join, side, site))
+    val estimate = state.estimateOnce(join.id, sideRuns)(estimator.estimate(join, side, site))
     (estimate, if (estimate.buildSide == side) site else siteOf(join, estimate.buildSide))
   }
 
@@ -95,7 +95,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     case _                           => false
   }
 
-  private def undecided(join: FoundJoin, estimate: JoinEstimate, site: JoinSite, reason: Reason): JoinDecision =
+  private def undecided(join: FoundJoin, estimate: JoinFacts, site: JoinSite, reason: Reason): JoinDecision =
     DecideJoin.leftAlone(estimator.unmeasured(join, estimate, site), context.thresholds, reason)
 
   /** AQE did not find a filter again that it had built: were it asked for once more, planning would not come to an end. */
@@ -103,7 +103,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     site.finishedStage.exists { case (stage, keys) => BuiltFilters.get(stage, keys).exists(_.times > 1) }
 
   private def refuseRepeated(joinId: String, site: JoinSite): Unit = site.targets.foreach { target =>
-    WrittenDecisions.place(state, WrittenDecisions.labelOf(target, joinId, ""), applied = false, Reason(ReasonCode.RepeatedRequest))
+    ReportedDecisions.note(state, ReportedDecisions.labelOf(target, joinId, ""), applied = false, Reason(ReasonCode.RepeatedRequest))
   }
 
   private def placements(joinId: String, site: JoinSite, why: String, passRate: Double): Seq[Placement] = {
@@ -123,6 +123,6 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
       case stage: QueryStageExec => BuiltFilters.prepare(stage)
       case _                     =>
     }
-    Placement(source, keys, target, WrittenDecisions.labelOf(target, joinId, why), passRate)
+    Placement(source, keys, target, ReportedDecisions.labelOf(target, joinId, why), passRate)
   }
 }

@@ -127,34 +127,10 @@ object FactsGen {
 
   val waitFacts: Gen[WaitFacts] = for {
     join <- joinFacts
-    buildRows <- count
     scanBytes <- count
-    rowBytes <- count
     tasks <- small
-    kept <- Gen.option(Gen.oneOf(0.0, 0.1, 1.0, -1.0, 2.0, Double.NaN))
-    predicates <- small
+    partitions <- small
     others <- small
     waitsAnyway <- Gen.prob(0.2)
-  } yield WaitFacts(
-    join.kind,
-    join.buildSide,
-    join.build.keys.columns,
-    join.build.keys.supported,
-    buildRows,
-    scanBytes,
-    rowBytes,
-    tasks,
-    kept,
-    predicates,
-    tasks,
-    others,
-    waitsAnyway,
-    join.probe,
-    join.cluster,
-    join.hint,
-    join.sparkStrategy,
-    join.canBroadcast,
-    join.filterObstacle,
-    join.build.unmeasuredColumns
-  )
+  } yield WaitFacts(join, scanBytes, tasks, partitions, others, waitsAnyway)
 }

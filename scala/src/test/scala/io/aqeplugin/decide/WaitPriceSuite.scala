@@ -8,28 +8,23 @@ class WaitPriceSuite extends AnyFunSuite {
 
   private val thresholds = Thresholds.Default
 
-  /** A dimension of 2.8 million rows with one predicate, in front of a scan of 28 million rows. */
+  /** A dimension of 2.8 million rows, of which a fifth is kept, in front of a scan of 28 million rows. */
+  private val join = FactsGen.Typical.copy(
+    build = FactsGen.Typical.build.copy(rows = 560000, originRows = Some(2800000), keys = KeyFacts(columns = 1, supported = true))
+  )
   private val typical = WaitFacts(
-    kind = JoinKind.Inner,
-    buildSide = Side.Right,
-    keyColumns = 1,
-    keysSupported = true,
-    buildRows = 2800000,
+    join,
     buildScanBytes = 60000000,
-    buildRowBytes = 40,
     buildTasks = 1,
-    buildKeptRatio = None,
-    buildPredicates = 1,
     shufflePartitions = 200,
     otherRunnableTasks = 0,
-    waitsAnyway = false,
-    probe = FactsGen.Typical.probe,
-    cluster = ClusterFacts(slots = 2, executors = 1),
-    hint = None,
-    sparkStrategy = Strategy.PlainSortMerge,
-    canBroadcast = true,
-    filterObstacle = None
+    waitsAnyway = false
   )
+
+  private def rows(kept: Long, of: Long): WaitFacts =
+    typical.copy(join = join.copy(build = join.build.copy(rows = kept, originRows = Some(of).filter(_ >= 0))))
+
+  private def probe(change: ProbeFacts => ProbeFacts): WaitFacts = typical.copy(join = join.copy(probe = change(join.probe)))
 
   private def decide(facts: WaitFacts, held: Thresholds = thresholds): WaitDecision = WaitPrice.decide(facts, held)
 
@@ -40,21 +35,21 @@ class WaitPriceSuite extends AnyFunSuite {
   }
 
   test("a build side that keeps every row and fits no broadcast promises nothing") {
-    val decision = decide(typical.copy(buildPredicates = 0, buildRows = 20000000))
+    val decision = decide(rows(20000000, of = 20000000))
     assert(!decision.waits && decision.savingMillis == 0)
     assert(decision.reason.code == ReasonCode.PassRateTooHigh)
   }
 
   test("a build side as slow as what it could save is not waited for") {
-    val slow =
-      typical.copy(buildRows = 28000000, buildScanBytes = 4000000000L, probe = typical.probe.copy(rows = 4000000, scanRows = 4000000))
-    val decision = decide(slow)
+    val slow = rows(5600000, of = 28000000)
+    val short = slow.join.copy(probe = join.probe.copy(rows = 4000000, scanRows = 4000000))
+    val decision = decide(slow.copy(join = short, buildScanBytes = 4000000000L))
     assert(!decision.waits && decision.reason.code == ReasonCode.NotWorthWaiting)
     assert(decision.reason.measured.exists(_ < decision.idleMillis) && decision.reason.limit.contains(decision.idleMillis))
   }
 
   test("slots that other stages can use are not idle") {
-    val slow = typical.copy(buildRows = 28000000, buildScanBytes = 4000000000L)
+    val slow = rows(5600000, of = 28000000).copy(buildScanBytes = 4000000000L)
     assert(decide(slow.copy(otherRunnableTasks = 10)).idleMillis < decide(slow).idleMillis)
   }
 
@@ -74,30 +69,30 @@ class WaitPriceSuite extends AnyFunSuite {
     assert(!decide(typical, thresholds.updated(AqeConf.WaitSavingShare, 0.0)).waits)
   }
 
-  test("statistics come before the guess from predicates") {
-    val guessed = WaitPrice.expectedFacts(typical, thresholds)
-    assert(guessed.build.rows == 560000)
-    val known = WaitPrice.expectedFacts(typical.copy(buildKeptRatio = Some(0.5)), thresholds)
-    assert(known.build.rows == 1400000)
+  test("every row of the build side's table is read, however few are kept") {
+    def idle(facts: WaitFacts) = decide(facts).idleMillis
+    val unusedShare = 0.5
+    val expected = 1000000 * thresholds(AqeConf.CostRowPipelineNanosPerRow) * unusedShare / CostModel.NanosPerMilli
+    assert(math.abs(idle(rows(1000, of = 3000000)) - idle(rows(1000, of = 2000000)) - expected) < 1e-6)
   }
 
   test("nothing is held back for unknown row counts, nor when the probe side runs") {
-    assert(decide(typical.copy(buildRows = -1)).reason.code == ReasonCode.FactsMissing)
-    assert(decide(typical.copy(probe = typical.probe.copy(scanRows = -1))).reason.code == ReasonCode.FactsMissing)
-    assert(decide(typical.copy(probe = typical.probe.copy(started = true))).reason.code == ReasonCode.ProbeStarted)
+    assert(decide(rows(-1, of = -1)).reason.code == ReasonCode.FactsMissing)
+    assert(decide(probe(_.copy(scanRows = -1))).reason.code == ReasonCode.FactsMissing)
+    assert(decide(probe(_.copy(started = true))).reason.code == ReasonCode.ProbeStarted)
   }
 
   test("what stands against the filter is said when there is nothing to gain") {
-    val decision = decide(typical.copy(filterObstacle = Some(ReasonCode.ReusedExchange), canBroadcast = false))
+    val decision = decide(typical.copy(join = join.copy(filterObstacle = Some(ReasonCode.ReusedExchange), canBroadcast = false)))
     assert(!decision.waits && decision.reason.code == ReasonCode.ReusedExchange)
   }
 
   test("with open gates every legal filter is waited for, an illegal one is not") {
     val open = thresholds.updated(AqeConf.TestOpenGates, true)
-    val poor = typical.copy(buildPredicates = 0, buildRows = 20000000)
+    val poor = rows(20000000, of = 20000000)
     assert(decide(poor, open).waits && decide(poor, open).reason.code == ReasonCode.GatesOpen)
-    assert(!decide(poor.copy(kind = JoinKind.FullOuter), open).waits)
-    assert(decide(typical.copy(buildRows = -1), open).waits)
-    assert(decide(typical.copy(buildRows = Long.MaxValue / 100), open).waits, "an estimated size is no limit")
+    assert(!decide(poor.copy(join = poor.join.copy(kind = JoinKind.FullOuter)), open).waits)
+    assert(decide(rows(-1, of = -1), open).waits)
+    assert(decide(rows(Long.MaxValue / 500, of = Long.MaxValue / 100), open).waits, "an estimated size is no limit")
   }
 }

@@ -11,9 +11,7 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 500)
 
-  private val estimate: Gen[JoinEstimate] = FactsGen.joinFacts.map { facts =>
-    JoinEstimate("join", facts.kind, facts.keys, facts.buildSide, facts.build, facts.probe, facts.cluster, None, true, None, None)
-  }
+  private val estimate: Gen[JoinFacts] = FactsGen.joinFacts
 
   private val decision: Gen[JoinDecision] = FactsGen.joinFacts.map(DecideJoin.decide(_, Thresholds.Default))
 
@@ -23,13 +21,13 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
 
   private val transition: Gen[JoinLife => JoinLife] = Gen.oneOf(
-    Gen.zip(estimate, Gen.prob(0.5)).map { case (made, runs) => (life: JoinLife) => life.see(made, runs) },
-    Gen.const((life: JoinLife) => life.forget),
-    Gen.const((life: JoinLife) => life.start),
-    Gen.zip(Gen.oneOf("a", "b"), decision).map { case (by, made) => (life: JoinLife) => life.refuse(Refusal(by, made)) },
+    Gen.zip(estimate, Gen.prob(0.5)).map { case (made, sideRuns) => (life: JoinLife) => life.see(made, sideRuns) },
+    Gen.const((life: JoinLife) => life.forgetEstimate),
+    Gen.const((life: JoinLife) => life.keepEstimate),
+    Gen.zip(Gen.oneOf("a", "b"), decision).map { case (by, made) => (life: JoinLife) => life.leaveAlone(LeftAlone(by, made)) },
     decision.map(made => (life: JoinLife) => life.decide(made)),
-    filter.map(placed => (life: JoinLife) => life.place(placed)),
-    Gen.const((life: JoinLife) => life.write),
+    filter.map(placed => (life: JoinLife) => life.noteFilter(placed)),
+    Gen.const((life: JoinLife) => life.place),
     Gen.const((life: JoinLife) => life.end)
   )
 
@@ -60,31 +58,31 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a decision that was made without an estimate gets the next one of its side") {
-    forAll(life, estimate, Gen.prob(0.5)) { (life, made, runs) =>
-      val after = life.see(made, runs)
+    forAll(life, estimate, Gen.prob(0.5)) { (life, made, sideRuns) =>
+      val after = life.see(made, sideRuns)
       val isFilled = life.estimate.isEmpty && age(life) < 4 && life.decision.forall(_.facts.buildSide == made.buildSide)
       assert(after.estimate == (if (isFilled) Some(made) else life.estimate))
     }
   }
 
-  private type Step = Option[JoinEstimate] => Option[JoinEstimate]
+  private type Step = Option[JoinFacts] => Option[JoinFacts]
 
   /** The steps of two plans of one query, in the order that `firstGoes` gives. In the first plan a side of the join runs, in the second none does. */
-  private def run(state: QueryState, made: JoinDecision, ofFirst: JoinEstimate, ofSecond: JoinEstimate, firstGoes: Seq[Boolean]) = {
-    val start: Step = known => { state.start("join"); known }
-    val estimate: Step = _ => Some(state.estimateOnce("join", runs = true)(ofFirst))
+  private def run(state: QueryState, made: JoinDecision, ofFirst: JoinFacts, ofSecond: JoinFacts, firstGoes: Seq[Boolean]) = {
+    val start: Step = known => { state.keepEstimate("join"); known }
+    val estimate: Step = _ => Some(state.estimateOnce("join", sideRuns = true)(ofFirst))
     val decide: Step = known => {
       val side = known.getOrElse(fail("not estimated")).buildSide
       val _ = state.decideOnce("join")(made.copy(facts = made.facts.copy(buildSide = side)))
       known
     }
-    val plan: Step = known => { state.forget("join"); val _ = state.estimateOnce("join", runs = false)(ofSecond); known }
-    val forget: Step = known => { state.forget("join"); known }
+    val plan: Step = known => { state.forgetEstimate("join"); val _ = state.estimateOnce("join", sideRuns = false)(ofSecond); known }
+    val forget: Step = known => { state.forgetEstimate("join"); known }
     val (first, second) = (Seq(start, estimate, decide), Seq(plan, forget, plan))
     val (steps, left, right) = firstGoes.foldLeft((Seq.empty[Step], first, second)) { case ((done, left, right), isFirst) =>
       if (isFirst) (done ++ left.take(1), left.drop(1), right) else (done ++ right.take(1), left, right.drop(1))
     }
-    (steps ++ left ++ right).foldLeft(Option.empty[JoinEstimate])((known, step) => step(known))
+    (steps ++ left ++ right).foldLeft(Option.empty[JoinFacts])((known, step) => step(known))
   }
 
   test("a decision keeps the estimate it was made by, whatever another plan does") {
@@ -105,11 +103,11 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("an estimate that another plan makes meanwhile is the one that is kept") {
     forAll(estimate, estimate) { (ofFirst, ofSecond) =>
       val state = new QueryState(1L)
-      val known = state.estimateOnce("join", runs = true) {
-        val _ = state.estimateOnce("join", runs = false)(ofSecond)
+      val known = state.estimateOnce("join", sideRuns = true) {
+        val _ = state.estimateOnce("join", sideRuns = false)(ofSecond)
         ofFirst
       }
-      state.forget("join")
+      state.forgetEstimate("join")
       assert(known == ofSecond && state.estimate("join").contains(known))
     }
   }
@@ -118,10 +116,10 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(life, transition)((life, next) => assert(life.decision.isEmpty || next(life).decision == life.decision))
   }
 
-  test("a decision is written down once: by the one that writes, or at the end") {
+  test("a decision is reported once: when its filters are placed, or at the end") {
     forAll(life) { life =>
-      assert(life.write.unwritten(filterRan = false) == (if (life.decision.isDefined) None else life.unwritten(filterRan = false)))
-      assert(life.end.unwritten(filterRan = false).isEmpty)
+      assert(life.place.unreported(filterRan = false) == (if (life.decision.isDefined) None else life.unreported(filterRan = false)))
+      assert(life.end.unreported(filterRan = false).isEmpty)
     }
   }
 

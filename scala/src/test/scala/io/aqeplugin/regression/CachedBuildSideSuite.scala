@@ -46,4 +46,17 @@ class CachedBuildSideSuite extends AnyFunSuite with PluginSession {
         }
       }
     }
+
+  test("a cached build side that is broadcast gives filters while it is loaded") {
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m") {
+      val expected = withLazyCache(withoutPlugin(spark.sql(Query)))
+      withLazyCache {
+        val loading = withPlugin(spark.sql(Query))
+        assert(loading.rows == expected)
+        assert(loads(loading) == 1)
+        assert(filtered(loading) == (1 to Scans).map(i => s"parquet-fact$i(k)"))
+        assert(loading.decided.map(_.decision.path("filterReason").path("code").asText).forall(_ != "CACHE_NOT_LOADED"), loading.decided)
+      }
+    }
+  }
 }

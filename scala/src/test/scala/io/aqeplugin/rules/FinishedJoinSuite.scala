@@ -85,7 +85,7 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
     val join: FoundJoin = JoinFinder.find(physical).headOption.getOrElse(fail(s"no join in $physical"))
     val site: JoinSite = JoinSite.of(join, Side.Right, new ReuseGuard(physical))
     private val context = RuleContext(spark.sparkContext, new QueryState(1L), mode, Thresholds.Default, ClusterFacts(2, 1))
-    lazy val estimate: JoinEstimate =
+    lazy val estimate: JoinFacts =
       new JoinEstimator(physical, context, new SizeEstimator(0.2, TableStatistics.None)).estimate(join, Side.Right, site)
   }
 

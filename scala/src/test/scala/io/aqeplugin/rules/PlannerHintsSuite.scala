@@ -3,10 +3,10 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.decide.{DecideJoin, FactsGen, JoinDecision, JoinOption, Strategy, Thresholds}
+import io.aqeplugin.decide.{DecideJoin, FactsGen, JoinDecision, JoinOption, Side, Strategy, Thresholds}
 
-/** The hint that makes Spark do what was decided for a join that is built from its right side. */
-class ChooseJoinStrategySuite extends AnyFunSuite {
+/** The hints with which Spark does what was decided for a join that is built from its right side. */
+class PlannerHintsSuite extends AnyFunSuite {
 
   private def decision(choice: Strategy, sparkStrategy: Strategy): JoinDecision = {
     val facts = FactsGen.Typical.copy(sparkStrategy = sparkStrategy)
@@ -14,15 +14,14 @@ class ChooseJoinStrategySuite extends AnyFunSuite {
     DecideJoin.decide(facts, Thresholds.Default).copy(method = method, buildFilter = choice == Strategy.FilteredSortMerge)
   }
 
+  private def info(strategy: Option[JoinStrategyHint]): Option[HintInfo] = strategy.map(known => HintInfo(strategy = Some(known)))
+
   private def missing(
       choice: Strategy,
       sparkStrategy: Strategy,
       build: Option[JoinStrategyHint] = None,
       probe: Option[JoinStrategyHint] = None
-  ) = {
-    def info(strategy: Option[JoinStrategyHint]) = strategy.map(known => HintInfo(strategy = Some(known)))
-    ChooseJoinStrategy.missing(decision(choice, sparkStrategy), JoinHint(info(probe), info(build)))
-  }
+  ): Option[JoinStrategyHint] = PlannerHints(build, probe).missing(decision(choice, sparkStrategy))
 
   import Strategy.{Broadcast, FilteredSortMerge, LeaveToSpark, PlainSortMerge}
 
@@ -54,5 +53,24 @@ class ChooseJoinStrategySuite extends AnyFunSuite {
 
   test("a hint of ours is not set a second time") {
     assert(missing(Broadcast, PlainSortMerge, build = Some(BROADCAST), probe = Some(NO_BROADCAST_HASH)).isEmpty)
+  }
+
+  for (ofAqe <- Seq(NO_BROADCAST_HASH, PREFER_SHUFFLE_HASH, SHUFFLE_HASH); buildSide <- Seq(Side.Left, Side.Right))
+    test(s"AQE's hint ${ofAqe.displayName} stays beside a broadcast of the ${buildSide.name} side") {
+      val broadcast = decision(Broadcast, PlainSortMerge)
+      val built = broadcast.copy(facts = broadcast.facts.copy(buildSide = buildSide))
+      val (left, right) = if (buildSide == Side.Left) (None, Some(ofAqe)) else (Some(ofAqe), None)
+      val hinted = PlannerHints.carryOut(built, JoinHint(info(left), info(right)))
+      assert(PlannerHints.of(hinted, buildSide) == PlannerHints(build = Some(BROADCAST), probe = Some(ofAqe)))
+    }
+
+  test("a hint of AQE on the build side gives way to the one of the decision") {
+    val hint = JoinHint(info(None), info(Some(PREFER_SHUFFLE_HASH)))
+    assert(PlannerHints.carryOut(decision(Broadcast, LeaveToSpark), hint).rightHint == info(Some(BROADCAST)))
+  }
+
+  test("hints with which Spark does what was decided are the same ones") {
+    val hint = JoinHint(info(Some(NO_BROADCAST_HASH)), info(Some(BROADCAST)))
+    assert(PlannerHints.carryOut(decision(Broadcast, PlainSortMerge), hint) eq hint)
   }
 }

@@ -11,19 +11,19 @@ import io.aqeplugin.observe.{PlacedFilter, QueryState}
 import io.aqeplugin.place.ScanTarget
 import io.aqeplugin.tell.DecisionLog
 
-/** Notes where filters went, and writes down the decisions that are new, with that. */
-private[rules] object WrittenDecisions {
+/** Notes where filters went, and reports the decisions that are new, with that. */
+private[rules] object ReportedDecisions {
 
-  def write(filters: FiltersPerPlan, context: RuleContext): Unit = if (RuleContext.isExecution(context)) {
+  def report(filters: FiltersPerPlan, context: RuleContext): Unit = if (context.isExecution) {
     val applied = context.mode == Mode.Apply
     val reason = if (applied) Reason(ReasonCode.FilterPays) else Reason(ReasonCode.ObserveMode, confKey = AqeConf.ModeKey.key)
-    filters.kept.foreach(placement => place(context.state, placement.label, applied, reason))
-    filters.refused.foreach { case (placement, why) => place(context.state, placement.label, applied = false, why) }
-    context.state.unwritten().foreach(DecisionLog.record(context.sparkContext, context.state, context.mode, _))
+    filters.kept.foreach(placement => note(context.state, placement.label, applied, reason))
+    filters.refused.foreach { case (placement, why) => note(context.state, placement.label, applied = false, why) }
+    context.state.placeDecided().foreach(DecisionLog.record(context.sparkContext, context.state, context.mode, _))
   }
 
-  def place(state: QueryState, label: FilterLabel, applied: Boolean, reason: Reason): Unit =
-    state.place(PlacedFilter(label.filterId, label.joinId, label.table, label.columns, applied, reason))
+  def note(state: QueryState, label: FilterLabel, applied: Boolean, reason: Reason): Unit =
+    state.noteFilter(PlacedFilter(label.filterId, label.joinId, label.table, label.columns, applied, reason))
 
   /** The name of a join's filter on one scan, the same in all plans of a query. */
   def labelOf(target: ScanTarget, joinId: String, why: String): FilterLabel = {
