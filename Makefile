@@ -97,7 +97,7 @@ test-python: lint-python jar ## the Python tests: units, contracts, sessions, TP
 	@mkdir -p $(REPORTS)
 	{ failed=0; \
 	  $(PYTEST) -m unit $(WORKERS) --junitxml=$(REPORTS)/python-units.xml || failed=1; \
-	  $(PYTEST) -m "not unit" --durations=20 --junitxml=$(REPORTS)/python.xml || failed=1; \
+	  $(PYTEST) -m "not unit" $(WORKERS) --durations=20 --junitxml=$(REPORTS)/python.xml || failed=1; \
 	  exit $$failed; } 2>&1 | tee $(REPORTS)/python.log
 
 .PHONY: test-all

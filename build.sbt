@@ -91,6 +91,8 @@ val sparkJavaOptions = Seq(
   "-Xss4m",
   // Small queries, each of other generated code: the second compiler never earns what it costs.
   "-XX:TieredStopAtLevel=1",
+  // G1's helper threads cost the two cores more than its short pauses bring.
+  "-XX:+UseParallelGC",
   "-Dspark.ui.enabled=false",
   "-Djdk.reflect.useDirectMethodHandle=false",
   "-Dio.netty.tryReflectionSetAccessible=true"

@@ -14,7 +14,7 @@ from tests.extent import TRIES_ALL
 
 # Drivers of tests run each piece of generated code a few times: the second compiler would cost more than it saves.
 for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1")
+    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC")
 
 # A busy machine is no fault of a property.
 settings.register_profile("sample", deadline=None, max_examples=25)

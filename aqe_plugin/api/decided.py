@@ -78,7 +78,7 @@ def _story(rows: Sequence[Row]) -> QueryStory:
         duration_millis=first["query_millis"],
         joins=joins,
         ended=_ended(first, joins),
-        error="it failed or was cancelled" if first["query_status"] == "failed" else None,
+        error="the query failed or was cancelled" if first["query_status"] == "failed" else None,
     )
 
 

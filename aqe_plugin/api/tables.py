@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from aqe_plugin.render.terminal import visible
+from aqe_plugin.render.terminal import visible_lines
 
 _NARROWEST = 8
 
@@ -73,7 +73,7 @@ def _lines(table: Table, width: int) -> Iterator[str]:
 
 
 def _grid(table: Table, width: int) -> Iterator[str]:
-    rows = [[_safe_lines(cell) for cell in row] for row in table.rows]
+    rows = [[visible_lines(cell) for cell in row] for row in table.rows]
     columns = list(zip(table.columns, *rows, strict=True))
     widths = [max(len(line) for cell in column for line in [*cell.split("\n"), ""]) for column in columns]
     while sum(widths) + 2 * len(widths) > width and max(widths) > _NARROWEST:
@@ -94,7 +94,7 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    lines = (textwrap.wrap(line, max(1, width), break_on_hyphens=False) for line in _safe_lines(text).split("\n"))
+    lines = (textwrap.wrap(line, max(1, width), break_on_hyphens=False) for line in visible_lines(text).split("\n"))
     return [part for line in lines for part in line or [""]]
 
 
@@ -111,8 +111,4 @@ def _html_cell(tag: str, text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(_safe_lines(text))
-
-
-def _safe_lines(text: str) -> str:
-    return "\n".join(visible(line) for line in text.split("\n"))
+    return html.escape(visible_lines(text))

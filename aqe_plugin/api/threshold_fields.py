@@ -13,7 +13,7 @@ __all__ = ["ThresholdChanges", "ThresholdFields"]
 
 
 class ThresholdChanges(TypedDict, total=False):
-    """New values by name. Text is read as a conf would be, ``"256m"`` for bytes."""
+    """New values by name. Text has the syntax of a conf value, such as ``"256m"`` for bytes."""
 
     filter_false_positive_rate: float | str
     filter_max_bytes: int | str

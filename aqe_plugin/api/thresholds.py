@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
-from aqe_plugin.api.tables import Table, html_of, text_of
+from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.api.threshold import conf_values, threshold_keys, value_of
 from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class SessionThresholds(ThresholdFields):
+class SessionThresholds(ThresholdFields, Shown):
     """Every threshold of the session by its name; units and ranges are those of ``docs/configuration.md``.
 
     An attribute that is set stays set until the session ends or :meth:`reset`. Calling the object sets several and
@@ -43,15 +43,9 @@ class SessionThresholds(ThresholdFields):
         present = {key: None for key in ours if self.session_conf.get(key, None) is not None}
         return set_for_a_while(self.session_conf, present, "back to its default")
 
-    def __repr__(self) -> str:
-        return text_of(self._table())
-
-    def _repr_html_(self) -> str:
-        return html_of(self._table())
-
-    def _table(self) -> Table:
+    def _tables(self) -> tuple[Table, ...]:
         rows = []
         for name, key in threshold_keys().items():
             text = self.session_conf.get(key.key, None)
             rows.append((name, key.default if text is None else text, key.default, key.unit, key.allowed))
-        return Table("Thresholds of this session", ("name", "value", "default", "unit", "allowed"), tuple(rows))
+        return (Table("Thresholds of this session", ("name", "value", "default", "unit", "allowed"), tuple(rows)),)

@@ -13,7 +13,6 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.text import Text
 
 from aqe_plugin.cli.apply import apply
 from aqe_plugin.cli.config import completion, config
@@ -26,7 +25,7 @@ from aqe_plugin.cli.install import (
     uninstall,
     verify_command,
 )
-from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
+from aqe_plugin.cli.log_options import LOGS_HELP, AddressOption, ApplicationsOption, HadoopConfOption, PortOption
 from aqe_plugin.cli.pipeline import pipeline
 from aqe_plugin.cli.recommend import recommend_command
 from aqe_plugin.cli.run import run
@@ -41,9 +40,10 @@ from aqe_plugin.logs.queries import read_queries, usable
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
+from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.render.queries import query_json, query_table
-from aqe_plugin.render.terminal import print_json, visible
+from aqe_plugin.render.terminal import print_json
 
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
@@ -121,7 +121,7 @@ def explain(
     skipped: list[Skipped] = []
     stdout = Console()
     with log_progress(Console(stderr=True)) as progress:
-        records = read_queries(log, conf_of(hadoop_conf or []), progress)
+        records = read_queries(log, conf_of(hadoop_conf or []), progress.track)
         printed = 0
         for found in usable(records, skipped):
             if query is not None and found.execution_id != query:
@@ -145,12 +145,9 @@ def export(
     folder: Annotated[
         str, typer.Argument(help="The folder of event logs (spark.eventLog.dir), or its hdfs:// or s3a:// address.")
     ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve on; 0 takes any free one.")] = 9417,
-    address: Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 is every interface.")] = "127.0.0.1",
-    applications: Annotated[
-        int,
-        typer.Option(min=0, max=10_000, help="How many applications, the latest, get metrics of their own."),
-    ] = 100,
+    port: PortOption = 9417,
+    address: AddressOption = "127.0.0.1",
+    applications: ApplicationsOption = 100,
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
     """Serve the decisions in a folder of event logs to Prometheus, until stopped.
@@ -167,7 +164,7 @@ def export(
         held.enter_context(_left_by_signals())
         conf = conf_of(hadoop_conf or [])
         served = held.enter_context(serve(folder, port, address, applications=applications, hadoop_conf=conf))
-        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
+        say(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         threading.Event().wait()
 
 
@@ -212,11 +209,10 @@ _flow(app)
 
 
 def _report_skipped(skipped: list[Skipped]) -> None:
-    stderr = Console(stderr=True, soft_wrap=True)
     for item in skipped[:_SKIPPED_SHOWN]:
-        stderr.print(Text(f"skipped {visible(str(item))}", style="yellow"))
+        warn(f"skipped {item}")
     if len(skipped) > _SKIPPED_SHOWN:
-        stderr.print(Text(f"skipped {len(skipped) - _SKIPPED_SHOWN} more", style="yellow"))
+        warn(f"skipped {len(skipped) - _SKIPPED_SHOWN} more")
 
 
 def _no_decision(log: str, query: int | None) -> NoDataError:

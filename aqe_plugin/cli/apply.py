@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from rich.console import Console
-from rich.text import Text
 
 from aqe_plugin.cli.apply_options import (
     CanaryDecisionsOption,
@@ -28,6 +27,7 @@ from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.render.formats import TableOrJson
+from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.terminal import print_json
 from aqe_plugin.render.tuning import in_future, print_rollout_step, rollout_step_json
 from aqe_plugin.tuning.groups import current
@@ -85,7 +85,7 @@ def apply(
                     )
                 options.require_same(tried_by, last)
                 if last.at_millis > rollouts.now_millis:
-                    _print_warning(in_future(last, str(journal_of(file).folder)))
+                    warn(in_future(last, str(journal_of(file).folder)))
             with opened_history(
                 logs, decisions, hadoop_conf, canary_logs=canary_logs, canary_tables=canary_decisions
             ) as source:
@@ -97,7 +97,7 @@ def apply(
         if step is None:
             return
         if step.interrupted:
-            _print_warning(f"The step to {step.step.ring.value} was interrupted before.")
+            warn(f"The step to {step.step.ring.value} was interrupted before.")
         if yes:
             engine.take(rollouts, step)
     _show(step, yes and step.moves, output)
@@ -116,25 +116,18 @@ def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary: Ca
 def _begin_with_values(rollouts: Rollouts, asked: Sequence[str], canary: CanaryChoice) -> NextStep | None:
     step = engine.begin_with_values(rollouts, values_of(asked), canary)
     if step is None:
-        Console(stderr=True, soft_wrap=True).print(
-            f"Nothing to change: {store_of(rollouts.file).name} has these values.", markup=False
-        )
+        say(f"Nothing to change: {store_of(rollouts.file).name} has these values.")
     return step
 
 
 def _show(next_step: NextStep, done: bool, output: TableOrJson) -> None:
-    stderr = Console(stderr=True, soft_wrap=True)
     if output is TableOrJson.JSON:
         print_json(rollout_step_json(next_step.step, next_step.before, done), Console(soft_wrap=True))
     else:
         print_rollout_step(next_step.step, next_step.before, Console())
     if done:
-        stderr.print("Done. Run the same again when there are new logs; aqe-plugin history shows every step.")
+        say("Done. Run the same again when there are new logs; aqe-plugin history shows every step.")
     elif not next_step.moves:
-        stderr.print("The rollout stays where it is.")
+        say("The rollout stays where it is.")
     else:
-        stderr.print("Nothing was written; --yes makes the change.")
-
-
-def _print_warning(text: str) -> None:
-    Console(stderr=True, soft_wrap=True).print(Text(text, style="yellow"))
+        say("Nothing was written; --yes makes the change.")

@@ -17,7 +17,7 @@ from aqe_plugin.cli.settings import settings_of
 from aqe_plugin.cli.settings_file import find_settings
 from aqe_plugin.errors import ConfError
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.terminal import shown
+from aqe_plugin.render.terminal import visible
 
 
 class Shell(str, Enum):
@@ -64,7 +64,7 @@ def show(
     table = Table("setting", "value", "from", "where", box=box.SIMPLE_HEAD)
     for one in rows:
         cells = (f"{one.command}.{one.name}", _in_cell(one.shown), one.origin, one.place)
-        table.add_row(*(Text(shown(cell)) for cell in cells), style="bold" if one.place else "dim")
+        table.add_row(*(Text(visible(cell)) for cell in cells), style="bold" if one.place else "dim")
     Console().print(table)
 
 

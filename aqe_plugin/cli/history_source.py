@@ -10,14 +10,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.text import Text
 
 from aqe_plugin.errors import ConfError, NoDataError
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.hadoop.conf import conf_of
 from aqe_plugin.logs.queries import read_queries, usable
+from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
-from aqe_plugin.render.terminal import shown
 from aqe_plugin.tuning.history import QueryHistory, history_of
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
@@ -68,34 +67,34 @@ def opened_history(
         history = _read_logs(logs or (), hadoop_conf or ())
         yield HistorySource(history, of_canary_logs, partial(_local_replay, history))
         return
-    stderr = Console(stderr=True, soft_wrap=True)
-    stderr.print("Starting Spark to read the tables ...")
+    say("Starting Spark to read the tables ...")
     with job_session("aqe-plugin tuning") as spark:
         history = _read_tables(spark, tables)
 
         def replay() -> AbstractContextManager[Replay]:
-            stderr.print(f"{_counted(history)}. Deciding them again ...")
+            say(f"{_counted(history)}. Deciding them again ...")
             return nullcontext(SparkReplay(spark))
 
         canary = of_canary_logs if canary_tables is None else partial(_read_tables, spark, canary_tables)
         yield HistorySource(history, canary, replay)
 
 
-def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str], stderr: Console) -> QueryHistory:
-    """The history in ``logs``, read in that order; reports on ``stderr`` what was read and what was skipped."""
+def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHistory:
+    """The history in ``logs``, read in that order; says what was read and what was skipped."""
     skipped: list[Skipped] = []
     conf = conf_of(hadoop_conf)
-    with log_progress(stderr) as progress:
-        found = chain.from_iterable(read_queries(log, conf, progress) for log in logs)
+    with log_progress(Console(stderr=True)) as progress:
+        found = chain.from_iterable(read_queries(log, conf, progress.track) for log in logs)
         history = history_of(usable(found, skipped))
-    stderr.print(f"Read {progress.logs:,} {'log' if progress.logs == 1 else 'logs'}.", highlight=False)
+    read = sum(int(task.completed) for task in progress.tasks)
+    say(f"Read {read:,} {'log' if read == 1 else 'logs'}.")
     if skipped:
-        stderr.print(Text(f"skipped {len(skipped)}, the first: {shown(str(skipped[0]))}", style="yellow"))
+        warn(f"skipped {len(skipped)}, the first: {skipped[0]}")
     return history
 
 
 def _read_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHistory:
-    return _checked(history_of_logs(logs, hadoop_conf, Console(stderr=True, soft_wrap=True)), ", ".join(logs))
+    return _checked(history_of_logs(logs, hadoop_conf), ", ".join(logs))
 
 
 def _read_tables(spark: SparkSession, tables: str) -> QueryHistory:
@@ -111,7 +110,7 @@ def _checked(history: QueryHistory, source: str) -> QueryHistory:
 
 
 def _local_replay(history: QueryHistory) -> AbstractContextManager[Replay]:
-    Console(stderr=True, soft_wrap=True).print(f"{_counted(history)}. Starting Spark to decide them again ...")
+    say(f"{_counted(history)}. Starting Spark to decide them again ...")
     start: Callable[[], AbstractContextManager[Replay]] = local_replay
     return start()
 

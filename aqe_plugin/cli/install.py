@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from aqe_plugin.api.session_check import verify_session
 from aqe_plugin.cli.settings import PATH
@@ -35,7 +34,8 @@ from aqe_plugin.render.control import (
     proposal_json,
 )
 from aqe_plugin.render.formats import ProposalFormat, TableOrJson
-from aqe_plugin.render.terminal import print_json, print_lines, shown
+from aqe_plugin.render.messages import say, warn
+from aqe_plugin.render.terminal import print_json, print_lines
 from aqe_plugin.render.tuning import print_rollouts
 from aqe_plugin.tuning.rollout.ledger import rollouts_of
 
@@ -137,14 +137,14 @@ def verify_command(
     if isinstance(path, SessionStore):
         if jar is not None:
             raise ConfError(f"--jar {jar}: {path.name} has what its server loaded. Leave the option out.")
-        Console(stderr=True, soft_wrap=True).print(f"Running a small join in {shown(path.name)} ...")
+        say(f"Running a small join in {path.name} ...")
         if not print_checks(verify_session(path), output, Console(soft_wrap=True)):
             raise typer.Exit(SetupError.exit_code)
         return
     home = spark_home_of(path, spark_home, os.environ)
     if jar is not None:
         require_jar(jar)
-    Console(stderr=True, soft_wrap=True).print(f"Starting Spark in {shown(str(home))} ...")
+    say(f"Starting Spark in {home} ...")
     if not print_checks(verify(path, home, jar, os.environ), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
@@ -188,7 +188,7 @@ def history(
     """Show what aqe-plugin did to the file (who, when, what, why, digests before and after), and its rollouts."""
     path = place_of(target, spark_home)
     journal, rollouts = journal_of(path), rollouts_of(path)
-    stdout, stderr = Console(), Console(stderr=True, soft_wrap=True)
+    stdout = Console()
     if output is TableOrJson.JSON:
         for one in (*journal.records, *rollouts):
             print_json(encode(one), stdout)
@@ -197,19 +197,18 @@ def history(
         if rollouts:
             print_rollouts(rollouts, stdout)
     else:
-        stderr.print(f"aqe-plugin never changed {shown(store_of(path).name)}.")
+        say(f"aqe-plugin never changed {store_of(path).name}.")
     if journal.damage:
-        stderr.print(Text(shown(journal.damage), style="yellow"))
+        warn(journal.damage)
 
 
 def place_of(target: Path | None, spark_home: Path | None) -> Where:
     """The place to use, as for ``find_target``; a wait for a server is reported on standard error."""
-    stderr = Console(stderr=True, soft_wrap=True)
-    return find_target(target, spark_home, os.environ, lambda text: stderr.print(Text(shown(text), style="yellow")))
+    return find_target(target, spark_home, os.environ, warn)
 
 
 def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str) -> None:
-    stdout, stderr = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
+    stdout = Console(soft_wrap=True)
     do_it = yes and not proposal.nothing_to_do
     rehearsed = "" if do_it or proposal.nothing_to_do else proposal.store.rehearse(proposal.before, proposal.after)
     settled = carry_out(proposal, actor(why)) if do_it else []
@@ -220,15 +219,15 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str
     elif not proposal.nothing_to_do:
         print_proposal(proposal, Console())
     for line in settled:
-        stderr.print(Text(f"found from before: {shown(line)}", style="yellow"))
-    name = shown(proposal.store.name)
+        warn(f"found from before: {line}")
+    name = proposal.store.name
     if proposal.nothing_to_do:
-        stderr.print(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
+        say(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
     elif do_it:
         back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback undoes it."
-        stderr.print(f"Done: {shown(proposal.store.effect)}{back}")
+        say(f"Done: {proposal.store.effect}{back}")
     else:
-        stderr.print(f"Nothing was written; --yes makes the change.{rehearsed and ' '}{rehearsed}")
+        say(f"Nothing was written; --yes makes the change.{rehearsed and ' '}{rehearsed}")
 
 
 def actor(why: str) -> Actor:

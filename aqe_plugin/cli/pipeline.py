@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from aqe_plugin.cli.install import HomeOption, TargetOption
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.events.describe import quantity
-from aqe_plugin.render.terminal import shown
+from aqe_plugin.render.messages import say, warn
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.spark_session import job_session
 
@@ -57,21 +55,17 @@ def ingest(logs: LogsArgument, tables: TablesOption) -> None:
     """
     from aqe_plugin.pipeline.ingest import ingest as job
 
-    stderr = Console(stderr=True, soft_wrap=True)
     with _session("ingest", tables, few_rows=True) as spark:
-        done = job(spark, logs, tables, lambda step: stderr.print(step, highlight=False))
+        done = job(spark, logs, tables, say)
     if done.run is None:
-        stderr.print("Nothing new.")
+        say("Nothing new.")
         return
-    stderr.print(
+    say(
         f"Read {done.files:,} files ({quantity(done.bytes_read, 'bytes')}) of {done.attempts:,} application attempts. "
         f"Run {done.run}: {done.decisions:,} decisions, {done.queries:,} queries.",
-        highlight=False,
     )
     if done.rejected:
-        stderr.print(
-            Text(f"{done.rejected:,} lines could not be used; the table `rejected` has them, and why.", style="yellow")
-        )
+        warn(f"{done.rejected:,} lines could not be used; the table `rejected` has them, and why.")
 
 
 @pipeline.command()
@@ -87,7 +81,7 @@ def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: Hom
     with _session("aggregate", tables) as spark:
         done = job(spark, tables, thresholds)
     rows = ", ".join(f"{count:,} in {table}" for table, count in done.rows.items())
-    Console(stderr=True, soft_wrap=True).print(f"Run {done.run}: rows {rows}.", highlight=False)
+    say(f"Run {done.run}: rows {rows}.")
 
 
 @pipeline.command()
@@ -109,7 +103,7 @@ def report(
     thresholds = _thresholds(target, spark_home)
     with _session("report", tables) as spark:
         job(spark, tables, thresholds, output)
-    Console(stderr=True, soft_wrap=True).print(Text(f"Wrote {shown(str(output))}."))
+    say(f"Wrote {output}.")
 
 
 @pipeline.command()
@@ -127,7 +121,7 @@ def compact(
 
     with _session("compact", tables) as spark:
         merged, removed = job(spark, tables, keep_hours)
-    Console(stderr=True, soft_wrap=True).print(f"{merged} runs became one; {removed} folders removed.", highlight=False)
+    say(f"{merged} runs became one; {removed} folders removed.")
 
 
 @pipeline.command("script-path")
@@ -140,7 +134,7 @@ def script_path() -> None:
 def _session(job: str, tables: str, *, few_rows: bool = False) -> Iterator[SparkSession]:
     from aqe_plugin.pipeline.warehouse import refusals_as_errors
 
-    Console(stderr=True, soft_wrap=True).print("Starting Spark ...")
+    say("Starting Spark ...")
     with job_session(f"aqe-plugin pipeline {job}", few_rows=few_rows) as spark, refusals_as_errors(tables):
         yield spark
 

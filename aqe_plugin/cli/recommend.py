@@ -16,6 +16,7 @@ from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
 from aqe_plugin.render.control import diff_of
 from aqe_plugin.render.formats import FindingsFormat
+from aqe_plugin.render.messages import say
 from aqe_plugin.render.terminal import print_json, print_lines
 from aqe_plugin.render.tuning import conf_lines, finding_json, print_findings
 from aqe_plugin.tuning.groups import current
@@ -90,7 +91,7 @@ def print_nothing_recommended(findings: tuple[Finding, ...], limits: Limits) -> 
     """Prints on standard error that no group of ``findings`` is within ``limits``."""
     stopped = sum(finding.recommendation is not None for finding in findings)
     more = f" {stopped} would save time but exceed a limit." if stopped else ""
-    Console(stderr=True, soft_wrap=True).print(
+    say(
         f"Nothing to change: no group passes with at least {limits.min_runs} runs of a fingerprint, steps of at most "
         f"x{limits.max_step:g}, and confidence {limits.min_confidence:g}.{more}"
     )

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from aqe_plugin.cli.log_options import HadoopConfOption
+from aqe_plugin.cli.log_options import AddressOption, ApplicationsOption, HadoopConfOption, PortOption
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
 from aqe_plugin.errors import ConfError, PysparkMissingError
@@ -38,11 +38,9 @@ def run(
             help="The file that keeps offsets and counts across restarts; created when absent.",
         ),
     ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve on; 0 takes any free one.")] = 9417,
-    address: Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 is every interface.")] = "127.0.0.1",
-    applications: Annotated[
-        int, typer.Option(min=0, max=10_000, help="How many applications, the latest, get metrics of their own.")
-    ] = 100,
+    port: PortOption = 9417,
+    address: AddressOption = "127.0.0.1",
+    applications: ApplicationsOption = 100,
     every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two looks at the logs.")] = 10,
     tune_every: Annotated[
         float | None,

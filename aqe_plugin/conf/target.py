@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from aqe_plugin.machine.state import make_state_folder
+
 
 class TargetConf(Protocol):
     """A Spark conf as an immutable value, in whatever syntax it is written.
@@ -76,7 +78,8 @@ class ConfStore(Protocol):
         """The folder on this machine that holds the journal and the backups."""
         ...
 
-    def make_journal_folder(self) -> None: ...
+    def make_journal_folder(self) -> None:
+        make_state_folder(self.journal_folder)
 
     def read(self) -> bytes | None:
         """The content, ``None`` when there is none."""

@@ -86,8 +86,8 @@ def describe_join(facts: JoinFacts) -> str:
     kind = facts.kind.value.replace("_", " ")
     build = f"{quantity(facts.build.rows, 'rows')}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
     sides = (
-        f"build side {facts.build_side.value}: {build if facts.build.rows >= 0 else 'size not known'}",
-        f"probe side: {'about ' + quantity(facts.probe.rows, 'rows') if facts.probe.rows >= 0 else 'size not known'}",
+        f"build side {facts.build_side.value}: {build if facts.build.rows >= 0 else 'size unknown'}",
+        f"probe side: {'about ' + quantity(facts.probe.rows, 'rows') if facts.probe.rows >= 0 else 'size unknown'}",
     )
     return "; ".join((f"{kind} join on {', '.join(facts.keys)}", *sides))
 

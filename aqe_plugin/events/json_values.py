@@ -69,6 +69,13 @@ def encode(value: object) -> Json:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+def encode_object(value: object) -> dict[str, Json]:
+    """The JSON object of a dataclass value; see :func:`encode`."""
+    members = encode(value)
+    assert isinstance(members, dict)
+    return members
+
+
 def camel_case(name: str) -> str:
     """The JSON member of a field."""
     first, *rest = name.split("_")

@@ -132,7 +132,7 @@ class ProbeFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """The cluster that the query ran on: concurrent tasks, and executors that a broadcast goes to."""
+    """The cluster that the query ran on: number of concurrent tasks, and of executors that receive a broadcast."""
 
     slots: int
     executors: int
@@ -140,7 +140,7 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class WaitDecision:
-    """Whether the probe side was held back until the build side was finished, with the expected times."""
+    """Whether the probe side waited for the build side, with the estimated times."""
 
     waits: bool
     reason: Reason
@@ -259,12 +259,12 @@ class QueryEnded:
     """Event: a query with decisions ended.
 
     Attributes:
-        duration_millis: wall time of the query.
+        duration_millis: elapsed time of the query.
         rule_millis: time spent in the plugin's own rules, all re-plans together.
         planned: filters in the plan that ran.
-        applied: those that their scan found when it ran; fewer than planned is a fault.
+        applied: planned filters that their scan found when it ran; fewer than planned is a fault.
         errors: errors in the plugin that left Spark's own plan in force.
-        arm: the side of a trial that it was on, ``None`` when nothing was tried.
+        arm: the query's arm, ``None`` without a canary.
     """
 
     schema_version: int

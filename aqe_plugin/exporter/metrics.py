@@ -94,7 +94,7 @@ FILTER_DECISIONS = _counter(
     "reason",
 )
 WAIT_DECISIONS = _counter(
-    "wait_decisions", "Joins whose probe side was or was not held back, by reason code.", "waits", "reason"
+    "wait_decisions", "Joins whose probe side waited or did not wait, by reason code.", "waits", "reason"
 )
 WAIT_SAVING = _counter("wait_predicted_saving_seconds", "Predicted time saved by waits.")
 WAIT_IDLE = _counter("wait_predicted_idle_seconds", "Predicted idle time of slots in waits.")
@@ -110,7 +110,7 @@ PASS_ALL = _counter(
 )
 ROWS_IN = _counter("filter_rows_in", "Rows that filters checked, by kind of filter.", "kind", starts=KINDS)
 ROWS_OUT = _counter("filter_rows_out", "Rows that passed filters, by kind of filter.", "kind", starts=KINDS)
-BATCHES_SKIPPED = _counter("filter_batches_skipped", "Batches that passed unchecked while their filter rested.")
+BATCHES_SKIPPED = _counter("filter_batches_skipped", "Batches that passed unchecked while their filter was paused.")
 FILTER_BYTES = _counter("filter_bytes", "Bytes of all built filters, by kind.", "kind", starts=KINDS)
 BUILD_SECONDS = _seconds("filter_build", "Time to build a filter.")
 WAIT_SECONDS = _seconds(

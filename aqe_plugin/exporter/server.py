@@ -26,6 +26,7 @@ from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.source import opened_folder
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.logs.addresses import is_url
+from aqe_plugin.render.terminal import visible
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -145,13 +146,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 def _without_control(_: object, __: str, values: EventDict) -> EventDict:
     """File names and texts of logs are untrusted: control characters are logged as escapes."""
-    return {key: _printable(value) if isinstance(value, str) else value for key, value in values.items()}
-
-
-def _printable(text: str) -> str:
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
-    )
+    return {key: visible(value) if isinstance(value, str) else value for key, value in values.items()}
 
 
 def stderr_log() -> FilteringBoundLogger:

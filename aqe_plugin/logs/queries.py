@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from aqe_plugin.events.queries import QueryStory, queries_in
-from aqe_plugin.logs import Skipped, read_log
+from aqe_plugin.logs import EventLog, Skipped, read_log
 from aqe_plugin.logs.files import opened_files
-
-
-class Progress(Protocol):
-    """Follows the reading of logs."""
-
-    def found(self, logs: int) -> None:
-        """So many logs are to be read."""
-        ...
-
-    def done(self) -> None:
-        """One more log was read."""
-        ...
 
 
 def usable(queries: Iterable[QueryStory | Skipped], skipped: list[Skipped]) -> Iterator[QueryStory]:
@@ -33,7 +20,9 @@ def usable(queries: Iterable[QueryStory | Skipped], skipped: list[Skipped]) -> I
 
 
 def read_queries(
-    path: Path | str, hadoop_conf: Mapping[str, str] | None = None, progress: Progress | None = None
+    path: Path | str,
+    hadoop_conf: Mapping[str, str] | None = None,
+    track: Callable[[list[EventLog]], Iterable[EventLog]] = lambda logs: logs,
 ) -> Iterator[QueryStory | Skipped]:
     """The queries with at least one decided join, of an event log or a folder of logs.
 
@@ -42,7 +31,7 @@ def read_queries(
     Args:
         path: a path, or an address that Spark's own client opens: ``hdfs://...``, ``s3a://...``, ``file:/...``.
         hadoop_conf: for such an address, Hadoop's conf keys over those of the conf folders.
-        progress: gets the number of logs, and a call for each that was read.
+        track: hands out the logs that are read, to follow the progress.
 
     Raises:
         EventLogError: there is nothing at ``path``, or it cannot be listed.
@@ -50,10 +39,5 @@ def read_queries(
         SetupError: for an address, PySpark or Java is missing.
     """
     with opened_files(path, hadoop_conf) as files:
-        logs = files.find()
-        if progress is not None:
-            progress.found(len(logs))
-        for log in logs:
+        for log in track(files.find()):
             yield from queries_in(read_log(log, files), log.name)
-            if progress is not None:
-                progress.done()

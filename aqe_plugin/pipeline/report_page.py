@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,15 +11,12 @@ from typing import Any
 from aqe_plugin.events.describe import quantity
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.pipeline.report_charts import bars, calibration
+from aqe_plugin.render.terminal import visible_lines
 from aqe_plugin.tuning.history import QueryHistory, in_arm
 from aqe_plugin.tuning.recommendation import Finding
 
 Row = Mapping[str, Any]
 
-# Characters that no HTML may hold, and those that turn the direction of the text around them.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
 _MAX_CHARS = 2000
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1d2733}"
@@ -219,7 +215,7 @@ def _none(text: str) -> str:
 def _shown(text: Any) -> str:
     cut = str(text)
     cut = cut if len(cut) <= _MAX_CHARS else f"{cut[:_MAX_CHARS]} ..."
-    return escape(_UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), cut))
+    return escape(visible_lines(cut))
 
 
 def _millis(millis: Any) -> str:

@@ -68,32 +68,25 @@ class Warehouse:
         Raises:
             TablesError: another version of aqe-plugin wrote them, or one of the files is no commit.
         """
-        folder = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits"))
-        if not self._files.exists(folder):
-            return []
-        names = (status.getPath().getName() for status in self._files.listStatus(folder))
-        runs = sorted(name.removesuffix(".json") for name in names if _RUN.fullmatch(name.removesuffix(".json")))
+        names = (status.getPath().getName().removesuffix(".json") for status in self._listed("_commits"))
+        runs = sorted(name for name in names if _RUN.fullmatch(name))
         found = [self._commit(run) for run in runs]
         return [commit for commit in found if commit.job in jobs]
 
     def new_run(self) -> str:
         """An id that sorts behind all present ones; no two callers get the same."""
-        folder = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits"))
-        names = (
-            [status.getPath().getName() for status in self._files.listStatus(folder)] if self._exists(folder) else []
-        )
+        names = [status.getPath().getName() for status in self._listed("_commits")]
         last = max((int(name[:9]) for name in names if name[:9].isdigit()), default=0)
         return f"{last + 1:09d}-{uuid4().hex[:8]}"
 
     def commit(self, commit: Commit) -> None:
         """Makes the run count."""
         value = {"layoutVersion": LAYOUT_VERSION, "job": commit.job, "rows": dict(commit.rows)}
-        path_of: Any = self._jvm.org.apache.hadoop.fs.Path
-        beside = path_of(self.path("_commits", f".{commit.run}.tmp"))
+        beside = self._hadoop("_commits", f".{commit.run}.tmp")
         stream = self._files.create(beside, True)
         stream.write(bytearray(json.dumps(value).encode()))
         stream.close()
-        if not self._files.rename(beside, path_of(self.path("_commits", f"{commit.run}.json"))):
+        if not self._files.rename(beside, self._hadoop("_commits", f"{commit.run}.json")):
             raise TablesError(f"{self.root}: run {commit.run} could not be committed. Run it again.")
 
     def write(self, frame: DataFrame, table: str, run: str, *, by_date: bool, spread: bool = True) -> int:
@@ -133,14 +126,14 @@ class Warehouse:
 
     def size_bytes(self, *names: str) -> int:
         """Size of all files in a folder."""
-        return int(self._files.getContentSummary(self._jvm.org.apache.hadoop.fs.Path(self.path(*names))).getLength())
+        return int(self._files.getContentSummary(self._hadoop(*names)).getLength())
 
     def delete(self, *names: str) -> None:
-        self._files.delete(self._jvm.org.apache.hadoop.fs.Path(self.path(*names)), True)
+        self._files.delete(self._hadoop(*names), True)
 
     def forget(self, run: str, older_than_hours: float) -> None:
         """Removes the commit of a run that is so old; :meth:`sweep` removes its folders."""
-        path = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits", f"{run}.json"))
+        path = self._hadoop("_commits", f"{run}.json")
         if self._is_older(self._files.getFileStatus(path), older_than_hours):
             self._files.delete(path, False)
 
@@ -152,8 +145,7 @@ class Warehouse:
         """
         removed = 0
         for table in (*tables, "_staging"):
-            folder = self._jvm.org.apache.hadoop.fs.Path(self.path(table))
-            for status in self._files.listStatus(folder) if self._exists(folder) else []:
+            for status in self._listed(table):
                 name = status.getPath().getName()
                 run = name.removeprefix("run=")
                 if _RUN.fullmatch(run) and run not in keep and self._is_older(status, older_than_hours):
@@ -165,11 +157,16 @@ class Warehouse:
         age_millis = self._jvm.java.lang.System.currentTimeMillis() - status.getModificationTime()
         return bool(age_millis >= hours * _HOUR_MILLIS)
 
-    def _exists(self, path: Any) -> bool:
-        return bool(self._files.exists(path))
+    def _hadoop(self, *names: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self.path(*names))
+
+    def _listed(self, *names: str) -> list[Any]:
+        """What is in a folder, nothing when it does not exist."""
+        folder = self._hadoop(*names)
+        return list(self._files.listStatus(folder)) if self._files.exists(folder) else []
 
     def _commit(self, run: str) -> Commit:
-        path = self._jvm.org.apache.hadoop.fs.Path(self.path("_commits", f"{run}.json"))
+        path = self._hadoop("_commits", f"{run}.json")
         stream = self._files.open(path)
         text = bytes(stream.readAllBytes()).decode(errors="replace")
         stream.close()

@@ -10,7 +10,7 @@ from rich.text import Text
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.checks import Check, CheckVerdict
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.terminal import print_json, shown
+from aqe_plugin.render.terminal import print_json, visible
 
 _STYLES = {CheckVerdict.OK: "green", CheckVerdict.FAILED: "bold red", CheckVerdict.NOT_RUN: "yellow"}
 
@@ -24,5 +24,5 @@ def print_checks(checks: Iterable[Check], output: TableOrJson, console: Console)
             print_json(encode(check), console)
         else:
             line = Text(f"{check.verdict.value:<8}", style=_STYLES[check.verdict])
-            console.print(line.append(f"{check.name:<9} {shown(check.finding)}", style="default"))
+            console.print(line.append(f"{check.name:<9} {visible(check.finding)}", style="default"))
     return fine

@@ -5,6 +5,7 @@ A conf and a journal may hold anything: all of it is shown as plain text with co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import unified_diff
 
 from rich import box
@@ -19,7 +20,7 @@ from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.jars import JarStatus
 from aqe_plugin.install.journal import Journal, Phase
 from aqe_plugin.install.status import InstallStatus
-from aqe_plugin.render.terminal import shown
+from aqe_plugin.render.terminal import visible
 
 _DIGEST_SHOWN = 12
 _ENDS = {
@@ -33,20 +34,26 @@ def diff_of(proposal: Proposal) -> list[str]:
     """The lines of a unified diff of the file, with CRLF made visible where it is."""
     before, after = (_lines(content) for content in (proposal.before, proposal.after))
     old, new = (
-        "/dev/null" if content is None else shown(proposal.store.name) for content in (proposal.before, proposal.after)
+        "/dev/null" if content is None else visible(proposal.store.name)
+        for content in (proposal.before, proposal.after)
     )
     return list(unified_diff(before, after, old, new, lineterm=""))
 
 
-def print_proposal(proposal: Proposal, console: Console) -> None:
+def changes_table(changes: Iterable[Change]) -> Table:
     """Each key with its old and new value and why."""
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("key", "old", "new", "why"):
         table.add_column(name, overflow="fold", no_wrap=name == "key", min_width=8)
-    for change in proposal.changes:
+    for change in changes:
         table.add_row(*(_cell(text) for text in (change.key, change.old, change.new, change.why)))
-    console.print(Text(f"{proposal.action.value} {shown(proposal.store.name)}", style="bold"))
-    console.print(table if proposal.changes else Text("  comments or layout alone"))
+    return table
+
+
+def print_proposal(proposal: Proposal, console: Console) -> None:
+    """The target, and its changes."""
+    console.print(Text(f"{proposal.action.value} {visible(proposal.store.name)}", style="bold"))
+    console.print(changes_table(proposal.changes) if proposal.changes else Text("  comments or layout alone"))
 
 
 def proposal_json(proposal: Proposal, applied: bool) -> dict[str, object]:
@@ -64,11 +71,11 @@ def print_status(status: InstallStatus, console: Console) -> None:
     """A line for each thing that is known, then the plugin's keys, then what is wrong."""
     state = Text("installed", "green") if status.installed else Text("not installed", "yellow")
     rows: list[tuple[str, Text]] = [
-        ("file", Text(shown(status.file) + ("" if status.exists else " (does not exist)"))),
+        ("file", Text(visible(status.file) + ("" if status.exists else " (does not exist)"))),
         ("plugin", state),
         *(("jar", _jar_in_words(jar)) for jar in status.jars),
-        ("mode", Text(shown(status.mode) if status.mode is not None else "not set (apply is the default)")),
-        *([] if status.canary is None else [("canary", Text(shown(_canary_in_words(status.canary))))]),
+        ("mode", Text(visible(status.mode) if status.mode is not None else "not set (apply is the default)")),
+        *([] if status.canary is None else [("canary", Text(visible(_canary_in_words(status.canary))))]),
     ]
     for name, value in rows:
         console.print(Text(f"{name:<8}").append(value))
@@ -77,12 +84,12 @@ def print_status(status: InstallStatus, console: Console) -> None:
         for name in ("key", "value", "problem"):
             table.add_column(name, overflow="fold")
         for setting in status.settings:
-            table.add_row(_cell(setting.key), _cell(setting.value), Text(shown(setting.problem), style="red"))
+            table.add_row(_cell(setting.key), _cell(setting.value), Text(visible(setting.problem), style="red"))
         console.print(table)
     for problem in status.problems:
-        console.print(Text(f"problem {shown(problem)}", style="red"))
+        console.print(Text(f"problem {visible(problem)}", style="red"))
     for remark in status.remarks:
-        console.print(Text(f"remark  {shown(remark)}", style="yellow"))
+        console.print(Text(f"remark  {visible(remark)}", style="yellow"))
 
 
 def print_history(journal: Journal, console: Console) -> None:
@@ -91,10 +98,10 @@ def print_history(journal: Journal, console: Console) -> None:
         outcome, style = _ENDS[record.phase]
         undone = "" if record.undoes is None else f" of no. {record.undoes}"
         heading = Text(f"no. {record.number}  {record.action.value}{undone}, ").append(outcome, style=style)
-        console.print(heading.append(f"  {shown(record.at)}  {shown(record.who)}"), soft_wrap=True)
+        console.print(heading.append(f"  {visible(record.at)}  {visible(record.who)}"), soft_wrap=True)
         rows = [("file", f"{_digest(record.before)} -> {_digest(record.after)}")]
         rows += [_change_in_words(change) for change in record.changes]
-        rows += [("why", shown(record.why))] if record.why else []
+        rows += [("why", visible(record.why))] if record.why else []
         for name, value in rows:
             console.print(Text(f"  {name:<8}", style="dim").append(Text(value)), soft_wrap=True)
 
@@ -102,11 +109,11 @@ def print_history(journal: Journal, console: Console) -> None:
 def _lines(content: bytes | None) -> list[str]:
     text = (content or b"").decode("utf-8", "surrogateescape")
     *whole, rest = text.split("\n")
-    return [*(shown(line) for line in whole), *([shown(rest) + " (no end of line)"] if rest else [])]
+    return [*(visible(line) for line in whole), *([visible(rest) + " (no end of line)"] if rest else [])]
 
 
 def _cell(text: str | None) -> Text:
-    return Text("(not set)", style="dim") if text is None else Text(shown(text))
+    return Text("(not set)", style="dim") if text is None else Text(visible(text))
 
 
 def _digest(name: str | None) -> str:
@@ -114,12 +121,12 @@ def _digest(name: str | None) -> str:
 
 
 def _change_in_words(change: Change) -> tuple[str, str]:
-    return "removed" if change.new is None else "added" if change.old is None else "changed", shown(change.key)
+    return "removed" if change.new is None else "added" if change.old is None else "changed", visible(change.key)
 
 
 def _jar_in_words(jar: JarStatus) -> Text:
     known = {True: "exists", False: "does not exist", None: "not on this machine, so not checked"}[jar.exists]
-    words = f"{shown(jar.location)} (version {jar.version}, for Spark {jar.line}, {known})"
+    words = f"{visible(jar.location)} (version {jar.version}, for Spark {jar.line}, {known})"
     return Text(words, style="red" if jar.exists is False else "")
 
 

@@ -15,7 +15,7 @@ from aqe_plugin.events.describe import (
     describe_strategy,
     options_not_taken,
 )
-from aqe_plugin.events.json_values import Json, encode
+from aqe_plugin.events.json_values import Json, encode_object
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.query_text import COLUMNS, Segments, join_cells, query_footing, query_heading
 
@@ -32,10 +32,7 @@ def query_table(query: QueryStory) -> RenderableType:
 
 def query_json(query: QueryStory) -> Json:
     """The values of ``query``, with each decision's reasons in words beside them."""
-    story = encode(query)
-    assert isinstance(story, dict)
-    story["joins"] = [_join_json(join) for join in query.joins]
-    return story
+    return {**encode_object(query), "joins": [_join_json(join) for join in query.joins]}
 
 
 def _styled(segments: Segments) -> Text:
@@ -44,9 +41,7 @@ def _styled(segments: Segments) -> Text:
 
 
 def _join_json(join: JoinStory) -> Json:
-    story = encode(join)
-    assert isinstance(story, dict)
-    story["inWords"] = {
+    in_words: Json = {
         "join": describe_join(join.decision.facts),
         "choice": describe_strategy(join.decision.choice, join.decision.build_filter),
         "reason": describe_reason(join.decision.reason),
@@ -55,4 +50,4 @@ def _join_json(join: JoinStory) -> Json:
         "notTaken": [*options_not_taken(join.decision)],
         "outcomes": [describe_outcome(outcome) for outcome in join.outcomes],
     }
-    return story
+    return {**encode_object(join), "inWords": in_words}

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c\u2028\u2029\ud800-\udfff]")
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c\u2028\u2029\ud800-\udfff\ufffe\uffff]"
+)
 
 
 def visible(text: str) -> str:
     """``text`` with escapes for what a terminal must not get: control and direction-changing characters, and lone
-    surrogates, which a log may hold and nothing can write."""
+    surrogates, which stand for bytes that are not UTF-8 and which nothing can write."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def shown(text: str) -> str:
-    """``text`` for any terminal: bytes that are not UTF-8, and control characters, become escapes."""
-    return visible(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+def visible_lines(text: str) -> str:
+    """The same of each line of ``text``; line ends stay."""
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def print_json(members: object, console: Console) -> None:

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.events.json_values import encode
-from aqe_plugin.render.terminal import shown
+from aqe_plugin.events.json_values import encode_object
+from aqe_plugin.render.control import changes_table
+from aqe_plugin.render.terminal import visible
 from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.recommendation import Evidence, Finding, Limits, Recommendation, violations
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
@@ -45,7 +46,7 @@ def finding_json(finding: Finding, limits: Limits, chosen: Recommendation | None
     made = finding.recommendation
     stopped = [] if made is None else list(violations(made, limits))
     return {
-        **_object(finding),
+        **encode_object(finding),
         "passes": made is not None and not stopped,
         "stoppedBy": stopped,
         "chosen": made is not None and made == chosen,
@@ -61,20 +62,15 @@ def print_rollout_step(step: RolloutStep, before: Ring | None, console: Console)
     """The ring before and after the step, why, and the keys."""
     way = step.ring.value if before in (None, step.ring) else f"{before.value if before else ''} -> {step.ring.value}"
     console.print(Text(f"rollout no. {step.number} ({step.group}): {way}", style="bold"))
-    console.print(Text(f"  {shown(step.why)}"))
+    console.print(Text(f"  {visible(step.why)}"))
     if step.canary_share is not None:
         console.print(Text(f"  canary: {step.canary_share:.3g} of the applications"))
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("key", "old", "new", "why"):
-        table.add_column(name, overflow="fold")
-    for change in step.changes:
-        table.add_row(*(Text(shown(text or "(not set)")) for text in (change.key, change.old, change.new, change.why)))
-    console.print(table)
+    console.print(changes_table(step.changes))
 
 
 def rollout_step_json(step: RolloutStep, before: Ring | None, done: bool) -> dict[str, object]:
     """The step, the ring before it, and whether it was taken."""
-    return {**_object(step), "before": None if before is None else before.value, "applied": done}
+    return {**encode_object(step), "before": None if before is None else before.value, "applied": done}
 
 
 def in_future(last: RolloutStep, folder: str) -> str:
@@ -83,7 +79,7 @@ def in_future(last: RolloutStep, folder: str) -> str:
     return (
         f"rollout no. {last.number}: its last step is dated {at}, in the future, and only runs after it count. If this "
         "machine's clock is behind, set it. If the clock was ahead when the step was made, begin again: aqe-plugin "
-        f"rollback, then move rollouts.jsonl in {shown(folder)} away."
+        f"rollback, then move rollouts.jsonl in {visible(folder)} away."
     )
 
 
@@ -92,9 +88,9 @@ def print_rollouts(steps: Sequence[RolloutStep], console: Console) -> None:
     for step in steps:
         at = datetime.fromtimestamp(step.at_millis / 1000, timezone.utc).isoformat(timespec="seconds")
         ring = Text(_ring(step), style=_RING_STYLES.get(step.ring, ""))
-        heading = Text(f"rollout no. {step.number} ({shown(step.group)}): ").append(ring)
-        console.print(heading.append(f"  {at}  {shown(step.who)}"), soft_wrap=True)
-        rows = [("why", shown(f"{step.why} ({step.asked_why})" if step.asked_why else step.why))]
+        heading = Text(f"rollout no. {step.number} ({visible(step.group)}): ").append(ring)
+        console.print(heading.append(f"  {at}  {visible(step.who)}"), soft_wrap=True)
+        rows = [("why", visible(f"{step.why} ({step.asked_why})" if step.asked_why else step.why))]
         rows += [("changed", _change(change)) for change in step.changes]
         # A value that somebody asked for has none.
         rows += [("evidence", _in_words(step.evidence, step.confidence))] if step.evidence.queries else []
@@ -116,9 +112,4 @@ def _ring(step: RolloutStep) -> str:
 
 
 def _change(change: Change) -> str:
-    return f"{shown(change.key)}: {shown(change.old or '(not set)')} -> {shown(change.new or '(not set)')}"
-
-
-def _object(value: object) -> dict[str, object]:
-    members = encode(value)
-    return dict(members) if isinstance(members, dict) else {}
+    return f"{visible(change.key)}: {visible(change.old or '(not set)')} -> {visible(change.new or '(not set)')}"

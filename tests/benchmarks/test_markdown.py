@@ -9,7 +9,7 @@ _FAILED = QueryResult("q50", (Timing("default", (4.0,), 1), Timing("plugin", (),
 _ACCOUNT = Account(planned=3, applied=3, errors=0, rule_share=0.012)
 
 
-def test_a_line_tells_the_fastest_runs_their_spread_and_the_ratio() -> None:
+def test_a_line_has_the_fastest_runs_their_spread_and_the_ratio() -> None:
     table = markdown_table([_WHOLE], ["default", "plugin"], {"q93 plugin 2": _ACCOUNT})
     assert table.splitlines() == [
         "| query | default | plugin | plugin vs default | filters | rules |",

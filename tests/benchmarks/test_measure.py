@@ -51,13 +51,13 @@ def test_warm_ups_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(timing.seconds) for timing in result.timings] == [2, 2, 2]
 
 
-def test_other_rows_than_the_first_contender_s_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_differ_from_the_first_contenders_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: dict[str, list[Row] | Exception] = {"A": [(1,), (2,)], "B": [(2,), (1,)], "C": [(1,), (3,)]}
     result, _ = _measure(monkeypatch, answers, Plan(runs=1, warm_ups=0))
     assert list(result.rows_differ) == ["C"]
 
 
-def test_rows_that_are_not_duckdb_s_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_differ_from_duckdbs_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_run_once", _Runs({"A": [(1,)], "B": [(1,)]}))
     spark: Any = None
     plan = Plan(runs=1, warm_ups=0)
@@ -83,7 +83,7 @@ def test_ratios_are_of_the_fastest_runs() -> None:
     assert result.timings[1].spread == 1.0
 
 
-def test_unknown_names_are_answered_with_the_known_ones() -> None:
+def test_unknown_names_are_an_error_with_the_known_names() -> None:
     with pytest.raises(
         ValueError, match=r"unknown config turbo; there are: default, forced, oracle, observe, plugin, open"
     ):

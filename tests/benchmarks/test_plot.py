@@ -10,7 +10,7 @@ _SLOWER = QueryResult("q12", (Timing("default", (1.0,), 1), Timing("plugin", (1.
 _FAILED = QueryResult("q50", (Timing("default", (4.0,), 1), Timing("plugin", (), 0, "out of luck")), {})
 
 
-def test_ratios_name_the_queries_that_both_finished_most_won_first(tmp_path: Path) -> None:
+def test_ratios_list_the_queries_that_both_finished_best_first(tmp_path: Path) -> None:
     png, svg = plot_ratios([_SLOWER, _FAILED, _FASTER], "default", "plugin", "title", tmp_path / "ratios")
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text()
@@ -19,6 +19,6 @@ def test_ratios_name_the_queries_that_both_finished_most_won_first(tmp_path: Pat
     assert "<!-- times faster than default -->" in drawn
 
 
-def test_seconds_say_over_the_last_contender_how_many_times_faster_it_is(tmp_path: Path) -> None:
+def test_the_chart_of_seconds_labels_the_last_contender_with_its_speedup(tmp_path: Path) -> None:
     _, svg = plot_seconds([_FASTER, _FAILED], ["default", "plugin"], "title", tmp_path / "seconds")
     assert "<!-- 4.0x -->" in svg.read_text()

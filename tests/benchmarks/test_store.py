@@ -32,7 +32,7 @@ def test_what_was_appended_is_read_back(file: ResultFile) -> None:
     assert file.load() == {"q93": _RESULT}
 
 
-def test_no_file_is_no_result(file: ResultFile) -> None:
+def test_a_missing_file_gives_no_result(file: ResultFile) -> None:
     assert file.load() == {}
 
 

@@ -49,13 +49,13 @@ def machine(tmp_path: Path) -> _Machine:
     return machine
 
 
-def test_nothing_is_said_when_nothing_is_missing(machine: _Machine) -> None:
+def test_nothing_is_reported_when_nothing_is_missing(machine: _Machine) -> None:
     machine.add("python3").add("java", 'openjdk version "17.0.15" 2025-04-15').add("javac").add("mvn")
     done = machine.prerequisites()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_everything_that_is_missing_is_said_at_once(machine: _Machine) -> None:
+def test_all_missing_tools_are_reported_at_once(machine: _Machine) -> None:
     done = machine.prerequisites()
     assert done.returncode == 1
     assert "missing: Python 3.10 or newer ('python3' is not on PATH)" in done.stderr
@@ -75,7 +75,7 @@ def test_an_old_java_is_named_with_its_version(machine: _Machine, version: str, 
     assert told in done.stderr
 
 
-def test_a_newer_java_will_do(machine: _Machine) -> None:
+def test_a_newer_java_is_accepted(machine: _Machine) -> None:
     assert machine.add("java", 'openjdk version "21" 2023-09-19').prerequisites("java").returncode == 0
 
 
@@ -86,11 +86,11 @@ def test_an_old_python_is_named_with_its_version(machine: _Machine) -> None:
 
 
 @pytest.mark.parametrize("command", ["sbt", "mvn"])
-def test_either_sbt_or_maven_will_do(machine: _Machine, command: str) -> None:
+def test_sbt_or_maven_is_enough(machine: _Machine, command: str) -> None:
     assert machine.add("javac").add(command).prerequisites("sbt").returncode == 0
 
 
-def test_a_java_without_a_compiler_is_told(machine: _Machine) -> None:
+def test_a_java_without_a_compiler_is_reported(machine: _Machine) -> None:
     done = machine.add("java", 'openjdk version "17.0.15"').add("mvn").prerequisites("java", "sbt")
     assert done.returncode == 1
     assert done.stderr.startswith("missing: a JDK ('javac' is not there;")
@@ -111,13 +111,13 @@ def test_both_languages_reports_are_one_closing_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "7 passed, 0 failed, 1 skipped\n")
 
 
-def test_a_failure_in_either_fails_the_whole(tmp_path: Path) -> None:
+def test_a_failure_in_any_report_fails_the_run(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text('<testsuite tests="3" failures="1" errors="1" skipped="0"/>')
     done = _tally(tmp_path)
     assert (done.returncode, done.stdout) == (1, "1 passed, 2 failed, 0 skipped\n")
 
 
-def test_a_report_that_was_cut_off_is_a_failure(tmp_path: Path) -> None:
+def test_a_truncated_report_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text('<testsuite tests="3" failures="0" errors="0" skipped="0"/>')
     (tmp_path / "b.xml").write_text('<testsuite tests="3"')
     done = _tally(tmp_path)
@@ -134,7 +134,7 @@ def _timed(log: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([script, "a step", str(log), *command], capture_output=True, text=True, check=False)
 
 
-def test_a_step_of_a_set_up_is_quiet_and_its_output_is_in_its_log(tmp_path: Path) -> None:
+def test_a_setup_step_is_quiet_and_writes_its_output_to_a_log(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "step.log"
     done = _timed(log, "echo", "many words")
     assert (done.returncode, done.stderr) == (0, "")

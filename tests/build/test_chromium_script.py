@@ -34,7 +34,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.mark.parametrize("name", ["chromium", "chromium-headless-shell", "google-chrome"])
-def test_the_one_on_path_is_taken(machine: Machine, name: str) -> None:
+def test_the_program_on_the_path_is_used(machine: Machine, name: str) -> None:
     done = machine.add(name).run(_SCRIPT)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{machine.bin / name}\n", "")
 
@@ -51,7 +51,7 @@ def test_debians_packages_are_unpacked_once_with_what_is_not_installed(machine: 
     assert [path.name for path in launcher.parents[1].iterdir()] == ["chromium"]
 
 
-def test_the_unpacked_one_is_told_where_its_libraries_are(machine: Machine) -> None:
+def test_the_unpacked_program_gets_the_path_of_its_libraries(machine: Machine) -> None:
     machine.add("apt-get", _LISTS + _DOWNLOADS).add("dpkg-deb", _UNPACKS)
     launcher = Path(machine.run(_SCRIPT).stdout.strip())
     libraries = launcher.parent / "usr" / "lib" / "x86_64-linux-gnu"

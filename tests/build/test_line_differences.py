@@ -47,7 +47,7 @@ def test_the_package_carries_a_jar_for_every_line() -> None:
     assert set(carried_jars()) == set(jvm.lines())
 
 
-def test_every_line_has_the_same_classes_of_its_own() -> None:
+def test_every_line_has_the_same_own_classes() -> None:
     assert _API in _classes_of_line(PRIMARY)
     assert {line: _classes_of_line(line) for line in jvm.lines()} == dict.fromkeys(
         jvm.lines(), _classes_of_line(PRIMARY)

@@ -35,7 +35,7 @@ def run(folder: Path, mvn: str | None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=checkout, env={"PATH": str(programs)}, capture_output=True, text=True, check=False)
 
 
-def test_it_is_fetched_once(tmp_path: Path) -> None:
+def test_the_jar_is_fetched_once(tmp_path: Path) -> None:
     jar = tmp_path / "checkout" / ".build" / "hadoop-client-minicluster-3.4.2.jar"
     for mvn in (_FETCHES, None):
         done = run(tmp_path, mvn)
@@ -51,7 +51,7 @@ def test_where_it_cannot_be_fetched_it_says_why_and_leaves_nothing(tmp_path: Pat
     assert not list((tmp_path / "checkout").glob(".build/*"))
 
 
-def test_its_version_is_that_of_sparks_client() -> None:
+def test_the_version_is_that_of_sparks_client() -> None:
     pyspark = pytest.importorskip("pyspark")
     (client,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
     version = re.search(r"^version=(.*)$", _SCRIPT.read_text(), re.MULTILINE)

@@ -24,12 +24,12 @@ def _script(folder: Path, body: str) -> Path:
 
 
 @pytest.mark.parametrize("environment", [{}, {REQUIRED: "chromium"}])
-def test_its_tests_are_skipped_with_what_to_do(finds_none: Path, environment: dict[str, str]) -> None:
+def test_tests_without_their_program_are_skipped_with_a_fix(finds_none: Path, environment: dict[str, str]) -> None:
     with pytest.raises(pytest.skip.Exception, match=r"^missing: Prometheus get it: apt-get install prometheus$"):
         program_of(finds_none, environment)
 
 
-def test_where_it_is_required_they_fail_with_what_to_do(finds_none: Path) -> None:
+def test_tests_whose_required_program_is_missing_fail_with_a_fix(finds_none: Path) -> None:
     with pytest.raises(pytest.fail.Exception, match=r"^missing: Prometheus get it: apt-get install prometheus$"):
         program_of(finds_none, {REQUIRED: "chromium,prometheus"})
 
@@ -38,6 +38,6 @@ def test_what_is_found_is_taken(tmp_path: Path) -> None:
     assert program_of(_script(tmp_path, f"echo {tmp_path}"), {}) == tmp_path
 
 
-def test_a_change_must_pass_them() -> None:
+def test_the_ci_run_requires_prometheus() -> None:
     run = Path(__file__).resolve().parents[2] / ".ci" / "run"
     assert f"export {REQUIRED}=prometheus\n" in run.read_text()

@@ -24,7 +24,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_the_one_on_path_is_taken(machine: Machine) -> None:
+def test_the_program_on_the_path_is_used(machine: Machine) -> None:
     done = machine.add("prometheus").add("promtool").run(_SCRIPT)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{machine.bin}\n", "")
 

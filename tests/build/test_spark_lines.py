@@ -31,7 +31,7 @@ def test_the_plugin_names_every_line_as_supported() -> None:
     assert sorted(re.findall(r'"([\d.]+)"', listed)) == sorted(_scala_by_line())
 
 
-def test_every_line_has_sources_that_say_what_they_are_for() -> None:
+def test_every_line_has_sources_with_a_comment_on_their_purpose() -> None:
     assert set(jvm.lines()) == set(_scala_by_line())
     for line, scala in _scala_by_line().items():
         code = (_SCALA / f"scala-spark-{line}" / "io" / "aqeplugin" / "CompiledLine.java").read_text()

@@ -37,7 +37,7 @@ def test_what_is_generated_is_up_to_date(path: Path) -> None:
     assert path.read_text() == generated_files(ROOT)[path], "run `make docs`"
 
 
-def test_no_other_dashboard_lies_there() -> None:
+def test_the_folder_has_no_other_dashboard() -> None:
     assert {path.stem for path in FOLDER.iterdir()} == {dashboard.uid for dashboard in DASHBOARDS}
 
 
@@ -94,7 +94,7 @@ def overlap(one: dict[str, int], other: dict[str, int]) -> bool:
     return not beside and not below
 
 
-def test_the_choices_of_a_dashboard_come_from_labels_that_there_are(watched: PrometheusServer) -> None:
+def test_the_variables_of_a_dashboard_use_existing_labels(watched: PrometheusServer) -> None:
     for dashboard in DASHBOARDS:
         for variable in imported(dashboard)["templating"]["list"][1:]:
             asked = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["definition"])

@@ -38,9 +38,7 @@ def entries(conf: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("conf", CONFS, ids=lambda path: str(path.parent.name))
-def test_a_spark_defaults_has_the_plugin_as_install_would_put_it_there(
-    conf: Path, tmp_path: Path, answer: Answer
-) -> None:
+def test_the_example_spark_defaults_has_the_lines_of_install(conf: Path, tmp_path: Path, answer: Answer) -> None:
     file = tmp_path / "spark-defaults.conf"
     file.write_bytes(conf.read_bytes())
     settings = entries(conf)
@@ -56,7 +54,7 @@ def test_a_spark_defaults_has_the_plugin_as_install_would_put_it_there(
 @pytest.mark.parametrize(
     "path", sorted(path for path in DEPLOY.rglob("*") if path.is_file()), ids=lambda path: path.name
 )
-def test_a_file_speaks_of_this_version_of_the_package(path: Path) -> None:
+def test_every_file_names_the_version_of_the_package(path: Path) -> None:
     text = path.read_text()
     said = re.findall(r"aqe-plugin-spark-\d\.\d-([\d.]+\d)\.jar|aqe_plugin-([\d.]+\d)-py3| aqe-plugin:([\d.]+\d)", text)
     assert {version for versions in said for version in versions if version} <= {__version__}
@@ -78,7 +76,7 @@ def test_the_unit_starts_the_exporter_as_the_command_line_takes_it(answer: Answe
     assert Path(words[words.index("--checkpoint") + 1]).parent == Path("/var/lib") / state
 
 
-def test_the_unit_gives_up_where_starting_again_does_not_help_and_runs_as_nobody() -> None:
+def test_the_unit_does_not_restart_in_vain_and_runs_without_privileges() -> None:
     assert unit_lines("Restart") == ["on-failure"]
     assert unit_lines("RestartPreventExitStatus") == ["5 6"]
     assert unit_lines("DynamicUser") == unit_lines("NoNewPrivileges") == ["yes"]
@@ -87,7 +85,7 @@ def test_the_unit_gives_up_where_starting_again_does_not_help_and_runs_as_nobody
 
 
 @pytest.mark.process
-def test_systemd_where_it_is_there_takes_the_unit(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit_if_it_is_installed(tmp_path: Path) -> None:
     systemd = shutil.which("systemd-analyze")
     unit = tmp_path / UNIT.name
     # The command must be there for systemd; its own is on the machine that the unit is for.
@@ -115,7 +113,7 @@ def applies(requirement: Requirement) -> bool:
     return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
 
 
-def test_the_image_pins_every_package_that_is_asked_for_to_a_version_that_is_allowed() -> None:
+def test_the_image_pins_every_required_package_to_an_allowed_version() -> None:
     image = pins(REQUIREMENTS)
     inherited = [requirement for package, version in image.items() for requirement in asked_by(package, version)]
     for requirement in (*filter(applies, map(Requirement, ASKED)), *inherited):
@@ -124,7 +122,7 @@ def test_the_image_pins_every_package_that_is_asked_for_to_a_version_that_is_all
         assert requirement.specifier.contains(image[name]), str(requirement)
 
 
-def test_the_image_pins_no_package_that_nothing_asks_for() -> None:
+def test_the_image_pins_no_unrequired_package() -> None:
     image = pins(REQUIREMENTS)
     asked = {canonicalize_name(Requirement(text).name) for text in ASKED}
     asked |= {canonicalize_name(one.name) for pin in image.items() for one in asked_by(*pin)}
@@ -136,7 +134,7 @@ def test_the_image_has_the_versions_that_figures_were_measured_with() -> None:
     assert all(measured.get(name, version) == version for name, version in pins(REQUIREMENTS).items())
 
 
-def test_the_image_is_pinned_small_and_not_roots() -> None:
+def test_the_image_is_pinned_and_small_and_does_not_run_as_root() -> None:
     bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
     assert len(bases) == 2
     assert len(set(bases)) == 1

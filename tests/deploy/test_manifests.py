@@ -32,7 +32,7 @@ MANIFESTS = [
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("manifest", MANIFESTS)
-def test_each_manifest_has_the_shape_that_kubernetes_asks_for(manifest: Manifest, version: str) -> None:
+def test_each_manifest_fits_the_schema_of_kubernetes(manifest: Manifest, version: str) -> None:
     if manifest["kind"] in OF_OPERATORS:
         assert {"apiVersion", "kind", "metadata", "spec"} == set(manifest)
     else:
@@ -41,7 +41,7 @@ def test_each_manifest_has_the_shape_that_kubernetes_asks_for(manifest: Manifest
 
 @pytest.mark.process
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: str(path.name))
-def test_kustomize_renders_what_is_validated_here(overlay: Path) -> None:
+def test_kustomize_renders_the_validated_manifests(overlay: Path) -> None:
     rendered = built_by_kustomize(overlay)
     if not rendered:
         pytest.skip("neither kustomize nor kubectl is on PATH")
@@ -57,7 +57,7 @@ def overlay(request: pytest.FixtureRequest) -> dict[str, Manifest]:
     return by_name(build(request.param))
 
 
-def test_the_exporter_runs_as_nobody_and_writes_its_checkpoint_alone(overlay: dict[str, Manifest]) -> None:
+def test_the_exporter_runs_without_privileges_and_writes_only_its_checkpoint(overlay: dict[str, Manifest]) -> None:
     pod = pod_of(overlay)
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["runAsUser"] > 10_000
@@ -102,7 +102,7 @@ def test_the_command_line_takes_the_containers_arguments(overlay: dict[str, Mani
     assert err.startswith("/event-logs: no such folder")
 
 
-def test_service_policy_and_monitor_speak_of_the_same_pods_and_port(overlay: dict[str, Manifest]) -> None:
+def test_service_policy_and_monitor_select_the_same_pods_and_port(overlay: dict[str, Manifest]) -> None:
     template = overlay["Deployment/aqe-plugin-exporter"]["spec"]["template"]
     labels = template["metadata"]["labels"]
     (container,) = template["spec"]["containers"]
@@ -129,9 +129,7 @@ def pod_of(overlay: dict[str, Manifest]) -> dict[str, Any]:
     return pod
 
 
-def test_the_application_of_the_operator_has_the_plugin_as_install_would_put_it_there(
-    tmp_path: Path, answer: Answer
-) -> None:
+def test_the_example_application_has_the_lines_of_install(tmp_path: Path, answer: Answer) -> None:
     file = tmp_path / "application.yaml"
     file.write_text((FOLDER / "spark-operator" / "spark-application.yaml").read_text())
     (manifest,) = documents(file.read_text())
@@ -142,7 +140,7 @@ def test_the_application_of_the_operator_has_the_plugin_as_install_would_put_it_
     assert err == f"Nothing to do: {file} is as install would leave it.\n"
 
 
-def test_application_and_exporter_share_the_claim_that_is_made() -> None:
+def test_application_and_exporter_use_the_created_volume_claim() -> None:
     (claim,) = documents((FOLDER / "spark-operator" / "event-logs-claim.yaml").read_text())
     (application,) = documents((FOLDER / "spark-operator" / "spark-application.yaml").read_text())
     exporter = build(OVERLAYS[0])

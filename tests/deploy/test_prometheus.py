@@ -36,23 +36,23 @@ def names_in(expression: str) -> set[str]:
     return set(re.findall(r"\b(?:\w+:)?(?:aqe_plugin|process|up)\w*(?::\w+)?(?=[\[{ )]|$)", expression))
 
 
-def test_the_configuration_and_its_rules_are_what_prometheus_takes(programs: Path) -> None:
+def test_prometheus_accepts_the_configuration_and_its_rules(programs: Path) -> None:
     said = promtool(programs, "check", "config", str(DEPLOY / "prometheus" / "prometheus.yml"))
     assert said.count("SUCCESS") == 2 + len(RULES)
     promtool(programs, "check", "rules", "--lint=all", "--lint-fatal", *map(str, RULES))
 
 
-def test_each_alert_speaks_when_it_must_and_not_otherwise(programs: Path) -> None:
+def test_each_alert_fires_when_it_must_and_not_otherwise(programs: Path) -> None:
     assert "SUCCESS" in promtool(programs, "test", "rules", str(RULE_TESTS))
 
 
-def test_each_alert_has_a_case_in_which_it_speaks() -> None:
+def test_each_alert_has_a_test_in_which_it_fires() -> None:
     cases = [case for test in YAML(typ="safe").load(RULE_TESTS)["tests"] for case in test["alert_rule_test"]]
     assert {case["alertname"] for case in cases if case.get("exp_alerts")} == {alert["alert"] for alert in ALERTS}
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: str(alert["alert"]))
-def test_each_alert_says_what_is_wrong_how_bad_it_is_and_where_its_runbook_is(alert: dict[str, Any]) -> None:
+def test_each_alert_has_a_description_a_severity_and_a_runbook(alert: dict[str, Any]) -> None:
     assert alert["labels"]["severity"] in {"critical", "warning", "info"}
     assert alert["annotations"]["summary"].endswith(".")
     page, _, anchor = alert["annotations"]["runbook_url"].partition("#")
@@ -63,7 +63,7 @@ def test_each_alert_says_what_is_wrong_how_bad_it_is_and_where_its_runbook_is(al
 
 
 @pytest.mark.parametrize("rule", [*ALERTS, *RECORDINGS], ids=lambda rule: str(rule.get("alert") or rule["record"]))
-def test_each_rule_asks_for_metrics_that_there_are(rule: dict[str, Any]) -> None:
+def test_each_rule_uses_existing_metrics(rule: dict[str, Any]) -> None:
     names = names_in(rule["expr"])
     there = offered() | {"up", "process_start_time_seconds"} | {recording["record"] for recording in RECORDINGS}
     assert names
@@ -96,7 +96,7 @@ def test_prometheus_stores_every_metric_under_its_name_and_type(watched: Prometh
     assert offered() <= stored
 
 
-def test_prometheus_has_what_the_logs_say(watched: PrometheusServer) -> None:
+def test_prometheus_has_the_numbers_of_the_logs(watched: PrometheusServer) -> None:
     assert one(watched, "sum(aqe_plugin_queries_total)") == 21
     assert one(watched, "sum(aqe_plugin_join_decisions_total)") == 171
     assert one(watched, 'sum(aqe_plugin_filters_total{kind="split_block_bloom"})') == 11
@@ -105,7 +105,7 @@ def test_prometheus_has_what_the_logs_say(watched: PrometheusServer) -> None:
     assert one(watched, 'aqe_plugin_application_queries_total{application="aqe-plugin bench"}') == 20
 
 
-def test_all_that_the_exporter_offers_is_few_series(watched: PrometheusServer) -> None:
+def test_the_exporter_has_few_series(watched: PrometheusServer) -> None:
     (scraped,) = watched.query('scrape_samples_scraped{job="aqe-plugin"}')
     assert int(scraped["value"][1]) < 1_000
 

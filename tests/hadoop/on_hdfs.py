@@ -58,7 +58,7 @@ def read_on(jvm: HadoopJvm, folder: str, home: Path, killed_after: int | None = 
     return sums(tally)
 
 
-def test_logs_are_read_while_they_are_written_whatever_the_lists_say(
+def test_logs_are_read_while_they_grow_even_if_listings_are_stale(
     cluster: Hdfs, jvm: HadoopJvm, tmp_path: Path
 ) -> None:
     folder, plain = f"{cluster.uri}/growing", tmp_path / "plain"
@@ -87,7 +87,7 @@ def test_logs_are_read_while_they_are_written_whatever_the_lists_say(
     assert found == pytest.approx(read_plainly(plain))
 
 
-def test_a_log_that_may_not_be_read_is_told_and_the_others_are_read(
+def test_a_log_without_permission_is_reported_and_the_others_are_read(
     cluster: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("app-1", "app-2"):

@@ -87,7 +87,7 @@ class AnySession:
     def test_columns_of_one_name_can_be_explained(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
         assert len(aqe.explain(sales.join(items, sales["item"] == items["item"])).decisions) == 1
 
-    def test_a_frame_without_joins_has_none(self, aqe: AqePlugin, sales: DataFrame) -> None:
+    def test_a_frame_without_joins_has_no_decisions(self, aqe: AqePlugin, sales: DataFrame) -> None:
         assert aqe.explain(sales).queries == ()
 
     def test_with_the_mode_off_nothing_is_run(self, aqe: AqePlugin, sales: DataFrame) -> None:

@@ -98,7 +98,7 @@ def test_a_running_query_has_no_outcome_and_a_failed_one_an_error() -> None:
         [decision_row(filters=None, query_millis=None), decision_row(execution_id=8, query_status="failed")]
     )
     assert (running.ended, running.error, running.joins[0].outcomes) == (None, None, ())
-    assert failed.error == "it failed or was cancelled"
+    assert failed.error == "the query failed or was cancelled"
 
 
 def test_each_status_of_a_filter_becomes_a_plan_or_an_outcome() -> None:

@@ -42,7 +42,7 @@ def spark(folder: Path) -> Iterator[SparkSession]:
 
 
 class TestClassic(AnySession):
-    def test_another_session_of_the_application_has_thresholds_of_its_own(
+    def test_another_session_of_the_application_has_its_own_thresholds(
         self, aqe: AqePlugin, spark: SparkSession
     ) -> None:
         other = AqePlugin(spark.newSession())

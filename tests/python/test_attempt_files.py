@@ -57,7 +57,7 @@ def test_an_attempt_has_the_files_that_the_other_commands_read(names: set[str]) 
     assert {log: one for log, one in told.items() if one[0]} == expected
 
 
-def test_a_rolling_logs_folder_or_one_of_its_parts_may_be_named() -> None:
+def test_a_path_may_name_a_rolling_log_or_one_of_its_parts() -> None:
     folder = "s3a://bucket/eventlog_v2_app-1"
     part = f"{folder}/events_1_app-1.zstd"
     for root in ("s3a://bucket", folder, part):

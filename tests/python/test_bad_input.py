@@ -101,7 +101,7 @@ def test_a_folder_without_permission_is_reported_and_read_once_permitted(logs: P
         logs.chmod(0o755)
 
 
-def test_after_the_clock_went_back_it_tunes_at_once_and_continues(logs: Path, tmp_path: Path) -> None:
+def test_after_the_clock_was_set_back_tuning_runs_at_once(logs: Path, tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint.db"
     with opened(checkpoint, str(logs)) as kept:
         kept.put(replace(kept.state, tuned_at_seconds=time.time() + WEEK_SECONDS))

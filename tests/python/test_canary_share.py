@@ -162,7 +162,7 @@ def test_a_good_change_goes_to_a_share_then_to_all_without_canary_keys(
     assert applications.target.read_text() == before
 
 
-def test_a_share_that_is_slower_goes_back_byte_for_byte(applications: Applications, answer: Answer) -> None:
+def test_a_slower_share_is_rolled_back_byte_for_byte(applications: Applications, answer: Answer) -> None:
     before = applications.target.read_bytes()
     in_canary(applications, answer)
     assert applications.target.read_bytes() != before
@@ -199,7 +199,7 @@ def test_runs_from_before_the_canary_keys_do_not_count(applications: Application
     assert step(applications, answer)["why"] == "undecided so far: slower in 0 of 0 pairs, median ratio 1.000"
 
 
-def test_a_change_that_harms_in_the_ring_all_goes_back_byte_for_byte(
+def test_a_harmful_change_in_the_ring_all_is_rolled_back_byte_for_byte(
     applications: Applications, answer: Answer
 ) -> None:
     before = applications.target.read_bytes()

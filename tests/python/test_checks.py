@@ -56,14 +56,14 @@ def test_a_join_with_missing_rows_fails() -> None:
     assert (check.ok, check.finding) == (False, "Spark 4.1.3 started; a join gave 99 of 100 rows. Report this.")
 
 
-def test_a_plugin_that_stood_down_fails_with_the_drivers_warning() -> None:
+def test_an_inactive_plugin_fails_with_the_drivers_warning() -> None:
     warning = "aqe-plugin: this jar is for Spark 4.1 and this is Spark 4.0.1. Use the jar for 4.0."
     stood_down = replace(GOOD, extensions="com.acme.Rules")
     check = plugin_in_force(stood_down, f"one\n26/11/21 WARN AqeDriverPlugin: {warning}\n")
     assert (check.ok, check.finding) == (False, warning)
 
 
-def test_a_plugin_that_stood_down_silently_is_to_be_reported() -> None:
+def test_an_inactive_plugin_without_a_warning_is_reported() -> None:
     check = plugin_in_force(replace(GOOD, extensions=""), "")
     assert (check.ok, check.finding) == (False, "it was loaded and stood down silently. Report this.")
 
@@ -77,7 +77,7 @@ def test_a_plugin_missing_from_the_conf_fails() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"strange": 1}'])
-def test_an_incomplete_report_of_a_session_is_none(tmp_path: Path, content: str) -> None:
+def test_an_incomplete_report_of_a_session_is_ignored(tmp_path: Path, content: str) -> None:
     assert read_answer(tmp_path) is None
     answer_file(tmp_path).write_text(content)
     assert read_answer(tmp_path) is None

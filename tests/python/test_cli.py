@@ -63,7 +63,7 @@ def test_explain_shows_any_description_on_any_terminal(tmp_path: Path) -> None:
         assert "half \\ud800 a character" in shown.stdout
 
 
-def test_a_path_is_refused_by_what_reads_it_and_not_as_a_command_line() -> None:
+def test_paths_are_checked_by_their_reader_and_not_by_the_command_line() -> None:
     def told(app: typer.Typer) -> Iterator[tuple[str, str, bool]]:
         for command in app.registered_commands:
             assert command.callback is not None
@@ -88,7 +88,7 @@ def test_explain_shows_one_query_alone(tmp_path: Path, answer: Answer) -> None:
     assert [json.loads(one)["executionId"] for one in out.splitlines()] == [2]
 
 
-def test_explain_says_what_it_skipped_and_shows_the_rest(tmp_path: Path, answer: Answer) -> None:
+def test_explain_reports_skipped_lines_and_shows_the_rest(tmp_path: Path, answer: Answer) -> None:
     (tmp_path / "a-note").write_text("no log")
     write_log(tmp_path / "app-1", [line(decided(), schemaVersion=5)], query_lines())
     code, out, err = answer("explain", str(tmp_path))
@@ -130,7 +130,7 @@ def test_explain_of_an_empty_folder_is_an_error(tmp_path: Path, answer: Answer) 
     )
 
 
-def test_explain_of_a_log_without_decisions_says_what_may_be_wrong(tmp_path: Path, answer: Answer) -> None:
+def test_explain_of_a_log_without_decisions_lists_possible_causes(tmp_path: Path, answer: Answer) -> None:
     path = write_log(tmp_path / "app-1", [])
     code, _, err = answer("explain", str(path))
     assert code == 4
@@ -185,7 +185,7 @@ def test_export_on_a_port_in_use_is_an_error(tmp_path: Path, answer: Answer) -> 
         )
 
 
-def test_export_of_a_folder_that_is_none_is_an_error(answer: Answer) -> None:
+def test_export_of_a_path_that_is_no_folder_is_an_error(answer: Answer) -> None:
     message = "/no/such/folder: no such folder; give the folder that spark.eventLog.dir names.\n"
     assert answer("export", "/no/such/folder") == (4, "", message)
 
@@ -194,7 +194,7 @@ def test_export_of_a_folder_that_is_none_is_an_error(answer: Answer) -> None:
 
 
 @pytest.mark.process
-def test_doctor_without_java_says_how_to_get_it(tmp_path: Path) -> None:
+def test_doctor_without_java_names_the_fix(tmp_path: Path) -> None:
     ran = run("doctor", "--no-session", PATH=str(tmp_path), JAVA_HOME="")
     assert ran.returncode == 3
     assert ran.stdout.splitlines()[0] == (
@@ -204,13 +204,13 @@ def test_doctor_without_java_says_how_to_get_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_doctor_with_a_wrong_java_home_says_so(tmp_path: Path) -> None:
+def test_doctor_reports_a_wrong_java_home(tmp_path: Path) -> None:
     ran = run("doctor", "--no-session", JAVA_HOME=str(tmp_path))
     assert f"failed  Java      JAVA_HOME is {tmp_path}, and there is no bin/java in it. " in ran.stdout
 
 
 @pytest.mark.process
-def test_doctor_with_an_old_java_says_so(tmp_path: Path) -> None:
+def test_doctor_reports_an_old_java(tmp_path: Path) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("""#!/bin/sh\necho 'openjdk version "1.8.0_402"' >&2\n""")
@@ -275,7 +275,7 @@ def test_a_wrong_command_line_is_exit_code_2() -> None:
     assert (ran.returncode, "Traceback" in ran.stderr) == (2, False)
 
 
-def test_a_wrong_spark_version_is_one_line(answer: Answer) -> None:
+def test_a_wrong_spark_version_gives_one_line(answer: Answer) -> None:
     code, out, err = answer("jar-path", "--spark", "four")
     assert (out, len(err.splitlines())) == ("", 1)
     assert code in (3, 5)
@@ -288,7 +288,7 @@ def test_without_debug_there_is_no_traceback_and_with_it_there_is(answer: Answer
         assert (code, "Traceback" in err, err.splitlines()[-1]) == (4, True, "/no/such/log: no such file or folder.")
 
 
-def test_a_fault_of_our_own_is_one_line_too(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_fault_is_one_line_too(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by\nzero")
 

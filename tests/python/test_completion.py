@@ -85,7 +85,7 @@ def test_bash_falls_back_to_files_where_nothing_is_offered(script: Path) -> None
 
 
 @pytest.mark.parametrize("shell", [shell for shell in CHECKS if shutil.which(shell)])
-def test_a_shell_understands_its_script(shell: str, tmp_path: Path, answer: Answer) -> None:
+def test_each_shell_accepts_its_completion_script(shell: str, tmp_path: Path, answer: Answer) -> None:
     code, out, _ = answer("completion", shell)
     path = tmp_path / "script"
     path.write_text(out)
@@ -99,7 +99,7 @@ def test_each_shell_has_a_script(shell: str, answer: Answer) -> None:
     assert (code, f"complete_{shell}" in out, "aqe-plugin" in out) == (0, True, True)
 
 
-def test_an_unknown_shell_is_refused_with_those_that_are_known(answer: Answer) -> None:
+def test_an_unknown_shell_is_refused_with_the_known_ones(answer: Answer) -> None:
     code, _, err = answer("completion", "tcsh")
     assert code == 2
     assert all(shell in err for shell in CHECKS)

@@ -18,7 +18,7 @@ from aqe_plugin.conf.keys import conf_keys, number_of, problem_of
         ("test.openGates", "TRUE"),
     ],
 )
-def test_an_allowed_value_has_no_problem(key: str, value: str) -> None:
+def test_an_allowed_value_is_no_problem(key: str, value: str) -> None:
     assert problem_of(f"spark.aqePlugin.{key}", value) == ""
 
 

@@ -103,7 +103,7 @@ def test_the_diff_format_is_a_diff_of_the_file(conf: Path, jar: str, answer: Ans
     ]
 
 
-def test_json_says_what_changes_and_whether_it_was_done(conf: Path, jar: str, answer: Answer) -> None:
+def test_json_shows_the_changes_and_whether_they_were_made(conf: Path, jar: str, answer: Answer) -> None:
     words = ("install", "--target", str(conf), "--jar", jar, "--format", "json")
     shown = json.loads(answer(*words)[1])
     assert (shown["applied"], shown["nothingToDo"]) == (False, False)
@@ -191,24 +191,24 @@ def test_without_a_target_the_error_asks_for_one(answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("command", ["install", "status", "verify", "rollback", "uninstall"])
-def test_a_folder_for_a_file_is_one_line(command: str, tmp_path: Path, answer: Answer) -> None:
+def test_a_folder_instead_of_a_file_gives_one_line(command: str, tmp_path: Path, answer: Answer) -> None:
     code, _, err = answer(command, "--target", str(tmp_path))
     assert code == 4
     assert f"{tmp_path}: a folder, not a file. Give the file in it, e.g. {tmp_path}/spark-defaults.conf.\n" in err
 
 
-def test_a_missing_spark_home_is_one_line(answer: Answer) -> None:
+def test_a_missing_spark_home_gives_one_line(answer: Answer) -> None:
     message = "/no/spark: no such folder; --spark-home is the folder that Spark was unpacked to.\n"
     assert answer("install", "--spark-home", "/no/spark") == (4, "", message)
 
 
-def test_an_unknown_spark_line_is_one_line(conf: Path, answer: Answer) -> None:
+def test_an_unknown_spark_line_gives_one_line(conf: Path, answer: Answer) -> None:
     code, _, err = answer("install", "--target", str(conf), "--spark", "3.1")
     assert code == 3
     assert "has no jar for Spark 3.1; supported lines: " in err or "found no jar of its own in " in err
 
 
-def test_a_missing_or_foreign_jar_is_one_line(conf: Path, tmp_path: Path, answer: Answer) -> None:
+def test_a_missing_or_foreign_jar_gives_one_line(conf: Path, tmp_path: Path, answer: Answer) -> None:
     gone, other = str(tmp_path / JAR), str(tmp_path / "other.jar")
     assert answer("install", "--target", str(conf), "--jar", gone) == (
         3,
@@ -222,7 +222,7 @@ def test_a_missing_or_foreign_jar_is_one_line(conf: Path, tmp_path: Path, answer
     )
 
 
-def test_a_jar_for_another_line_than_asked_for_is_one_line(conf: Path, jar: str, answer: Answer) -> None:
+def test_a_jar_for_another_line_than_requested_gives_one_line(conf: Path, jar: str, answer: Answer) -> None:
     code, _, err = answer("install", "--target", str(conf), "--jar", jar, "--spark", "4.0.1")
     assert (code, err) == (
         5,

@@ -154,7 +154,7 @@ def test_explain_and_install_work_without_any_extra(tmp_path: Path) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
-def test_a_missing_extra_is_one_line_with_the_command_that_installs_it(
+def test_a_missing_extra_gives_one_line_with_the_command_that_installs_it(
     words: list[str], extra: str, tmp_path: Path
 ) -> None:
     ran = without_extras(words, tmp_path)

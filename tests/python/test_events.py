@@ -52,7 +52,7 @@ def test_sparks_own_events_give_description_times_and_error() -> None:
     assert parse_event(APPLICATION_START) == ApplicationStarted("app-1", "nightly", 1)
 
 
-def test_other_events_are_none_by_their_first_bytes() -> None:
+def test_other_events_are_skipped_by_their_first_bytes() -> None:
     assert parse_event(FOREIGN_LINE) is None
     assert not is_event_line(FOREIGN_LINE)
     assert all(is_event_line(one) for one in (line(decided()), line(ended()), started(), over(), APPLICATION_START))
@@ -76,7 +76,7 @@ def test_an_event_line_that_is_cut_or_damaged_is_a_schema_error(event: str, rest
 
 
 @pytest.mark.parametrize("other", [b"", b"{", b"\xff\xfe", b'{"Event":', b"[]", b"3", b"null", b'"text"'])
-def test_a_line_that_does_not_begin_as_an_event_is_none(other: bytes) -> None:
+def test_a_line_without_the_beginning_of_an_event_is_skipped(other: bytes) -> None:
     assert parse_event(other) is None
 
 

@@ -198,7 +198,7 @@ def test_codes_and_kinds_of_a_hostile_log_add_no_label_values(texts: list[str]) 
 
 
 @given(st.lists(st.tuples(*[st.integers(-(2**70), 2**70)] * 5), max_size=10))
-def test_no_count_ever_falls_or_stops_being_a_number(damage: list[tuple[int, ...]]) -> None:
+def test_no_count_ever_falls_or_becomes_nan(damage: list[tuple[int, ...]]) -> None:
     tally = Tally()
     before = counts(tally)
     for number, (rows_in, rows_out, millis, planned, errors) in enumerate(damage):

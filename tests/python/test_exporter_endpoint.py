@@ -30,7 +30,7 @@ def ask(port: int, path: str) -> tuple[int, str]:
         return refusal.code, refusal.read().decode()
 
 
-def test_once_the_logs_are_read_it_is_healthy_and_ready(tmp_path: Path) -> None:
+def test_the_daemon_is_healthy_and_ready_once_the_logs_are_read(tmp_path: Path) -> None:
     write_log(tmp_path / "app-1")
     with serve(str(tmp_path), 0) as port:
         assert ask(port, "/healthz") == ask(port, "/readyz") == (200, "ok\n")
@@ -85,7 +85,7 @@ def test_while_the_logs_are_read_it_is_healthy_and_not_ready(tmp_path: Path, mon
         exporter.join()
 
 
-def test_a_signal_stops_it_while_the_logs_are_read(
+def test_a_signal_stops_the_daemon_while_it_reads_logs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer
 ) -> None:
     class Stopped(FolderFollower):
@@ -120,7 +120,7 @@ def test_a_silent_client_does_not_block_others(tmp_path: Path) -> None:
         assert ask(port, "/metrics")[0] == 200
 
 
-def test_it_serves_on_an_ipv6_address(tmp_path: Path) -> None:
+def test_the_exporter_serves_on_an_ipv6_address(tmp_path: Path) -> None:
     with serve(str(tmp_path), 0, "::1") as port, socket.create_connection(("::1", port)) as one:
         one.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
         assert b"200 OK" in one.recv(1000)

@@ -54,7 +54,7 @@ def test_checks_as_json_are_those_of_the_table(answer: Answer) -> None:
     assert [f"{one['verdict']:<8}{one['name']:<10}{one['found']}" for one in told] == table.splitlines()
 
 
-def test_nothing_is_coloured_folded_or_read_as_markup(tmp_path: Path, answer: Answer) -> None:
+def test_text_is_never_colored_wrapped_or_read_as_markup(tmp_path: Path, answer: Answer) -> None:
     path = tmp_path / f"{'long-' * 30}[red].conf"
     path.write_text("spark.aqePlugin.mode [bo\\u001bld]\n")
     told = json.loads(answer("status", "--target", str(path), "--format", "json")[1])

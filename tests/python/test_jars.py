@@ -37,7 +37,7 @@ def test_an_unknown_line_names_the_supported_ones(jars: Path) -> None:
     )
 
 
-def test_a_missing_jar_says_how_to_get_one(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_jar_names_the_command_for_it(tmp_path: Path) -> None:
     with pytest.raises(MissingJarError) as error:
         jar_for("4.1.3", tmp_path, "0.1.0")
     assert str(error.value) == (

@@ -136,7 +136,7 @@ def test_an_objects_name_is_an_address_of_it(here: dict[str, str]) -> None:
 # others at the same object
 
 
-def test_another_persons_earlier_change_is_reported_and_kept(api: ApiServer, here: dict[str, str]) -> None:
+def test_another_users_earlier_change_is_reported_and_kept(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here)
     proposal = propose_install(store, JAR, None)
     theirs = THEIRS + "spark.new 1\n"
@@ -146,7 +146,7 @@ def test_another_persons_earlier_change_is_reported_and_kept(api: ApiServer, her
     assert api.objects[CONFIGMAP]["data"]["spark-defaults.conf"] == theirs
 
 
-def test_another_persons_concurrent_change_is_reported_and_kept(api: ApiServer, here: dict[str, str]) -> None:
+def test_another_users_concurrent_change_is_reported_and_kept(api: ApiServer, here: dict[str, str]) -> None:
     store = opened(here)
     proposal = propose_install(store, JAR, None)
     theirs = THEIRS.replace("pa$$", "other")

@@ -305,7 +305,7 @@ def interrupted(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatc
         assert answer(*words(cluster, "--yes", *more))[0] == 8
 
 
-def test_going_back_that_was_interrupted_between_two_files_is_finished(
+def test_a_rollback_interrupted_between_two_files_is_finished(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = cluster.held()

@@ -37,13 +37,13 @@ HEAVY = {
 
 
 @pytest.mark.process
-def test_importing_it_is_quick_and_imports_nothing_heavy() -> None:
+def test_importing_the_package_is_quick_and_loads_no_heavy_module() -> None:
     runs = [json.loads(subprocess.check_output([sys.executable, "-c", PROBE])) for _ in range(5)]
     assert min(run["seconds"] for run in runs) < 0.050
     assert not HEAVY & set(runs[0]["modules"])
 
 
-def test_every_exported_name_is_there_and_documented() -> None:
+def test_every_exported_name_exists_and_is_documented() -> None:
     for name in aqe_plugin.__all__:
         value = getattr(aqe_plugin, name)
         assert isinstance(value, str) or value.__doc__, name

@@ -75,7 +75,7 @@ def empty() -> Summary:
 
 
 @given(text=st.text(), number=NUMBERS)
-def test_no_text_and_no_number_of_a_log_becomes_an_element(text: str, number: Any) -> None:
+def test_no_text_or_number_of_a_log_becomes_an_html_element(text: str, number: Any) -> None:
     made = opened(page(summary(text, number), [Finding(text, None, text)], text, NOTHING))
     plain = opened(page(summary(), [Finding("a", None, "a")], "a", NOTHING))
     assert made.tags == plain.tags
@@ -119,7 +119,7 @@ def test_queries_are_counted_by_arm_of_a_trial() -> None:
 
 
 @given(values=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
-def test_every_bar_lies_inside_its_chart(values: list[float]) -> None:
+def test_every_bar_is_inside_its_chart(values: list[float]) -> None:
     made = bars("t", [str(at) for at in range(len(values))], [("one", values)], "s")
     assert made.count("<rect") == len(values)
     heights = [float(part.split('"')[1]) for part in made.split("<rect ")[1:] for part in [part.split("height=")[1]]]

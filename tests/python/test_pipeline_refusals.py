@@ -46,12 +46,12 @@ def refused(thrown: Thrown) -> None:
         (Thrown("java.io.EOFException", None), r"refused access \(java\.io\.EOFException\)"),
     ],
 )
-def test_a_file_systems_refusal_becomes_one_line(thrown: Thrown, said: str) -> None:
+def test_an_error_of_the_file_system_is_one_line(thrown: Thrown, said: str) -> None:
     with pytest.raises(WriteError, match=said) as error:
         refused(Thrown("java.util.concurrent.ExecutionException", "wrapped", thrown))
     assert "None" not in str(error.value)
 
 
-def test_other_faults_stay_as_they_are() -> None:
+def test_other_faults_are_not_changed() -> None:
     with pytest.raises(Py4JJavaError):
         refused(Thrown("java.lang.IllegalStateException", "a fault of ours"))

@@ -79,7 +79,7 @@ def test_a_failed_query_keeps_the_first_line_of_its_error() -> None:
     assert query.error == "Job aborted"
 
 
-def test_an_outcome_goes_to_the_join_it_belongs_to() -> None:
+def test_an_outcome_is_assigned_to_its_join() -> None:
     other = replace(DECISION, facts=replace(FACTS, join_id="j2"))
     outcomes = (OUTCOME, replace(OUTCOME, join_id="j2", table="web_sales"))
     (query,) = queries(line(decided()), line(decided(7, other)), over(), line(ended(7, outcomes)))

@@ -44,7 +44,7 @@ def made(findings: Sequence[Finding]) -> list[Recommendation]:
     return [finding.recommendation for finding in findings if finding.recommendation is not None]
 
 
-def test_a_price_that_outcomes_contradict_moves_towards_what_they_show() -> None:
+def test_a_price_moves_towards_the_measured_outcomes() -> None:
     fleet = fleet_of(0, DEAR_BROADCASTS, queries=12)
     chosen = best(recommend(seen_both_ways(fleet), DEFAULTS, LIMITS, fleet.replay), LIMITS)
     assert chosen is not None
@@ -154,7 +154,7 @@ def test_every_limit_that_is_exceeded_is_named() -> None:
 
 
 @pytest.mark.parametrize("member", ["factor", "regression", "confidence"])
-def test_a_number_that_is_not_one_exceeds_its_limit(member: str) -> None:
+def test_a_nan_exceeds_its_limit(member: str) -> None:
     assert len(violations(recommendation(**{member: math.nan}), LIMITS)) == 1
 
 

@@ -50,7 +50,7 @@ def test_no_ring_is_skipped_and_the_last_rings_are_final(ring: Ring, what: Obser
 
 
 @given(ring=st.sampled_from([Ring.CANARY, Ring.ALL]), what=SEEN)
-def test_an_error_or_a_slower_canary_always_goes_back(ring: Ring, what: Observation) -> None:
+def test_an_error_or_a_slower_canary_is_always_rolled_back(ring: Ring, what: Observation) -> None:
     if what.errors or what.comparison.outcome is Outcome.WORSE:
         assert advance(ring, what, LIMITS).ring is Ring.ROLLED_BACK
 

@@ -32,7 +32,7 @@ def test_rollback_goes_back_one_change_at_a_time(conf: Path) -> None:
     assert str(error.value) == (f"{conf}: there is nothing to roll back; no change of aqe-plugin is in force.")
 
 
-def test_rollback_over_another_persons_change_names_the_keys_without_values(conf: Path) -> None:
+def test_rollback_over_another_users_change_names_the_keys_without_values(conf: Path) -> None:
     install(conf)
     changed = conf.read_bytes().replace(b"pa$$", b"hunter2")
     conf.write_bytes(changed)

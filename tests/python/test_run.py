@@ -69,7 +69,7 @@ def test_repeated_kills_while_logs_grow_leave_the_counts_of_a_plain_read(tmp_pat
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_with_everything_stored(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_the_daemon_with_everything_stored(tmp_path: Path, number: signal.Signals) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     write_log(folder / "app-1")
@@ -84,7 +84,7 @@ def test_a_signal_stops_it_with_everything_stored(tmp_path: Path, number: signal
         assert running.value("aqe_plugin_queries_total") == 1
 
 
-def test_a_second_one_at_the_same_checkpoint_ends_with_code_7(tmp_path: Path, answer: Answer) -> None:
+def test_a_second_exporter_with_the_same_checkpoint_exits_with_code_7(tmp_path: Path, answer: Answer) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     with daemon(folder, checkpoint):
@@ -107,7 +107,7 @@ def test_a_missing_folder_is_reported_and_read_on_when_it_is_back(tmp_path: Path
         running.wait_until(lambda: running.value("aqe_plugin_queries_total") == 2)
 
 
-def test_on_a_full_disk_it_continues_and_ends_with_code_8(tmp_path: Path) -> None:
+def test_on_a_full_disk_the_daemon_continues_and_exits_with_code_8(tmp_path: Path) -> None:
     """Limits file size to that of the checkpoint, like a disk that fills up."""
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
@@ -206,7 +206,7 @@ def test_the_tuning_command_gets_the_settings_file_of_the_daemon(
     ]
 
 
-def test_it_tunes_on_its_schedule_and_journals_each_run(tmp_path: Path) -> None:
+def test_the_daemon_tunes_on_its_schedule_and_journals_each_run(tmp_path: Path) -> None:
     """Over an empty folder, for which `recommend` needs no Spark."""
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()

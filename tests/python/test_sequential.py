@@ -73,7 +73,7 @@ def test_an_equal_canary_passes_within_the_limit_of_pairs() -> None:
 
 
 @given(st.integers(0, 60).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials))))
-def test_the_evidence_is_a_fair_bet_on_a_fair_coin(case: tuple[int, int]) -> None:
+def test_the_mean_evidence_of_a_fair_coin_stays_constant(case: tuple[int, int]) -> None:
     successes, trials = case
     now, (after_success, after_failure) = (
         math.exp(log_evidence(successes, trials)),

@@ -73,7 +73,7 @@ def test_the_name_of_a_session_has_no_secret() -> None:
     assert without_secrets("/conf/a;token=b") == "/conf/a;token=b"
 
 
-def test_port_and_user_default_as_in_sparks_clients() -> None:
+def test_port_and_user_have_the_defaults_of_sparks_clients() -> None:
     given = f"sc://host/;session_id={ID}"
     assert parse_session_address(given, {"USER": "bob"}).name == f"sc://host:15002/;user_id=bob;session_id={ID}"
     assert parse_session_address(given, {"USER": "bob", "SPARK_USER": "eve"}).user_id == "eve"

@@ -103,7 +103,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         spark.stop()
 
 
-def test_a_query_has_the_same_rows_in_every_mode_and_explain_tells_what_was_done(session: Session) -> None:
+def test_a_query_has_equal_rows_in_every_mode_and_explain_shows_its_decision(session: Session) -> None:
     expected = session.run("without the plugin", "off")
     assert session.run("observed", "observe") == expected
     assert session.run("applied", "apply") == expected
@@ -126,7 +126,7 @@ def test_a_query_has_the_same_rows_in_every_mode_and_explain_tells_what_was_done
     assert observed.ended.applied == 0
 
 
-def test_the_filter_says_how_many_rows_it_let_through(session: Session) -> None:
+def test_the_filter_shows_how_many_rows_passed(session: Session) -> None:
     session.spark.conf.set("spark.aqePlugin.test.openGates", "true")
     try:
         session.run("filtered", "apply")
@@ -139,7 +139,7 @@ def test_the_filter_says_how_many_rows_it_let_through(session: Session) -> None:
     assert outcome.scan_columns == ("dimension_id",)
 
 
-def test_the_table_of_decisions_says_what_the_event_log_says(session: Session) -> None:
+def test_the_table_of_decisions_agrees_with_the_event_log(session: Session) -> None:
     session.run("in the table", "apply")
     story = session.story("in the table")
     (join,) = story.joins
@@ -158,7 +158,7 @@ def test_the_table_of_decisions_says_what_the_event_log_says(session: Session) -
     assert row.filter_rows_out == (sum(one.rows_out for one in join.outcomes) if join.outcomes else None)
 
 
-def test_a_jar_of_spark_jars_is_in_a_child_class_loader_and_reaches_what_it_needs_of_spark(session: Session) -> None:
+def test_a_jar_of_spark_jars_works_in_its_child_class_loader(session: Session) -> None:
     loader = session.spark._jsparkSession.sharedState().jarClassLoader()
     plugin, spark = (
         loader.loadClass(name).getClassLoader() for name in (PLUGIN_CLASS, "org.apache.spark.SparkContext")

@@ -107,7 +107,7 @@ def test_no_facts_give_no_decisions(replay: SparkReplay) -> None:
     assert replay([FACTS], []) == []
 
 
-def test_recommend_asks_the_plugin_itself(tmp_path: Path) -> None:
+def test_recommend_decides_with_the_plugin_itself(tmp_path: Path) -> None:
     fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=3)
     (tmp_path / "app-1").write_bytes(log_of(fleet.week(None) + fleet.week(DEFAULTS), "app-1"))
     # In a process of its own: there is one Spark session in each.

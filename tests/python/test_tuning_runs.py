@@ -76,7 +76,7 @@ def test_any_story_is_a_run_or_left_out(join: JoinStory, millis: int, over: Quer
         assert without_outliers([made] * 5) == [made] * 5
 
 
-def test_a_join_ran_as_it_was_decided() -> None:
+def test_a_join_runs_with_the_decided_strategy() -> None:
     assert only_join(story()).option == FILTERED
 
 
@@ -85,7 +85,7 @@ def test_a_filter_that_passed_every_row_counts_as_no_filter() -> None:
     assert (join.option, join.pass_rates, join.measured) == (PLAIN, None, FACTS)
 
 
-def test_in_observe_mode_a_join_ran_as_spark_does_it() -> None:
+def test_in_observe_mode_a_join_runs_as_spark_plans_it() -> None:
     assert only_join(story(PluginMode.OBSERVE, outcomes=())).option == PLAIN
 
 

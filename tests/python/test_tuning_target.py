@@ -35,7 +35,7 @@ def tune(conf: Path, values: dict[str, str | None]) -> None:
     carry_out(propose_tuning(conf, values, "took longer than predicted"), BY)
 
 
-def test_a_change_is_shown_with_its_reason_and_written_down(conf: Path) -> None:
+def test_a_change_is_shown_with_its_reason_and_recorded(conf: Path) -> None:
     proposal = propose_tuning(conf, {ROWS: "300", LAUNCH: "2e7"}, "took longer than predicted")
     assert [(change.key, change.old, change.new) for change in proposal.changes] == [
         (LAUNCH, "3e7", "2e7"),

@@ -63,12 +63,13 @@ def test_verify_of_a_manifest_uses_a_local_copy_of_its_jar(tmp_path: Path, answe
 
 
 @pytest.mark.spark
-def test_java_reads_properties_as_we_do(tmp_path: Path) -> None:
+def test_java_parses_properties_like_the_package(tmp_path: Path) -> None:
     from pyspark import java_gateway
 
     launch: Any = java_gateway.launch_gateway
     gateway = launch()
-    java = gateway.jvm.java
+    # Each lookup of a class by its package is several calls.
+    properties, reader = gateway.jvm.java.util.Properties, gateway.jvm.java.io.StringReader
     chance = random.Random(4)
     pieces = [
         "a",
@@ -96,8 +97,8 @@ def test_java_reads_properties_as_we_do(tmp_path: Path) -> None:
                 ours = parse_properties(text.encode(), "f").items()
             except TargetError:
                 continue
-            read = java.util.Properties()
-            read.load(java.io.StringReader(text))
+            read = properties()
+            read.load(reader(text))
             theirs = {key: read.getProperty(key) for key in read.stringPropertyNames()}
             # Java's trim is not Spark's, which leaves ends of lines; there are none to trim in these.
             assert ours == {key: value.strip("\t\f ") for key, value in theirs.items()}, repr(text)

@@ -170,7 +170,7 @@ def test_the_same_log_cut_shorter_is_not_counted_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", sorted(COMPRESS))
-def test_a_truncated_log_is_reported_once_and_read_on_when_more_comes(tmp_path: Path, codec: str) -> None:
+def test_a_truncated_log_is_reported_once_and_read_further_when_it_grows(tmp_path: Path, codec: str) -> None:
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint.db"
     folder.mkdir()
     packed = COMPRESS[codec](log_bytes(query_lines(1), query_lines(2)))

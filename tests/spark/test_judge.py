@@ -38,7 +38,7 @@ def test_a_listed_failure_is_no_problem() -> None:
     assert _said(_OPEN, _report(_counters(), joins="passed", counts_exchanges="failed"), _LISTED) == []
 
 
-def test_a_failure_that_is_not_listed_is_one_in_the_mode_it_is_not_listed_for_too() -> None:
+def test_a_failure_counts_in_every_mode_for_which_it_is_not_listed() -> None:
     normal = Turn(_SUITE, Mode.NORMAL)
     found = _report(_counters(), counts_exchanges="failed")
     assert _said(normal, found, _LISTED) == ["counts exchanges: failed and is not listed"]
@@ -49,7 +49,7 @@ def test_a_listed_failure_that_passes_is_a_problem() -> None:
     assert _said(_OPEN, found, _LISTED) == ["counts exchanges: is listed as failing and passed"]
 
 
-def test_a_test_that_fails_at_times_may_pass_and_must_run() -> None:
+def test_an_occasionally_failing_test_may_pass_but_must_run() -> None:
     at_times = Expected("JoinSuite", "counts exchanges", frozenset({Mode.OPEN}), "a race", frozenset({Mode.OPEN}))
     assert _said(_OPEN, _report(_counters(), counts_exchanges="passed"), at_times) == []
     assert _said(_OPEN, _report(_counters(), counts_exchanges="failed"), at_times) == []
@@ -58,7 +58,7 @@ def test_a_test_that_fails_at_times_may_pass_and_must_run() -> None:
     ]
 
 
-def test_a_mode_with_a_question_mark_is_one_in_which_a_test_fails_at_times() -> None:
+def test_a_mode_with_a_question_mark_allows_occasional_failures() -> None:
     (entry,) = expected.parse(["JoinSuite | normal?, open | counts exchanges | one more for the filter"], "list")
     assert entry.modes == {Mode.NORMAL, Mode.OPEN}
     assert entry.at_times == {Mode.NORMAL}
@@ -70,7 +70,7 @@ def test_a_listed_failure_that_does_not_exist_is_a_problem() -> None:
     ]
 
 
-def test_a_run_that_was_broken_off_is_a_problem() -> None:
+def test_an_aborted_run_is_a_problem() -> None:
     assert _said(_OPEN, _report(None, joins="passed"), _LISTED) == [": the run did not come to its end"]
 
 
@@ -134,7 +134,7 @@ def test_a_report_is_read_up_to_the_line_that_is_still_being_written(tmp_path: P
     assert found.counters is None
 
 
-def test_a_whole_report_has_its_counters(tmp_path: Path) -> None:
+def test_a_complete_report_has_its_counters(tmp_path: Path) -> None:
     path = tmp_path / "report.jsonl"
     metrics = {"filters.applied": 4, "filters.notApplied": 1}
     path.write_text(
@@ -146,7 +146,7 @@ def test_a_whole_report_has_its_counters(tmp_path: Path) -> None:
     assert (counters.filters_applied, counters.filters_not_applied) == (4, 1)
 
 
-def test_junit_counts_a_listed_failure_as_passed_and_a_fault_of_the_run_as_a_test_of_its_own() -> None:
+def test_junit_counts_a_listed_failure_as_passed_and_a_run_fault_as_a_test() -> None:
     found = _report(_counters(faults=1), joins="passed", counts_exchanges="failed", skipped="ignored", broken="failed")
     element = junit.suite(_OPEN, found, problems(_OPEN, found, [_LISTED]))
     assert {name: element.get(name) for name in ("tests", "failures", "skipped")} == {
@@ -166,6 +166,6 @@ def test_junit_leaves_out_what_xml_cannot_hold() -> None:
     assert failure.text == "escape [31m and  nothing"
 
 
-def test_each_suite_is_there_once() -> None:
+def test_each_suite_is_listed_once() -> None:
     names = [suite.name for suite in SUITES]
     assert len(names) == len(set(names))

@@ -25,7 +25,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     return tour(tmp_path_factory.mktemp("tour"), ensure_dataset(_SCALE).folder, programs, print)
 
 
-def test_install_writes_what_it_says_into_an_empty_conf_folder(seen: Seen) -> None:
+def test_install_writes_its_proposal_into_an_empty_conf_folder(seen: Seen) -> None:
     assert seen.before[0] is None
     assert "spark.plugins" in seen.shown["install"].plain
     assert "io.aqeplugin.AqePlugin" in seen.shown["install"].plain
@@ -43,14 +43,14 @@ def test_a_bad_threshold_raises_the_alert(seen: Seen) -> None:
     assert seen.passing[-1][1] > 0.2
 
 
-def test_the_canary_goes_back_byte_for_byte_and_nobody_else_saw_the_bad_value(seen: Seen) -> None:
+def test_the_canary_is_rolled_back_and_no_other_file_had_the_bad_value(seen: Seen) -> None:
     good, back = seen.canary
     assert back == good
     assert not any(value.split("=")[0].encode() in back for value in BAD_VALUES)
     assert "slower: slower in" in seen.shown["roll back"].plain
 
 
-def test_history_tells_who_did_what_when_and_why(seen: Seen) -> None:
+def test_history_shows_who_did_what_when_and_why(seen: Seen) -> None:
     rings = [record for record in seen.history if "ring" in record]
     assert [record["ring"] for record in rings] == ["observe", "canary", "rolled_back"]
     assert rings[-1]["why"].startswith("slower: slower in ")

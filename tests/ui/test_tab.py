@@ -65,11 +65,11 @@ def test_a_log_of_another_version_of_the_plugin_costs_its_events_and_no_page(
     assert "Completed Jobs" in jobs.text
     assert len(browser.open(f"{history.newer}/SQL/").tables["completed-table"]) >= len(live.queries.tables[_QUERIES])
     tab = browser.open(f"{history.newer}/runtime-filters/")
-    assert "Events left out: 2, which another version of the plugin wrote" in tab.text
+    assert "Events left out: 2, written by another version of the plugin" in tab.text
     assert _QUERIES not in tab.tables
 
 
-def test_all_that_the_pages_show_is_there_without_scripts(history: History, live: Seen) -> None:
+def test_the_pages_show_everything_without_scripts(history: History, live: Seen) -> None:
     number = live.queries.tables[_QUERIES][0][0]
     for address, seen in (("/", live.queries), (f"/query/?id={number}", live.query)):
         with urllib.request.urlopen(f"{history.application}/runtime-filters{address}", timeout=30) as answer:
@@ -78,7 +78,7 @@ def test_all_that_the_pages_show_is_there_without_scripts(history: History, live
         assert sent.title == seen.title
 
 
-def test_a_picture_of_the_tab_has_something_on_it(browser: Browser, history: History, tmp_path: Path) -> None:
+def test_a_screenshot_of_the_tab_is_not_empty(browser: Browser, history: History, tmp_path: Path) -> None:
     picture, empty = tmp_path / "tab.png", tmp_path / "empty.png"
     browser.screenshot(f"{history.application}/runtime-filters/", picture, width=1400, height=500)
     browser.screenshot("about:blank", empty, width=1400, height=500)

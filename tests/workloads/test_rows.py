@@ -29,7 +29,7 @@ def test_an_answer_equals_itself_in_any_order(rows: list[Row], shuffler: random.
 
 
 @given(_ANSWERS, st.tuples(_CELLS, _CELLS, _CELLS))
-def test_a_row_more_is_found(rows: list[Row], extra: Row) -> None:
+def test_an_extra_row_is_found(rows: list[Row], extra: Row) -> None:
     delta = difference([*rows, extra], rows)
     assert len(delta.only_left) == 1
     assert not delta.only_right
@@ -39,7 +39,7 @@ def test_duplicates_are_counted() -> None:
     assert difference([(1,), (1,)], [(1,)]).only_left == [(1,)]
 
 
-def test_a_null_is_no_zero() -> None:
+def test_a_null_is_not_zero() -> None:
     assert difference([(None,)], [(0,)])
 
 
@@ -61,6 +61,6 @@ def test_numbers_that_are_close_do_not_hide_a_wrong_neighbour() -> None:
     assert delta.only_right == [("a", 2.5)]
 
 
-def test_a_difference_is_told_in_words_and_cut_short() -> None:
+def test_a_difference_is_described_and_shortened() -> None:
     told = difference([(n,) for n in range(9)], [(100,)]).describe("off", "apply", shown=2)
     assert told == "9 row(s) only in off: [('0',), ('1',)]\n1 row(s) only in apply: [('100',)]"

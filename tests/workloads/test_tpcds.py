@@ -28,7 +28,7 @@ def test_spark_gets_back_ticks_where_duckdb_has_double_quotes() -> None:
         assert query.spark.replace("`", '"') == query.duckdb
 
 
-def test_each_variant_asks_something_else_than_its_sibling() -> None:
+def test_each_variant_of_a_query_differs_from_the_other() -> None:
     texts = [query.duckdb for query in queries().values()]
     assert len(set(texts)) == len(texts) == 103
 
@@ -64,7 +64,7 @@ def test_only_the_tables_that_a_query_reads_are_made_and_others_are_added(folder
 
 
 @pytest.mark.e2e
-def test_data_without_its_marker_is_made_anew(folder: Path) -> None:
+def test_data_without_its_marker_is_generated_again(folder: Path) -> None:
     half_written = folder / "sf0.01" / "store_sales"
     half_written.mkdir(parents=True)
     (half_written / "data_0.parquet").write_bytes(b"PAR1")
@@ -73,7 +73,7 @@ def test_data_without_its_marker_is_made_anew(folder: Path) -> None:
 
 
 @pytest.mark.e2e
-def test_data_of_an_older_layout_is_made_anew(folder: Path) -> None:
+def test_data_of_an_older_layout_is_generated_again(folder: Path) -> None:
     ensure_dataset(_SCALE, tables=("reason",))
     marker = folder / "sf0.01" / "_COMPLETE.json"
     stored = json.loads(marker.read_text())
@@ -89,7 +89,7 @@ def test_a_disk_that_is_too_small_is_named_before_anything_is_written(folder: Pa
     assert list(folder.iterdir()) == []
 
 
-def test_an_answer_is_read_from_the_files(tmp_path: Path) -> None:
+def test_the_reference_answer_reads_the_files_of_the_dataset(tmp_path: Path) -> None:
     nowhere = Dataset(scale=1, folder=tmp_path, rows={"item": 3})
     with pytest.raises(Exception, match="No files found"):
         reference_answer(nowhere, "select * from item")

@@ -20,7 +20,7 @@ from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
-from aqe_plugin.machine.state import make_state_folder, state_home
+from aqe_plugin.machine.state import state_home
 
 _TRIES = 5
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
@@ -53,9 +53,6 @@ class KubernetesStore(ConfStore):
         server = _UNSAFE.sub("_", self.api.server.split("://")[-1])
         folder = self.state / "aqe-plugin" / "kubernetes" / server / self.api.namespace
         return folder / address.kind_name / address.name / ("sparkConf" if address.kind.spec else address.key)
-
-    def make_journal_folder(self) -> None:
-        make_state_folder(self.journal_folder)
 
     def read(self) -> bytes | None:
         return self._content(self.api.get())

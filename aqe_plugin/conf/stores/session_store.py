@@ -20,7 +20,7 @@ from aqe_plugin.conf.stores.session_address import parse_session_address
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConfError, ConflictError
-from aqe_plugin.machine.state import make_state_folder, state_home
+from aqe_plugin.machine.state import state_home
 
 if TYPE_CHECKING:
     from aqe_plugin.conf.stores.connect_server import ConnectApi
@@ -76,9 +76,6 @@ class SessionStore(ConfStore):
         address = self.api.address
         server, user = (_UNSAFE.sub("_", part) or "_" for part in (address.server, address.user_id))
         return self.state / "aqe-plugin" / "connect" / server / user / address.session_id
-
-    def make_journal_folder(self) -> None:
-        make_state_folder(self.journal_folder)
 
     def read(self) -> bytes | None:
         return _SessionKeys(self.api.values_below(PREFIX)).render()

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.errors import WriteError
@@ -21,6 +20,7 @@ from aqe_plugin.logs.access import Access
 from aqe_plugin.logs.addresses import is_hadoop_uri, is_url
 from aqe_plugin.logs.hadoop import conf_of
 from aqe_plugin.logs.history_server import HistoryServerFollower
+from aqe_plugin.render.messages import say
 
 
 def serve_for_good(
@@ -65,7 +65,7 @@ def serve_for_good(
             follower = held.enter_context(opened_folder(source, conf, spool, stored.offsets()))
         collector = EventLogCollector(follower, tally, log, stored.write, stop.is_set)
         served = held.enter_context(listening(collector, port, address))
-        Console(stderr=True, soft_wrap=True).print(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
+        say(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
         log.info("watching", source=source, checkpoint=str(checkpoint), files=collector.files)
         tuner = None
         if schedule is not None:

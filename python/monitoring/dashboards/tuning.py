@@ -73,7 +73,7 @@ TUNING = Dashboard(
                 ),
                 graph(
                     "Batches not checked",
-                    "Batches that passed unchecked while a filter rested, as it had removed too little.",
+                    "Batches that passed unchecked while a filter was paused because it removed too few rows.",
                     Query(promql.per_second(metrics.BATCHES_SKIPPED), "batches"),
                     unit="ops",
                     width=6,

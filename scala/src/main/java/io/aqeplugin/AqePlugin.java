@@ -12,9 +12,9 @@ import io.aqeplugin.plugin.AqeDriverPlugin;
 import io.aqeplugin.plugin.AqeExecutorPlugin;
 
 /**
- * The plugin as {@code spark.plugins} names it. Nothing else has to be configured.
+ * The class for {@code spark.plugins}; no other setting is needed.
  *
- * <p>In Java, like all that runs before it is known that the jar fits: classes compiled for another Scala cannot be linked.
+ * <p>Written in Java, like all code that runs before the jar is known to fit: classes compiled for another Scala cannot be linked.
  */
 public final class AqePlugin implements SparkPlugin {
   private static final Logger LOG = LoggerFactory.getLogger("io.aqeplugin");
@@ -24,7 +24,7 @@ public final class AqePlugin implements SparkPlugin {
     return driverPlugin(SparkLine.versionOfSpark(), SparkLine.versionOfScala());
   }
 
-  /** Counts what tasks do, in the executor's metrics; none where the jar does not fit. */
+  /** Adds the tasks' counters to the executor's metrics; {@code null} where the jar does not fit. */
   @Override
   public ExecutorPlugin executorPlugin() {
     if (SparkLine.mismatch(SparkLine.versionOfSpark(), SparkLine.versionOfScala()).isPresent()) {
@@ -33,12 +33,12 @@ public final class AqePlugin implements SparkPlugin {
     try {
       return new AqeExecutorPlugin();
     } catch (LinkageError error) {
-      LOG.warn("aqe-plugin: a class cannot be linked; executors count nothing, filters work.", error);
+      LOG.warn("aqe-plugin: a class cannot be linked; executors have no metrics, but filters work.", error);
       return null;
     }
   }
 
-  /** The driver's half, or {@code null}, which Spark takes for none, where the jar fits neither this Spark nor this Scala. */
+  /** The driver plugin, or {@code null}, which means none, if the jar does not fit this Spark or this Scala. */
   DriverPlugin driverPlugin(String spark, String scala) {
     Optional<String> mismatch = SparkLine.mismatch(spark, scala);
     if (mismatch.isPresent()) {
@@ -48,7 +48,7 @@ public final class AqePlugin implements SparkPlugin {
     try {
       return new AqeDriverPlugin();
     } catch (LinkageError error) {
-      LOG.warn("aqe-plugin: a class cannot be linked; the plugin stands down, queries run as without it.", error);
+      LOG.warn("aqe-plugin: a class cannot be linked. The plugin is inactive; queries run as without it.", error);
       return null;
     }
   }

@@ -1,6 +1,6 @@
 package io.aqeplugin;
 
-/** What this jar was built for. */
+/** The versions for which this jar was built. */
 public final class CompiledLine {
   /** The Spark line. */
   public static final String SPARK = "4.2";

@@ -8,14 +8,14 @@ import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Holds the imports of the sources against the drawing of the rooms in `docs/design.md`. */
+/** Compares the imports of the sources with the drawing of the rooms in `docs/design.md`. */
 class RoomsSuite extends AnyFunSuite {
   private val root = Paths.get("scala", "src", "main", "scala", "io", "aqeplugin")
   private val name = "io\\.aqeplugin\\.([a-z]\\w*)".r
 
   private def read(file: Path): String = new String(Files.readAllBytes(file), UTF_8)
 
-  /** The lines of the drawing, the top one first. A room may know those on the lines below it. */
+  /** The lines of the drawing, from the top. A room may import rooms on lines below its own. */
   private val drawing: Seq[Seq[String]] = {
     val page = read(Paths.get("docs", "design.md"))
     val drawn = page.split("<!-- rooms -->\\s*```\\w*\\n", 2).lift(1).map(_.takeWhile(_ != '`')).getOrElse(fail("no drawing of the rooms"))
@@ -30,14 +30,14 @@ class RoomsSuite extends AnyFunSuite {
       .toVector
   }
 
-  /** The source without comments, which may name rooms that the code does not know. */
+  /** The source without comments, which may mention any room. */
   private def code(file: Path): String = read(file).replaceAll("(?s)/\\*.*?\\*/", "").replaceAll("//.*", "")
 
   test("every room is drawn once") {
     assert(drawing.flatten.sorted == sources.map(_._1).distinct.sorted)
   }
 
-  test("a room knows only rooms on lines below its own") {
+  test("a room imports only rooms on lines below its own") {
     val upward = for {
       (room, file) <- sources
       known <- name.findAllMatchIn(code(file)).map(_.group(1)).toSeq
@@ -46,7 +46,7 @@ class RoomsSuite extends AnyFunSuite {
     assert(upward.isEmpty)
   }
 
-  test("a decision and a filter know no plan of Spark") {
+  test("the rooms decide and filters import no plan of Spark") {
     val spark = sources.filter { case (room, file) => Set("decide", "filters")(room) && code(file).contains("org.apache.spark.sql") }
     assert(spark.isEmpty)
   }

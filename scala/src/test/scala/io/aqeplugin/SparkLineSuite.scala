@@ -13,29 +13,29 @@ class SparkLineSuite extends AnyFunSuite {
     assert(SparkLine.of("3.5.7-amzn-0") == "3.5")
   }
 
-  test("the line that the jar was compiled for is one of the supported ones, and fits") {
+  test("the jar's own line is supported and fits the running Spark") {
     assert(SparkLine.SUPPORTED.contains(CompiledLine.SPARK))
     assert(!SparkLine.mismatch(s"${CompiledLine.SPARK}.9", s"${CompiledLine.SCALA}.1").isPresent)
   }
 
-  test("another supported line: the message names both, and the jar to use") {
+  test("for another supported line, the message names both lines and the right jar") {
     val message = SparkLine.mismatch("4.0.2", "2.13.16", "4.1", "2.13").toScala.getOrElse(fail("no message"))
     assert(message.contains("for Spark 4.1") && message.contains("Spark 4.0.2") && message.contains("jar-path --spark 4.0"))
-    assert(message.contains("stands down"))
+    assert(message.contains("is inactive"))
   }
 
-  test("an unknown line: the message says what is supported") {
+  test("for an unknown line, the message lists the supported lines") {
     val message = SparkLine.mismatch("5.0.0", "2.13.16").toScala.getOrElse(fail("no message"))
     assert(SparkLine.SUPPORTED.asScala.forall(message.contains(_)))
-    assert(message.contains("5.0.0 is not supported") && message.contains("stands down"))
+    assert(message.contains("5.0.0 is not supported") && message.contains("is inactive"))
   }
 
-  test("the right line on another Scala: the message names both") {
+  test("for another Scala version, the message names both versions") {
     val message = SparkLine.mismatch("4.1.3", "2.12.18", "4.1", "2.13").toScala.getOrElse(fail("no message"))
-    assert(message.contains("for Scala 2.13") && message.contains("runs on Scala 2.12.18") && message.contains("stands down"))
+    assert(message.contains("for Scala 2.13") && message.contains("runs on Scala 2.12.18") && message.contains("is inactive"))
   }
 
-  test("a version that is no version is no line of ours") {
+  test("a malformed version belongs to no supported line") {
     assert(SparkLine.of("") == "" && SparkLine.of("snapshot") == "snapshot")
   }
 }

@@ -6,10 +6,9 @@ import java.util.concurrent.TimeUnit
 import org.apache.spark.util.sketch.BloomFilter
 import org.openjdk.jmh.annotations._
 
-/** Time of checking one batch of 4,096 random keys, of which half are in the set; Spark's own Bloom filter beside ours.
+/** Time of checking one batch of 4,096 random keys, half of which are in the set, with our filters and with Spark's own Bloom filter.
   *
-  * Every batch is timed by itself, so that the median (p0.50) is right also on a machine that does other things meanwhile;
-  * divide by 4,096 for nanoseconds a key.
+  * Every batch is timed separately, so that the median (p0.50) is right even on a busy machine; divide it by 4,096 for nanoseconds per key.
   */
 @State(Scope.Thread)
 @BenchmarkMode(Array(Mode.SampleTime))
@@ -38,7 +37,7 @@ class RetainBenchmark {
   @Setup
   def build(): Unit = {
     val random = new SplittableRandom(42)
-    // Spread over four times as many values as keys, so that the bitmap is realistic as well.
+    // The values range over four times as many numbers as there are keys, so that the bitmap is realistic too.
     val members = Array.fill(keys)(random.nextLong(4L * keys))
     bloom = SplitBlockBloom.of(members, 0.01).get
     bitmap = RangeBitmap.of(members).get

@@ -1,9 +1,9 @@
 package io.aqeplugin.conf
 
-/** Every conf key of the plugin: the one place where a key, its default and its range are written.
+/** Every conf key of the plugin, with its default and its range. Nothing else defines a key.
   *
-  * [[PerSession]] are session confs, read once a query, when it is planned first; `docs/configuration.md` and the table that the Python half reads are
-  * generated from [[All]] by [[ConfDocs]].
+  * A query reads the keys of [[PerSession]] from its session conf once, when it is first planned. [[ConfDocs]] generates
+  * `docs/configuration.md` and the table that the Python half reads from [[All]].
   */
 object AqeConf {
   val Prefix = "spark.aqePlugin."
@@ -29,7 +29,7 @@ object AqeConf {
       0.01,
       0.0001,
       0.5,
-      "Share of keys that a Bloom filter may let through by mistake; smaller means more bytes."
+      "False-positive rate that a Bloom filter is sized for; a smaller rate takes more bytes."
     )
   val FilterMaxBytes: ConfEntry[Long] =
     bytes(
@@ -37,7 +37,7 @@ object AqeConf {
       64L << 20,
       1L << 10,
       1L << 30,
-      "Largest size of one filter, on the driver and on each executor; a larger one is not built."
+      "Largest size of one filter, on the driver and on each executor; a larger filter is not built."
     )
   val FilterExactMaxKeys: ConfEntry[Long] =
     whole(
@@ -46,10 +46,10 @@ object AqeConf {
       10000,
       0,
       10000000,
-      "Up to this many distinct keys the filter is an exact set, above it a Bloom filter."
+      "A filter of at most this many distinct keys is an exact set; a larger one is a Bloom filter."
     )
   val FilterInListMaxKeys: ConfEntry[Long] =
-    whole("filter.inListMaxKeys", "keys", 50, 0, 10000, "Up to this many distinct keys they are also pushed into the scan as an IN list.")
+    whole("filter.inListMaxKeys", "keys", 50, 0, 10000, "At most this many distinct keys are also pushed into the scan as an IN list.")
   val FilterBuildTimeout: ConfEntry[Long] =
     whole(
       "filter.buildTimeout",
@@ -57,12 +57,19 @@ object AqeConf {
       30000,
       1,
       3600000,
-      "Longest wait for a filter to be built once its build side is done; after that every row passes."
+      "Longest wait for a filter once its build side has finished; after that, every row passes."
     )
   val FilterMaxPassRate: ConfEntry[Double] =
-    number("filter.maxPassRate", "ratio", 0.7, 0.0, 1.0, "No filter is built when a larger share of the probe rows is expected to pass it.")
+    number("filter.maxPassRate", "ratio", 0.7, 0.0, 1.0, "No filter is built when its estimated pass rate is higher.")
   val FilterMaxPerScan: ConfEntry[Long] =
-    whole("filter.maxPerScan", "filters", 4, 1, 64, "Most filters on one scan; those expected to let the fewest rows pass are kept.")
+    whole(
+      "filter.maxPerScan",
+      "filters",
+      4,
+      1,
+      64,
+      "Maximum number of filters on one scan; those with the lowest estimated pass rates are kept."
+    )
   val FilterMinProbeRows: ConfEntry[Long] =
     whole(
       "filter.minProbeRows",
@@ -70,7 +77,7 @@ object AqeConf {
       20000,
       0,
       1000000000000L,
-      "No filter is built when the scans it could check are expected to produce fewer rows."
+      "No filter is built when the scans that it would check are estimated to produce fewer rows."
     )
   val FilterCompositeFactor: ConfEntry[Double] = number(
     "filter.compositeFactor",
@@ -78,10 +85,10 @@ object AqeConf {
     2.0,
     1.0,
     1000.0,
-    "A key of several columns is expected to be nearly unique on the build side: the pass rate is then at most build rows / probe rows times this factor."
+    "A key of several columns is assumed to be nearly unique on the build side: its pass rate is at most build rows / probe rows times this factor."
   )
 
-  // A filter that turns out not to filter is put to rest by the task that checks it.
+  // A task stops checking a filter that removes too few rows.
 
   val SelfDisableSampleBatches: ConfEntry[Long] =
     whole(
@@ -90,7 +97,7 @@ object AqeConf {
       4,
       1,
       1000000,
-      "Batches that a task checks before it judges whether a filter removes enough rows."
+      "Number of batches that a task checks before it decides whether the filter removes enough rows."
     )
   val SelfDisableMaxPassRate: ConfEntry[Double] =
     number(
@@ -99,7 +106,7 @@ object AqeConf {
       0.98,
       0.0,
       1.0,
-      "A task stops checking a filter when a larger share of the sampled rows passed it; 1 never stops."
+      "A task stops checking a filter when a larger share of the sampled rows passes; 1 means that it never stops."
     )
   val SelfDisableSkipBatches: ConfEntry[Long] =
     whole(
@@ -108,7 +115,7 @@ object AqeConf {
       16,
       1,
       1000000,
-      "Batches that a task then lets pass unchecked before it samples again."
+      "Number of batches that the task then passes unchecked before it samples again."
     )
 
   // What may be broadcast.
@@ -118,9 +125,9 @@ object AqeConf {
     128L << 20,
     0,
     8L << 30,
-    "Largest build side, in memory and with its hash table, that is broadcast. The driver and every executor hold it, during the hand-over twice; " +
-      "128m leaves three quarters of Spark's default 1g heaps to the query. Never more than spark.driver.maxResultSize and " +
-      "spark.sql.maxBroadcastTableSize allow, which fail a query that goes beyond them."
+    "Largest build side that is broadcast, measured in memory with its hash table. The driver and every executor hold it, twice while it is being sent; " +
+      "128m leaves three quarters of Spark's default 1g heaps to the query. The limit is never above what spark.driver.maxResultSize and " +
+      "spark.sql.maxBroadcastTableSize allow, because Spark fails a query that exceeds them."
   )
   val BroadcastMaxRows: ConfEntry[Long] =
     whole(
@@ -129,12 +136,12 @@ object AqeConf {
       5000000,
       0,
       512000000,
-      "Most rows that are broadcast, whatever memory they take: one driver thread hashes them all."
+      "Largest number of rows that is broadcast, whatever memory they take: one driver thread hashes all of them."
     )
   val BroadcastHashBytesPerRow: ConfEntry[Long] =
-    whole("broadcast.hashBytesPerRow", "bytes", 48, 0, 10000, "What the hash table of a broadcast relation adds to each row in memory.")
+    whole("broadcast.hashBytesPerRow", "bytes", 48, 0, 10000, "Memory that the hash table of a broadcast relation adds to each row.")
 
-  // When a probe side is held back until its build side is done.
+  // Whether a probe side waits until its build side has finished.
 
   val WaitSavingShare: ConfEntry[Double] =
     number(
@@ -143,7 +150,7 @@ object AqeConf {
       0.5,
       0.0,
       1.0,
-      "Share of the expected saving that is believed when a wait is weighed: the build side has not run yet."
+      "Share of the estimated saving that counts when a wait is priced, because the build side has not run yet."
     )
   val WaitKeptPerPredicate: ConfEntry[Double] = number(
     "wait.keptPerPredicate",
@@ -151,17 +158,24 @@ object AqeConf {
     0.2,
     0.0,
     1.0,
-    "Share of the build side's rows that each of its predicates is expected to keep when there are no statistics."
+    "Share of the build side's rows that each of its predicates is assumed to keep."
   )
   val WaitMaxIdle: ConfEntry[Long] =
-    whole("wait.maxIdle", "millis", 60000, 0, 3600000, "No wait is begun when it is expected to leave the slots idle for longer.")
+    whole(
+      "wait.maxIdle",
+      "millis",
+      60000,
+      0,
+      3600000,
+      "The probe side does not wait when the wait is estimated to leave the slots idle for longer."
+    )
 
   // The cost formula; every coefficient is per task thread unless it says otherwise.
 
   val CostShuffleNanosPerByte: ConfEntry[Double] =
     nanos("cost.shuffleNanosPerByte", 6.0, "nanos/byte", "Writing and reading one byte of a row through a shuffle.")
   val CostShuffleNanosPerRow: ConfEntry[Double] =
-    nanos("cost.shuffleNanosPerRow", 250.0, "nanos/row", "Writing and reading one row through a shuffle, besides its bytes.")
+    nanos("cost.shuffleNanosPerRow", 250.0, "nanos/row", "Writing and reading one row through a shuffle, in addition to its bytes.")
   val CostSortNanosPerComparison: ConfEntry[Double] =
     nanos("cost.sortNanosPerComparison", 18.0, "nanos", "One step of a sort; a partition of n rows takes n * log2(n) steps.")
   val CostMergeNanosPerRow: ConfEntry[Double] =
@@ -171,9 +185,9 @@ object AqeConf {
   val CostHashProbeNanosPerRow: ConfEntry[Double] =
     nanos("cost.hashProbeNanosPerRow", 30.0, "nanos/row", "Looking one probe row up in a broadcast relation.")
   val CostCollectNanosPerByte: ConfEntry[Double] =
-    nanos("cost.collectNanosPerByte", 6.0, "nanos/byte", "Collecting and serialising one byte of a broadcast relation; done by the driver.")
+    nanos("cost.collectNanosPerByte", 6.0, "nanos/byte", "Collecting and serializing one byte of a broadcast relation; done by the driver.")
   val CostBroadcastNanosPerByte: ConfEntry[Double] =
-    nanos("cost.broadcastNanosPerByte", 1.0, "nanos/byte", "Handing one byte of a broadcast to one executor; paid once per executor.")
+    nanos("cost.broadcastNanosPerByte", 1.0, "nanos/byte", "Sending one byte of a broadcast to one executor; paid once per executor.")
   val CostFilterBuildNanosPerRow: ConfEntry[Double] =
     nanos("cost.filterBuildNanosPerRow", 60.0, "nanos/row", "Reading one build row back from its shuffle and adding its key to a filter.")
   val CostFilterCheckNanosPerRow: ConfEntry[Double] =
@@ -184,19 +198,19 @@ object AqeConf {
     "cost.rowPipelineNanosPerRow",
     45.0,
     "nanos/row",
-    "What a row costs between its scan and its join apart from shuffles: columns to rows, projections, Spark's own predicates."
+    "Work on one row between its scan and its join, without shuffles: columns to rows, projections, Spark's own predicates."
   )
   val CostScanNanosPerByte: ConfEntry[Double] =
     nanos("cost.scanNanosPerByte", 5.0, "nanos/byte", "Reading, decompressing and decoding one byte of a file.")
   val CostJobLaunchNanos: ConfEntry[Double] =
-    number("cost.jobLaunchNanos", "nanos", 25e6, 0.0, 1e12, "Time from asking for a job or stage until its first task runs, and back.")
+    number("cost.jobLaunchNanos", "nanos", 25e6, 0.0, 1e12, "Time to launch a job or stage and to return its result.")
   val CostTieRatio: ConfEntry[Double] = number(
     "cost.tieRatio",
     "ratio",
     0.05,
     0.0,
     1.0,
-    "Two options count as equally cheap when their prices differ by no more than this share of the dearer one; a tie keeps what Spark would do."
+    "Two options are tied when their prices differ by at most this share of the higher price; a tie keeps Spark's own plan."
   )
 
   // What `aqe_decisions()` shows.
@@ -208,7 +222,7 @@ object AqeConf {
       100,
       0,
       10000,
-      "Queries whose decisions `aqe_decisions()` shows, those that run included; the oldest that has ended is forgotten first, and 0 keeps none.",
+      "Number of queries, running ones included, whose decisions `aqe_decisions()` shows; the oldest finished query is dropped first, and 0 keeps none.",
       atStart = true
     )
   val DecisionsKeptPerQuery: ConfEntry[Long] =
@@ -218,11 +232,11 @@ object AqeConf {
       100,
       1,
       10000,
-      "Decisions of one query that `aqe_decisions()` shows, the first ones; further ones are only counted.",
+      "Number of decisions of one query that `aqe_decisions()` shows; later ones are only counted.",
       atStart = true
     )
 
-  // What a share of the applications tries.
+  // Values that a share of the applications tries.
 
   val CanaryShare: ConfEntry[Double] = number(
     "canary.share",
@@ -230,13 +244,13 @@ object AqeConf {
     0.0,
     0.0,
     1.0,
-    "Share of the applications that try the values of `spark.aqePlugin.canary.set.*`, see below; 0 tries nothing.",
+    "Share of the applications that try the values of `spark.aqePlugin.canary.set.*`, see below; at 0, none does.",
     atStart = true
   )
 
   val TestOpenGates: ConfEntry[Boolean] = define(ConfEntry(
     Prefix + "test.openGates",
-    "Internal, for tests: every filter that is legal is built and every legal wait is made, whether or not it pays. Size caps stay.",
+    "Internal, for tests: every legal filter is built and every legal wait is made, whether or not it pays. Size limits still apply.",
     "",
     default = false,
     ConfSyntax.Bool,
@@ -247,16 +261,17 @@ object AqeConf {
   /** Every key, in the order of the documentation. */
   val All: Seq[ConfEntry[_]] = defined.result()
 
-  /** The keys that each session has a value of its own for; the others are read when the application starts. */
+  /** The keys that have a value per session; the others are read when the application starts. */
   val PerSession: Seq[ConfEntry[_]] = All.filter(_.perSession)
 
-  /** The keys that decisions, and what follows from them, are held against. */
+  /** The keys that decisions read. */
   val ThresholdKeys: Seq[ConfEntry[_]] = PerSession.filterNot(_ == ModeKey)
 
-  /** Reads every key but those of a canary, whose faults are no query's, and reports the first bad value in the order of [[All]].
+  /** Reads every key and reports the first bad value in the order of [[All]]. Keys of a canary are left out: a bad one must not fail a
+    * query.
     *
     * @param get
-    *   the text a session has for a key, if it has one
+    *   the session's text for a key, if it has one
     */
   def read(get: String => Option[String]): Either[ConfError, Settings] = {
     val parsed = All.filterNot(_ == CanaryShare).map { entry =>
@@ -302,7 +317,7 @@ object AqeConf {
     entry(name, "bytes", default, ConfSyntax.Bytes, Allowed.between(low, high, ConfSyntax.Bytes), doc, atStart = false)
 
   /** @param atStart
-    *   it is about the whole application, so no session may move it
+    *   the key belongs to the whole application, so no session may change it
     */
   private def entry[A](
       name: String,

@@ -4,30 +4,30 @@ import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 
-/** Values that a share of the applications tries, while the others go on without them.
+/** Values that a share of the applications tries while the others keep their own.
   *
   * @param share
-  *   of the applications, more than 0 and at most 1
+  *   share of the applications, more than 0 and at most 1
   * @param values
-  *   at least one, each of another key
+  *   at least one value, each for another key
   */
 final case class Canary(share: Double, values: Seq[CanaryValue]) {
 
-  /** Whether an application is drawn. One that is stays so with every larger share. */
+  /** Whether an application is in the canary. It stays in when the share grows. */
   def draws(applicationId: String): Boolean = Canary.position(applicationId) < share
 
-  /** What an application that is drawn gets, by key. A value of its own stays.
+  /** The values that a canary application gets, by key. A key that the application set itself keeps its value.
     *
     * @param conf
-    *   the text that the application's conf has for a key, if it has one
+    *   the application's text for a key, if it has one
     */
   def assigned(conf: String => Option[String]): Seq[(String, String)] =
     values.filter(value => value.isThat(conf, value.replaces)).map(value => value.entry.key -> value.text)
 
-  /** The side that a query is on.
+  /** The arm of a query.
     *
     * @param conf
-    *   the text that its session has for a key, if it has one
+    *   the session's text for a key, if it has one
     */
   def arm(applicationId: String, conf: String => Option[String]): TrialArm = {
     val drawn = draws(applicationId)
@@ -37,10 +37,10 @@ final case class Canary(share: Double, values: Seq[CanaryValue]) {
   }
 }
 
-/** One value that is tried.
+/** A value to try.
   *
   * @param replaces
-  *   the text that the conf of all applications has for the key, none when it does not set it: a text of another value is an application's own
+  *   the text that the conf of all applications has for the key, if any; an application with another value set it itself
   */
 final case class CanaryValue(entry: ConfEntry[_], text: String, replaces: Option[String]) {
   private[conf] def isThat(conf: String => Option[String], expected: Option[String]): Boolean =
@@ -49,14 +49,14 @@ final case class CanaryValue(entry: ConfEntry[_], text: String, replaces: Option
 
 object Canary {
 
-  /** Every key of a canary begins with it. */
+  /** The prefix of every canary key. */
   val Prefix: String = AqeConf.Prefix + "canary."
 
   val SetPrefix: String = Prefix + "set."
   val ReplacesPrefix: String = Prefix + "replaces."
 
-  /** Where an application is drawn, from 0 on and below 1: the first 53 bits of the SHA-256 of its id in UTF-8, as a fraction. The Python half computes
-    * the same, and `tests/vectors/canary/` holds both to it.
+  /** The position of an application in [0, 1): the first 53 bits of the SHA-256 of its id in UTF-8, as a fraction. The tests
+    * in both languages compare it with `tests/vectors/canary/`.
     */
   def position(applicationId: String): Double = {
     val digest = MessageDigest.getInstance("SHA-256").digest(applicationId.getBytes(UTF_8))
@@ -65,12 +65,11 @@ object Canary {
 
   private val DoubleBits = 53
 
-  /** The canary that a conf describes; none when its share is 0 or it tries nothing.
+  /** The canary that a conf describes, or a sentence about the first bad key in alphabetical order; one bad key discards the whole canary.
+    * None when the share is 0 or there is no value to try.
     *
     * @param conf
-    *   whatever it holds below [[Prefix]], by whole key
-    * @return
-    *   or a sentence that names the first key, in alphabetical order, that cannot be used: nothing is tried by halves
+    *   every key below [[Prefix]], by its full name
     */
   def read(conf: Map[String, String]): Either[String, Option[Canary]] = {
     val keys = conf.keys.toSeq.sorted
@@ -92,11 +91,11 @@ object Canary {
     else if (key.startsWith(SetPrefix)) badValue(key, key.stripPrefix(SetPrefix), conf)
     else if (key.startsWith(ReplacesPrefix)) {
       val name = key.stripPrefix(ReplacesPrefix)
-      badValue(key, name, conf).orElse(Option.when(!conf.contains(SetPrefix + name))(s"$key has no ${SetPrefix + name} beside it."))
-    } else Some(s"$key is no key of the plugin.")
+      badValue(key, name, conf).orElse(Option.when(!conf.contains(SetPrefix + name))(s"$key is set without ${SetPrefix + name}."))
+    } else Some(s"$key is not a key of the plugin.")
 
   private def badValue(key: String, name: String, conf: Map[String, String]): Option[String] = triable(name) match {
-    case None        => Some(s"$key: ${AqeConf.Prefix}$name is no key that a session may set.")
+    case None        => Some(s"$key: ${AqeConf.Prefix}$name is not a key that a session may set.")
     case Some(entry) => entry.parse(conf(key)).left.toOption.map(error => ConfError(key, error.value, error.allowed).message)
   }
 

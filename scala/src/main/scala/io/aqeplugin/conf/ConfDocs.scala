@@ -3,7 +3,7 @@ package io.aqeplugin.conf
 import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-/** The conf keys as a page for people and as a table for the Python half. */
+/** The conf keys as a page for users and as a table for the Python half. */
 object ConfDocs {
 
   val Markdown: GeneratedFile = GeneratedFile("docs/configuration.md", markdown)
@@ -16,27 +16,28 @@ object ConfDocs {
        |
        |Generated from `scala/src/main/scala/io/aqeplugin/conf/AqeConf.scala` by `make docs`; do not edit.
        |
-       |Every key but `canary.*` and `decisions.*` is a session conf: it can be set when the session is built, and changed between queries with `spark.conf.set` or `SET`.
-       |A bad value is refused by name, with the allowed range, and the query runs as if the plugin were off.
-       |Sizes may be written with `k`, `m`, `g` or `t`.
+       |Every key but `canary.*` and `decisions.*` is a session conf: set it when the session is built, or change it between queries with `spark.conf.set` or `SET`.
+       |A bad value is reported with its key and the allowed range, and the query runs as if the plugin were off.
+       |Sizes may have the suffix `k`, `m`, `g` or `t`.
        |
        |""".stripMargin
-    // Added after: a margin would be stripped off a table, too.
+    // stripMargin would also remove the bars of the tables.
     s"$head${rows(public)}\n\n$canary\n\n## For this project's own tests\n\n${rows(internal)}\n"
   }
 
   private def canary: String =
-    s"""## Values that a share of the applications tries
+    s"""## Canary: values that a share of the applications tries
        |
        || Key | Meaning |
        ||---|---|
-       || `${Canary.SetPrefix}KEY` | The value to try for `${AqeConf.Prefix}KEY`, which is any key that a session may set; allowed is what is allowed there. |
-       || `${Canary.ReplacesPrefix}KEY` | The value that the conf of all applications has for that key; left out when it sets none. |
+       || `${Canary.SetPrefix}KEY` | The value to try for `${AqeConf.Prefix}KEY`, which is any key that a session may set, with the same allowed values. |
+       || `${Canary.ReplacesPrefix}KEY` | The value that the conf of all applications has for that key; leave it out when that conf has none. |
        |
-       |An application is drawn when the first 53 bits of the SHA-256 of its id (`spark.app.id`, in UTF-8), as a fraction, are below `${AqeConf.CanaryShare.key}`.
-       |Who is drawn stays drawn when the share grows. The values that are tried become the defaults of the application's sessions, and what a user says
-       |wins over them: `SET` in a session, and a value that the application was started with, unless it is the very one that is replaced.
-       |All of it is read once, when the application starts; with a key or value that is not allowed there, the driver's log has one warning and nothing is tried.
+       |An application is in the canary when the first 53 bits of the SHA-256 of its id (`spark.app.id`, in UTF-8), read as a fraction, are below
+       |`${AqeConf.CanaryShare.key}`. It stays in the canary when the share grows.
+       |Canary values become the defaults of the application's sessions. A user's own value wins: one from `SET` in a session, or one that the application
+       |was started with, unless it equals the replaced value.
+       |These keys are read once, when the application starts. If a key or value is not allowed, the driver's log has one warning and nothing is tried.
        |
        |Every event of the plugin then has a field `arm`: ${TrialArm.All.map(arm => s"`${arm.name}`, ${arm.meaning}").mkString(
         "; "

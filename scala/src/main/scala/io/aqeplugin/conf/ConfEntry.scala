@@ -5,15 +5,15 @@ import java.util.Locale
 /** One conf key.
   *
   * @param unit
-  *   unit of the value in the SI or binary sense (`bytes`, `millis`, `nanos`, `rows`, `ratio`, …); empty for names and switches
+  *   unit of the value (`bytes`, `millis`, `nanos`, `rows`, `ratio`, …); empty for names and switches
   * @param allowed
-  *   the values that are accepted; [[parse]] refuses any other
+  *   the accepted values; [[parse]] rejects any other
   * @param perSession
-  *   each session has a value of its own; otherwise the key is read once, when the application starts
+  *   each session has its own value; otherwise the key is read once, when the application starts
   * @param internal
   *   meant for this project's own tests, not for users
   * @param since
-  *   plugin version that introduced it
+  *   the plugin version that introduced the key
   */
 final case class ConfEntry[A](
     key: String,
@@ -27,28 +27,28 @@ final case class ConfEntry[A](
     since: String = "0.1.0"
 ) {
 
-  /** The value that `text` stands for, or an error that names the key, the text and what is allowed. */
+  /** Parses `text`, or returns an error with the key, the text and the allowed values. */
   def parse(text: String): Either[ConfError, A] =
     syntax.parse(text.trim).filter(allowed.contains).toRight(ConfError(key, text, allowed.text))
 
   /** The default as a user would write it. */
   def defaultText: String = syntax.render(default)
 
-  /** What Python calls the key, if decisions are held against it and users may set it: `filter_max_pass_rate`. */
+  /** The key's name in Python, such as `filter_max_pass_rate`; none for a key that is internal or no threshold. */
   def threshold: Option[String] = Option.when(!internal && AqeConf.ThresholdKeys.exists(_.key == key)) {
     shortKey.replace('.', '_').replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT)
   }
 
-  /** The key without the prefix that all of them share, e.g. `filter.maxPassRate`. */
+  /** The key without the shared prefix, such as `filter.maxPassRate`. */
   def shortKey: String = key.stripPrefix(AqeConf.Prefix)
 }
 
-/** A conf value that is not in the allowed range, or not of the key's type. */
+/** A conf value that is out of range or has the wrong type. */
 final case class ConfError(key: String, value: String, allowed: String) {
   def message: String = s"Bad value for $key: '$value'. Allowed: $allowed."
 }
 
-/** The values a key accepts, and their wording. */
+/** The values that a key accepts, with their description. */
 final case class Allowed[A](text: String, contains: A => Boolean)
 
 object Allowed {

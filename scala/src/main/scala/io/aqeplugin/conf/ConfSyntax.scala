@@ -4,10 +4,10 @@ import java.util.Locale
 
 import scala.util.Try
 
-/** How values of one type are written in a conf. `parse(render(a)) == Some(a)` for every `a`.
+/** The text form of the values of one type. `parse(render(a)) == Some(a)` for every `a`.
   *
   * @param name
-  *   what the type is called in `conf_table.json`
+  *   the type's name in `conf_table.json`
   */
 final case class ConfSyntax[A](name: String, parse: String => Option[A], render: A => String)
 
@@ -17,11 +17,11 @@ object ConfSyntax {
 
   val Whole: ConfSyntax[Long] = ConfSyntax("integer", _.toLongOption, _.toString)
 
-  /** Decimal numbers; infinities and NaN are not values. */
+  /** Decimal numbers, without infinities and NaN. */
   val Number: ConfSyntax[Double] =
     ConfSyntax("number", text => text.toDoubleOption.filter(value => !value.isNaN && !value.isInfinity), renderNumber)
 
-  /** A whole number of bytes with an optional suffix `k`, `m`, `g` or `t`, each 1024 times the one before. */
+  /** A whole number of bytes with an optional suffix `k`, `m`, `g` or `t`: powers of 1024. */
   val Bytes: ConfSyntax[Long] = ConfSyntax("bytes", parseBytes, renderBytes)
 
   val ModeName: ConfSyntax[Mode] = ConfSyntax("name", text => Mode.fromName(text.toLowerCase(Locale.ROOT)), _.name)

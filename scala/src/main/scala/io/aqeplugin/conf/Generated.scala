@@ -3,13 +3,13 @@ package io.aqeplugin.conf
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 
-/** Something in the repository that is written by the code, so that it cannot contradict it. */
+/** A file of the repository, or a part of one, that is generated from code. */
 sealed trait Generated {
 
-  /** Relative to the root of the repository, with `/`. */
+  /** Relative to the root of the repository, separated by `/`. */
   def path: String
 
-  /** The whole file as it should be, given what it says now (empty when there is none). */
+  /** The new text of the whole file, made from its present text (empty when there is no file). */
   protected def renew(now: String): String
 
   def write(root: Path): Unit = {
@@ -19,7 +19,7 @@ sealed trait Generated {
     ()
   }
 
-  /** Whether the file below `root` is missing or says something else. */
+  /** Whether the file below `root` is missing or out of date. */
   def isStale(root: Path): Boolean = {
     val now = read(root.resolve(path))
     now.isEmpty || renew(now) != now
@@ -32,7 +32,7 @@ final case class GeneratedFile(path: String, text: String) extends Generated {
   protected def renew(now: String): String = text
 }
 
-/** The lines of a page between `<!-- generated: name -->` and `<!-- end: name -->`; the rest is written by people. */
+/** The lines of a page between `<!-- generated: name -->` and `<!-- end: name -->`. People write the rest of the page. */
 final case class GeneratedSection(path: String, name: String, text: String) extends Generated {
   private val begin = s"<!-- generated: $name -->"
   private val end = s"<!-- end: $name -->"

@@ -1,6 +1,6 @@
 package io.aqeplugin.conf
 
-/** The thresholds as typed names of the Python half: the file that `AqePlugin.thresholds` takes its attributes and arguments from. */
+/** Generates the Python file with a typed attribute and argument for each threshold of `AqePlugin.thresholds`. */
 object PythonThresholds {
   lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/api/threshold_fields.py", text)
 
@@ -22,7 +22,7 @@ object PythonThresholds {
        |
        |
        |class ThresholdChanges(TypedDict, total=False):
-       |    \"\"\"New values by name. Text is read as a conf would be, ``"256m"`` for bytes.\"\"\"
+       |    \"\"\"New values by name. Text has the syntax of a conf value, such as ``"256m"`` for bytes.\"\"\"
        |
        |""".stripMargin + entries.map { case (name, entry) => s"    $name: ${kind(entry)} | str\n" }.mkString +
       s"""

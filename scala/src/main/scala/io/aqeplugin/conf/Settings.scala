@@ -1,11 +1,11 @@
 package io.aqeplugin.conf
 
-/** The checked values of all keys at one moment. */
+/** The checked values of all keys, as read at one moment. */
 final class Settings private (values: Map[String, Any]) {
 
-  /** The value of `entry`, which is its default when nobody set it. */
+  /** The value of `entry`, or its default when it is not set. */
   def apply[A](entry: ConfEntry[A]): A =
-    // The map is only ever filled by AqeConf.read, with what this very entry parsed.
+    // Only AqeConf.read fills the map, with values that this entry parsed.
     values.get(entry.key).fold(entry.default)(_.asInstanceOf[A])
 
   def mode: Mode = apply(AqeConf.ModeKey)

@@ -1,12 +1,12 @@
 package io.aqeplugin.conf
 
-/** Which side of a trial a query is on, see [[Canary]]. */
+/** The group of a query while [[Canary]] values are tried. */
 sealed abstract class TrialArm(val name: String, val meaning: String)
 
 object TrialArm {
-  case object Canary extends TrialArm("canary", "its application is drawn, and it has every value that is tried")
-  case object Control extends TrialArm("control", "its application is not drawn, and it has none of them")
-  case object Own extends TrialArm("own", "its user set one of the keys, so that it is compared with nothing")
+  case object Canary extends TrialArm("canary", "the application is in the canary, and the query has every value that is tried")
+  case object Control extends TrialArm("control", "the application is not in the canary, and the query has none of the values")
+  case object Own extends TrialArm("own", "the user set one of the keys, so the query is left out of the comparison")
 
   val All: Seq[TrialArm] = Seq(Canary, Control, Own)
 }

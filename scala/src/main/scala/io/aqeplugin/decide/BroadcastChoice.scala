@@ -2,10 +2,10 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
 
-/** What speaks against broadcasting a build side before its price is looked at. */
+/** Rules out broadcasts before prices are compared. */
 object BroadcastChoice {
 
-  /** A reason why the build side may not be broadcast; none when it is broadcast already. */
+  /** Why the build side may not be broadcast; none when it may, or when it is broadcast already. */
   def ruledOut(facts: JoinFacts, thresholds: Thresholds): Option[Reason] = {
     val memoryBytes = relationBytes(facts.build, thresholds)
     if (facts.build.alreadyBroadcast) None
@@ -41,7 +41,9 @@ object BroadcastChoice {
     else None
   }
 
-  /** Bytes that the relation with its hash table takes on the driver and on each executor; compressed stage bytes say nothing about them. */
+  /** Memory that the relation and its hash table take on the driver and on each executor. It cannot be derived from a stage's compressed
+    * bytes.
+    */
   def relationBytes(build: BuildFacts, thresholds: Thresholds): Double =
     math.max(0L, build.rows).toDouble * (math.max(0L, build.memoryBytesPerRow).toDouble + thresholds(AqeConf.BroadcastHashBytesPerRow))
 }

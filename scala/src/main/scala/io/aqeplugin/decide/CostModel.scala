@@ -2,14 +2,14 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf._
 
-/** One summand of a price.
+/** One term of a price.
   *
   * @param nanos
-  *   elapsed time; what tasks do in parallel is divided by the slots already
+  *   elapsed time: parallel work is already divided by the slots
   */
 final case class CostTerm(name: String, nanos: Double)
 
-/** The price of each option: elapsed nanoseconds of the work that is still to do and differs between options.
+/** The price of each option in nanoseconds of elapsed time, for the remaining work that differs between options.
   *
   * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes over `x`
   * shuffles, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`:
@@ -22,7 +22,7 @@ final case class CostTerm(name: String, nanos: Double)
   * sort              (r p log2(r p / partitions) + b log2(b / partitions)) sortNanosPerComparison / n
   * merge             (r p + b) mergeNanosPerRow / n
   *
-  * broadcast only; the first four are nothing when the build side is broadcast already
+  * broadcast only; the first four are 0 when the build side is broadcast already
   * collect           b m collectNanosPerByte
   * hash build        b hashBuildNanosPerRow
   * hand over         b m broadcastNanosPerByte e
@@ -35,8 +35,8 @@ final case class CostTerm(name: String, nanos: Double)
   * filter launch     jobLaunchNanos
   * filter check      s (filterCheckNanosPerRow + (key columns - 1) filterHashNanosPerColumn) / n
   * }}}
-  * A broadcast that is still to be made saves the probe side's last shuffle: its `x` is one less. Scanning the probe side and whatever follows
-  * the join cost the same in every option and are left out. Counts below zero count as zero, so every term is finite and not negative.
+  * A new broadcast saves the probe side's last shuffle, so its `x` is one less. The scan of the probe side and the work after the join cost
+  * the same in every option and are left out. Negative counts are taken as 0, so every term is finite and not negative.
   */
 final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, thresholds: Thresholds) {
   private val slots = math.max(1, facts.cluster.slots).toDouble
@@ -52,7 +52,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 
   def priceMillis(option: JoinOption): Double = price(option) / CostModel.NanosPerMilli
 
-  /** What the price is made of, in the order of the formula. */
+  /** The terms of the price, in the order of the formula. */
   def terms(option: JoinOption): Seq[CostTerm] = {
     val passing = if (option.withFilter) passRate else 1.0
     val method = if (option.method == Method.Broadcast) broadcastTerms(probeRows * passing) else sortMergeTerms(probeRows * passing)
@@ -60,7 +60,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   }
 
   private def shuffles(option: JoinOption): Double = {
-    // A broadcast relation has no shuffle of the probe side for this join, so none is counted in its facts.
+    // The facts of a broadcast build side already leave out the probe side's shuffle.
     val own = if (option.method == Method.Broadcast && !facts.build.alreadyBroadcast) 1 else 0
     math.max(0, facts.probe.exchanges - own).toDouble
   }
@@ -81,7 +81,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     CostTerm("merge", (probeRowsLeft + buildRows) * thresholds(CostMergeNanosPerRow) / slots)
   )
 
-  /** Steps of sorting `rows` rows that lie in equal partitions. */
+  /** Comparisons needed to sort `rows` rows in partitions of equal size. */
   private def comparisons(rows: Double): Double = rows * math.max(0.0, math.log(math.max(1.0, rows / partitions)) / CostModel.Log2)
 
   private def broadcastTerms(probeRowsLeft: Double): Seq[CostTerm] = {

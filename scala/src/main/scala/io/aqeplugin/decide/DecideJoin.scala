@@ -1,10 +1,11 @@
 package io.aqeplugin.decide
 
-/** Chooses how a join whose build side is done goes on. Pure and total: any facts have a decision, and the same facts always the same one.
+/** Decides how a join continues once its build side has finished. A pure, total function: every input has a decision, and equal inputs have
+  * equal decisions.
   *
-  * First what may not be is ruled out, then what is left is priced by [[CostModel]] and the cheapest wins. Within one method, a filter must pay by
-  * more than the tie share; between methods, one must beat Spark's own by more than the tie share. A hint settles the method and leaves the filter
-  * open. Nothing is decided about a join whose probe side runs already.
+  * Options that are not allowed are ruled out; [[CostModel]] prices the others, and the cheapest wins. A filter must save more than the tie
+  * share of the same method without it, and another method must beat Spark's own by more than the tie share. A hint fixes the method and
+  * leaves the filter open. A join whose probe side has started is left alone.
   */
 object DecideJoin {
 
@@ -17,7 +18,9 @@ object DecideJoin {
     else weighing.choose
   }
 
-  /** A join that is left alone for `reason` before its build side was measured: priced by what was estimated, and without a filter. */
+  /** The decision for a join that is left alone for `reason` before its build side was measured: prices are estimates, and there is no
+    * filter.
+    */
   def leftAlone(facts: JoinFacts, thresholds: Thresholds, reason: Reason): JoinDecision =
     new Weighing(facts, thresholds).leave(reason).copy(buildFilter = false, filterReason = reason)
 }

@@ -2,10 +2,10 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
 
-/** What speaks against a filter before its price is looked at. */
+/** Rules out filters before prices are compared. */
 object FilterChoice {
 
-  /** A reason why no filter may be built, whatever it would save: the answer would change, or a hard limit be broken. */
+  /** Why a filter may not be built: it would change the answer or exceed a hard limit. */
   def illegal(facts: JoinFacts, filter: FilterSize, thresholds: Thresholds): Option[Reason] =
     if (facts.probe.started) Some(facts.whyStarted)
     else if (!facts.kind.mayFilter(facts.buildSide.other)) Some(Reason(ReasonCode.JoinType))
@@ -22,7 +22,7 @@ object FilterChoice {
       ))
     else None
 
-  /** A reason why a legal filter is not worth pricing. */
+  /** Why a legal filter is not worth pricing. */
   def gated(facts: JoinFacts, passRate: Double, thresholds: Thresholds): Option[Reason] =
     if (facts.build.rows < 0 || facts.probe.scanRows < 0) Some(Reason(ReasonCode.FactsMissing))
     else if (facts.probe.scanRows < thresholds(AqeConf.FilterMinProbeRows))

@@ -3,13 +3,13 @@ package io.aqeplugin.decide
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.filters.{BloomSizing, ExactSet}
 
-/** How large a filter over a build side's keys will be: the kinds and sizes of the filters themselves, without the range bitmap that is only taken
-  * where it is smaller. A Bloom filter may come out twice as large, or as 8 KiB: it is made for all rows and then halved while it can be.
+/** The estimated size of a filter over a build side's keys, without range bitmaps, which are used only where they are smaller. A real Bloom
+  * filter may be twice as large, or have 8 KiB: it is sized for all rows and then halved while its false-positive rate allows.
   *
   * @param bytes
   *   bytes of memory
   * @param exact
-  *   whether it is a set without false positives
+  *   whether the filter is a set without false positives
   */
 final case class FilterSize(bytes: Double, exact: Boolean)
 
@@ -24,7 +24,7 @@ object FilterSize {
     else FilterSize(BloomSizing.bytesFor(keys, thresholds(AqeConf.FilterFalsePositiveRate)).toDouble, exact = false)
   }
 
-  /** Distinct keys, at most one per row. */
+  /** Distinct keys, at most the number of rows. */
   private def distinctKeys(build: BuildFacts): Long = {
     val rows = math.max(0L, build.rows)
     build.keys.distinct.filter(_ >= 0).fold(rows)(math.min(_, rows))

@@ -1,24 +1,24 @@
 package io.aqeplugin.decide
 
-/** One option that was weighed.
+/** A priced or ruled-out option.
   *
   * @param costMillis
   *   predicted cost, absent when the option was ruled out before it was priced
   * @param reason
-  *   why it was taken or not taken
+  *   why the option was taken or not
   */
 final case class WeighedOption(option: JoinOption, costMillis: Option[Double], reason: Reason)
 
-/** What was decided for one join, and everything that is needed to explain, store, replay or test it.
+/** The decision for one join, with all that is needed to explain, store, replay or test it.
   *
   * @param method
-  *   the method; none when it is left to Spark
+  *   the chosen method; none when it is left to Spark
   * @param reason
-  *   why that one
+  *   why this method
   * @param filterReason
-  *   why the build side's keys do, or do not, become a filter in the probe side's scans
+  *   why the build side's keys do or do not become a filter in the probe side's scans
   * @param buildFilter
-  *   whether they do; a broadcast join may have a filter too, when its probe side's scan is far below it
+  *   whether they do; a broadcast join may have a filter too, when the probe side's scan is far below it
   * @param passRate
   *   estimated share of probe rows that a filter would let through
   * @param options
@@ -34,9 +34,9 @@ final case class JoinDecision(
     options: Seq[WeighedOption]
 ) {
 
-  /** The option that was taken; none when the method is left to Spark. */
+  /** The chosen option; none when the method is left to Spark. */
   def taken: Option[JoinOption] = method.map(JoinOption(_, buildFilter))
 
-  /** What was decided, by the name that it has in events, tables and metrics. */
+  /** The decision's name in events, tables and metrics. */
   def choice: Strategy = taken.fold[Strategy](Strategy.LeaveToSpark)(_.strategy)
 }

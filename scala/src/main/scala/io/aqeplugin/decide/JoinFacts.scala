@@ -1,9 +1,9 @@
 package io.aqeplugin.decide
 
-/** How a join combines its two sides. Names are the ones written to the decision log. */
+/** How a join combines its two sides. The names are written to the decision log. */
 sealed abstract class JoinKind(val name: String, val leftPreserved: Boolean, val rightPreserved: Boolean) {
 
-  /** Whether rows of `side` that have no partner can be dropped without changing the join's answer. */
+  /** Whether dropping the rows of `side` that have no partner leaves the join's answer unchanged. */
   def mayFilter(side: Side): Boolean = side match {
     case Side.Left  => !leftPreserved
     case Side.Right => !rightPreserved
@@ -39,7 +39,7 @@ object Side {
   def fromName(name: String): Option[Side] = Seq(Left, Right).find(_.name == name)
 }
 
-/** A physical join strategy, as an option of the decision and as the thing decided. */
+/** A physical join strategy, as an option and as a decision. */
 sealed abstract class Strategy(val name: String)
 
 object Strategy {
@@ -53,7 +53,7 @@ object Strategy {
   def fromName(name: String): Option[Strategy] = All.find(_.name == name)
 }
 
-/** What is known of the build side's join keys. A field nobody measured is `None`, never a guess.
+/** What is known of the build side's join keys. A field that was not measured is `None`, never a guess.
   *
   * @param columns
   *   number of key columns
@@ -62,7 +62,7 @@ object Strategy {
   * @param distinct
   *   distinct keys
   * @param nulls
-  *   rows whose key has a null in it
+  *   rows whose key contains a null
   * @param min
   *   smallest value of a single integral key
   * @param max
@@ -70,7 +70,7 @@ object Strategy {
   * @param histogram
   *   equi-height buckets of a single integral key, ascending
   * @param originDistinct
-  *   distinct keys of the table that the keys come from, before anything removed rows
+  *   distinct keys of the table that the keys come from, before any predicate or join
   */
 final case class KeyFacts(
     columns: Int,
@@ -83,31 +83,31 @@ final case class KeyFacts(
     originDistinct: Option[Long] = None
 )
 
-/** One bucket of an equi-height histogram: keys in `[low, high]` stand for `rows` rows. */
+/** One bucket of an equi-height histogram: `rows` rows have keys in `[low, high]`. */
 final case class KeyBucket(low: Long, high: Long, rows: Long)
 
 /** The build side: as its finished stage measured it, or as it is estimated before that.
   *
   * @param rows
-  *   rows the stage wrote; negative when that is not known
+  *   rows that the stage wrote; negative when unknown
   * @param stageBytes
-  *   bytes the stage wrote: compressed for a shuffle, the relation's own size for a broadcast
+  *   bytes that the stage wrote: compressed for a shuffle, the size of the relation for a broadcast
   * @param memoryBytesPerRow
-  *   bytes of one row of what a join reads of it, in memory, uncompressed
+  *   in-memory, uncompressed bytes of one row with the columns that the join reads
   * @param partitions
-  *   reduce partitions
+  *   number of reduce partitions
   * @param maxPartitionBytes
-  *   largest reduce partition
+  *   bytes of the largest reduce partition
   * @param medianPartitionBytes
-  *   median reduce partition
+  *   bytes of the median reduce partition
   * @param originRows
-  *   rows of the table that the keys come from, before the build side's filters and joins removed any; their ratio to
-  *   `rows` is how selective the build side turned out to be
+  *   rows of the table that the keys come from, before the build side's filters and joins; `rows` divided by this is the build side's
+  *   selectivity
   * @param alreadyBroadcast
-  *   the build side is a finished broadcast relation, not a shuffle
+  *   the build side is a finished broadcast relation and not a shuffle
   * @param unmeasuredColumns
-  *   columns of variable width that are computed above the stage, or whose stage measured no bytes: `memoryBytesPerRow` has the default width of
-  *   their types for them
+  *   number of variable-width columns that are computed above the stage, or whose stage measured no bytes; `memoryBytesPerRow` counts them
+  *   with the default width of their types
   */
 final case class BuildFacts(
     rows: Long,
@@ -122,27 +122,27 @@ final case class BuildFacts(
     unmeasuredColumns: Int = 0
 ) {
 
-  /** What the rows take in memory, before any hash table around them. */
+  /** In-memory bytes of the rows, without a hash table. */
   def memoryBytes: Long = {
     val bytes = math.max(0L, rows).toDouble * math.max(0L, memoryBytesPerRow)
     if (bytes >= Long.MaxValue) Long.MaxValue else math.max(0L, rows) * math.max(0L, memoryBytesPerRow)
   }
 }
 
-/** The side that is probed, as estimated before it runs.
+/** The probe side, as estimated before it runs.
   *
   * @param rows
   *   estimated rows that reach the join
   * @param scanRows
-  *   estimated rows that the reachable scans produce, which are the rows a filter would check; negative when nothing is known
+  *   estimated rows of the scans that the keys reach, which are the rows that a filter would check; negative when unknown
   * @param rowBytes
   *   bytes of one row in memory
   * @param exchanges
-  *   shuffles between the scans and the join, the join's own included
+  *   number of shuffles between the scans and the join, the join's own included
   * @param started
-  *   the probe side's stage exists already: nothing can be saved on it any more
+  *   the probe side's stage exists already, so nothing can be saved on it
   * @param targets
-  *   scans that the keys reach
+  *   number of scans that the keys reach
   * @param keys
   *   what is known of the probe side's join keys
   */
@@ -160,29 +160,29 @@ final case class ProbeFacts(
   def withoutKeys: ProbeFacts = copy(keys = None)
 }
 
-/** The machines the query runs on.
+/** The size of the cluster that the query runs on.
   *
   * @param slots
-  *   tasks that can run at once
+  *   number of tasks that can run at once
   * @param executors
-  *   executors a broadcast goes to (1 in local mode)
+  *   number of executors that receive a broadcast (1 in local mode)
   */
 final case class ClusterFacts(slots: Int, executors: Int)
 
-/** Everything `DecideJoin` looks at, apart from the thresholds. An estimate of a join has the same form: its build side is not measured yet.
+/** The input of `DecideJoin` apart from the thresholds. The estimate of a join has the same form, with an unmeasured build side.
   *
   * @param joinId
-  *   stable for one join through all re-plans of one query
+  *   identifies a join across all re-plans of one query
   * @param hint
-  *   the user's own join hint, if there is one
+  *   the user's own join hint, if any
   * @param sparkStrategy
-  *   what Spark would do by itself; `LeaveToSpark` stands for a shuffled hash join that AQE asks for by a hint of its own
+  *   what Spark would do by itself; `LeaveToSpark` also means a shuffled hash join that AQE requests with its own hint
   * @param canBroadcast
-  *   whether the join type and the session let the build side be broadcast
+  *   whether the join type and the session allow a broadcast of the build side
   * @param filterObstacle
-  *   what the plan has against a filter, when it has something: a code of topic `filter`, such as `REUSED_EXCHANGE`
+  *   why the plan allows no filter, if it does not: a code of topic `filter`, such as `REUSED_EXCHANGE`
   * @param waiting
-  *   whether the probe side was to be held back, as it was judged before anything ran; none when the build side was done by then
+  *   whether the probe side was to wait, judged before anything ran; none when the build side had finished by then
   */
 final case class JoinFacts(
     joinId: String,
@@ -199,6 +199,6 @@ final case class JoinFacts(
     waiting: Option[WaitDecision] = None
 ) {
 
-  /** Why nothing can be saved on a probe side that runs already: the reason it was not held back for, where there was one. */
+  /** Why nothing can be saved on a probe side that has started: the reason why it did not wait, if there is one. */
   def whyStarted: Reason = waiting.filterNot(_.waits).fold(Reason(ReasonCode.ProbeStarted))(_.reason)
 }

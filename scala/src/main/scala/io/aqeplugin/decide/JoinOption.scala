@@ -1,6 +1,6 @@
 package io.aqeplugin.decide
 
-/** How the rows of two sides meet. */
+/** How the rows of the two sides are matched. */
 sealed abstract class Method
 
 object Method {
@@ -8,10 +8,10 @@ object Method {
   case object SortMerge extends Method
 }
 
-/** A way to finish a join whose build side is done: a method, with or without a filter on the probe side's scans. */
+/** A way to finish a join whose build side has finished: a method, with or without a filter on the probe side's scans. */
 final case class JoinOption(method: Method, withFilter: Boolean) {
 
-  /** What it is called in events, tables and metrics. */
+  /** The option's name in events, tables and metrics. */
   def strategy: Strategy = method match {
     case Method.Broadcast => Strategy.Broadcast
     case Method.SortMerge => if (withFilter) Strategy.FilteredSortMerge else Strategy.PlainSortMerge
@@ -26,7 +26,7 @@ object JoinOption {
 
   val All: Seq[JoinOption] = Seq(Broadcast, FilteredBroadcast, FilteredSortMerge, SortMerge)
 
-  /** The option of that name; `withFilter` tells the two of a broadcast apart, and agrees with the name of a sort-merge join. */
+  /** The option with this name. `withFilter` distinguishes the two broadcast options; for a sort-merge join the name implies it. */
   def of(strategy: Strategy, withFilter: Boolean): Option[JoinOption] =
     All.find(option => option.strategy == strategy && option.withFilter == withFilter)
 }

@@ -2,25 +2,26 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
 
-/** Estimated share of probe rows whose key is among the build side's keys.
+/** Estimates the pass rate: the share of probe rows whose key is among the build side's keys.
   *
-  * All estimates rest on the containment assumption of System R (Selinger et al., "Access Path Selection in a Relational Database Management
-  * System", SIGMOD 1979): the side with fewer distinct keys has keys that the other side has too, and every key stands for as many rows as
-  * any other. With more known, less is assumed:
+  * All estimates use the containment assumption of System R (Selinger et al., "Access Path Selection in a Relational Database Management
+  * System", SIGMOD 1979): every key of the side with fewer distinct keys occurs on the other side, and every key has the same number of
+  * rows. The more is known, the less is assumed:
   *
-  *   - both key distributions known: probe rows inside the build side's key range (histogram overlap) × build keys per probe key in there;
+  *   - both key distributions known: probe rows inside the build side's key range (histogram overlap) × build keys per probe key in that range;
   *   - distinct build keys known before and after the build side's predicates: their ratio;
-  *   - distinct build keys known after, rows before and after: the keys before are found with the formula of Cardenas ("Analysis and Performance
-  *     of Inverted Data Base Structures", CACM 1975): of `d` keys with `r/d` rows each, a row sample of share `f` hits `d (1 - (1 - f)^(r/d))`;
-  *   - only rows before and after: their ratio, which is exact for a unique build key; or rows after ÷ width of the probe side's key range, when
-  *     that range is narrower than the build side's table is long.
+  *   - distinct build keys known after the predicates, rows before and after: Cardenas' formula ("Analysis and Performance of Inverted Data
+  *     Base Structures", CACM 1975) gives the keys before: with `d` keys of `r/d` rows each, a row sample of share `f` hits `d (1 - (1 -
+  *     f)^(r/d))`;
+  *   - only rows before and after: their ratio, which is exact for a unique build key; or rows after ÷ width of the probe side's key range,
+  *     when that range is smaller than the number of rows before.
   *
-  * A key of several columns is nearly unique on the build side far more often than each of its columns, and every build row then finds about one
-  * probe row: its rate is at most build rows / probe rows × `filter.compositeFactor`.
+  * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build row then has about
+  * one probe row, so the pass rate is at most build rows / probe rows × `filter.compositeFactor`.
   */
 object PassRate {
 
-  /** In [0, 1]; 1 when nothing is known. A Bloom filter's false positives are included, an exact set has none. */
+  /** In [0, 1]; 1 when nothing is known. Includes the false positives of a Bloom filter; an exact set has none. */
   def estimate(facts: JoinFacts, filter: FilterSize, thresholds: Thresholds): Double = {
     val matching = matchingShare(facts, thresholds)
     val falsePositives = if (filter.exact) 0.0 else thresholds(AqeConf.FilterFalsePositiveRate)
@@ -55,7 +56,7 @@ object PassRate {
       high <- keys.histogram.lastOption.map(_.high).orElse(keys.max) if low <= high
     } yield (low, high)
 
-  /** Share of the rows of `keys` whose key lies in `range`; buckets that are cut count in proportion to their width. */
+  /** Share of the rows of `keys` whose key lies in `range`. A bucket that is only partly inside counts in proportion to its width. */
   private def shareInside(keys: KeyFacts, range: (Long, Long)): Option[Double] = {
     val buckets = if (keys.histogram.nonEmpty) keys.histogram else keyRange(keys).map { case (low, high) => KeyBucket(low, high, 1) }.toSeq
     val rows = buckets.map(bucket => math.max(0L, bucket.rows).toDouble)
@@ -75,7 +76,7 @@ object PassRate {
       before.map(b => share(after / b))
     }
 
-  /** The number of keys before, for which Cardenas' formula gives the number after; found by bisection, as it grows with it. */
+  /** The number of keys before for which Cardenas' formula gives `after`; found by bisection, since the formula grows with it. */
   private def distinctBefore(after: Double, build: BuildFacts): Option[Double] =
     build.originRows.filter(_ >= build.rows).map { originRows =>
       val origin = originRows.toDouble
@@ -89,7 +90,7 @@ object PassRate {
       (low + high) / 2
     }
 
-  // Enough for a ratio of 1e-12 whatever the interval.
+  // Enough steps for a relative error of 1e-12 on any interval.
   private val BisectionSteps = 60
 
   private def fromRows(facts: JoinFacts): Option[Double] =
@@ -97,8 +98,8 @@ object PassRate {
       share(facts.build.rows / math.min(origin.toDouble, probeDomain(facts).getOrElse(Double.MaxValue)))
     }
 
-  /** How many keys the probe side can have at most: as many as its range is wide. A calendar of 200 years joined to sales of five has 1/40 of its
-    * days in use, and a month of it is 1/60 of the sales, not 1/2400.
+  /** The number of distinct keys that the probe side can have: the width of its key range. A calendar of 200 years joined to five years of
+    * sales has 1/40 of its days in use, so one month is 1/60 of the sales, not 1/2400.
     */
   private def probeDomain(facts: JoinFacts): Option[Double] =
     if (facts.build.keys.columns != 1) None

@@ -1,15 +1,15 @@
 package io.aqeplugin.decide
 
-/** Why something was, or was not, done: a stable code with the numbers behind it.
+/** Why something was done or not: a stable code with the numbers behind it.
   *
   * @param measured
-  *   the value that was looked at, when there is one
+  *   the value that was compared with the limit, if any
   * @param limit
-  *   what it was held against
+  *   the limit
   * @param unit
-  *   unit of both (`bytes`, `rows`, `millis`, `ratio`, …), empty when there is no number
+  *   unit of both numbers (`bytes`, `rows`, `millis`, `ratio`, …), empty without numbers
   * @param confKey
-  *   the conf key that moves the limit, empty when none does
+  *   the conf key that sets the limit, empty when none does
   */
 final case class Reason(
     code: ReasonCode,

@@ -2,12 +2,12 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.{AqeConf, ConfEntry, Settings}
 
-/** What the decisions of one query are held against: the values of [[AqeConf.ThresholdKeys]], read once a query.
+/** The thresholds of one query: the values of [[AqeConf.ThresholdKeys]], read once per query.
   *
   * @param broadcastMemoryKey
-  *   the conf key that limits the memory of a broadcast: one of Spark's own where Spark allows less than `broadcast.maxMemoryBytes`
+  *   the conf key that limits the memory of a broadcast: Spark's own key where Spark allows less than `broadcast.maxMemoryBytes`
   * @param sparkThresholdKey
-  *   the conf key of the size up to which Spark broadcasts by itself
+  *   the conf key with the size up to which Spark broadcasts by itself
   */
 final case class Thresholds(
     settings: Settings,
@@ -19,15 +19,15 @@ final case class Thresholds(
   /** The same with another value for `entry`. */
   def updated[A](entry: ConfEntry[A], value: A): Thresholds = copy(settings = settings.updated(entry, value))
 
-  /** Only in tests: build whatever is legal, whether or not it pays. */
+  /** For tests: do everything legal, whether or not it pays. */
   def openGates: Boolean = this(AqeConf.TestOpenGates)
 
-  /** A broadcast takes no more memory than `bytes`, the value of the conf `key`. */
+  /** Limits the memory of a broadcast to `bytes`, the value of the conf `key`. */
   def withBroadcastAtMost(bytes: Long, key: String): Thresholds =
     if (bytes < this(AqeConf.BroadcastMaxMemoryBytes)) updated(AqeConf.BroadcastMaxMemoryBytes, bytes).copy(broadcastMemoryKey = key)
     else this
 
-  /** A filter takes no more than `bytes`. */
+  /** Limits the size of a filter to `bytes`. */
   def withFiltersAtMost(bytes: Long): Thresholds = updated(AqeConf.FilterMaxBytes, math.min(this(AqeConf.FilterMaxBytes), bytes))
 }
 

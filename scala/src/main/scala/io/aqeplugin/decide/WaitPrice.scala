@@ -2,17 +2,18 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
 
-/** Whether a probe side waits for its build side: yes when `savingShare` × the expected saving exceeds the price of idle slots.
+/** Decides whether a probe side waits for its build side: it does when `savingShare` × the estimated saving exceeds the price of idle
+  * slots.
   *
-  * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as estimated. The price: while the build side runs
-  * on fewer tasks than there are slots, the others stand idle unless another stage has tasks for them; at its end, half the slots stand idle for
-  * half a task on average; and the two stages start one after the other.
+  * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as estimated. The price: while the build
+  * side has fewer tasks than there are slots, the other slots are idle unless another stage has tasks for them; at its end, half the slots
+  * are idle for half a task on average; and the probe side's stage is launched later.
   * {{{
   * work    build scan bytes × scanNanosPerByte + origin rows × rowPipelineNanosPerRow + build rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
   * lasts   work / min(slots, tasks)
   * idle    lasts × max(0, slots - tasks - other tasks) / slots  +  work / tasks / 2 when tasks > slots and no other tasks  +  jobLaunchNanos
   * }}}
-  * Pure and total, as [[DecideJoin]].
+  * Pure and total, like [[DecideJoin]].
   */
 object WaitPrice {
 
@@ -39,7 +40,7 @@ object WaitPrice {
     else WaitDecision(false, limited(ReasonCode.NotWorthWaiting, believed, idle, AqeConf.WaitSavingShare.key), saving, idle)
   }
 
-  /** The facts of the join as they will be if the build side comes out as estimated. */
+  /** The facts of the join if the build side comes out as estimated. */
   private def expectedFacts(facts: WaitFacts): JoinFacts = {
     val build = facts.join.build
     val bytes = math.max(0L, build.rows).toDouble * math.max(0L, build.memoryBytesPerRow)
@@ -56,11 +57,11 @@ object WaitPrice {
     )
   }
 
-  /** Whether a filter is legal as far as is known. How large it will be is not: the cap is kept when the build side is measured. */
+  /** Whether a filter is legal as far as is known. Its size is not: the limit is checked once the build side is measured. */
   private def isLegal(expected: JoinFacts, thresholds: Thresholds): Boolean =
     FilterChoice.illegal(expected, FilterSize(0, exact = true), thresholds).isEmpty
 
-  /** Spark's own price less the price of what was chosen. */
+  /** The price of Spark's own plan minus that of the decision. */
   private def savingNanos(decision: JoinDecision, thresholds: Thresholds): Double = {
     val facts = decision.facts
     val model = new CostModel(facts, decision.passRate, FilterSize.of(facts.build, thresholds), thresholds)
@@ -86,7 +87,7 @@ object WaitPrice {
   }
 
   private def nothingToGain(decision: JoinDecision): Reason =
-    // What stands against the filter says more than that nothing is gained; only a filter that costs too much has nothing to add.
+    // The obstacle to the filter is a better reason than "nothing to gain", unless the filter only costs too much.
     decision.filterReason.code match {
       case ReasonCode.FilterPays | ReasonCode.FilterCostsMore | ReasonCode.Tie => Reason(ReasonCode.NothingToGain)
       case _                                                                   => decision.filterReason

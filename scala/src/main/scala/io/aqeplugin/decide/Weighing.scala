@@ -2,12 +2,12 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
 
-/** Whether a method gets a filter, what it costs then, and why. */
+/** The price of a method, whether it gets a filter, and why. */
 private[decide] final case class Priced(method: Method, nanos: Double, withFilter: Boolean, filterReason: Reason) {
   def option: JoinOption = JoinOption(method, withFilter)
 }
 
-/** The options of one join side by side. */
+/** Prices and compares the options of one join. */
 private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   private val filterSize = FilterSize.of(facts.build, thresholds)
   private val passRate = PassRate.estimate(facts, filterSize, thresholds)
@@ -20,7 +20,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   private val sparkMethod: Method =
     if (facts.sparkStrategy == Strategy.Broadcast || facts.build.alreadyBroadcast) Method.Broadcast else Method.SortMerge
 
-  /** The method stays Spark's, for `reason`; the filter is still decided, unless it is `reason` itself that forbids it. */
+  /** Leaves the method to Spark for `reason`. The filter is still decided, unless `reason` forbids it. */
   def leave(reason: Reason): JoinDecision = {
     val filter = opened(priced(sparkMethod))
     val options = JoinOption.All.map(option => weighed(option, refusal(option).getOrElse(reason)))
@@ -50,7 +50,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
     }
   }
 
-  /** The method with a filter if that pays. */
+  /** The method, with a filter if that pays. */
   private def priced(method: Method): Priced = {
     val plain = model.price(JoinOption(method, withFilter = false))
     filterRefusal match {
@@ -65,13 +65,13 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
     }
   }
 
-  /** With every gate open, a legal filter is built even if it does not pay. */
+  /** With open gates, a legal filter is built even if it does not pay. */
   private def opened(choice: Priced): Priced =
     if (thresholds.openGates && !choice.withFilter && filterIllegal.isEmpty)
       choice.copy(withFilter = true, filterReason = Reason(ReasonCode.GatesOpen, confKey = AqeConf.TestOpenGates.key))
     else choice
 
-  /** Why an option that might have been taken was not: as it differs in the filter only, or in the method. */
+  /** Why an option was not taken, depending on whether it differs from the chosen one in the method or only in the filter. */
   private def notTaken(option: JoinOption, taken: Priced): Reason = {
     val nanos = model.price(option)
     val takenNanos = model.price(taken.option)

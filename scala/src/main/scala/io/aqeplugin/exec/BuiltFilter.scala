@@ -3,13 +3,13 @@ package io.aqeplugin.exec
 import io.aqeplugin.decide.Reason
 import io.aqeplugin.filters.{FilterFormat, KeyFilter}
 
-/** What comes of a filter build: a filter, or word that there is none and every row passes. */
+/** The result of a filter build: a filter, or the reason why there is none and every row passes. */
 sealed trait BuiltFilter {
 
-  /** The same without the filter's bits, which only tasks need. */
+  /** The result without the filter's bits, which only tasks need. */
   def result: Either[Reason, FilterSummary]
 
-  /** What is broadcast: the filter's stored form, or no byte when there is none. */
+  /** The broadcast bytes: the filter in its stored form, or nothing when there is no filter. */
   def bytes: Array[Byte]
 }
 
@@ -25,14 +25,14 @@ object BuiltFilter {
   }
 }
 
-/** What the driver keeps of a filter that was built.
+/** What the driver keeps of a built filter.
   *
   * @param keyRange
-  *   smallest and largest key, when codes are the keys themselves and there is at least one
+  *   smallest and largest key, if codes are the keys themselves and there is at least one
   * @param values
-  *   all keys in ascending order, when codes are the keys themselves and they are few enough for an IN list
+  *   all keys in ascending order, if codes are the keys themselves and are few enough for an IN list
   * @param rows
-  *   build rows without a null key
+  *   number of build rows without a null key
   */
 final case class FilterSummary(
     kind: String,

@@ -9,20 +9,20 @@ import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, Shuffle
 
 import io.aqeplugin.decide.Reason
 
-/** Remembers on a build side's own exchange which filters were built from it. Re-planning makes every node anew except the stages, so their
-  * exchanges are where a rule finds the values of a filter that is ready, and they go when the query goes.
+/** Records on a build side's own exchange which filters were built from it. Re-planning makes every node anew except stages, so a rule can
+  * look up the values of a finished filter there, and the record is freed with the query.
   */
 object BuiltFilters {
 
   /** @param times
-    *   how often it was built; more than once means that AQE did not find the first one again
+    *   how often it was built; more than once means that AQE did not find the first filter
     */
   final case class Built(result: Either[Reason, FilterSummary], times: Int)
 
   private type ByOrdinals = ConcurrentHashMap[Seq[Int], Built]
   private val Tag = TreeNodeTag[ByOrdinals]("aqe_plugin_built_filters")
 
-  /** To be called while the rule still holds the stage alone, so that later writers find the map in place. */
+  /** Must be called while the rule alone holds the stage, so that later writers find the map. */
   def prepare(stage: SparkPlan): Unit = exchangeOf(stage).foreach { exchange =>
     Tag.synchronized {
       if (exchange.getTagValue(Tag).isEmpty) exchange.setTagValue(Tag, new ByOrdinals())

@@ -3,10 +3,10 @@ package io.aqeplugin.exec
 import java.util.concurrent.{ExecutorService, LinkedBlockingQueue, ThreadFactory, ThreadPoolExecutor, TimeUnit}
 import java.util.concurrent.atomic.AtomicInteger
 
-/** Threads of the plugin's own: named, so that a thread dump tells whose they are, and daemons, so that they never keep a driver alive.
+/** Threads of the plugin: named for thread dumps, and daemons, so that they never keep a driver alive.
   *
-  * A thread has nothing of the query that happened to start it, whose session it would hold for as long as it lives: no thread-locals, and the
-  * plugin's class loader. Whatever runs in it names its query itself.
+  * A thread inherits nothing from the query that happened to start it, because it would keep that query's session alive: no thread-locals,
+  * and the plugin's own class loader. Work on a thread names its query itself.
   */
 object DaemonThreads {
   private val IdleSeconds = 10L
@@ -21,7 +21,7 @@ object DaemonThreads {
     }
   }
 
-  /** At most `size` threads, which end when there was nothing to do for a while. */
+  /** At most `size` threads, which end when they have been idle for a while. */
   def pool(name: String, size: Int): ExecutorService = {
     val pool = new ThreadPoolExecutor(size, size, IdleSeconds, TimeUnit.SECONDS, new LinkedBlockingQueue[Runnable](), factory(name))
     pool.allowCoreThreadTimeOut(true)

@@ -7,26 +7,26 @@ import java.util.concurrent.atomic.AtomicReference
 import io.aqeplugin.filters.{FilterFormat, KeyFilter}
 import io.aqeplugin.metrics.Faults
 
-/** The filters that this JVM's tasks check rows with. What is broadcast is bytes; each array is decoded once, by the task that comes first, however
-  * many tasks and scans use it.
+/** The filters with which this JVM's tasks check rows. Filters are broadcast as bytes; each array is decoded once, by the first task that
+  * needs it.
   */
 object DecodedFilters {
 
-  // Arrays are equal when they are the same one, and all tasks of an executor are handed the same one. A key that were the broadcast's number
-  // would mean another filter in the next application of the same JVM.
+  // Array keys are equal only if identical, and all tasks of an executor get the same array. The broadcast's id cannot be the key: the next
+  // application in the same JVM would use it for another filter.
   private val filters = new WeakHashMap[Array[Byte], Decoded]()
 
-  /** The filter that `bytes` are the stored form of; absent, and counted as a fault, when they are none. */
+  /** The filter stored in `bytes`; none, with a fault, if the bytes are not a filter. */
   def of(bytes: Array[Byte]): Option[KeyFilter] = entry(bytes).filter(bytes)
 
   private def entry(bytes: Array[Byte]): Decoded = filters.synchronized(filters.computeIfAbsent(bytes, _ => new Decoded))
 
-  /** One filter; it must not refer to its bytes, which would then never go. */
+  /** One filter. It must not refer to its bytes, which could then never be freed. */
   private final class Decoded {
-    // Softly: the map forgets an array that is gone only when it is asked for another one.
+    // A soft reference: the map drops the entry of a freed array only when it is asked for another one.
     private val known = new AtomicReference(Option.empty[SoftReference[KeyFilter]])
 
-    /** Others that want the same filter wait meanwhile; those that want another one do not. */
+    /** Tasks that want the same filter wait meanwhile; tasks that want another one do not. */
     def filter(bytes: Array[Byte]): Option[KeyFilter] = synchronized {
       known.get.flatMap(filter => Option(filter.get)).orElse {
         FilterFormat.read(bytes) match {
@@ -37,7 +37,7 @@ object DecodedFilters {
             Some(filter)
           case Left(error) =>
             ExecutorMetrics.decodeFailures.add(1L)
-            Faults.note("filter read", "a task goes on without the filter", new IllegalArgumentException(error.text))
+            Faults.note("filter read", "a task continues without the filter", new IllegalArgumentException(error.text))
             None
         }
       }

@@ -4,22 +4,22 @@ import com.codahale.metrics.MetricRegistry
 
 import io.aqeplugin.metrics.{CounterMetric, MetricFamily}
 
-/** What an executor counts in Spark's own metrics system, while its tasks run, under `plugin.io.aqeplugin.AqePlugin`. In local mode the driver is
-  * the executor too, so no name here is one of [[io.aqeplugin.tell.DecisionMetrics]].
+/** The counters of an executor in Spark's own metrics system, under `plugin.io.aqeplugin.AqePlugin`. In local mode the driver is also the
+  * executor, so no name here is one of [[io.aqeplugin.tell.DecisionMetrics]].
   */
 object ExecutorMetrics {
-  val rowsIn = new CounterMetric("executor.filters.rowsIn", "rows", "rows that filters checked, a row once for each filter that saw it")
-  val rowsOut = new CounterMetric("executor.filters.rowsOut", "rows", "rows that they let through")
+  val rowsIn = new CounterMetric("executor.filters.rowsIn", "rows", "rows that filters checked, counted once per filter")
+  val rowsOut = new CounterMetric("executor.filters.rowsOut", "rows", "checked rows that passed")
   val batchesNotChecked =
-    new CounterMetric("executor.filters.batchesNotChecked", "batches", "batches that passed a filter while it rested")
+    new CounterMetric("executor.filters.batchesNotChecked", "batches", "batches that passed unchecked while a filter was paused")
   val rests =
-    new CounterMetric("executor.filters.rests", "rests", "times that a task put a filter to rest, because it had removed too little")
-  val decoded = new CounterMetric("executor.filters.decoded", "filters", "filters made ready from their broadcast bytes")
-  val decodedBytes = new CounterMetric("executor.filters.decodedBytes", "bytes", "memory of those filters, added up")
+    new CounterMetric("executor.filters.rests", "rests", "times that a task paused a filter because it removed too few rows")
+  val decoded = new CounterMetric("executor.filters.decoded", "filters", "filters decoded from their broadcast bytes")
+  val decodedBytes = new CounterMetric("executor.filters.decodedBytes", "bytes", "total memory of the decoded filters")
   val decodeFailures =
-    new CounterMetric("executor.filters.decodeFailures", "filters", "broadcasts that were no filter: their tasks let every row pass")
+    new CounterMetric("executor.filters.decodeFailures", "filters", "broadcasts that could not be decoded as a filter, so every row passed")
 
-  /** Everything that is counted, in the order of the documentation. */
+  /** All counters, in the order of the documentation. */
   val All: Seq[MetricFamily] = Seq(rowsIn, rowsOut, batchesNotChecked, rests, decoded, decodedBytes, decodeFailures)
 
   def register(registry: MetricRegistry): Unit = MetricFamily.register(All, registry)

@@ -12,17 +12,18 @@ import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.filters._
 import io.aqeplugin.observe.RowWidth
 
-/** Turns the output of a finished build stage into a filter: a job over the shuffle's partitions whose parts are merged by [[MergeTree]], or, for a relation that is broadcast anyway and small, a loop on the driver.
+/** Builds a filter from the output of a finished build stage: with a job over the shuffle's partitions, whose parts [[MergeTree]] merges,
+  * or in a loop on the driver for a small relation that is broadcast anyway.
   */
 object FilterBuild {
 
   /** @throws java.lang.Exception
-    *   whatever the job throws; the caller turns it into a filter that passes all
+    *   any failure of the job; the caller replaces it by a filter that passes all rows
     */
   def run(child: SparkPlan, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter =
     RuntimeFilterExchangeExec.stageOf(child) match {
       case Some(stage: ShuffleQueryStageExec) if SparkBridge.isIndeterminate(stage.shuffle) =>
-        // A retried task could give other keys than those the filter was built from.
+        // A retried task could give keys other than those the filter was built from.
         BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
       case Some(stage: ShuffleQueryStageExec)   => fromShuffle(child, stage, keys, limits, startNanos)
       case Some(stage: BroadcastQueryStageExec) => fromRelation(stage, keys, limits, startNanos)
@@ -46,7 +47,7 @@ object FilterBuild {
   }
 
   private def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter = {
-    // By rows: a relation says 64 MiB, a page, however little it holds. The driver has to read it back as an object.
+    // Rows are counted because a relation reports the 64 MiB of a page, however little it holds. The driver has to read it back as objects.
     val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)
     if (bytes > limits.filter.maxFilterBytes) BuiltFilter.PassAll(tooBig(bytes, limits.filter.maxFilterBytes))
     else fromRows(Relations.rows(stage.executeBroadcast[Any]().value), stage, keys, limits, startNanos)
@@ -69,7 +70,7 @@ object FilterBuild {
 
   private def collect(rows: Iterator[InternalRow], coder: KeyCoder, limits: FilterLimits): PartialFilter = {
     val collector = new KeyCollector(limits, coder.isExact)
-    // Once a row of the build side.
+    // This loop runs once per row of the build side.
     while (rows.hasNext) {
       val row = rows.next()
       if (!coder.hasNull(row)) collector.add(coder.code(row))

@@ -2,14 +2,14 @@ package io.aqeplugin.exec
 
 import java.util.concurrent.{ExecutorService, ScheduledFuture, ScheduledThreadPoolExecutor, TimeUnit}
 
-/** The driver's threads that wait for filter jobs. Daemon threads: they never keep a driver alive. */
+/** The driver's threads that wait for filter jobs. */
 object FilterBuildThreads {
 
-  /** What a reader of a filter waits beyond the build's own time limit before it goes on without. */
+  /** How long a reader of a filter waits beyond the build's own time limit. */
   val GraceMillis = 1000L
 
-  /** Builds at the same time, of all queries. More wait for a thread while their time limit runs: one plan may ask for dozens, and a driver that
-    * can start no more threads fails queries that ask for none.
+  /** Maximum number of concurrent builds over all queries. Further builds wait for a thread while their time limit runs: one plan may
+    * request dozens, and a driver that cannot start more threads fails unrelated queries.
     */
   val MaxBuilds = 64
 

@@ -6,18 +6,18 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 import io.aqeplugin.filters.KeyFilter
 import io.aqeplugin.metrics.Faults
 
-/** When a task stops asking a filter that lets nearly everything through.
+/** When a task pauses a filter that passes nearly every row.
   *
   * @param sampleBatches
-  *   batches over which the pass rate is taken
+  *   number of batches over which the pass rate is measured
   * @param maxPassRate
-  *   above it the filter rests
+  *   the filter pauses above this pass rate
   * @param skipBatches
-  *   batches it rests for, before it is tried again
+  *   number of batches that it pauses for before it is tried again
   */
 final case class SelfDisable(sampleBatches: Int, maxPassRate: Double, skipBatches: Int)
 
-/** One filter as one task uses it. Holds the counters of that task, so it is mutable and must not be shared. */
+/** One filter as used by one task. It holds that task's counters, so it is mutable and must not be shared. */
 final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, counters: FilterCounters) {
   private var codes = new Array[Long](0)
   private var scratch = new Array[Long](0)
@@ -29,10 +29,10 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
   private var nanos = 1L
   private var failed = false
 
-  /** Rows removed per nanosecond so far; filters of one scan are asked in falling order of it. */
+  /** Rows removed per nanosecond so far. The filters of one scan are checked in descending order of it. */
   def yieldPerNano: Double = removed.toDouble / nanos
 
-  /** Keeps the positions whose rows may match; `positions` is compacted in place and the number left is returned. */
+  /** Keeps the positions whose rows may match: compacts `positions` in place and returns the number kept. */
   def retain(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =
     if (resting()) {
       count
@@ -51,7 +51,7 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
 
   def mightMatch(row: InternalRow): Boolean = !coder.hasNull(row) && filter.mightContain(coder.code(row))
 
-  /** Whether this filter takes a rest for the batch, or run of rows, that comes now. */
+  /** Whether this filter is paused for the next batch or run of rows. */
   def resting(): Boolean =
     if (failed) {
       true
@@ -64,14 +64,14 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
       false
     }
 
-  /** Rests for good: a fault of ours lets every row pass, and is counted. */
+  /** Pauses for good after a fault of the plugin, which is counted: every row passes. */
   def fail(error: Throwable): Unit = {
     failed = true
     counters.faults.add(1L)
-    Faults.note("filter probe", "a task goes on without the filter", error)
+    Faults.note("filter probe", "a task continues without the filter", error)
   }
 
-  /** Notes one checked batch, and decides whether to rest from now on. */
+  /** Records one checked batch, and decides whether to pause. */
   def seen(in: Int, out: Int): Unit = {
     counters.rowsIn.add(in.toLong)
     counters.rowsOut.add(out.toLong)

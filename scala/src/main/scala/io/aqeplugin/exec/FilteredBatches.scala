@@ -5,8 +5,8 @@ import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
 import io.aqeplugin.metrics.Survivable
 
-/** The batches of a scan without the rows that no filter lets through. A batch that loses every row is freed and never handed on; one that
-  * loses none is handed on as it came.
+/** The batches of a scan without the rows that a filter removes. A batch that loses every row is freed and skipped; a batch that loses none
+  * is passed on unchanged.
   *
   * Not thread-safe; the vectors of a batch are valid until the next call of `hasNext`, as with every columnar scan.
   */
@@ -52,7 +52,7 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
     }
   }
 
-  /** Fills `positions` with the rows to keep and returns their number. */
+  /** Writes the rows to keep into `positions` and returns their number. */
   private def select(batch: ColumnarBatch, rows: Int): Int = {
     reorderNowAndThen()
     if (positions.length < rows) positions = new Array[Int](rows)
@@ -66,7 +66,9 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
     left
   }
 
-  /** A filter that fails may have left anything in `positions`: all rows of the batch stay, those that other filters had removed too. */
+  /** A filter that fails may have left anything in `positions`, so all rows of the batch stay, including those that other filters
+    * removed.
+    */
   private def retained(probe: FilterProbe, batch: ColumnarBatch, rows: Int, count: Int): Int =
     try probe.retain(batch, positions, count)
     catch {

@@ -4,8 +4,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 
 import io.aqeplugin.metrics.Survivable
 
-/** The rows of a row-based scan without those that no filter lets through. Rows are checked in runs, so that counters are touched, and a
-  * filter may take its rest, once a run.
+/** The rows of a row-based scan without those that a filter removes. Rows are checked in runs: counters are updated, and a filter may
+  * pause, once per run.
   */
 final class FilteredRows(input: Iterator[InternalRow], probes: Array[FilterProbe], counters: NodeCounters) extends Iterator[InternalRow] {
   import FilteredRows.RunLength
@@ -63,7 +63,7 @@ final class FilteredRows(input: Iterator[InternalRow], probes: Array[FilterProbe
         true
     }
 
-  /** Counts what was read of a run that the task did not read to its end, under a LIMIT for one. */
+  /** Counts the rows of a run that the task did not read to its end, for example under a LIMIT. */
   def close(): Unit = if (rowsOfRun > 0) endRun()
 
   private def startRun(): Unit = {
@@ -91,6 +91,6 @@ final class FilteredRows(input: Iterator[InternalRow], probes: Array[FilterProbe
 
 object FilteredRows {
 
-  /** As many rows as Spark's columnar readers put into a batch. */
+  /** The number of rows that Spark's columnar readers put into a batch. */
   val RunLength = 4096
 }

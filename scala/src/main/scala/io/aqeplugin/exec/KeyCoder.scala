@@ -9,13 +9,14 @@ import io.aqeplugin.observe.KeyKind
 
 /** Turns the key columns of rows and batches into the 64-bit codes that filters hold.
   *
-  * A single integer-like column is its own code, so its filter can be exact and has a meaningful min and max; everything else is hashed.
+  * A single integer-like column is its own code, so its filter can be exact, with a meaningful minimum and maximum; all other keys are
+  * hashed.
   * Build and probe side must list their key columns in the same order and with the same [[KeyKind]]s.
   */
 final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean) extends Serializable {
 
   def hasNull(row: InternalRow): Boolean = {
-    var i = 0 // runs once a row
+    var i = 0 // once per row
     while (i < columns.length && !row.isNullAt(columns(i).ordinal)) i += 1
     i < columns.length
   }
@@ -23,7 +24,7 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean) e
   /** Code of a row without null keys. */
   def code(row: InternalRow): Long = {
     var code = columns(0).code(row)
-    var i = 1 // runs once a row
+    var i = 1 // once per row
     while (i < columns.length) {
       code = KeyHasher.combine(code, columns(i).code(row))
       i += 1
@@ -36,11 +37,11 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean) e
     * @param scratch
     *   as long as `codes`; only used with several key columns
     * @return
-    *   how many positions are left
+    *   number of positions kept
     */
   def codes(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Long], scratch: Array[Long]): Int = {
     var left = count
-    var c = 0 // from here on once a batch and column; the loops inside run once a row
+    var c = 0 // once per batch and column; the inner loops run once per row
     while (c < columns.length) {
       left = withoutNulls(batch, columns(c).ordinal, positions, left)
       c += 1

@@ -8,7 +8,7 @@ import io.aqeplugin.filters.KeyHasher
 
 /** Reads one key column of a row, or of many rows of a batch, as 64-bit codes. The values read must not be null.
   *
-  * One small class per physical type, so that the loop over a batch has no type test in it.
+  * There is one small class per physical type, so that the loop over a batch contains no type test.
   */
 sealed abstract class KeyColumn(val ordinal: Int) extends Serializable {
 
@@ -30,7 +30,7 @@ object KeyColumn {
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS => new ShortDecimalColumn(ordinal, d)
     case d: DecimalType                                           => new WideDecimalColumn(ordinal, d)
     case _: StringType                                            => new StringColumn(ordinal)
-    case other => throw new IllegalArgumentException(s"no key codes for ${other.sql}; KeyKind.of should have refused it")
+    case other => throw new IllegalArgumentException(s"no key codes for ${other.sql}; KeyKind.of should have rejected it")
   }
 
   // The loops below are the per-row code of the probe side: while loops over arrays, no allocation.

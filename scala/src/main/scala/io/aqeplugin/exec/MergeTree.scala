@@ -5,28 +5,30 @@ import org.apache.spark.rdd.RDD
 
 import io.aqeplugin.filters.{FilterLadder, FilterLimits, PartialFilter, PartialFormat}
 
-/** Merges the parts of a filter that the tasks of a job built: on executors, until so few are left that the driver takes them.
+/** Merges the parts of a filter that the tasks of a job built: on executors, until they are few enough for the driver.
   *
-  * Parts travel in their stored form, so that no class of the plugin goes through `spark.serializer`, and each is decoded once on the way.
+  * Parts travel in their stored form, so that no class of the plugin goes through `spark.serializer`. Each part is decoded once.
   */
 private[exec] object MergeTree {
 
-  /** So many parts are merged in one place. An executor holds two of them at a time, what is merged already and the next. */
+  /** Number of parts that are merged in one place. An executor holds two at a time: the merged one and the next. */
   val FanIn = 16
 
-  /** Parts that the driver takes, where all are at once: as many as fit the cap of one filter, and at least one. */
+  /** Number of parts that the driver accepts, where all are in memory at once: as many as fit the size limit of one filter, at least
+    * one.
+    */
   def driverParts(limits: FilterLimits): Int = (limits.capBytes / FilterLadder.partBytes(limits)).max(1L).min(FanIn.toLong).toInt
 
   /** Runs the job.
     *
     * @param parts
-    *   one part a partition, at least one partition
+    *   one part per partition, at least one partition
     * @param driverParts
-    *   at most so many parts go to the driver, at least one
+    *   maximum number of parts that go to the driver, at least one
     */
   def merged(parts: RDD[Array[Byte]], driverParts: Int): PartialFilter = {
     val few = narrowed(parts, driverParts)
-    // Merged in the thread that asked: a reduce would do it in the one that schedules all jobs.
+    // Merged in the calling thread: a reduce would merge in the thread that schedules all jobs.
     merge(few.sparkContext.runJob(few, (part: Iterator[Array[Byte]]) => part.next()).iterator)
   }
 

@@ -23,18 +23,18 @@ import io.aqeplugin.filters.FilterLimits
 
 /** Builds a filter from the join keys of a finished build side and broadcasts its stored form, see [[BuiltFilter.bytes]].
   *
-  * AQE treats it as a broadcast stage: it is built once per (build stage, keys) however many scans and subqueries ask for it, in the
-  * background, as soon as the build stage is done, and is cancelled with the query. It never fails a query: whatever goes wrong, and whatever
-  * takes longer than `limits.timeoutMillis`, ends in a filter that passes all.
+  * AQE treats it as a broadcast stage: it is built once per (build stage, keys), however many scans and subqueries request it, in the
+  * background as soon as the build stage has finished, and is cancelled with the query. It never fails a query: any failure, and any build
+  * longer than `limits.timeoutMillis`, gives a filter that passes all rows.
   *
   * @param keys
   *   the build side's key columns, attributes of `child`
   * @param child
   *   the build side's exchange, later its stage
   * @param limits
-  *   how large the filter may get and how long it may take
+  *   limits on the filter's size and build time
   * @param joinId
-  *   the join that asked first
+  *   the join that requested the filter first
   */
 case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, limits: BuildLimits, joinId: String)
     extends BroadcastExchangeLike {
@@ -48,7 +48,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
     "buildTime" -> SQLMetrics.createTimingMetric(sparkContext, "time to build the filter")
   )
 
-  // Built once; a later reset would lose what the build measured.
+  // The exchange runs once; a later reset would lose the build's measurements.
   override def resetMetrics(): Unit = ()
 
   override def runtimeStatistics: Statistics =
@@ -56,10 +56,10 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
 
   @transient private lazy val promise = Promise[Broadcast[Any]]()
 
-  // Set before the promise is kept; read once it is.
+  // Set before the promise is completed; read afterwards.
   @transient @volatile private var outcome: Option[Either[Reason, FilterSummary]] = None
 
-  /** What was built, or why nothing was; empty while it is being built. */
+  /** The result of the build; none while it runs. */
   def result: Option[Either[Reason, FilterSummary]] = outcome
 
   @transient override protected lazy val completionFuture: Future[Broadcast[Any]] = {
@@ -81,9 +81,9 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
         sparkContext.setInterruptOnCancel(true)
         if (!done.isDone) publish(done, built(startNanos), executionId)
       } catch {
-        // Whatever it is, also an OutOfMemoryError: AQE waits for this promise and for nothing else.
+        // Any error, even an OutOfMemoryError: AQE waits for nothing but this promise.
         case error: Throwable if SparkBridge.isCancellation(error) =>
-          // By our timer, after it let every row pass. Or else somebody ended the query; if that were swallowed, it would run on.
+          // Our timer cancels after it has let every row pass. Otherwise the query was cancelled, and must not go on.
           if (!promise.isCompleted) fail(done, error)
         case error: Throwable => buildFailed(done, error, startNanos, executionId)
       } finally {
@@ -116,7 +116,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
     )
   )
 
-  /** Broadcasts `filter` unless another outcome was first; returns whether it was published. */
+  /** Broadcasts `filter` unless there is an outcome already; returns whether it did. */
   private def publish(done: CompletableFuture[Broadcast[Any]], filter: BuiltFilter, executionId: String): Boolean = {
     val broadcast = SparkBridge.broadcast[Any](sparkContext, filter.bytes)
     val first = synchronized {
@@ -124,7 +124,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
         false
       } else {
         outcome = Some(filter.result)
-        // Before AQE hears of it: the re-plan that follows looks for it.
+        // Before AQE knows: the re-plan that follows looks the filter up.
         BuiltFilters.note(child, keys, filter.result)
         promise.trySuccess(broadcast)
       }
@@ -146,7 +146,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
   override protected def doPrepare(): Unit = { val _ = relationFuture }
 
   override protected def doExecute(): RDD[InternalRow] =
-    throw new UnsupportedOperationException("a runtime filter is broadcast, it has no rows")
+    throw new UnsupportedOperationException("a runtime filter is broadcast and has no rows")
 
   override def doExecuteBroadcast[T](): Broadcast[T] =
     try relationFuture.get(limits.timeoutMillis + FilterBuildThreads.GraceMillis, TimeUnit.MILLISECONDS).asInstanceOf[Broadcast[T]]
@@ -155,10 +155,10 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
         SparkBridge.broadcast[Any](sparkContext, passAll(ReasonCode.BuildTimeout, System.nanoTime()).bytes).asInstanceOf[Broadcast[T]]
     }
 
-  /** Equal for equal (build stage, keys): the reads that AQE puts on a finished stage do not count, and neither does who asked. */
+  /** Equal for equal (build stage, keys), regardless of the reads that AQE puts on a finished stage and of the requesting join. */
   override protected def doCanonicalize(): SparkPlan = {
     val build = RuntimeFilterExchangeExec.buildOf(child)
-    // By position. The canonical output of a build side would not do: the columns of a join, or of an explode, may all be called none#0 in it.
+    // By position: in the canonical output of a join or an explode, all columns may be called none#0.
     val normalized = keys.map(key => QueryPlan.normalizeExpressions(key, build.output))
     RuntimeFilterExchangeExec(normalized, build.canonicalized, BuildLimits.Canonical, "")
   }
@@ -171,33 +171,33 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
 
 object RuntimeFilterExchangeExec {
 
-  /** The build side's exchange or stage, without what AQE wraps around a stage that is read. */
+  /** The build side's exchange or stage, without the nodes that AQE wraps around a stage to read it. */
   def buildOf(child: SparkPlan): SparkPlan = child match {
     case read: AQEShuffleReadExec => buildOf(read.child)
     case other                    => other
   }
 
-  /** The build stage, once there is one. */
+  /** The build stage, once it exists. */
   def stageOf(child: SparkPlan): Option[QueryStageExec] = buildOf(child) match {
     case stage: QueryStageExec => Some(stage)
     case _                     => None
   }
 }
 
-/** Bounds of one filter build.
+/** Limits of one filter build.
   *
   * @param filter
-  *   of the filter, on driver and executors alike, before the number of build rows is known; a broadcast relation larger than it is not read on the
-  *   driver
+  *   limits of the filter, on the driver and on executors, before the number of build rows is known; a broadcast relation above the size
+  *   limit is not read on the driver
   * @param inListMaxKeys
-  *   most distinct keys that are pushed into the scan as literals
+  *   maximum number of distinct keys that are pushed into the scan as literals
   * @param timeoutMillis
-  *   longest wait for the filter once its build side is done
+  *   longest wait for the filter once its build side has finished
   */
 final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long)
 
 object BuildLimits {
 
-  /** Stands in for every value in a canonical plan. */
+  /** Replaces every value in a canonical plan. */
   val Canonical: BuildLimits = BuildLimits(FilterLimits(0, 0, 0L, FilterLimits.MinFalsePositiveRate), 0, 0L)
 }

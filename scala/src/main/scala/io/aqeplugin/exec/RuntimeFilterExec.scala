@@ -14,22 +14,22 @@ import io.aqeplugin.decide.Reason
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.{FilterOutcome, QueryState, QueryStates, StartedFilters}
 
-/** Drops the rows of a scan that cannot find a partner in the joins above it.
+/** Drops the rows of a scan that have no partner in the joins above it.
   *
-  * Sits directly on the scan, so on a columnar scan rows are dropped before they become rows. The filters come from the other children: each
-  * is, or will become, the broadcast stage of a [[RuntimeFilterExchangeExec]]. Being children is what makes AQE wait for them before it
-  * starts the stage this node is in.
+  * It is directly above the scan, so a columnar scan drops rows before they are converted. The filters come from the other children: each
+  * is, or will become, the broadcast stage of a [[RuntimeFilterExchangeExec]]. Because these are children, AQE waits for them before it
+  * starts the stage of this node.
   *
-  * The node must never carry a logical link of its own: AQE would take it for the scan's logical node. It finds the scan's link below.
+  * The node must not have its own logical link, because AQE would take it for the scan's logical node. It uses the link of the scan below.
   *
   * @param child
   *   the scan
   * @param keys
-  *   for each source, the scan's columns that hold its keys, in the order the filter was built with
+  *   for each source, the scan's columns that hold its keys, in the order of the filter's keys
   * @param sources
   *   one filter exchange (or its stage) per filter
   * @param labels
-  *   for each source, what it is called in decisions and metrics
+  *   for each source, its name in decisions and metrics
   */
 case class RuntimeFilterExec(
     child: SparkPlan,
@@ -47,13 +47,13 @@ case class RuntimeFilterExec(
   override def supportsColumnar: Boolean = child.supportsColumnar
   override def supportsRowBased: Boolean = child.supportsRowBased
 
-  // The concrete vector classes of the scan would be wrong for the selected batches.
+  // The scan's concrete vector classes would be wrong for the selected batches.
   override def vectorTypes: Option[Seq[String]] = None
 
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numInputRows" -> SQLMetrics.createMetric(sparkContext, "rows before runtime filters"),
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "rows after runtime filters"),
-    "waitTime" -> SQLMetrics.createTimingMetric(sparkContext, "time from the query's start until the filters were there"),
+    "waitTime" -> SQLMetrics.createTimingMetric(sparkContext, "time from the query's start until the filters were ready"),
     "numFaults" -> SQLMetrics.createMetric(sparkContext, "faults of runtime filters")
   ) ++ labels.indices.flatMap { i =>
     val name = if (labels.size == 1) "" else s" of filter ${i + 1}"
@@ -64,8 +64,8 @@ case class RuntimeFilterExec(
     )
   }
 
-  // Set when the node runs, on the driver; stays empty on a scan that is never started. Volatile: the end of the query is seen on a
-  // listener's thread.
+  // Set on the driver when the node runs; stays empty on a scan that never starts. Volatile: a listener's thread handles the end of the
+  // query.
   @transient @volatile private var lastRun: Option[RuntimeFilterExec.Run] = None
 
   override def joinIds: Seq[String] = labels.map(_.joinId)
@@ -163,7 +163,7 @@ case class RuntimeFilterExec(
     } catch {
       case Survivable(error) =>
         query.foreach(_.errors.increment())
-        Faults.note("filter probe", "a scan goes on without the filter", error)
+        Faults.note("filter probe", "a scan continues without the filter", error)
         None
     }
 
@@ -172,9 +172,9 @@ case class RuntimeFilterExec(
     case other                        => other
   }
 
-  // AQE looks a finished stage's logical node up by the first physical node that is linked to it, from the top and from the left. A source is
-  // the build side without the nodes above its exchange: found first, it would stand for the whole of, say, an aggregation of which it holds
-  // only the partial half. So a search for one node does not see the sources; whatever visits all nodes still does.
+  // AQE finds a finished stage's logical node through the first physical node that is linked to it, from the top and from the left. A
+  // source is the build side without the nodes above its exchange: if found first, it would stand for, say, a whole aggregation of which it
+  // has only the partial half. So a search for one node skips the sources; a visit of all nodes does not.
   override def collectFirst[B](pf: PartialFunction[SparkPlan, B]): Option[B] = pf.lift(this).orElse(child.collectFirst(pf))
   override def exists(f: SparkPlan => Boolean): Boolean = f(this) || child.exists(f)
 
@@ -190,25 +190,25 @@ case class RuntimeFilterExec(
 object RuntimeFilterExec {
 
   /** @param filters
-    *   per source, the filter that was there, or why there was none
+    *   per source, the filter that was found, or why there was none
     * @param waitMillis
-    *   from the first planning of the query until the filters were there; what the scan would have waited for anyway is in it
+    *   from the first planning of the query until the filters were ready, including time that the scan would have waited anyway
     */
   private final case class Run(filters: Seq[Either[FilterSource.Missing, Either[Reason, FilterSummary]]], waitMillis: Long)
 }
 
-/** How a filter on a scan is called.
+/** The name of a filter on a scan.
   *
   * @param filterId
-  *   unique in its query
+  *   unique within its query
   * @param joinId
-  *   the join whose build side it comes from
+  *   the join whose build side the filter comes from
   * @param table
-  *   the scanned table, or the kind of scan when it has no name
+  *   the scanned table, or the kind of scan if it has no name
   * @param columns
   *   the scan's key columns
   * @param why
-  *   the decision behind it, in short
+  *   a short form of the decision
   */
 final case class FilterLabel(filterId: String, joinId: String, table: String, columns: Seq[String], why: String) {
   override def toString: String = s"$table(${columns.mkString(", ")}) by $joinId: $why"

@@ -2,7 +2,7 @@ package io.aqeplugin.filters
 
 import java.util.concurrent.atomic.AtomicReference
 
-/** How large a split-block Bloom filter has to be, and how well it filters.
+/** The size and the false-positive rate of split-block Bloom filters.
   *
   * A filter of `B` blocks over `n` keys puts a Poisson-distributed number of keys into each block, `λ = n / B` on average.
   * A block has 4 lanes of 64 bits, and each key sets one bit in each lane. An absent key that falls on a block with `i`
@@ -23,8 +23,8 @@ object BloomSizing {
 
   final val BlockBytes: Int = Lanes * LaneBits / 8
 
-  /** Block counts are multiples of a power of two, as far as that costs less than 1/128 more memory, so that a filter that
-    * turns out emptier than announced can be halved as often.
+  /** Block counts are multiples of a power of two, as far as that costs less than 1/128 more memory, so that a filter with fewer keys than
+    * expected can be halved as often.
     */
   private final val MaxGranule = 1024L
   private final val MaxKeysInBlock = 600
@@ -32,17 +32,17 @@ object BloomSizing {
   // passRates(i): chance that an absent key passes a block of i keys.
   private val passRates: Array[Double] = Array.tabulate(MaxKeysInBlock)(i => math.pow(1 - math.pow(1 - 1.0 / LaneBits, i), Lanes))
 
-  /** Expected share of absent keys that pass a filter of `blocks` blocks over `keys` different keys. */
+  /** Expected share of absent keys that pass a filter of `blocks` blocks over `keys` distinct keys. */
   def falsePositiveRate(keys: Long, blocks: Long): Double = rateAtLoad(keys.toDouble / blocks)
 
-  /** Fewest blocks (up to rounding) with which `keys` different keys stay at or below `rate`; at least 1. */
+  /** The smallest number of blocks (up to rounding) with which `keys` distinct keys stay at or below `rate`; at least 1. */
   def blocksFor(keys: Long, rate: Double): Long = {
     val blocks = math.max(1L, math.ceil(keys / loadFor(rate)).toLong)
     val granule = math.min(MaxGranule, java.lang.Long.highestOneBit(math.max(1L, blocks / 128)))
     (blocks + granule - 1) / granule * granule
   }
 
-  /** Bytes of a filter of `keys` different keys at `rate`; `Long.MaxValue` when that is not a number of bytes. */
+  /** Bytes of a filter of `keys` distinct keys at `rate`; `Long.MaxValue` if the size overflows. */
   def bytesFor(keys: Long, rate: Double): Long = {
     val blocks = blocksFor(keys, rate)
     if (blocks > Long.MaxValue / BlockBytes) Long.MaxValue else blocks * BlockBytes
@@ -67,8 +67,8 @@ object BloomSizing {
   private final case class LoadOfRate(rate: Double, load: Double)
   private val lastLoad = new AtomicReference(LoadOfRate(1.0, MaxKeysInBlock / 2.0))
 
-  /** The largest load (keys a block) at or below `rate`. Asked for every filter that is weighed while a query is planned, nearly always with the
-    * one rate that the session has.
+  /** The largest load (keys per block) at or below `rate`. Cached, because planning asks for it for every filter and nearly always with the
+    * session's one rate.
     */
   private def loadFor(rate: Double): Double = {
     val last = lastLoad.get
@@ -81,7 +81,7 @@ object BloomSizing {
     }
   }
 
-  /** By bisection: the rate grows with the load. */
+  /** By bisection: the rate increases with the load. */
   private def bisectedLoad(rate: Double): Double = {
     val (low, _) = (1 to 60).foldLeft((0.0, MaxKeysInBlock / 2.0)) { case ((low, high), _) =>
       val middle = (low + high) / 2

@@ -15,13 +15,13 @@ final case class CodeRange(min: Long, max: Long) {
   /** Bytes of a bitmap with one bit for each code of the range, in whole 64-bit words. */
   def bitmapBytes: Long = bitmapWords * java.lang.Long.BYTES
 
-  // Counted in words, not codes: max - min overflows for ranges wider than half the code space, this cannot.
+  // Counted in words because max - min overflows for ranges wider than half the code space.
   private[filters] def bitmapWords: Long = (max >> 6) - (min >> 6) + 1
 }
 
 object CodeRange {
 
-  /** The union of two ranges of which either may be absent, which stands for "no code". */
+  /** The union of two ranges, each of which may be absent, which means "no code". */
   def union(a: Option[CodeRange], b: Option[CodeRange]): Option[CodeRange] = (a, b) match {
     case (Some(x), Some(y)) => Some(x.union(y))
     case _                  => a.orElse(b)

@@ -1,6 +1,6 @@
 package io.aqeplugin.filters
 
-/** The filter of a build side without a single non-null key: no row can match, so the probe side need not run. */
+/** The filter of a build side without non-null keys: no row can match. */
 case object EmptySet extends ExactFilter {
   override def kind: String = FilterKind.Empty.name
   override def sizeBytes: Long = 0L

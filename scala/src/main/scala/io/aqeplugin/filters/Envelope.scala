@@ -3,7 +3,7 @@ package io.aqeplugin.filters
 import java.nio.{ByteBuffer, ByteOrder}
 import java.util.zip.CRC32C
 
-/** The bytes around a payload: where it starts, what it is, how long it is, and whether it arrived whole.
+/** The bytes around a payload: magic number, version, kind, length and checksum.
   *
   * {{{
   *   bytes  0-3   magic
@@ -59,9 +59,9 @@ private[filters] object Envelope {
     ()
   }
 
-  /** All that is left of the buffer, which must be whole 64-bit words. */
+  /** The rest of the buffer, which must be whole 64-bit words. */
   def restAsLongs(buffer: ByteBuffer): Either[FormatError, Array[Long]] =
-    valid(buffer.remaining % java.lang.Long.BYTES == 0, s"${buffer.remaining} bytes are no whole number of words").map { _ =>
+    valid(buffer.remaining % java.lang.Long.BYTES == 0, s"${buffer.remaining} bytes are not a whole number of words").map { _ =>
       val longs = new Array[Long](buffer.remaining / java.lang.Long.BYTES)
       buffer.asLongBuffer.get(longs)
       longs

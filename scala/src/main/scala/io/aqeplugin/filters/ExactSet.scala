@@ -2,17 +2,17 @@ package io.aqeplugin.filters
 
 import java.util.Arrays
 
-/** A hash set of at least one code: buckets of four slots, at most half of all slots taken, the next bucket when one is full.
+/** A hash set of at least one code: buckets of four slots, at most half of all slots taken; a full bucket overflows into the next.
   *
-  * A check compares with all four slots of the code's bucket at once and takes a branch only when the bucket is full, which
-  * few are. Slots of a bucket are taken in order, so it is full when its last slot is.
+  * A check compares all four slots of the code's bucket at once and branches only when the bucket is full, which is rare. The slots of a
+  * bucket are filled in order, so a bucket is full when its last slot is taken.
   *
-  * Empty slots hold `filler`, which is itself a member and has no slot of its own. A search for it ends at the first empty
-  * slot and finds it there; a search for any other code that ends there missed. So no code is special, 0 and `Long.MinValue`
-  * included, and no second array says which slots are taken.
+  * Empty slots hold `filler`, which is itself a member and has no slot of its own. A search for `filler` finds it in the first empty slot;
+  * a search for any other code that ends there has missed. So no code is special, 0 and `Long.MinValue` included, and no second array marks
+  * the taken slots.
   *
   * @param table
-  *   a power of two of slots
+  *   the slots; their number is a power of two
   */
 final class ExactSet private (table: Array[Long], filler: Long, range: CodeRange, override val distinctCodes: Long) extends ExactFilter {
   import ExactSet._
@@ -50,7 +50,7 @@ final class ExactSet private (table: Array[Long], filler: Long, range: CodeRange
       val slot = bucketOf(code, bits)
       val absent = absentBit(slots, slot, code)
       positions(kept) = position
-      // One rare branch: absent from a bucket that is full.
+      // A rare branch: the code is not in its bucket, and the bucket is full.
       if ((absent & nonZeroBit(slots(slot + BucketSlots - 1) ^ empty)) == 0) kept += 1 - absent
       else if (search(slots, empty, code) >= 0) kept += 1
       i += 1
@@ -61,10 +61,10 @@ final class ExactSet private (table: Array[Long], filler: Long, range: CodeRange
 
 object ExactSet {
 
-  /** The set of `codes`, which may hold duplicates and come in any order.
+  /** The set of `codes`, in any order and possibly with duplicates.
     *
     * @return
-    *   absent when there is no code: that is [[EmptySet]]
+    *   none when there is no code: that is [[EmptySet]]
     */
   def of(codes: Array[Long]): Option[ExactSet] = {
     val sorted = codes.clone()
@@ -72,7 +72,7 @@ object ExactSet {
     ofSorted(SortedCodes.distinct(sorted))
   }
 
-  /** As [[of]], for codes that are strictly ascending. */
+  /** Like [[of]], for codes that are strictly ascending. */
   private[filters] def ofSorted(sorted: Array[Long]): Option[ExactSet] =
     if (sorted.isEmpty) None
     else {
@@ -82,16 +82,16 @@ object ExactSet {
       Some(new ExactSet(table, sorted.head, CodeRange(sorted.head, sorted.last), sorted.length.toLong))
     }
 
-  /** Bytes of memory of a set of `keys` different codes: 16 to 32 a code. */
+  /** Bytes of memory of a set of `keys` distinct codes: 16 to 32 per code. */
   def bytesFor(keys: Int): Long = slotsFor(keys).toLong * java.lang.Long.BYTES
 
-  /** How many codes a set of at most `bytes` holds for certain. */
+  /** The number of codes for which a set of at most `bytes` is always large enough. */
   private[filters] def keysWithin(bytes: Long): Int = {
     val slots = java.lang.Long.highestOneBit(bytes / java.lang.Long.BYTES)
     if (slots < BucketSlots) 0 else math.min(slots / 2, MaxKeys.toLong).toInt
   }
 
-  /** Most codes that a set can hold. */
+  /** The maximum number of codes in a set. */
   final val MaxKeys: Int = 1 << 26
 
   private[filters] def slotsFor(keys: Int): Int = {
@@ -99,7 +99,7 @@ object ExactSet {
     math.max(BucketSlots, Integer.highestOneBit(math.max(1, 2 * keys - 1)) << 1)
   }
 
-  /** Puts `code` into `table` unless it is there; returns whether it was new. */
+  /** Adds `code` to `table` if it is missing; returns whether it was new. */
   private[filters] def insert(table: Array[Long], filler: Long, code: Long): Boolean = {
     val found = search(table, filler, code)
     if (found < 0) table(-1 - found) = code
@@ -116,10 +116,10 @@ object ExactSet {
     if (table(slot) == code) slot else -1 - slot
   }
 
-  /** First slot of the bucket in which a code belongs; `shift` leaves as many bits as number the buckets. */
+  /** First slot of the bucket of a code; `shift` leaves as many bits as the bucket numbers need. */
   private def bucketOf(code: Long, shift: Int): Int = ((KeyHasher.mix(code) >>> 1) >>> shift).toInt * BucketSlots
 
-  // One less than the width, for the bit that bucketOf drops first: a shift by all 64 bits, for a single bucket, would be none.
+  // One less than the width, for the bit that bucketOf drops first: with a single bucket, a shift by all 64 bits would shift by none.
   private def shiftOf(table: Array[Long]): Int = java.lang.Long.SIZE - 1 - Integer.numberOfTrailingZeros(table.length / BucketSlots)
 
   /** 1 when none of the bucket's four slots holds `code`, else 0. */

@@ -4,16 +4,16 @@ import java.nio.ByteBuffer
 
 import io.aqeplugin.filters.Envelope.{putLongs, restAsLongs, valid}
 
-/** The stored form of a finished filter, in which it is broadcast: an [[Envelope]] with magic `AQEF` around
+/** The stored form in which a finished filter is broadcast: an [[Envelope]] with magic `AQEF` around
   *
   *   - `empty`: nothing
   *   - `exact`: the codes, strictly ascending
   *   - `range_bitmap`: the number of the first word, the words
   *   - `split_block_bloom`: smallest code, largest code, the words
   *
-  * each number a 64-bit word. `read` gives back what was written or an error, never an exception and never another filter:
-  * a CRC32C guards every byte, and what passes it is still checked for being a filter of its kind. No byte is shared with
-  * Spark's own sketches.
+  * Each number is a 64-bit word. `read` returns what was written or an error, never an exception and never a different filter: a CRC32C
+  * protects every byte, and bytes that pass it are still validated as a filter of their kind. The format shares nothing with Spark's own
+  * sketches.
   */
 object FilterFormat {
 
@@ -21,7 +21,9 @@ object FilterFormat {
 
   private val envelope = Envelope(0x46455141, Version) // "AQEF" read as a little-endian number
 
-  /** @throws IllegalArgumentException for a filter of a kind that is none of [[FilterKind.All]] */
+  /** @throws IllegalArgumentException
+    *   for a filter whose kind is not in [[FilterKind.All]]
+    */
   def write(filter: KeyFilter): Array[Byte] = filter match {
     case EmptySet               => envelope.seal(FilterKind.Empty.formatId, 0)(_ => ())
     case set: ExactSet          => writeWords(FilterKind.Exact, Array.emptyLongArray, set.sortedCodes)
@@ -66,7 +68,7 @@ object FilterFormat {
     _ <- valid(words.length <= RangeBitmap.MaxWords, s"a bitmap has at most ${RangeBitmap.MaxWords} words, not ${words.length}")
     _ <- valid(
       first >= (Long.MinValue >> 6) && first <= (Long.MaxValue >> 6) - (words.length - 1),
-      s"words from $first on hold no 64-bit codes"
+      s"words from $first on do not hold 64-bit codes"
     )
     _ <- valid(words.head != 0L && words.last != 0L, "a bitmap starts and ends with a set bit")
     bitmap <- RangeBitmap.trimmed(first, words).toRight(FormatError.InvalidPayload("a bitmap has a code"))
@@ -80,10 +82,10 @@ object FilterFormat {
     _ <- valid(min <= max, s"the range $min to $max is empty")
   } yield new SplitBlockBloom(words, CodeRange(min, max))
 
-  /** All that is left of the buffer, as the words of a [[SplitBlockBloom]]. */
+  /** The rest of the buffer, as the words of a [[SplitBlockBloom]]. */
   private[filters] def readBloomWords(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {
     words <- restAsLongs(payload)
-    _ <- valid(words.nonEmpty && words.length % SplitBlockBloom.BlockWords == 0, s"${words.length} words are no whole number of blocks")
+    _ <- valid(words.nonEmpty && words.length % SplitBlockBloom.BlockWords == 0, s"${words.length} words are not a whole number of blocks")
     _ <- valid(words.length.toLong * java.lang.Long.BYTES <= FilterLimits.HardMaxBytes, s"${words.length} words are over the hard cap")
   } yield SplitBlockBloom.padded(words)
 }

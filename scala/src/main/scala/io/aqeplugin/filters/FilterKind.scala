@@ -1,9 +1,9 @@
 package io.aqeplugin.filters
 
-/** The kinds of filter, from the cheapest and sharpest down; `name` is what is logged and what [[KeyFilter.kind]] returns.
+/** The kinds of filter, from the cheapest and most precise down; `name` is logged, and [[KeyFilter.kind]] returns it.
   *
   * @param formatId
-  *   the number that stands for the kind in [[FilterFormat]]; never reused
+  *   the number of the kind in [[FilterFormat]]; never reused
   */
 sealed abstract class FilterKind(val name: String, private[filters] val formatId: Byte)
 
@@ -15,7 +15,7 @@ object FilterKind {
   /** A hash set of codes. */
   case object Exact extends FilterKind("exact", 2)
 
-  /** One bit for each code between the smallest and the largest. */
+  /** One bit for each code from the smallest to the largest. */
   case object RangeBitmap extends FilterKind("range_bitmap", 3)
 
   /** A Bloom filter whose bits for one key lie in one 32-byte block. */

@@ -1,29 +1,29 @@
 package io.aqeplugin.filters
 
-/** Which kind of filter holds a set of keys. From the top, the first that applies:
+/** Chooses the kind of filter for a set of keys. From the top, the first that applies:
   *
   *   1. `empty`: no key.
-  *   1. `exact`: at most [[exactKeys]] different keys – or `range_bitmap` for them, when the keys are integral and the
+  *   1. `exact`: at most [[exactKeys]] distinct keys; or `range_bitmap` for them, when the keys are integral and the
   *      bitmap is no larger than the hash set would be.
-  *   1. `range_bitmap`: integral keys whose bitmap is smaller than the Bloom filter would be, and under the cap.
-  *   1. `split_block_bloom`, sized for `limits.expectedKeys`, when it is under the cap.
+  *   1. `range_bitmap`: integral keys whose bitmap is smaller than the Bloom filter would be, and below the size limit.
+  *   1. `split_block_bloom`, sized for `limits.expectedKeys`, when it is below the size limit.
   *   1. Otherwise none: [[FilterRefusal.TooManyBytes]].
   *
-  * A part of a filter climbs down the same ladder, but keeps codes as they are for as long as they take less memory than the
-  * Bloom filter that would replace them ([[partExactKeys]]): with many tasks of few keys each, a Bloom filter for all keys in
-  * every task would be most of the cost. The finished filter is then chosen, and sized, by the keys that really came.
+  * Parts of a filter use the same order, but keep exact codes as long as they take less memory than the Bloom filter that would replace
+  * them ([[partExactKeys]]): with many tasks of few keys each, a Bloom filter for all keys in every task would be most of the cost. The
+  * finished filter is then chosen and sized by the number of keys that were really added.
   *
-  * The answer depends on the set of keys and the limits alone, and only ever moves down as keys are added. This is what
-  * makes merging the parts of several tasks associative and commutative.
+  * The choice depends only on the set of keys and the limits, and only moves down as keys are added. This makes merging the parts of
+  * several tasks associative and commutative.
   */
 object FilterLadder {
 
   /** @param distinctKeys
-    *   different keys, not fewer than there are
+    *   number of distinct keys, or an upper bound of it
     * @param range
-    *   bounds of their codes; absent when there is no key or the bounds are unknown
+    *   bounds of their codes; none when there is no key or the bounds are unknown
     * @param integral
-    *   whether codes are the values of an integral key, so that they may be dense
+    *   whether codes are the values of an integral key, which may be dense
     */
   def choose(distinctKeys: Long, range: Option[CodeRange], integral: Boolean, limits: FilterLimits): Either[FilterRefusal, FilterKind] =
     if (distinctKeys == 0) Right(FilterKind.Empty)
@@ -35,39 +35,41 @@ object FilterLadder {
       else bloomBlocks(limits).map(_ => FilterKind.SplitBlockBloom)
     }
 
-  /** Up to this many different keys are kept exactly: `limits.exactMaxKeys`, fewer when their hash set breaks the cap. */
+  /** Maximum number of distinct keys that are kept exactly: `limits.exactMaxKeys`, or fewer if their hash set would exceed the size
+    * limit.
+    */
   def exactKeys(limits: FilterLimits): Int = math.min(limits.exactMaxKeys, ExactSet.keysWithin(limits.capBytes))
 
-  /** Up to this many different keys a part keeps exactly: as many as a hash set of the Bloom filter's size holds, and no
-    * fewer than [[exactKeys]].
+  /** Maximum number of distinct keys that a part keeps exactly: as many as a hash set of the Bloom filter's size holds, and at least
+    * [[exactKeys]].
     */
   private[filters] def partExactKeys(limits: FilterLimits): Int = {
     val bytes = math.min(limits.capBytes, BloomSizing.bytesFor(limits.expectedKeys, limits.falsePositiveRate))
     math.max(exactKeys(limits), ExactSet.keysWithin(bytes))
   }
 
-  /** Largest stored part, up to its header. */
+  /** Largest stored part, without its header. */
   def partBytes(limits: FilterLimits): Long =
     math.max(
       partExactKeys(limits).toLong * java.lang.Long.BYTES,
       math.min(limits.capBytes, BloomSizing.bytesFor(limits.expectedKeys, limits.falsePositiveRate))
     )
 
-  /** The kind for keys of which the number is known. */
+  /** The kind for a known number of keys. */
   private[filters] def chooseCounted(distinctKeys: Long, range: Option[CodeRange], integral: Boolean, limits: FilterLimits) =
     choose(distinctKeys, range, integral, limits.copy(expectedKeys = math.min(limits.expectedKeys, distinctKeys)))
 
-  /** Largest bitmap that is taken instead of a Bloom filter. */
+  /** Size of the largest bitmap that is used instead of a Bloom filter. */
   private[filters] def bitmapBytesLimit(limits: FilterLimits): Long =
     math.min(limits.capBytes, BloomSizing.bytesFor(limits.expectedKeys, limits.falsePositiveRate) - 1)
 
-  /** Blocks of the Bloom filter, the same in every task, if that many are under the cap. */
+  /** Number of blocks of the Bloom filter, equal in every task, if it is below the size limit. */
   private[filters] def bloomBlocks(limits: FilterLimits): Either[FilterRefusal, Long] = {
     val neededBytes = BloomSizing.bytesFor(limits.expectedKeys, limits.falsePositiveRate)
     if (neededBytes > limits.capBytes) Left(FilterRefusal.TooManyBytes(neededBytes, limits.capBytes))
     else Right(neededBytes / BloomSizing.BlockBytes)
   }
 
-  /** A Bloom filter that lets more absent keys through than this is not worth its check, and is not published. */
+  /** A Bloom filter with a higher false-positive rate is not worth its check and is not published. */
   final val WorstFalsePositiveRate: Double = 0.75
 }

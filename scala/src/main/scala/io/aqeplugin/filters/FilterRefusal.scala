@@ -1,23 +1,23 @@
 package io.aqeplugin.filters
 
-/** Why no filter can be made of the keys; `text` is meant for a log line. */
+/** Why the keys give no filter; `text` is for a log line. */
 sealed abstract class FilterRefusal(val name: String) extends Product with Serializable {
   def text: String
 }
 
 object FilterRefusal {
 
-  /** Every kind of filter that the keys admit is over the byte cap. */
+  /** Every possible kind of filter exceeds the size limit. */
   final case class TooManyBytes(neededBytes: Long, limitBytes: Long) extends FilterRefusal("too_many_bytes") {
     override def text: String = s"the filter needs $neededBytes bytes, the limit is $limitBytes"
   }
 
-  /** Some tasks' keys are missing, or were counted twice: such a filter would drop rows, or cannot be trusted not to. */
+  /** Some tasks' keys are missing or were counted twice: the filter might drop rows that have a partner. */
   final case class IncompleteBuild(parts: Int, expectedParts: Int) extends FilterRefusal("incomplete_build") {
     override def text: String = s"the filter was built from $parts parts, the build side has $expectedParts"
   }
 
-  /** Far more keys came than were announced, so that the Bloom filter lets nearly everything through. */
+  /** Far more keys were added than expected, so the Bloom filter would let nearly every row pass. */
   final case class Overfull(falsePositiveRate: Double, limit: Double) extends FilterRefusal("overfull") {
     override def text: String = f"the filter lets $falsePositiveRate%.3f of the absent keys through, the limit is $limit%.3f"
   }

@@ -1,6 +1,6 @@
 package io.aqeplugin.filters
 
-/** Integral codes as bits, in a window of words that widens as codes come, up to `FilterLadder.bitmapBytesLimit(limits)`.
+/** Integral codes as bits, in a window of words that widens as codes are added, up to `FilterLadder.bitmapBytesLimit(limits)`.
   *
   * @param firstWord
   *   number of the window's first word, see [[RangeBitmap]]
@@ -29,15 +29,15 @@ private[filters] final class GrowingBitmap private (limits: FilterLimits, privat
   override def freeze(): KeyState =
     RangeBitmap.trimmed(firstWord, words).fold[KeyState](KeyState.Exact(Array.emptyLongArray))(KeyState.Bitmap(_))
 
-  /** Makes the window cover words `from` to `to` as well; `false`, and nothing changed, when it would be too wide. */
+  /** Widens the window to include words `from` to `to`; returns `false`, without a change, if it would be too wide. */
   private def widen(from: Long, to: Long): Boolean = {
-    // Slack of earlier widening does not count: the answer must depend on the codes alone.
+    // Unused room of earlier widening does not count: the result must depend on the codes alone.
     val usedFrom = words.indexWhere(_ != 0L)
     val low = if (usedFrom < 0) from else math.min(from, firstWord + usedFrom)
     val high = if (usedFrom < 0) to else math.max(to, firstWord + words.lastIndexWhere(_ != 0L))
     val needed = high - low + 1
     if (needed <= maxWords) {
-      // Doubling, with the room shared between both sides: at the limit, where no doubling helps, each shift then halves what is left.
+      // Doubles, and shares the room between both sides. At the limit, where doubling fails, each shift halves what is left.
       val length = math.min(maxWords, math.max(needed, 2L * words.length))
       val newFirst = low - (length - needed) / 2
       val wider = new Array[Long](length.toInt)

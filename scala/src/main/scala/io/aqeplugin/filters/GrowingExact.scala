@@ -1,10 +1,10 @@
 package io.aqeplugin.filters
 
-/** At most `FilterLadder.partExactKeys(limits)` codes in a hash set of the same build as [[ExactSet]]. */
+/** At most `FilterLadder.partExactKeys(limits)` codes in a hash set like [[ExactSet]]. */
 private[filters] final class GrowingExact(limits: FilterLimits, integral: Boolean) extends GrowingKeys {
   private val maxKeys = FilterLadder.partExactKeys(limits)
   private var table = new Array[Long](ExactSet.slotsFor(math.min(maxKeys, 64)))
-  // The first code fills the empty slots and takes none itself, see ExactSet.
+  // The first code is the filler of the empty slots and takes none itself, see ExactSet.
   private var filler = 0L
   private var size = 0
 
@@ -44,7 +44,7 @@ private[filters] final class GrowingExact(limits: FilterLimits, integral: Boolea
 
   override def absorb(state: KeyState): GrowingKeys = state match {
     case KeyState.Exact(codes) => addEach(codes)
-    // Their rung is lower, and holds these keys too.
+    // The absorbed part is on a lower rung, which can hold these keys too.
     case KeyState.Bitmap(bitmap)   => GrowingBitmap.copyOf(bitmap, limits).absorb(freeze())
     case KeyState.Bloom(words)     => new GrowingBloom(words.clone()).absorb(freeze())
     case KeyState.Refused(refusal) => new RefusedKeys(refusal)

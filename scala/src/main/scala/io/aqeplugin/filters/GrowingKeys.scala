@@ -2,8 +2,8 @@ package io.aqeplugin.filters
 
 /** A rung of the ladder that keys are being added to.
   *
-  * Mutable: `add` changes the rung in place and returns it, or returns the next rung down with all keys moved there. The
-  * caller goes on with what is returned.
+  * Mutable: `add` changes the rung in place and returns it, or moves all keys to the next rung down and returns that. The caller continues
+  * with the returned rung.
   */
 private[filters] abstract class GrowingKeys {
 
@@ -12,10 +12,10 @@ private[filters] abstract class GrowingKeys {
   /** Adds every key of a finished part that was built under the same limits. */
   def absorb(state: KeyState): GrowingKeys
 
-  /** The keys; the rung must not be used afterwards, its arrays are handed over. */
+  /** The keys. The rung must not be used afterwards, because its arrays are handed over. */
   def freeze(): KeyState
 
-  /** Adds codes one by one, down the ladder if need be. */
+  /** Adds codes one by one, moving down the ladder if needed. */
   protected def addEach(codes: Array[Long]): GrowingKeys = codes.foldLeft(this)(_.add(_))
 }
 
@@ -29,16 +29,16 @@ private[filters] object GrowingKeys {
     case Left(refusal) => new RefusedKeys(refusal)
   }
 
-  /** What a finished collector holds. */
+  /** The state of a finished collector. */
   case object Closed extends GrowingKeys {
     override def add(code: Long): GrowingKeys = closed()
     override def absorb(state: KeyState): GrowingKeys = closed()
     override def freeze(): KeyState = closed()
-    private def closed(): Nothing = throw new IllegalStateException("the collector's result was taken, it takes no more keys")
+    private def closed(): Nothing = throw new IllegalStateException("the collector's result was taken; it accepts no more keys")
   }
 }
 
-/** Keys that no longer fit: none is kept, and none can be lost by going on. */
+/** The keys no longer fit. None is kept, so adding more is harmless. */
 private[filters] final class RefusedKeys(refusal: FilterRefusal) extends GrowingKeys {
   override def add(code: Long): GrowingKeys = this
 

@@ -1,10 +1,10 @@
 package io.aqeplugin.filters
 
-/** Gathers the keys of one task.
+/** Collects the keys of one task.
   *
-  * Mutable, because a task adds tens of millions of keys one by one and a new value for each would cost more than the join.
-  * It belongs to one thread, lives for one task, and ends with [[result]], after which it takes no more keys. A collector
-  * that is dropped before (a failed or cancelled task) leaves nothing behind that could be taken for a filter.
+  * Mutable, because a task adds tens of millions of keys one by one, and a new value for each would cost more than the join. It belongs to
+  * one thread, lives for one task, and ends with [[result]], after which it accepts no more keys. A collector of a failed or cancelled task
+  * leaves nothing that could be taken for a filter.
   *
   * @param integral
   *   whether codes are the values of a single integral, date, timestamp, boolean or short decimal key, rather than hashes
@@ -24,7 +24,7 @@ final class KeyCollector(limits: FilterLimits, integral: Boolean) {
     added += 1
   }
 
-  /** Everything that was added, as the part of one task.
+  /** The added keys, as the part of one task.
     *
     * @throws IllegalStateException
     *   when called again, as `add` does from now on

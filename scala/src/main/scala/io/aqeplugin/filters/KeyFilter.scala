@@ -1,9 +1,9 @@
 package io.aqeplugin.filters
 
-/** A set of join keys that may hold keys nobody put in, and never misses one that was put in.
+/** A set of join keys with false positives but no false negatives.
   *
   * A key is a 64-bit ''code'': the value itself for a single integral, date, timestamp, boolean or short decimal key, a
-  * 64-bit hash ([[KeyHasher]]) for everything else. Null keys have no code; callers drop them before they get here.
+  * 64-bit hash ([[KeyHasher]]) for everything else. Null keys have no code; callers drop them first.
   * Instances are immutable and safe to share between threads.
   */
 trait KeyFilter {
@@ -14,7 +14,7 @@ trait KeyFilter {
   /** Bytes of memory this filter holds. */
   def sizeBytes: Long
 
-  /** Bounds of the codes that were put in; absent when there are none, or when they are not known. */
+  /** Bounds of the codes that were added; none when there are no codes or the bounds are unknown. */
   def codeRange: Option[CodeRange] = None
 
   /** Whether a key with this code may be in the set; `false` is always right. */
@@ -28,9 +28,9 @@ trait KeyFilter {
     * @param positions
     *   in: row numbers to check; out: the row numbers that may match, in the same order, compacted to the front
     * @param count
-    *   how many of `positions` are meant
+    *   number of positions to check
     * @return
-    *   how many positions are left
+    *   number of positions kept
     */
   def retain(codes: Array[Long], positions: Array[Int], count: Int): Int
 }

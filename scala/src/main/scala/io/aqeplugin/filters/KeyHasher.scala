@@ -8,11 +8,11 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Turns keys into 64-bit codes, and codes into well-spread hashes.
   *
   * All functions are pure, allocate nothing, and give the same value on every machine and in every release: build tasks,
-  * probe tasks and stored filters must agree. Golden values in the test suite hold them fixed.
+  * probe tasks and stored filters must agree. The tests compare them with fixed values.
   */
 object KeyHasher {
 
-  /** Where the code of a key of several columns starts: `combine(combine(Seed, firstColumn), secondColumn)`. */
+  /** The initial code of a key of several columns: `combine(combine(Seed, firstColumn), secondColumn)`. */
   final val Seed: Long = 0x2545f4914f6cdd1dL
 
   // Fractional bits of irrational numbers (golden ratio, sqrt 2, sqrt 3, sqrt 5, sqrt 7), made odd: no structure in common with keys.
@@ -43,7 +43,7 @@ object KeyHasher {
     */
   def combine(seed: Long, code: Long): Long = mix(seed * Golden + code)
 
-  /** Hash of the characters of `s`, byte for byte (two strings that are only equal under a collation differ). */
+  /** Hash of the bytes of `s`: strings that are equal only under a collation have different hashes. */
   def hashUtf8(s: UTF8String): Long = hashBytes(s.getBaseObject, s.getBaseOffset, s.numBytes)
 
   /** Hash of a wide decimal's unscaled value.
@@ -56,16 +56,16 @@ object KeyHasher {
 
   /** Hash of a run of bytes in memory.
     *
-    * Sixteen bytes at a time are folded into the state by one 64 × 64 → 128-bit multiplication whose halves are xor-ed,
-    * the construction of Wang Yi's wyhash; the last 1 to 16 bytes are read as two words that may overlap, and the length
-    * goes in at the end, so that runs of zeros of different lengths differ.
+    * Each 16 bytes are folded into the state by one 64 × 64 → 128-bit multiplication whose halves are xor-ed, the construction of Wang Yi's
+    * wyhash. The last 1 to 16 bytes are read as two words that may overlap. The length is added at the end, so that runs of zeros of
+    * different lengths differ.
     *
     * @param base
-    *   the object that holds the bytes, as `org.apache.spark.unsafe.Platform` takes it; `null` for off-heap memory
+    *   the object that holds the bytes, as in `org.apache.spark.unsafe.Platform`; `null` for off-heap memory
     * @param offset
     *   of the first byte within `base`, or an address
     * @param lengthBytes
-    *   how many bytes, 0 or more
+    *   number of bytes, 0 or more
     */
   def hashBytes(base: AnyRef, offset: Long, lengthBytes: Int): Long = {
     // Hot loop: plain variables.

@@ -1,6 +1,6 @@
 package io.aqeplugin.filters
 
-/** What a [[PartialFilter]] holds: one rung of the ladder. The arrays are never written to again. */
+/** The content of a [[PartialFilter]]: one rung of the ladder. The arrays are never written again. */
 private[filters] sealed trait KeyState extends Product with Serializable {
   def sizeBytes: Long
 }
@@ -21,7 +21,7 @@ private[filters] object KeyState {
     def sizeBytes: Long = SplitBlockBloom.bytesOf(words)
   }
 
-  /** The keys no longer fit; none of them is kept. */
+  /** The keys did not fit; none of them is kept. */
   final case class Refused(refusal: FilterRefusal) extends KeyState {
     def sizeBytes: Long = 0L
   }

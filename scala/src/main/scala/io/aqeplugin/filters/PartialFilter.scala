@@ -1,20 +1,20 @@
 package io.aqeplugin.filters
 
-/** The keys of one or more tasks, on the way to a filter. Immutable.
+/** The keys of one or more tasks, before they become a filter. Immutable.
   *
-  * What it holds is a function of the set of keys and the limits, so merging is associative and commutative, and merging a
-  * part with itself changes the counts only.
+  * The content is a function of the set of keys and the limits, so merging is associative and commutative, and merging a part with itself
+  * changes only the counts.
   *
   * @param limits
   *   the limits it was built under; parts of one filter share them
   * @param integral
   *   whether codes are key values rather than hashes
   * @param parts
-  *   how many tasks' keys are in it
+  *   number of tasks whose keys it contains
   * @param addedKeys
-  *   how many keys were added, repetitions counted
+  *   number of keys added, including repetitions
   * @param range
-  *   bounds of the codes, absent when there are none
+  *   bounds of the codes, none when there are no codes
   */
 final case class PartialFilter private[filters] (
     limits: FilterLimits,
@@ -27,10 +27,10 @@ final case class PartialFilter private[filters] (
 
   /** The filter, or why there is none.
     *
-    * With fewer keys than expected it comes out smaller, and perhaps of another kind, than `limits` made room for.
+    * With fewer keys than expected, the filter is smaller than `limits` allow, and perhaps of another kind.
     *
     * @param expectedParts
-    *   how many tasks there were; a filter of fewer would miss keys and is refused
+    *   number of tasks; a filter of fewer would miss keys and is refused
     */
   def toFilter(expectedParts: Int): Either[FilterRefusal, KeyFilter] =
     if (parts != expectedParts) Left(FilterRefusal.IncompleteBuild(parts, expectedParts))
@@ -42,13 +42,13 @@ final case class PartialFilter private[filters] (
         case KeyState.Bloom(words)     => PartialFilter.bloom(words, range, limits)
       }
 
-  /** What the keys take, in memory as well as (within 200 bytes) in [[PartialFormat]]. */
+  /** Bytes of the keys in memory, and, within 200 bytes, in [[PartialFormat]]. */
   def sizeBytes: Long = state.sizeBytes
 }
 
 object PartialFilter {
 
-  /** The keys of all; only one result is allocated. Parts of different limits give a part that never becomes a filter. */
+  /** The keys of all parts; only one result is allocated. Parts with different limits give a part that never becomes a filter. */
   def mergeAll(first: PartialFilter, rest: Iterator[PartialFilter]): PartialFilter =
     if (rest.isEmpty) first else merged(first, rest)
 
@@ -90,7 +90,7 @@ object PartialFilter {
     }
 
   private def bloom(words: Array[Long], range: Option[CodeRange], limits: FilterLimits): Either[FilterRefusal, KeyFilter] = {
-    // Keys outside the range were never added, and a Bloom part without any key does not exist.
+    // Only codes within the range were added, and every Bloom part has at least one key.
     val full = new SplitBlockBloom(words, range.getOrElse(CodeRange(Long.MinValue, Long.MaxValue)))
     val rate = full.falsePositiveRate
     if (rate > FilterLadder.WorstFalsePositiveRate) Left(FilterRefusal.Overfull(rate, FilterLadder.WorstFalsePositiveRate))

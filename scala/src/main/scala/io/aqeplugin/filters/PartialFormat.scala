@@ -5,9 +5,9 @@ import java.nio.ByteBuffer
 
 import io.aqeplugin.filters.Envelope.{putLongs, restAsLongs, valid}
 
-/** The form in which a [[PartialFilter]] travels between tasks: an [[Envelope]] with magic `AQEP` around ten words – limits
-  * (four), integral or not, parts, added keys, ranged or not, smallest and largest code – and the rung's own words. Guards as
-  * [[FilterFormat]] does; its errors are the same.
+/** The form in which a [[PartialFilter]] travels between tasks: an [[Envelope]] with magic `AQEP` around ten words and the words of the
+  * rung. The ten are the limits (four), whether keys are integral, parts, added keys, whether there is a range, and the smallest and
+  * largest code. Its checks and errors are those of [[FilterFormat]].
   */
 object PartialFormat {
 
@@ -78,13 +78,13 @@ object PartialFormat {
         for {
           codes <- FilterFormat.readCodes(payload)
           _ <- valid(codes.length <= FilterLadder.partExactKeys(limits), s"${codes.length} exact codes are over the limits")
-          _ <- valid(range == codes.headOption.map(CodeRange(_, codes.last)), "the range is not that of the codes")
+          _ <- valid(range == codes.headOption.map(CodeRange(_, codes.last)), "the range does not match the codes")
         } yield KeyState.Exact(codes)
       case BitmapState =>
         for {
           bitmap <- FilterFormat.readBitmap(payload)
           _ <- valid(bitmap.sizeBytes <= FilterLadder.bitmapBytesLimit(limits), s"a bitmap of ${bitmap.sizeBytes} bytes is over the limits")
-          _ <- valid(range == bitmap.codeRange, "the range is not that of the codes")
+          _ <- valid(range == bitmap.codeRange, "the range does not match the codes")
         } yield KeyState.Bitmap(bitmap)
       case BloomState =>
         for {

@@ -1,6 +1,6 @@
 package io.aqeplugin.filters
 
-/** One bit for each code between the smallest and the largest: exact, and the fastest filter there is for dense keys.
+/** One bit for each code from the smallest to the largest: exact, and the fastest filter for dense keys.
   *
   * @param firstWord
   *   number of the first word; word `w` holds the codes `64 w` to `64 w + 63`
@@ -37,7 +37,7 @@ final class RangeBitmap private (private[filters] val firstWord: Long, private[f
   }
 
   override def mightContain(code: Long): Boolean = {
-    // 58-bit numbers: the difference cannot overflow.
+    // Word numbers have 58 bits, so the difference cannot overflow.
     val word = (code >> 6) - firstWord
     word >= 0 && word < words.length && ((words(word.toInt) >>> code) & 1L) != 0L
   }
@@ -53,7 +53,7 @@ final class RangeBitmap private (private[filters] val firstWord: Long, private[f
       val code = codes(position)
       val word = (code >> 6) - first
       if (word >= 0 && word < length) {
-        // No branch on the bit itself, which is as good as random.
+        // No branch on the bit itself, which is unpredictable.
         positions(kept) = position
         kept += ((bits(word.toInt) >>> code) & 1L).toInt
       }
@@ -62,7 +62,7 @@ final class RangeBitmap private (private[filters] val firstWord: Long, private[f
     kept
   }
 
-  /** Calls `f` with every code, ascending. */
+  /** Calls `f` with every code, in ascending order. */
   private[filters] def foreachCode(f: Long => Unit): Unit = {
     var w = 0
     while (w < words.length) {
@@ -79,10 +79,10 @@ final class RangeBitmap private (private[filters] val firstWord: Long, private[f
 
 object RangeBitmap {
 
-  /** The set of `codes`, which may hold duplicates and come in any order.
+  /** The set of `codes`, in any order and possibly with duplicates.
     *
     * @return
-    *   absent when there is no code, or when the codes lie so far apart that their bits do not fit an array
+    *   none when there is no code, or when the codes are so far apart that their bits do not fit an array
     */
   def of(codes: Array[Long]): Option[RangeBitmap] =
     if (codes.isEmpty) None
@@ -102,7 +102,7 @@ object RangeBitmap {
 
   private[filters] final val MaxWords: Long = FilterLimits.HardMaxBytes / java.lang.Long.BYTES
 
-  /** The bitmap of these words without the zero words at both ends; absent when no bit is set. */
+  /** The bitmap of these words without zero words at either end; none when no bit is set. */
   private[filters] def trimmed(firstWord: Long, words: Array[Long]): Option[RangeBitmap] = {
     val from = words.indexWhere(_ != 0L)
     if (from < 0) None

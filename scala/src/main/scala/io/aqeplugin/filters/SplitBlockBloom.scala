@@ -1,6 +1,6 @@
 package io.aqeplugin.filters
 
-/** A Bloom filter whose bits for one key lie in one block of 32 bytes, so that a check costs one cache miss.
+/** A Bloom filter whose bits for one key are in one block of 32 bytes, so that a check costs one cache miss.
   *
   * A block is four words of 64 bits and a key sets one bit in each word (the split blocks of F. Putze, P. Sanders, J. Singler,
   * "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007, and of Parquet, which has eight words of 32 bits). Four
@@ -8,7 +8,7 @@ package io.aqeplugin.filters
   * cost 5 % more memory at a false-positive rate of 1 %, none at 2 % and more, a third at 0.1 %.
   *
   * @param words
-  *   two words that hold nothing, then four words a block
+  *   two padding words, then four words per block
   */
 final class SplitBlockBloom private[filters] (private[filters] val words: Array[Long], private[filters] val range: CodeRange)
     extends KeyFilter {
@@ -20,11 +20,11 @@ final class SplitBlockBloom private[filters] (private[filters] val words: Array[
 
   override def codeRange: Option[CodeRange] = Some(range)
 
-  /** Number of blocks; any number, not only a power of two. */
+  /** Number of blocks; not necessarily a power of two. */
   def blocks: Int = blocksOf(words)
 
-  /** Share of absent keys that pass, from the bits that are really set: the mean over the blocks of the product of how full
-    * their lanes are.
+  /** False-positive rate, computed from the bits that are really set: the mean over the blocks of the product of the lanes' shares of set
+    * bits.
     */
   def falsePositiveRate: Double = rateOf(words)
 
@@ -33,8 +33,8 @@ final class SplitBlockBloom private[filters] (private[filters] val words: Array[
     hit(words, firstWord(hash, blocks.toLong), hash) == 1
   }
 
-  // All keys of a chunk are hashed before the first is looked up. The second loop is then so short that the processor works on
-  // several keys at once and their cache misses overlap.
+  // All keys of a chunk are hashed before the first is looked up. The second loop is then so short that the processor works on several keys
+  // at once and their cache misses overlap.
   override def retain(codes: Array[Long], positions: Array[Int], count: Int): Int = {
     val bits = words
     val blockCount = blocks.toLong
@@ -61,7 +61,7 @@ final class SplitBlockBloom private[filters] (private[filters] val words: Array[
     kept
   }
 
-  /** The smallest filter of the same keys that still keeps to `rate`, made by halving; `this` when it cannot shrink.
+  /** The smallest filter of the same keys that still has at most `rate`, made by halving; `this` if it cannot shrink.
     *
     * Halving a filter is exact: a key's block number is `⌊h · blocks / 2^32⌋`, and `⌊⌊2x⌋ / 2⌋ = ⌊x⌋`, so the keys of
     * blocks `2b` and `2b + 1` are those of block `b` of a filter half the size.
@@ -81,10 +81,10 @@ object SplitBlockBloom {
   // ones do, on multiples of 32 bytes: otherwise every second block would lie on two cache lines.
   private final val PadWords = 2
 
-  /** Keys that are hashed ahead: their hashes, 2 KB, stay in the first-level cache. */
+  /** Number of keys that are hashed ahead: their hashes, 2 KB, stay in the first-level cache. */
   private final val ChunkKeys = 256
 
-  /** The filter of `codes`, sized for exactly that many different codes; absent when there is none. */
+  /** The filter of `codes`, sized for exactly that many distinct codes; none when there is no code. */
   def of(codes: Array[Long], falsePositiveRate: Double): Option[SplitBlockBloom] =
     if (codes.isEmpty) None
     else {
@@ -110,20 +110,20 @@ object SplitBlockBloom {
   /** Index of the block's first word: the upper half of the hash, scaled to the number of blocks without a division. */
   private def firstWord(hash: Long, blocks: Long): Int = PadWords + (((hash >>> 32) * blocks) >>> 32).toInt * BlockWords
 
-  /** 1 when all four bits of the key are set, else 0. The bit numbers are the lowest 24 bits of the hash, of which the block
-    * number does not depend; a shift counts modulo 64, so they need no mask.
+  /** 1 when all four bits of the key are set, else 0. The bit numbers are the lowest 24 bits of the hash, which the block number does not
+    * use. Shifts count modulo 64, so they need no mask.
     */
   private def hit(words: Array[Long], at: Int, hash: Long): Int =
     ((words(at) >>> hash) & (words(at + 1) >>> (hash >>> 6)) & (words(at + 2) >>> (hash >>> 12)) & (words(
       at + 3
     ) >>> (hash >>> 18))).toInt & 1
 
-  /** Number of blocks, which the padding does not change. */
+  /** Number of blocks, without the padding. */
   private[filters] def blocksOf(words: Array[Long]): Int = words.length / BlockWords
 
   private[filters] def bytesOf(words: Array[Long]): Long = blocksOf(words).toLong * BloomSizing.BlockBytes
 
-  /** The words of the blocks alone: the stored form. */
+  /** The words of the blocks without the padding: the stored form. */
   private[filters] def unpadded(words: Array[Long]): Array[Long] = words.drop(PadWords)
 
   private[filters] def padded(blockWords: Array[Long]): Array[Long] = {

@@ -6,14 +6,14 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** A decompressed file that ends where its data is cut off or damaged, with one more line that says so.
+/** A decompressed file that ends where its data is truncated or damaged, with one added line that says so.
   *
-  * What the file system fails with is another matter and goes through: the bytes are there, and a task that is tried again may get them.
+  * Failures of the file system are passed on: the bytes exist, and a retried task may get them.
   *
   * @param file
   *   the compressed bytes
   * @param decompress
-  *   reads at once, and may fail at once
+  *   opens the decompressor, which reads immediately and may fail immediately
   */
 final private[logs] class DamagedStream(file: InputStream, decompress: InputStream => InputStream) extends InputStream {
 
@@ -36,14 +36,14 @@ final private[logs] class DamagedStream(file: InputStream, decompress: InputStre
     if (read(one, 0, 1) < 0) -1 else one(0) & 0xff
   }
 
-  // Also of a damaged file: zstd holds memory outside the heap until then.
+  // The decompressor of a damaged file is closed too: zstd holds off-heap memory until then.
   override def close(): Unit =
     try decompressed.foreach(_.close())
     finally file.close()
 
   private def afterDamage(): InputStream = {
     source.failure.foreach(failure => throw failure)
-    // An empty file is one that was just begun.
+    // An empty file is one that was just created.
     val line = if (source.isEmpty) "" else s"\n${DamagedStream.Line}\n"
     new ByteArrayInputStream(line.getBytes(UTF_8))
   }
@@ -51,6 +51,6 @@ final private[logs] class DamagedStream(file: InputStream, decompress: InputStre
 
 object DamagedStream {
 
-  /** What stands in place of the bytes that could not be decompressed. Like every line of an event log it is an object with a member `Event`. */
+  /** Replaces the bytes that could not be decompressed. Like every line of an event log, it is an object with a member `Event`. */
   val Line: String = """{"Event":"io.aqeplugin.logs.Damaged"}"""
 }

@@ -9,16 +9,17 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.spark.sql.SparkSession
 
-/** The files that may belong to event logs, from any file system that Hadoop knows; nothing is opened. */
+/** Lists the files that may belong to event logs, on any file system that Hadoop supports. No file is opened. */
 object EventLogFiles {
 
-  // As many listings as an object store answers at a time without complaint.
+  // As many concurrent listings as an object store answers without throttling.
   private val ListingsAtOnce = 16
   private val RollingFolder = "eventlog_v2_"
 
-  /** A file: `folder` itself, one directly in it, or one in a rolling log's folder there, as a JSON array of `root` (the folder), `path`, `bytes` and `modifiedMillis`.
+  /** The files as a JSON array of `root` (the folder), `path`, `bytes` and `modifiedMillis`: `folder` itself if it is a file, the files
+    * directly in it, and those in the folders of rolling logs.
     *
-    * Hidden files are passed over; what vanishes meanwhile is not there.
+    * Hidden files, and files that vanish meanwhile, are left out.
     *
     * @throws java.io.FileNotFoundException
     *   there is no such file or folder

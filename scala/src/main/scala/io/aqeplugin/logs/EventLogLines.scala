@@ -14,22 +14,24 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.SerializableConfiguration
 import org.slf4j.LoggerFactory
 
-/** The few lines of event logs that somebody asks for, as a table: `log, position, kind, line`. Read on executors, from any file system that Hadoop knows.
+/** Reads the requested lines of event logs as a table: `log, position, kind, line`. Executors read them, from any file system that Hadoop
+  * supports.
   *
-  * Spark's text reader would make a row of every line, and nearly all bytes of an event log are in lines that nobody asks for.
+  * Spark's text reader would make a row of every line, although nearly all bytes of an event log are in lines that are not requested.
   */
 object EventLogLines {
 
   private val Columns = StructType.fromDDL("log string, position struct<part: int, offset: bigint>, kind string, line string")
   private val log = LoggerFactory.getLogger(getClass)
 
-  /** The lines in the order in which `asked` has the kinds: a line is of the first kind that it begins like.
+  /** The requested lines. A line has the first kind of `asked` whose beginning matches.
     *
-    * A file that is gone has no lines; one that is cut off or damaged ends with [[DamagedStream.Line]]; a line of a kind that is too long is told in the log.
+    * A file that is gone has no lines. A truncated or damaged file ends with [[DamagedStream.Line]]. A requested line that is too long is
+    * skipped with a warning.
     *
     * @param asked
-    *   as JSON: `kinds` (`name`, `event`, and `members`, the only ones to be kept, empty for all), `files` (`log`, `part`, `path`, `bytes`), `maxLineBytes`, and
-    *   `taskBytes`, about which a task is to read
+    *   JSON: `kinds` (`name`, `event`, and `members`, the only ones to keep, empty for all), `files` (`log`, `part`, `path`, `bytes`),
+    *   `maxLineBytes`, and `taskBytes`, the approximate number of bytes per task
     */
   def read(spark: SparkSession, asked: String): DataFrame = {
     val json = new ObjectMapper().readTree(asked)
@@ -46,7 +48,7 @@ object EventLogLines {
   private[logs] def linesOf(split: LogSplit, kinds: Seq[LineKind], maxLineBytes: Int, conf: Configuration): Iterator[Row] = {
     val path = new Path(split.path)
     opened(path, split, conf).fold(Iterator.empty[Row]) { in =>
-      // A line that begins where the split does is known by the newline before it.
+      // A line that begins exactly where the split does is recognized by the newline before it.
       val from = math.max(0L, split.start - 1)
       val scanner = new LineScanner(in, kinds, maxLineBytes, from, split.until, inLine = split.start > 0, tooLong(path, maxLineBytes, _))
       for {
@@ -70,7 +72,7 @@ object EventLogLines {
           throw error
       }
     } catch {
-      // Renamed since it was listed, as when its application ended: the next run finds it by its new name.
+      // The file was renamed after it was listed, as when its application ended. The next run finds its new name.
       case _: FileNotFoundException => None
     }
 
@@ -81,7 +83,7 @@ object EventLogLines {
     }
 
   private def tooLong(path: Path, maxLineBytes: Int, offset: Long): Unit =
-    log.warn(s"$path: the line at byte $offset is longer than $maxLineBytes bytes, and is passed over")
+    log.warn(s"$path: the line at byte $offset is longer than $maxLineBytes bytes and is skipped")
 
   private def kindOf(json: JsonNode): LineKind =
     LineKind(json.get("name").textValue, json.get("event").textValue, json.get("members").asScala.map(_.textValue).toSet)

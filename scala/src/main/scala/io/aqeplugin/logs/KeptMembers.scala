@@ -8,14 +8,16 @@ import scala.util.Try
 
 import com.fasterxml.jackson.core.{JsonFactoryBuilder, JsonGenerator, JsonParser, JsonToken, StreamReadConstraints}
 
-/** An event with a few of its members: those of Spark hold whole plans. Nothing of the rest is built, however large or deep it is. */
+/** Reduces an event to a few of its members: Spark's events contain whole plans. The rest is never built in memory, however large or
+  * deep it is.
+  */
 private[logs] object KeptMembers {
 
   private val Json = new JsonFactoryBuilder()
     .streamReadConstraints(StreamReadConstraints.builder().maxNestingDepth(Int.MaxValue).maxStringLength(Int.MaxValue).build())
     .build()
 
-  /** The object with only `members` of its own, as they are; none if `line` is no whole object. */
+  /** The object with only those of its own members, unchanged; none if `line` is not a whole object. */
   def of(line: Array[Byte], members: Set[String]): Option[String] = Try {
     val kept = new ByteArrayOutputStream
     val parser = Json.createParser(line)

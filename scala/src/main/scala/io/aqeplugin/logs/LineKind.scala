@@ -3,14 +3,14 @@ package io.aqeplugin.logs
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
-/** Lines that are wanted: those of one event, which Spark writes as the first member.
+/** A kind of requested line: the lines of one event, which Spark writes as the first member.
   *
   * @param name
-  *   what the line is handed out as
+  *   the name of the kind in the result
   * @param event
-  *   the event's class, as it stands in the line
+  *   the event's class, as written in the line
   * @param members
-  *   of the event that are kept; all of them if there are none
+  *   the members to keep; empty for all
   */
 final private[logs] case class LineKind(name: String, event: String, members: Set[String]) {
 

@@ -4,26 +4,26 @@ import java.io.InputStream
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
-/** A line that is wanted, without its end; `offset` is that of its first byte in what was read. */
+/** A requested line, without its end; `offset` is the position of its first byte in the file. */
 final private[logs] case class WantedLine(kind: LineKind, offset: Long, bytes: Array[Byte]) {
   def text: String = new String(bytes, UTF_8)
 }
 
-/** The wanted lines of a stream, in bounded memory: what it keeps is a wanted line, at most `maxLineBytes` of it, and one read.
+/** The requested lines of a stream, in bounded memory: it buffers one requested line, of at most `maxLineBytes`, and one read.
   *
-  * A line ends with a newline or with the stream. What a line is, its first bytes tell; the others of a line that nobody wants are passed over. A wanted line
-  * that is too long is passed over too, after `tooLong` was told its offset.
+  * A line ends with a newline or with the stream. Its first bytes tell its kind, and the rest of an unrequested line is skipped. A
+  * requested line that is too long is skipped too, after a call of `tooLong` with its offset.
   *
   * @param in
-  *   closed by whoever opened it
+  *   closed by the caller
   * @param from
-  *   offset of the first byte that `in` gives
+  *   offset of the first byte of `in`
   * @param until
-  *   lines that begin here or later are another's
+  *   lines that begin here or later belong to another split
   * @param inLine
-  *   whether the first byte is within a line, which is another's
+  *   whether the first byte is inside a line, which belongs to another split
   * @param readBytes
-  *   at a time, more than a kind's beginning
+  *   number of bytes per read, more than the beginning of any kind
   */
 final private[logs] class LineScanner(
     in: InputStream,
@@ -39,7 +39,7 @@ final private[logs] class LineScanner(
   private val startBytes = kinds.map(_.startBytes).max
   private val kindOf = kinds.toArray
   private var bytes = new Array[Byte](readBytes)
-  // What is read and not yet passed is bytes(at) to bytes(end - 1); bytes(0) has the offset `base`.
+  // bytes(at) to bytes(end - 1) are read and not yet consumed; bytes(0) has the offset `base`.
   private var at = 0
   private var end = 0
   private var base = from
@@ -58,9 +58,9 @@ final private[logs] class LineScanner(
       val line = found.get
       found = None
       line
-    } else throw new NoSuchElementException("no more lines")
+    } else throw new NoSuchElementException("there are no more lines")
 
-  /** The next line if it is wanted. */
+  /** The next line, if it is requested. */
   private def nextLine(): Option[WantedLine] =
     if (base + at >= until || !hasBeginning()) {
       over = true
@@ -82,7 +82,7 @@ final private[logs] class LineScanner(
       newline = Newlines.first(bytes, at + looked, end)
       looked = newline - at
     } while (newline == end && looked <= maxLineBytes && readOn())
-    // Reading on moves what is kept.
+    // Reading on moves the buffered bytes.
     newline = at + looked
     if (looked > maxLineBytes) {
       tooLong(start)
@@ -102,14 +102,14 @@ final private[logs] class LineScanner(
     at = math.min(at + 1, end)
   }
 
-  /** Whether there is another line; so much of it is read that its kind can be told. */
+  /** Whether there is another line. Reads enough of it to recognize its kind. */
   private def hasBeginning(): Boolean = {
     var more = true
     while (more && end - at < startBytes) more = if (at == end) readAfresh() else readOn()
     at < end
   }
 
-  /** Reads behind what is kept. */
+  /** Reads more bytes after the buffered ones. */
   private def readOn(): Boolean = {
     if (at > 0) {
       System.arraycopy(bytes, at, bytes, 0, end - at)
@@ -121,7 +121,7 @@ final private[logs] class LineScanner(
     read()
   }
 
-  /** Reads, and keeps nothing. */
+  /** Reads into an empty buffer. */
   private def readAfresh(): Boolean = {
     if (bytes.length > readBytes) bytes = new Array[Byte](readBytes)
     base += end

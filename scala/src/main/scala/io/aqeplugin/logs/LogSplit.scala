@@ -1,19 +1,19 @@
 package io.aqeplugin.logs
 
-/** A piece of a file of an event log, whose lines are those that begin in it.
+/** A part of an event log file, with the lines that begin in it.
   *
   * @param log
-  *   the application attempt, and `part` the file's number in it
+  *   the application attempt; `part` is the file's number in it
   * @param start
-  *   of the first byte; 0 in a compressed file, which cannot be split
+  *   offset of the first byte; 0 in a compressed file, which cannot be split
   * @param until
-  *   behind the last byte; `Long.MaxValue` where the file is read as far as it goes
+  *   offset after the last byte; `Long.MaxValue` to read the file to its end
   */
 final private[logs] case class LogSplit(log: String, part: Int, path: String, start: Long, until: Long)
 
 private[logs] object LogSplit {
 
-  /** The tasks that read `files`, of about `taskBytes` each; a compressed file is in one task as a whole. */
+  /** The tasks that read `files`, of about `taskBytes` each; one task reads all of a compressed file. */
   def tasks(files: Seq[LogFile], taskBytes: Long): Seq[Seq[LogSplit]] = {
     val splits = files.flatMap(file => of(file, taskBytes)).sortBy { case (split, bytes) => (-bytes, split.path, split.start) }
     val (tasks, last, _) = splits.foldLeft((Vector.empty[Seq[LogSplit]], Vector.empty[LogSplit], 0L)) {
@@ -32,5 +32,5 @@ private[logs] object LogSplit {
       }
 }
 
-/** A file of an event log with its size when it was listed. */
+/** An event log file, with its size when it was listed. */
 final private[logs] case class LogFile(log: String, part: Int, path: String, bytes: Long)

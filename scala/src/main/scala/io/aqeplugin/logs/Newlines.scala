@@ -4,7 +4,7 @@ import java.nio.ByteOrder
 
 import org.apache.spark.unsafe.Platform
 
-/** Looks for the ends of lines eight bytes at a time: lines of an event log are long, and hardly any of them is wanted. */
+/** Searches for newlines eight bytes at a time: lines of an event log are long, and few are requested. */
 private[logs] object Newlines {
 
   private val Newline = '\n'.toByte
@@ -14,12 +14,12 @@ private[logs] object Newlines {
   private val WordBytes = 8
   private val BigEndian = ByteOrder.nativeOrder == ByteOrder.BIG_ENDIAN
 
-  /** The index of the first newline in `bytes` from `from` on and before `until`; `until` if there is none. */
+  /** The index of the first newline in `bytes` at or after `from` and before `until`; `until` if there is none. */
   def first(bytes: Array[Byte], from: Int, until: Int): Int = {
     var at = from
     val lastWord = until - WordBytes
     while (at <= lastWord) {
-      // Zero where a newline is. The lowest byte that is found is right; the borrow of one may find others above it.
+      // Zero bytes mark newlines. The lowest match is right; its borrow may cause false matches above it.
       val native = Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + at) ^ Newlines
       val word = if (BigEndian) java.lang.Long.reverseBytes(native) else native
       val found = (word - Ones) & ~word & Highs

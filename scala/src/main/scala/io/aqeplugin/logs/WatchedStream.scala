@@ -2,7 +2,7 @@ package io.aqeplugin.logs
 
 import java.io.{FilterInputStream, IOException, InputStream}
 
-/** Remembers whether the stream below it failed and whether it gave anything, which whoever decompresses it does not tell. */
+/** Records whether the stream below failed and whether it returned any byte, which a decompressor does not report. */
 final private[logs] class WatchedStream(in: InputStream) extends FilterInputStream(in) {
   private var failed: Option[IOException] = None
   private var empty = true

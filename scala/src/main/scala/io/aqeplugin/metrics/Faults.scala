@@ -6,14 +6,14 @@ import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.ConfError
 
-/** Faults of our own code. None of them reaches a query; each is counted, and each kind is warned of once. */
+/** Counts and logs faults of the plugin, each kind once. None of them reaches a query. */
 object Faults {
   private val log = LoggerFactory.getLogger("io.aqeplugin")
   private val warned = ConcurrentHashMap.newKeySet[String]()
 
-  /** For Spark's metrics system of the driver. */
+  /** For the driver's metrics in Spark's metrics system. */
   val counter =
-    new CounterMetric("errors", "errors", "faults of the plugin on the driver, after each of which Spark's own plan ran")
+    new CounterMetric("errors", "errors", "faults of the plugin on the driver; after each, Spark's own plan ran")
 
   /** @param where
     *   the part of the plugin that failed
@@ -27,20 +27,20 @@ object Faults {
     else log.debug(s"aqe-plugin: $where failed, $consequence", error)
   }
 
-  /** A value that is not allowed, for which the plugin leaves the plans of a query alone. Each value of each key is warned of once. */
+  /** Logs a value that is not allowed, for which the plugin leaves a query's plans alone; each value of each key is logged once. */
   def badConf(error: ConfError): Unit = {
     counter.add(1L)
     if (warned.add(error.message)) log.warn(s"aqe-plugin: ${error.message} Until then queries run as if the plugin were off.")
   }
 
-  /** A key of ours that there is not, most likely misspelt. Warned of once, and no fault: nothing goes wrong without it. */
+  /** Logs an unknown key of the plugin, most likely a typing error, once. It does not count as a fault. */
   def unknownKey(key: String): Unit =
-    if (warned.add(key)) log.warn(s"aqe-plugin: $key is no key of the plugin and is ignored. docs/configuration.md lists those there are.")
+    if (warned.add(key)) log.warn(s"aqe-plugin: $key is not a key of the plugin and is ignored. All keys are in docs/configuration.md.")
 
-  /** A canary that the application's conf describes in a way that cannot be used. No fault: nothing is tried, and queries run as without it. */
+  /** Logs an invalid canary of the application's conf. It does not count as a fault: nothing is tried. */
   def noCanary(problem: String): Unit =
     if (warned.add(problem)) log.warn(s"aqe-plugin: $problem Until then the application tries nothing.")
 
-  /** Faults since the driver started. */
+  /** Number of faults since the driver started. */
   def count: Long = counter.count
 }

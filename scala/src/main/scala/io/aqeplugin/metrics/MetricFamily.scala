@@ -2,16 +2,16 @@ package io.aqeplugin.metrics
 
 import com.codahale.metrics.{Counter, Gauge, Metric, MetricRegistry}
 
-/** What is registered in Spark's metrics system under one description. A released name never changes its meaning.
+/** Metrics in Spark's metrics system that share one description. A released name never changes its meaning.
   *
   * @param name
-  *   as documented: a family's varying part stands in `<>`
+  *   the documented name; the varying part of a family is in `<>`
   * @param doc
-  *   one line, for a user
+  *   one line for users
   */
 sealed abstract class MetricFamily(val name: String, val kind: String, val unit: String, val doc: String) {
 
-  /** Each metric under its full name. */
+  /** Each metric with its full name. */
   def metrics: Seq[(String, Metric)]
 }
 
@@ -23,10 +23,10 @@ final class CounterMetric(fullName: String, unit: String, doc: String) extends M
   override def metrics: Seq[(String, Counter)] = Seq(fullName -> counter)
 }
 
-/** One counter for each of `values`, which are known beforehand: what is not among them is not counted.
+/** One counter for each of `values`, which are fixed in advance. Any other value is not counted.
   *
   * @param prefix
-  *   what the names begin with, up to and with the dot
+  *   the beginning of the names, including the dot
   */
 final class CounterFamily[A](prefix: String, what: String, values: Seq[A], nameOf: A => String, unit: String, doc: String)
     extends MetricFamily(s"$prefix<$what>", "counter", unit, doc) {

@@ -2,7 +2,9 @@ package io.aqeplugin.metrics
 
 import scala.util.control.NonFatal
 
-/** A fault that no query has to end for: whatever is not fatal, and two that Scala counts as fatal, a deep plan and classes of another Spark line. */
+/** Matches faults that need not end a query: every non-fatal one, and two that Scala considers fatal, from deep plans and from classes
+  * of another Spark line.
+  */
 object Survivable {
   def unapply(error: Throwable): Option[Throwable] = error match {
     case NonFatal(_) | (_: StackOverflowError) | (_: LinkageError) => Some(error)

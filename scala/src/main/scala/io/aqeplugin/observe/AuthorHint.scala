@@ -3,14 +3,14 @@ package io.aqeplugin.observe
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 
-/** The hint that a query's author gave a join.
+/** The join hint that the query's author wrote.
   *
-  * AQE sets hints too, on a side whose stage has finished with many empty or only small partitions. Two of them nobody can write into a query; the
-  * third, `SHUFFLE_HASH`, is the author's on a side that has not run.
+  * AQE sets hints too, on the side of a finished stage that has many empty partitions or only small ones. Two of them cannot be written in
+  * a query. The third, `SHUFFLE_HASH`, is the author's when its side has not run.
   */
 object AuthorHint {
 
-  /** Its name; none when the join has none, or only hints of AQE. */
+  /** The name of the author's hint; none when the join has no hint, or only hints from AQE. */
   def of(join: Join): Option[String] = {
     val sides = Seq(join.left -> join.hint.leftHint, join.right -> join.hint.rightHint)
     sides.flatMap { case (side, info) => info.flatMap(_.strategy).filterNot(isOfAqe(side, _)) }.headOption.map(_.displayName)

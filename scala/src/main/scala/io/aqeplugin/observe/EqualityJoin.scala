@@ -9,14 +9,14 @@ import io.aqeplugin.decide.Side
 /** A logical join on equalities.
   *
   * @param id
-  *   as that of the [[FoundJoin]] that is planned of it
+  *   the id of the [[FoundJoin]] that is planned from this join
   */
 final class EqualityJoin(join: Join, val id: String, pairs: Seq[(Expression, Expression)]) {
 
-  /** The author's hints, and AQE's. */
+  /** The hints of the author and of AQE. */
   def hint: JoinHint = join.hint
 
-  /** One side, and its keys in the order of [[JoinId.ordered]]. */
+  /** One side, with its keys in the order of [[JoinId.ordered]]. */
   def side(side: Side): (LogicalPlan, Seq[Expression]) = side match {
     case Side.Left  => (join.left, pairs.map(_._1))
     case Side.Right => (join.right, pairs.map(_._2))

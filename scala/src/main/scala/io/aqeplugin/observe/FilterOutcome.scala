@@ -2,16 +2,16 @@ package io.aqeplugin.observe
 
 import io.aqeplugin.decide.Reason
 
-/** What became of one filter on one scan.
+/** The result of one filter on one scan.
   *
   * @param found
-  *   whether the scan found its filter when it ran (one that passes all was found too, and says why)
+  *   whether the scan found its filter when it ran; a filter that passes all rows counts as found and has a reason
   * @param kind
   *   kind of filter, `pass_all` or `missing`
   * @param waitMillis
-  *   from the first planning of the query until the scan had its filters; what it would have waited for anyway is in it
+  *   from the first planning of the query until the scan had its filters, including time that it would have waited anyway
   * @param keys
-  *   build rows with a key
+  *   number of build rows with a key
   */
 final case class FilterOutcome(
     filterId: String,
@@ -32,6 +32,6 @@ final case class FilterOutcome(
 
 object FilterOutcome {
 
-  /** The kind of a filter that was planned and not found by its scan. */
+  /** The kind of a filter that was planned but not found by its scan. */
   val Missing = "missing"
 }

@@ -11,7 +11,7 @@ import io.aqeplugin.decide.{JoinKind, Side, Strategy}
 /** An equi-join of a physical plan.
   *
   * @param broadcastSide
-  *   the side that Spark's plan broadcasts or hashes, when it has decided on one
+  *   the side that Spark's plan broadcasts or hashes, if it has chosen one
   */
 final case class FoundJoin(node: BaseJoinExec, kind: JoinKind, broadcastSide: Option[Side], sparkStrategy: Strategy) {
 
@@ -20,7 +20,7 @@ final case class FoundJoin(node: BaseJoinExec, kind: JoinKind, broadcastSide: Op
     case Side.Right => node.right
   }
 
-  /** The keys of one side, in an order that does not depend on how Spark arranged them this time. */
+  /** The keys of one side, in an order that does not depend on how Spark arranged them. */
   def keys(side: Side): Seq[Expression] = side match {
     case Side.Left  => pairs.map(_._1)
     case Side.Right => pairs.map(_._2)
@@ -28,16 +28,16 @@ final case class FoundJoin(node: BaseJoinExec, kind: JoinKind, broadcastSide: Op
 
   private lazy val pairs = JoinId.ordered(node.leftKeys, node.rightKeys)
 
-  /** Stable through the re-plans of one query, in which nodes are made anew and attributes are not. */
+  /** The same across all re-plans of one query, which make new nodes but keep attributes. */
   lazy val id: String = JoinId.of(kind, node.leftKeys, node.rightKeys)
 }
 
 object JoinFinder {
 
-  /** All equi-joins of `plan`, from the top down. Finished stages are leaves and not entered. */
+  /** All equi-joins of `plan`, from the top down. Finished stages are not entered. */
   def find(plan: SparkPlan): Seq[FoundJoin] = plan.collect(Function.unlift(of))
 
-  /** `node`, if it is one. */
+  /** `node` as an equi-join, if it is one. */
   def of(node: SparkPlan): Option[FoundJoin] = node match {
     case join: SortMergeJoinExec     => found(join, None, Strategy.PlainSortMerge)
     case join: ShuffledHashJoinExec  => found(join, None, Strategy.PlainSortMerge)
@@ -72,19 +72,19 @@ object JoinFinder {
   }
 }
 
-/** Names a join by what it joins on. */
+/** Derives a join's id from its keys. */
 object JoinId {
   def of(kind: JoinKind, leftKeys: Seq[Expression], rightKeys: Seq[Expression]): String =
     ordered(leftKeys, rightKeys).map(pairText).mkString(s"${kind.name}:", ",", "")
 
-  /** Key pairs in the order of their names; planning reorders the keys of a join to fit the partitioning of its inputs. */
+  /** Key pairs in the order of their names. Spark reorders the keys of a join to fit the partitioning of its inputs. */
   def ordered(leftKeys: Seq[Expression], rightKeys: Seq[Expression]): Seq[(Expression, Expression)] =
     leftKeys.zip(rightKeys).sortBy(pairText)
 
   private def pairText(pair: (Expression, Expression)): String = s"${text(pair._1)}=${text(pair._2)}"
 
   private def text(key: Expression): String = key match {
-    // Nearly every key; the set of an expression's references is costly to make.
+    // Nearly every key is an attribute, and computing an expression's references is costly.
     case a: Attribute => columnText(a)
     case other        =>
       val columns = other.references.toSeq.map(columnText)

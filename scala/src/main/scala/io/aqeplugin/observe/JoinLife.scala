@@ -5,36 +5,36 @@ import scala.collection.concurrent.TrieMap
 
 import io.aqeplugin.decide.{JoinDecision, JoinFacts, Reason, ReasonCode}
 
-/** What one query remembers of one join. A life goes one way:
+/** The state of one join in one query. It changes in one direction:
   * {{{
-  * seen     neither side runs: the estimate, and with it the build side, may be made anew whenever the query is planned
-  * waiting  a side runs, and the join waits for its build side to be measured: the estimate and the build side stay
-  * decided  the build side was measured, and the decision stays; where its filters go may still change
-  * placed   the decision was handed out to be reported, with the scans that its filters went to, and is not handed out again
-  * ended    the query has ended: nothing changes any more, and nothing is left to be reported
+  * seen     no side has started: each planning may replace the estimate, and with it the build side
+  * waiting  a side has started, and the build side is not measured yet: the estimate and the build side are fixed
+  * decided  the build side was measured: the decision is fixed, but the placement of its filters may change
+  * placed   the decision was returned for reporting, with the scans of its filters; it is returned only once
+  * ended    the query has ended: nothing changes, and nothing is left to report
   * }}}
-  * A state may be left out. The transitions are pure; one that a state does not allow gives that very state, so any of them may be tried by any
-  * thread and at any time.
+  * A state may be skipped. The transitions are pure. A transition that a state does not allow returns that state, so any thread may try any
+  * transition at any time.
   */
 sealed trait JoinLife {
   import JoinLife._
 
-  /** The facts of the join before its build side is measured; none before they were estimated, and after the query has ended. */
+  /** The facts of the join before its build side is measured; none before the estimate and after the query has ended. */
   def estimate: Option[JoinFacts]
 
-  /** The decision that was made from the measured build side. */
+  /** The decision made from the measured build side. */
   def decision: Option[JoinDecision]
 
-  /** Why the join is left alone, while nothing is decided. */
+  /** Why the join is left alone while there is no decision. */
   def leftAlone: Option[LeftAlone]
 
-  /** Where filters of the join went, or did not go, by filter id. */
+  /** Where the join's filters were placed or not, by filter id. */
   def filters: Map[String, PlacedFilter]
 
-  /** The join was estimated. The first estimate counts; of a join that is decided already, the first one of the side that was decided on.
+  /** Adds an estimate. The first one counts; for a join that is already decided, the first one with the decided build side.
     *
     * @param sideRuns
-    *   one side runs already
+    *   whether one side has started
     */
   def see(estimate: JoinFacts, sideRuns: Boolean): JoinLife = this match {
     case Seen(known, leftAlone, filters) if sideRuns              => Waiting(known.getOrElse(estimate), leftAlone, filters)
@@ -44,33 +44,33 @@ sealed trait JoinLife {
     case other                                                    => other
   }
 
-  /** Neither side runs, so the estimate is to be made anew. */
+  /** Drops the estimate, so that the next planning makes a new one, unless a side has started. */
   def forgetEstimate: JoinLife = this match {
     case seen @ Seen(Some(_), _, _) => seen.copy(estimate = None)
     case other                      => other
   }
 
-  /** One side of an estimated join runs: if the build side flipped from now on, what the other side waited for would be thrown away. */
+  /** Fixes the estimate because one side has started: a change of the build side would waste what the other side waited for. */
   def keepEstimate: JoinLife = this match {
     case Seen(Some(estimate), leftAlone, filters) => Waiting(estimate, leftAlone, filters)
     case other                                    => other
   }
 
-  /** The join is left alone for now. */
+  /** Leaves the join alone for now. */
   def leaveAlone(why: LeftAlone): JoinLife = this match {
     case seen: Seen       => seen.copy(leftAlone = Some(why))
     case waiting: Waiting => waiting.copy(leftAlone = Some(why))
     case other            => other
   }
 
-  /** The first decision counts. */
+  /** Adds the decision; the first one counts. */
   def decide(decision: JoinDecision): JoinLife = this match {
     case Seen(estimate, _, filters)    => Decided(estimate, decision, filters)
     case Waiting(estimate, _, filters) => Decided(Some(estimate), decision, filters)
     case other                         => other
   }
 
-  /** Where a filter went. The latest word on a filter counts, until the query ends. */
+  /** Records where a filter went; until the query ends, the latest placement counts. */
   def noteFilter(filter: PlacedFilter): JoinLife = {
     def all = filters.updated(filter.filterId, filter)
     this match {
@@ -82,23 +82,23 @@ sealed trait JoinLife {
     }
   }
 
-  /** The filters of a decided join have their scans, and its decision is handed out to be reported. */
+  /** Marks a decided join as placed, so that its decision is reported once. */
   def place: JoinLife = this match {
     case Decided(estimate, decision, filters) => Placed(estimate, decision, filters)
     case other                                => other
   }
 
-  /** The query has ended. */
+  /** Ends the state with the query. */
   def end: JoinLife = this match {
     case ended: Ended => ended
     case other        => Ended(other.decision, other.filters)
   }
 
-  /** What is still to be reported of the join: its decision, or else why it was left alone.
+  /** What is left to report of the join: its decision, or why it was left alone.
     *
     * @param filterRan
-    *   a filter of the join ran. Without a decision it was put in to wait, and then AQE had the build side and the filter already, from another
-    *   place of the plan, and went on without asking.
+    *   a filter of the join ran. If there is no decision, AQE found the finished build side and filter in another part of the plan and
+    *   continued without asking the rule.
     */
   def unreported(filterRan: Boolean): Option[JoinDecision] = this match {
     case Decided(_, decision, _) => Some(decision)
@@ -117,11 +117,13 @@ object JoinLife {
   /** Why a join is left alone for now.
     *
     * @param by
-    *   what it was judged by; while that is the same, so is the decision
+    *   the facts of this judgement; while they are unchanged, so is the decision
     */
   final case class LeftAlone(by: AnyRef, decision: JoinDecision)
 
-  /** @param estimate none when the join is not to be decided, or is to be estimated anew */
+  /** @param estimate
+    *   none when the join is not to be decided, or has to be estimated again
+    */
   final case class Seen(estimate: Option[JoinFacts], leftAlone: Option[LeftAlone], filters: Map[String, PlacedFilter]) extends JoinLife {
     override def decision: Option[JoinDecision] = None
   }
@@ -146,11 +148,11 @@ object JoinLife {
     override def leftAlone: Option[LeftAlone] = None
   }
 
-  /** A join of which nothing is known. */
+  /** A join without any facts. */
   val Unseen: JoinLife = Seen(None, None, Map.empty)
 }
 
-/** The lives of the joins of one query, by join id. Thread-safe: a transition that loses against another thread's is tried again on what that made. */
+/** The states of the joins of one query, by join id. Thread-safe: a transition that loses a race is repeated on the new state. */
 final class JoinLives {
   private val lives = TrieMap.empty[String, JoinLife]
 
@@ -158,7 +160,7 @@ final class JoinLives {
 
   def ids: Seq[String] = lives.keysIterator.toSeq
 
-  /** The states before and after a transition; the same one when it changed nothing. */
+  /** The states before and after a transition; the same state if nothing changed. */
   @tailrec
   def change(joinId: String)(transition: JoinLife => JoinLife): (JoinLife, JoinLife) = {
     val known = lives.get(joinId)

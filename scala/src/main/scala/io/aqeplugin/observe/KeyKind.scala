@@ -6,11 +6,11 @@ import org.apache.spark.sql.types._
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
 
-/** How the values of a key column become 64-bit codes. Columns of the same kind give equal codes for values that Spark calls equal, whatever
-  * their physical width: that is why `int` and `bigint` share one kind.
+/** How the values of a key column become 64-bit codes. Columns of the same kind give equal codes for values that Spark considers equal,
+  * whatever their physical width; therefore `int` and `bigint` share one kind.
   *
   * @param isInteger
-  *   the code is the value itself, not a hash of it
+  *   whether the code is the value itself rather than a hash
   */
 sealed abstract class KeyKind(val name: String, val isInteger: Boolean)
 
@@ -29,7 +29,7 @@ object KeyKind {
   /** Strings that are compared byte by byte. */
   case object BinaryString extends KeyKind("string", false)
 
-  /** The kind of a type, or why a filter cannot hold it. */
+  /** The kind for a type, or why filters do not support the type. */
   def of(dataType: DataType): Either[Reason, KeyKind] = dataType match {
     case ByteType | ShortType | IntegerType | LongType            => Right(Integral)
     case DateType                                                 => Right(Date)
@@ -43,13 +43,13 @@ object KeyKind {
   }
 }
 
-/** A join key that is a column, below casts that change no value. */
+/** A join key that is a column, below lossless casts. */
 final case class PlainKey(attribute: Attribute, kind: KeyKind)
 
 object PlainKey {
 
-  /** Takes lossless casts off `key`. Any other expression is refused: evaluated in a scan it could throw on rows that an operator further up
-    * would have removed.
+  /** Removes lossless casts from `key`. Any other expression is rejected: evaluated in a scan, it could throw on a row that a later
+    * operator would have removed.
     */
   def of(key: Expression): Either[Reason, PlainKey] = for {
     _ <- kindOf(key)
@@ -58,12 +58,12 @@ object PlainKey {
   } yield PlainKey(attribute, kind)
 
   private def kindOf(key: Expression): Either[Reason, KeyKind] = key match {
-    // What Spark makes of a string of such a collation in a join, so that bytes can be compared.
+    // In a join key, Spark wraps a string with a non-binary collation in a CollationKey.
     case _: CollationKey => Left(Reason(ReasonCode.CollatedKey))
     case other           => KeyKind.of(other.dataType)
   }
 
-  /** All keys of one side, or the first refusal. */
+  /** All keys of one side, or the first rejection. */
   def all(keys: Seq[Expression]): Either[Reason, Seq[PlainKey]] =
     keys.foldLeft[Either[Reason, Seq[PlainKey]]](Right(Nil))((found, key) => found.flatMap(plain => of(key).map(plain :+ _)))
 

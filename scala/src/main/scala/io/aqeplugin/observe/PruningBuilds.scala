@@ -7,22 +7,21 @@ import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 
-/** The build sides of a query that dynamic partition pruning plans once more, to take its values from the broadcast that the join makes of them.
-  *
-  * It compares the two plans when the broadcast is done, and prunes nothing when they differ. The one is planned anew after every stage and the other
-  * is not, so both have to stay as Spark made them.
+/** The build sides that dynamic partition pruning plans a second time, to read its values from the join's broadcast. When that broadcast is
+  * done, pruning compares the two plans and prunes nothing if they differ. AQE re-plans only one of them after every stage, so both must
+  * stay as Spark planned them.
   *
   * @param queries
-  *   the build sides as they were optimized
+  *   the optimized plans of these build sides
   */
 final case class PruningBuilds(queries: Seq[LogicalPlan]) {
 
   private lazy val joinIds: Set[String] = queries.flatMap(_.collect { case join: Join => EqualityJoin.of(join).map(_.id) }.flatten).toSet
 
-  /** Whether `plan` is the pruning's own plan of a build side. */
+  /** Whether `plan` is pruning's own plan of a build side. */
   def isOwnPlan(plan: SparkPlan): Boolean = queries.nonEmpty && plan.logicalLink.exists(queries.contains(_))
 
-  /** The joins in those broadcasts of `plan` which pruning may use. */
+  /** The joins inside the broadcasts of `plan` that pruning may use. */
   def joinsIn(plan: SparkPlan): Set[String] =
     if (queries.isEmpty) Set.empty
     else plan.collect { case broadcast: BroadcastExchangeLike => JoinFinder.find(broadcast).map(_.id) }.flatten.toSet.intersect(joinIds)
@@ -31,10 +30,10 @@ final case class PruningBuilds(queries: Seq[LogicalPlan]) {
 object PruningBuilds {
   val None: PruningBuilds = PruningBuilds(Nil)
 
-  /** Those of a query that is being executed. */
+  /** The pruning build sides of a running query. */
   def of(executionId: Long): PruningBuilds =
     Option(SQLExecution.getQueryExecution(executionId))
-      // The plan is there by now; a query that is made while another is optimized must not ask for it.
+      // Normally the plan exists by now. A query that is planned while this one is still being optimized must not force it.
       .filter(_.tracker.phases.contains(QueryPlanningTracker.OPTIMIZATION))
       .fold(None)(query => of(query.optimizedPlan))
 

@@ -3,10 +3,10 @@ package io.aqeplugin.observe
 import io.aqeplugin.conf.{Mode, TrialArm}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
 
-/** What the rules of one query work with, and where the query comes from: read when it is planned first and kept until it ends.
+/** The settings and the origin of one query, read when it is first planned and kept until it ends.
   *
   * @param arm
-  *   the side of a trial that it is on; none when nothing is tried
+  *   the query's arm; none without a canary
   */
 final case class QueryConf(
     mode: Mode,

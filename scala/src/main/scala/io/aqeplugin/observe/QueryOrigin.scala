@@ -6,18 +6,18 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.CurrentUserContext
 import org.apache.spark.sql.internal.SQLConf
 
-/** Whose query it is.
+/** Where a query comes from.
   *
   * @param description
-  *   its text as Spark's UI shows it, at most [[QueryOrigin.MaxDescription]] characters
+  *   the query's text as Spark's UI shows it, at most [[QueryOrigin.MaxDescription]] characters
   * @param user
-  *   what `current_user()` is for it
+  *   the value of `current_user()` in the query
   * @param session
   *   Spark's id of the session
   * @param jobGroup
-  *   the group of jobs it belongs to; a Thrift Server's id of the statement
+  *   the query's job group; for a Thrift Server, the id of the statement
   * @param jobTags
-  *   the tags of its jobs, at most [[QueryOrigin.MaxTags]]; Spark Connect names user, session and operation in one
+  *   the tags of its jobs, at most [[QueryOrigin.MaxTags]]; Spark Connect puts user, session and operation into one tag
   */
 final case class QueryOrigin(description: String, user: String, session: Option[String], jobGroup: Option[String], jobTags: Seq[String])
 
@@ -28,7 +28,7 @@ object QueryOrigin {
 
   val Unknown: QueryOrigin = QueryOrigin("", "", None, None, Nil)
 
-  /** Of the query that the calling thread plans. */
+  /** The origin of the query that the calling thread plans. */
   def of(session: SparkSession, sparkContext: SparkContext): QueryOrigin = QueryOrigin(
     SparkBridge.description(sparkContext, SQLConf.get).take(MaxDescription),
     CurrentUserContext.getCurrentUser,

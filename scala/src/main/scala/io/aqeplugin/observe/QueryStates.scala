@@ -7,14 +7,14 @@ import scala.collection.concurrent.TrieMap
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.execution.SQLExecution
 
-/** The states of the executions that run now. Thread-safe.
+/** The states of the running executions. Thread-safe.
   *
-  * A state goes when the end of its execution is announced. Not every end is: a full listener queue drops events, and what still plans for an execution
-  * after its end, a subquery of a query that failed or a thread that inherited its id, makes a new state. So whenever a state is made, those whose
-  * execution has been over for a while go too.
+  * A state is removed when its execution's end is announced. An announcement can be missing: a full listener queue drops events, and late
+  * planning for an ended execution (for a subquery of a failed query, or on a thread that inherited the id) makes a new state. So each time
+  * a state is made, the states of executions that ended a while ago are removed too.
   *
   * @param isRunning
-  *   whether an execution runs
+  *   whether an execution is running
   * @param nanoTime
   *   the clock
   */
@@ -42,7 +42,7 @@ class QueryStates private[observe] (isRunning: Long => Boolean, nanoTime: () => 
   private def removeOrphans(): Unit = {
     val nowNanos = nanoTime()
     states.foreach { case (id, state) =>
-      // The announcement comes after the end itself, and on another thread.
+      // The announcement comes after the end itself and on another thread.
       if (!isRunning(id) && nowNanos - state.overSince(nowNanos) > AnnouncementNanos) { val _ = states.remove(id, state) }
     }
   }

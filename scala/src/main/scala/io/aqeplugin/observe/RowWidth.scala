@@ -4,12 +4,12 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeRow}
 import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.types.{Decimal, DecimalType}
 
-/** What one row takes in memory as an UnsafeRow.
+/** The size of one row in memory as an UnsafeRow.
   *
   * @param bytes
-  *   no less than the average row takes, but for the unmeasured columns, for which it has the default width of their types
+  *   at least the size of the average row, except that unmeasured columns count with the default width of their types
   * @param unmeasuredColumns
-  *   columns of variable width whose bytes nobody measured
+  *   number of variable-width columns whose bytes were not measured
   */
 final case class RowWidth(bytes: Long, unmeasuredColumns: Int)
 
@@ -24,27 +24,28 @@ object RowWidth {
     if (rows == 0) RowWidth(ofRow(output), 0)
     else above(stage.output, measured(stage, rows), output)(origin)
 
-  /** The width of rows of `output` above a stage of columns `stage`.
+  /** The width of rows of `output` above a stage with the columns `stage`.
     *
-    * A shuffle measures the bytes of its rows before compression; less what its columns of fixed width take, they are those of the others.
+    * A shuffle measures the uncompressed bytes of its rows. Minus the bytes of the fixed-width columns, they belong to the variable-width
+    * columns.
     *
     * @param stageBytes
     *   bytes of an average row of the stage, if it measured them
     * @param origin
-    *   the column of the stage that a column is a copy of; none for one that is computed above the stage
+    *   the column of the stage that a given column copies; none for a column that is computed above the stage
     */
   private[observe] def above(stage: Seq[Attribute], stageBytes: Option[Long], output: Seq[Attribute])(
       origin: Attribute => Option[Attribute]
   ): RowWidth = {
     val origins = output.filterNot(isFixed).map(column => column -> stageBytes.flatMap(_ => origin(column)))
     val unmeasured = origins.collect { case (column, None) => column }
-    // At most so often is one column of the stage, which may have all of the bytes, a column of the output.
+    // How often the output may repeat one stage column. That column may hold all the variable bytes.
     val times = origins.flatMap(_._2).groupBy(_.exprId).values.map(_.size).maxOption.getOrElse(0)
     val variableBytes = stageBytes.fold(0L)(bytes => math.max(0L, bytes - fixedBytes(stage)))
     RowWidth(fixedBytes(output) + times * variableBytes + unmeasured.map(defaultBytes).sum, unmeasured.size)
   }
 
-  /** How many columns of variable width are computed above the exchange whose columns `origin` finds. */
+  /** Number of variable-width columns that are computed above the exchange; `origin` finds that exchange's columns. */
   def computedColumns(output: Seq[Attribute])(origin: Attribute => Option[Attribute]): Int =
     output.count(column => !isFixed(column) && origin(column).isEmpty)
 
@@ -55,7 +56,7 @@ object RowWidth {
     case _ => None
   }
 
-  /** The null bits, a word for each column, and what decimals of more than a word and intervals take besides. */
+  /** The null bits, one word per column, and the extra bytes of wide decimals and intervals. */
   private def fixedBytes(output: Seq[Attribute]): Long = {
     val nullBits = (output.size + 63) / 64 * WordBytes
     nullBits + output.map(column => WordBytes + (if (isFixed(column) && isWide(column)) 2 * WordBytes else 0L)).sum

@@ -16,31 +16,31 @@ import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.decide.KeyFacts
 
-/** A coarse guess at what an operator will give.
+/** A rough estimate of an operator's output.
   *
   * @param rows
-  *   rows
+  *   number of rows
   * @param kept
-  *   share of the base table's rows that are left after all filters and joins below, in (0, 1]
+  *   share of the base table's rows that remain after all filters and joins below, in (0, 1]
   */
 final case class SizeEstimate(rows: Double, kept: Double)
 
-/** Estimates the operators of a physical plan from the bottom up: file sizes, filters that look selective, and stages that have finished.
+/** Estimates the operators of a physical plan from the bottom up, from file sizes, predicates that look selective, and finished stages.
   *
-  * Only used where nothing is measured yet: to choose which side to wait for, and to price the probe side. It leans on one assumption, that
-  * an inner equi-join keeps of its larger side the share that the smaller side kept of its own table (a foreign key to a filtered table).
+  * Used only where nothing is measured yet: to choose which side to wait for, and to price the probe side. It assumes that an inner
+  * equi-join keeps the same share of its larger side as the smaller side kept of its own table (a foreign key to a filtered table).
   *
   * @param keptPerPredicate
-  *   share of rows that a filter is taken to keep
+  *   share of rows that a predicate is assumed to keep
   * @param tables
-  *   what the files of a table say of it
+  *   the facts that the files of a table provide
   */
 final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private val known = new IdentityHashMap[SparkPlan, SizeEstimate]().asScala
   private val bytesByIndex = new IdentityHashMap[FileIndex, Double]().asScala
   private val filtered = new IdentityHashMap[SparkPlan, Double]().asScala
 
-  /** From now on takes into account that a filter of another join keeps this share of a scan's rows. */
+  /** Includes a filter of another join, which keeps this share of a scan's rows, in later estimates. */
   def filter(scan: SparkPlan, kept: Double): Unit = {
     filtered.update(scan, filtered.getOrElse(scan, 1.0) * kept)
     known.clear()
@@ -74,7 +74,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     case reused: ReusedExchangeExec => apply(reused.child)
 
     case leaf if leaf.children.isEmpty =>
-      // A source that knows no size says Long.MaxValue, or a product of it.
+      // A source of unknown size reports Long.MaxValue, or a product of it.
       val bytes =
         leaf.logicalLink.map(_.stats.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
       SizeEstimate(math.max(1.0, bytes / RowWidth.ofRow(leaf.output)), 1.0)
@@ -108,7 +108,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     }
   }
 
-  /** Filters that Spark adds for joins (IS NOT NULL, the pushed pruning of others) say nothing about how much is kept. */
+  /** Predicates that Spark adds for joins (IS NOT NULL, pushed pruning) say nothing about how many rows remain. */
   private def isSelective(condition: Expression): Boolean = conjuncts(condition).exists {
     case _: IsNotNull | _: DynamicPruning | _: BloomFilterMightContain => false
     case Not(EqualTo(_, _: Literal))                                   => false
@@ -123,7 +123,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private def tableRows(scan: FileSourceScanExec): Double =
     tables.of(scan).fold(fileRows(tableBytes(scan), scan.relation.dataSchema))(facts => math.max(1.0, facts.rows.toDouble))
 
-  /** Bytes of the files that the scans below `plan` read, as far as their columns are needed. */
+  /** Bytes of the needed columns in the files that the scans below `plan` read. */
   def scanBytes(plan: SparkPlan): Double = plan.collectLeaves().map {
     case scan: FileSourceScanExec =>
       val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
@@ -131,11 +131,11 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     case _ => 0.0
   }.sum
 
-  // An index adds up its files every time it is asked.
+  // A file index sums up its files on every call.
   private def tableBytes(scan: FileSourceScanExec): Double =
     bytesByIndex.getOrElseUpdate(scan.relation.location, scan.relation.sizeInBytes.toDouble)
 
-  /** What is known of a scan's key columns before it runs; of a single integer or date column, its range. */
+  /** What is known of a scan's key columns before it runs: for a single integer or date column, its range. */
   def keysOf(scan: SparkPlan, keys: Seq[Attribute]): Option[KeyFacts] = (scan, keys) match {
     case (file: FileSourceScanExec, Seq(key)) =>
       tables.of(file).flatMap(_.ranges.get(key.name)).map { case (min, max) =>
@@ -153,10 +153,10 @@ object SizeEstimator {
   /** Groups per input row of an aggregate. */
   val AggregateKeeps = 0.5
 
-  /** Compressed columnar bytes in a file for each byte of the schema's default row width; measured on TPC-DS facts in snappy Parquet. */
+  /** Bytes in a columnar, compressed file per byte of the schema's default row width; measured on TPC-DS fact tables in snappy Parquet. */
   val FileBytesPerMemoryByte = 0.33
 
-  /** Stands in for a size that nobody knows: neither so small that it is taken for a build side, nor so large that anything pays. */
+  /** Used for an unknown size: too large to look like a build side, too small for anything to pay. */
   val UnknownBytes: Double = 64.0 * 1024 * 1024
 
   private val Unbelievable = 1e15

@@ -7,13 +7,13 @@ import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 
-/** Follows columns down to the exchange or stage whose columns they are copies of.
+/** Traces columns down to the column of an exchange or stage that they copy.
   *
-  * A copy holds, in each row, a value of that column in a row of its own: all copies together are no longer than all values of the column.
+  * Each row of a copy holds the column's value from a different row, so a copy as a whole is no longer than the column as a whole.
   */
 object StageColumns {
 
-  /** The column of `source` that `column`, of the output of `plan` above it, is a copy of; none when it is computed on the way. */
+  /** The column of `source` that `column`, an output column of `plan` above it, copies; none when it is computed on the way. */
   def origin(plan: SparkPlan, source: SparkPlan, column: Attribute): Option[Attribute] = plan match {
     case found if found eq source     => found.output.find(_.exprId == column.exprId)
     case ProjectExec(list, child)     => copied(list, column).flatMap(origin(child, source, _))
@@ -26,7 +26,7 @@ object StageColumns {
       }
   }
 
-  /** The same of a logical plan. */
+  /** As above, for a logical plan. */
   def origin(plan: LogicalPlan, source: SparkPlan, column: Attribute): Option[Attribute] = plan match {
     case stage: LogicalQueryStage => origin(stage.physicalPlan, source, column)
     case Project(list, child)     => copied(list, column).flatMap(origin(child, source, _))
@@ -45,7 +45,7 @@ object StageColumns {
       copied(aggregate.groupingExpressions, result).orElse(pickedFrom(aggregate, result))
     }
 
-  /** The column of an aggregate's input that holds the parts of a result which is one of its values, as a maximum is. */
+  /** The input column that an aggregate's result takes one of its values from, as a maximum does. */
   private def pickedFrom(aggregate: BaseAggregateExec, result: Attribute): Option[Attribute] = {
     val functions = aggregate.aggregateExpressions
     val buffers = functions.map(_.aggregateFunction.aggBufferAttributes.size)

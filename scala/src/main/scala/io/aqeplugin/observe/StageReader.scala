@@ -9,15 +9,15 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 
 import io.aqeplugin.decide.{BuildFacts, KeyFacts}
 
-/** Reads what a finished stage measured. Never starts a job. */
+/** Reads the measurements of a finished stage. Never starts a job. */
 object StageReader {
 
   /** Facts of a finished build stage; `None` while it runs.
     *
     * @param keys
-    *   the join keys, attributes of the stage's output
+    *   the join keys, which are attributes of the stage's output
     * @param output
-    *   the columns of the build side, and which of the stage's they are copies of
+    *   the columns of the build side, and the stage's column that each copies
     */
   def read(stage: QueryStageExec, keys: Seq[Attribute], sketches: KeySketches, output: Seq[Attribute])(
       origin: Attribute => Option[Attribute]
@@ -53,13 +53,13 @@ object StageReader {
     if (!stage.isMaterialized) None
     else stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).filter(_ >= 0)
 
-  /** Rows that the scan which `keys` come from produced, before anything above it dropped any. */
+  /** Rows produced by the scan that `keys` come from, before an operator above it dropped any. */
   private def originRows(stage: QueryStageExec, keys: Seq[Attribute]): Option[Long] = {
     val ids = keys.map(_.exprId).toSet
     scans(stage).collectFirst { case scan if ids.subsetOf(scan.output.map(_.exprId).toSet) => scannedRows(scan) }.flatten
   }
 
-  /** Rows of the largest scan below a stage, through the stages it was built from. */
+  /** Rows of the largest scan below a stage, through the earlier stages that it reads. */
   def largestScanRows(stage: QueryStageExec): Option[Long] = scans(stage).flatMap(scannedRows).maxOption
 
   private def scans(stage: QueryStageExec): Seq[SparkPlan] = {
@@ -76,9 +76,9 @@ object StageReader {
   private def scannedRows(scan: SparkPlan): Option[Long] = scan.metrics.get("numOutputRows").map((m: SQLMetric) => m.value).filter(_ > 0)
 }
 
-/** Where more is known of a build side's keys than its row count: distinct keys, range, histogram.
+/** A source of further facts about a build side's keys: distinct keys, range, histogram.
   *
-  * The map statistics of a shuffle know none of these. What a stage learns while it writes its shuffle is read through here.
+  * The map statistics of a shuffle have none of these. A stage that collects them while it writes its shuffle would provide them here.
   */
 trait KeySketches {
   def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts]
@@ -86,6 +86,6 @@ trait KeySketches {
 
 object KeySketches {
 
-  /** No stage is sketched: every fact about keys stays unknown. */
+  /** Has no facts about the keys of any stage. */
   val None: KeySketches = (_, _) => scala.None
 }

@@ -1,6 +1,6 @@
 package io.aqeplugin.observe
 
-/** The filters on one scan, from the moment that the scan begins to run. */
+/** The filters on one scan, from the time the scan begins to run. */
 trait StartedFilters {
 
   /** The joins whose build sides the filters come from. */
@@ -9,6 +9,6 @@ trait StartedFilters {
   /** One outcome per filter; none before the scan has looked for its filters. */
   def outcomes: Seq[FilterOutcome]
 
-  /** Faults that tasks met in the filters. */
+  /** Number of faults in the filters, met by tasks. */
   def faults: Long
 }

@@ -2,7 +2,7 @@ package io.aqeplugin.observe
 
 import org.apache.spark.sql.execution.FileSourceScanExec
 
-/** What a table's own files say of it, without a job.
+/** What a table's files say about it, read without a job.
   *
   * @param rows
   *   rows of the whole table
@@ -11,15 +11,15 @@ import org.apache.spark.sql.execution.FileSourceScanExec
   */
 final case class TableFacts(rows: Long, ranges: Map[String, (Long, Long)])
 
-/** Where such facts come from. */
+/** A source of table facts. */
 trait TableStatistics {
 
-  /** Facts of the scanned table; `None` when its files have none or are not worth opening. */
+  /** Facts of the scanned table; `None` when its files have none or are too many to open. */
   def of(scan: FileSourceScanExec): Option[TableFacts]
 }
 
 object TableStatistics {
 
-  /** Nothing is known of any table. */
+  /** Has no facts about any table. */
   val None: TableStatistics = _ => scala.None
 }

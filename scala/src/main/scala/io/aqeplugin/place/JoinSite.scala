@@ -10,13 +10,13 @@ import io.aqeplugin.observe.{FoundJoin, PlainKey}
 /** Where the filter of a join can come from and where it can go.
   *
   * @param source
-  *   the build side's exchange or stage, and the join keys among its columns
+  *   the build side's exchange or stage, with the join keys among its columns
   * @param targets
-  *   scans the keys reach and that may get a filter
+  *   scans that the keys reach and that may get a filter
   * @param refused
-  *   scans the keys reach that may not, and why
+  *   scans that the keys reach but that may get no filter, with the reason
   * @param obstacle
-  *   why there can be no filter at all
+  *   why no filter is possible at all
   */
 final case class JoinSite(
     source: Option[(SparkPlan, Seq[Attribute])],
@@ -25,12 +25,12 @@ final case class JoinSite(
     obstacle: Option[ReasonCode]
 ) {
 
-  /** The build side's stage when it has finished. */
+  /** The build side's stage, once it has finished. */
   def finishedStage: Option[(QueryStageExec, Seq[Attribute])] = source.collect {
     case (stage: QueryStageExec, keys) if stage.isMaterialized => (stage, keys)
   }
 
-  /** The site without targets, all of them refused for `code`. */
+  /** The site without targets: all of them refused for `code`. */
   def refuseAll(code: ReasonCode): JoinSite =
     copy(targets = Nil, refused = refused ++ targets.map(target => (target, code)), obstacle = Some(code))
 }
@@ -78,7 +78,7 @@ object JoinSite {
     JoinSite(source, targets, refused, obstacle)
   }
 
-  /** Columns below `probe` that Spark's own Bloom filter already checks. */
+  /** Columns below `probe` that a Bloom filter of Spark's own already checks. */
   private def filteredBySpark(probe: SparkPlan) = probe.collect { case FilterExec(condition, _) =>
     condition.collect { case b: BloomFilterMightContain => b.valueExpression.references.map(_.exprId) }.flatten
   }.flatten.toSet

@@ -24,23 +24,23 @@ import org.apache.spark.sql.types.DecimalType
 
 import io.aqeplugin.observe.PlainKey
 
-/** Follows join keys down a plan, operator by operator.
+/** Traces join keys down a plan, operator by operator.
   *
-  * The question each rule answers: given that a row of the operator's output is dropped further up unless its keys are in some set (null keys
-  * never are), may rows of this child be dropped whose keys are not in the set? Where the answer is not a plain yes the operator is not
-  * crossed. An operator that is not listed is not crossed either.
+  * Each rule answers one question. Suppose that a row of the operator's output is dropped further up unless its keys are in some set, which
+  * never contains nulls. May rows of this child whose keys are not in the set be dropped? Where the answer is not a clear yes, or the
+  * operator is not listed, the keys do not go through it.
   *
-  * Some operators then give other rows for the keys that are not in the set, and not only fewer: an outer join one with nulls, an anti join one
-  * that it left out before, an aggregate a sum of a part of its group (a filter at rest, or a union of which one branch has no filter, lets a part
-  * through). Those too are dropped further up, but on the way there an expression may fail on them that never met such a row: such an
-  * operator is crossed only below expressions that are [[Total]].
+  * Some operators then give different rows for keys outside the set, and not only fewer: an outer join gives a null-extended row, an anti
+  * join a row that it would have left out, an aggregate a result over a part of its group (a paused filter, or a union in which one branch
+  * has no filter, passes such a part). These rows too are dropped further up, but until then an expression may fail on a row that it would
+  * never have met. The keys go through such an operator only below expressions that are [[Total]].
   */
 object Lineage {
 
-  /** One step down: a child and what the keys are called there.
+  /** One step down: a child, and the keys in terms of its output.
     *
     * @param changed
-    *   what the operator computes of rows that may be others than without the filter; none when its rows only become fewer
+    *   what the operator computes from rows that may differ from those without the filter; none when the filter only removes rows
     */
   final case class Step(child: SparkPlan, keys: Seq[Expression], changed: Option[Seq[Expression]] = None)
 
@@ -71,14 +71,14 @@ object Lineage {
     case _ => Nil
   }
 
-  /** Keys above a projection as expressions below it; `None` when one of them is computed. */
+  /** Rewrites keys above a projection as expressions below it; `None` when a key is computed. */
   private def through(list: Seq[NamedExpression], keys: Seq[Expression]): Option[Seq[Expression]] = {
     val below = AttributeMap(list.collect { case alias: Alias => alias.toAttribute -> alias.child })
     val pushed = keys.map(_.transform { case a: Attribute => below.getOrElse(a, a) })
     if (pushed.forall(isPlain)) Some(pushed) else None
   }
 
-  /** Groups that are kept are kept whole, but only if every key is a grouping key. A global aggregate has a row even without input. */
+  /** A group that is kept is kept whole, but only if every key is a grouping key. A global aggregate has a row even without input. */
   private def throughAggregate(aggregate: BaseAggregateExec, keys: Seq[Expression]): Option[Step] = {
     val grouping = aggregate.groupingExpressions
     for {
@@ -89,18 +89,18 @@ object Lineage {
     } yield Step(aggregate.child, below, changed = Some(computed(aggregate)).filter(_ => aggregate.aggregateExpressions.nonEmpty))
   }
 
-  /** What an operator evaluates, on rows of its input or of its groups. */
+  /** The expressions that an operator evaluates on rows of its input or on its groups. */
   def evaluated(plan: SparkPlan): Seq[Expression] = plan match {
     case aggregate: BaseAggregateExec => inputs(aggregate) ++ aggregate.groupingExpressions ++ computed(aggregate)
     case other                        => other.expressions
   }
 
-  /** An aggregate that puts parts together evaluates no input of its functions. */
+  /** An aggregate that merges partial results evaluates no input of its functions. */
   private def inputs(aggregate: BaseAggregateExec): Seq[Expression] =
     aggregate.aggregateExpressions.filter(function => function.mode == Partial || function.mode == Complete)
 
-  /** What an aggregate computes of its groups. Spark writes an average of short decimals as one of whole numbers, divided and cast back: like every
-    * average it lies between the values it is of, and fits their type.
+  /** The expressions that an aggregate computes from its groups. Spark writes an average of short decimals as an average of whole numbers,
+    * divided and cast back. Like every average it lies between its inputs, so it fits their type.
     */
   private def computed(aggregate: BaseAggregateExec): Seq[Expression] = {
     val averages = AttributeSet(aggregate.aggregateExpressions.filter(_.aggregateFunction.isInstanceOf[Average]).map(_.resultAttribute))
@@ -109,25 +109,27 @@ object Lineage {
     })
   }
 
-  /** Filters rest, and which rows pass meanwhile may differ when a task runs again. Rows dealt out by their place would then go elsewhere than the
-    * first time, and be lost to a reader that has finished or be read twice.
+  /** A filter can pause, and a task that runs again may then pass different rows. Rows that are distributed by position would go elsewhere
+    * than in the first run: a reader that has finished would miss them, or another would read them twice.
     */
   private def isByPosition(exchange: ShuffleExchangeLike): Boolean = exchange.outputPartitioning.isInstanceOf[RoundRobinPartitioning]
 
-  /** A window function sees the whole of each partition that is kept. */
+  /** A window function sees each partition that is kept as a whole. */
   private def arePartitionKeys(keys: Seq[Expression], partitionSpec: Seq[Expression]): Boolean =
     keys.forall(_.references.forall(a => partitionSpec.exists(_.semanticEquals(a))))
 
-  /** By position: the branches have attributes of their own, and the first branch's names may recur in another branch at another place. */
+  /** By position: each branch has its own attributes, and the first branch's attributes may occur in another branch at a different
+    * position.
+    */
   private def throughUnion(union: UnionExec, keys: Seq[Expression]): Seq[Step] = union.children.map { child =>
     val byPosition = AttributeMap(union.output.zip(child.output))
     Step(child, keys.map(_.transform { case a: Attribute => byPosition.getOrElse(a, a) }))
   }
 
-  /** To each side on which all keys can be named, directly or as the partner of an equality of this join.
+  /** Into each side on which all keys can be named, directly or as the partner of an equality of this join.
     *
-    * Also below the null-supplying side of an outer join: a row that becomes null-extended because its partner was dropped carries a null
-    * key, or a key that is not in the set, and is dropped further up like before. A null-aware anti join is never entered.
+    * This includes the null-supplying side of an outer join: a row that becomes null-extended because its partner was dropped has a null
+    * key, or a key outside the set, and is dropped further up as before. A null-aware anti join is never entered.
     */
   private def throughJoin(join: BaseJoinExec, keys: Seq[Expression]): Seq[Step] = {
     val nullAware = join match {
@@ -152,7 +154,9 @@ object Lineage {
     }
   }
 
-  /** `keys` over the output of `side`, with keys of the other side replaced by their partners; `partners` maps other → side. */
+  /** `keys` over the output of `side`, with keys of the other side replaced by their partners; `partners` maps the other side's keys to
+    * this side's.
+    */
   private def named(side: SparkPlan, keys: Seq[Expression], partners: Seq[(Expression, Expression)]): Option[Seq[Expression]] = {
     val translated = keys.map { key =>
       if (key.references.subsetOf(side.outputSet)) Some(key)

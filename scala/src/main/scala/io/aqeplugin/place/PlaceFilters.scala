@@ -12,19 +12,19 @@ import io.aqeplugin.exec._
 import io.aqeplugin.observe.TableStatistics
 import io.aqeplugin.storage.ScanAdapter
 
-/** One filter to put on one scan.
+/** One filter to place on one scan.
   *
   * @param source
-  *   the build side's exchange or stage as it stands in the plan
+  *   the build side's exchange or stage as it is in the plan
   * @param sourceKeys
   *   the keys among the source's columns
   */
 final case class Placement(source: SparkPlan, sourceKeys: Seq[Attribute], target: ScanTarget, label: FilterLabel, expectedPassRate: Double)
 
-/** Puts filters into a plan, in one pass from the bottom up.
+/** Places filters in a plan, in one pass from the bottom up.
   *
-  * Every node is rewritten once and remembered by identity: the build exchange below a filter must be the very tree that stands in the join,
-  * the filters inside it included. Were they different, the build side would run twice.
+  * Each node is rewritten once and cached by identity: the build exchange below a filter must be the same tree as in the join, including
+  * the filters inside it. Otherwise the build side would run twice.
   */
 final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: SelfDisable, tables: TableStatistics) {
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
@@ -57,7 +57,7 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: 
 
 object PlaceFilters {
 
-  /** The plan as it was before filters were put in. */
+  /** The plan without its filters. */
   def strip(plan: SparkPlan): SparkPlan =
     if (plan.exists(_.isInstanceOf[RuntimeFilterExec])) stripped(plan) else plan
 
@@ -69,8 +69,8 @@ object PlaceFilters {
 
   private def exchange(keys: Seq[Attribute], build: SparkPlan, limits: BuildLimits, joinId: String): SparkPlan = {
     val exchange = RuntimeFilterExchangeExec(keys, build, limits, joinId)
-    // A link that is in no query: AQE asks every stage for one, and would replace the build side's logical node if this had inherited that
-    // one. Set as a tag, because setLogicalLink would tag the build exchange below as well.
+    // A link to a node outside every query. AQE asks every stage for its link; if this node inherited the build side's link, AQE would
+    // replace the build side's logical node. The link is set as a tag because setLogicalLink would also tag the build exchange below.
     exchange.setTagValue(SparkPlan.LOGICAL_PLAN_TAG, FilterLink(keys))
     exchange
   }

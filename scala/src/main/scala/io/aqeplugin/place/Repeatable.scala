@@ -16,14 +16,14 @@ import org.apache.spark.sql.types.{DataType, DoubleType, FloatType}
 
 import io.aqeplugin.exec.RuntimeFilterExec
 
-/** Whether running a plan once more gives the same rows, whatever order rows come in.
+/** Whether a second run of a plan gives the same rows, whatever order its input rows come in.
   *
-  * A filter is built from the first run of a build side. When a lost executor makes Spark run it again and other rows come out, the rows of the probe
-  * side that would have met them are already gone. Spark calls an expression deterministic that gives the same value for the same rows ''in the same
-  * order'', which is less: shuffled rows come in any.
+  * A filter is built from the first run of a build side. If Spark loses an executor and runs the build side again with different rows, the
+  * probe rows that would match them are already gone. Spark calls an expression deterministic that gives the same value for the same rows
+  * ''in the same order''. That is not enough, because the order of shuffled rows varies.
   *
-  * Operators that are not known here are not trusted: code over whole partitions (`mapPartitions`, scripts, functions over groups) may do with their
-  * order what it likes, and so may an RDD that shuffles.
+  * Unknown operators are not trusted: code over whole partitions (`mapPartitions`, scripts, functions over groups) may depend on the order
+  * of its rows, and so may an RDD that shuffles.
   */
 private[place] object Repeatable {
 
@@ -32,7 +32,7 @@ private[place] object Repeatable {
     case reused: ReusedExchangeExec      => apply(reused.child)
     case filtered: RuntimeFilterExec     => apply(filtered.child)
     case adaptive: AdaptiveSparkPlanExec => apply(adaptive.executedPlan)
-    // Blocks that an executor took along are made again.
+    // Blocks that were lost with an executor are computed again.
     case cached: InMemoryTableScanExec => apply(cached.relation.cachedPlan)
     case other                         => keepsItsRows(other) && other.expressions.forall(_.deterministic) && other.children.forall(apply)
   }
@@ -46,15 +46,15 @@ private[place] object Repeatable {
 
   private def isScan(plan: SparkPlan): Boolean = plan match {
     case _: DataSourceScanExec | _: DataSourceV2ScanExecBase | _: LocalTableScanExec | _: RangeExec => true
-    // What AQE puts for a stage that turned out to be empty.
+    // AQE's replacement for a stage that turned out empty.
     case _: EmptyRelationExec => true
-    // Without a shuffle in it, an RDD has its rows in the same order again.
+    // An RDD without a shuffle repeats its rows in the same order.
     case rows: RDDScanExec               => SparkBridge.isDeterminate(rows.rdd)
     case objects: ExternalRDDScanExec[_] => SparkBridge.isDeterminate(objects.rdd)
     case _                               => false
   }
 
-  /** Operators that take each row, or each pair of rows, by itself. */
+  /** Operators that process each row, or each pair of rows, independently. */
   private def isOfRows(plan: SparkPlan): Boolean = plan match {
     case _: ProjectExec | _: FilterExec | _: SortExec | _: ExpandExec | _: GenerateExec | _: UnionExec | _: CoalesceExec => true
     case _: BaseJoinExec | _: Exchange | _: AQEShuffleReadExec                                                           => true
@@ -74,13 +74,15 @@ private[place] object Repeatable {
     case _                                                               => false
   }
 
-  /** Functions that give rows at a tie the same value. */
+  /** Functions that give tied rows the same value. */
   private def isOfRanks(function: Expression): Boolean = function match {
     case _: Rank | _: DenseRank | _: PercentRank | _: CumeDist => true
     case _                                                     => false
   }
 
-  /** Functions of which rows there are, and not of which came first: a sum of fractions is rounded after each of them. */
+  /** Aggregates that depend on the set of rows and not on their order. A sum of fractions does not qualify: it is rounded after each
+    * row.
+    */
   private def isOfSets(function: AggregateFunction): Boolean = function match {
     case _: Count | _: Min | _: Max | _: BitAggregate | _: HyperLogLogPlusPlus => true
     case _: Sum | _: Average                                                   => !function.children.map(_.dataType).exists(isFraction)

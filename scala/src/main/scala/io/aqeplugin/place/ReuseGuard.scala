@@ -9,23 +9,23 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ReusedExchangeExec}
 
-/** Keeps filters out of exchanges that the plan has more than once.
+/** Keeps filters out of exchanges that the plan contains more than once.
   *
-  * A scan under such an exchange runs once for all its uses; with a filter of its own in one of them it would run once for each. The guard
-  * looks at every exchange and every stage of the plan, and at those that dynamic partition pruning means to reuse.
+  * A scan under such an exchange runs once for all its uses; a filter in one of the uses would make it run once for each. The guard checks
+  * every exchange and stage of the plan, and the exchanges that dynamic partition pruning will reuse.
   */
 final class ReuseGuard(plan: SparkPlan) {
   private val marks = new IdentityHashMap[SparkPlan, Int]().asScala
   private val shared = new IdentityHashMap[Exchange, Boolean]().asScala
 
-  // Canonical plans are costly on deep trees and this is asked at every re-plan, so a cheap mark is compared first.
+  // Canonical plans are costly for deep trees, and every re-plan asks, so cheap hashes are compared first.
   private lazy val byMark: Map[Int, Seq[SparkPlan]] =
     plan.collect { case exchange: Exchange => exchange; case stage: QueryStageExec => stage }.groupBy(mark)
 
   private lazy val hasDynamicPruning: Boolean =
     plan.exists(_.expressions.exists(_.exists { case _: DynamicPruning => true; case _ => false }))
 
-  /** Whether a filter below `exchange` would make it differ from another exchange it now equals. */
+  /** Whether a filter below `exchange` would make it differ from another exchange that it now equals. */
   def isShared(exchange: Exchange): Boolean =
     shared.getOrElseUpdate(
       exchange,
@@ -36,7 +36,9 @@ final class ReuseGuard(plan: SparkPlan) {
       }
     )
 
-  /** Equal for equal exchanges, and for an exchange and the stage that was made of it: the sum of the leaves below, whatever stands between. */
+  /** Equal for equal exchanges, and for an exchange and its stage: the sum of the leaves' hashes, whatever is between them. It uses a
+    * file index's own hash code, because every reading of a partitioned table makes a new index that equals the others.
+    */
   private def mark(node: SparkPlan): Int =
     marks.getOrElseUpdate(
       node,

@@ -14,9 +14,9 @@ import io.aqeplugin.observe.PlainKey
   * @param scan
   *   the leaf
   * @param keys
-  *   its columns that hold the keys, in the order of the join's keys
+  *   the scan's columns that hold the keys, in the order of the join's keys
   * @param exchanges
-  *   the exchanges between the scan and the join, the scan's own stage first
+  *   the exchanges between the scan and the join, starting with that of the scan's own stage
   */
 final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], exchanges: Seq[Exchange])
 
@@ -26,12 +26,12 @@ object ScanTargets {
   def below(probe: SparkPlan, keys: Seq[Expression]): Seq[ScanTarget] = search(probe, keys, Nil, total = true)
 
   /** @param total
-    *   whether what stands between the join and `plan` gives a value for every row
+    *   whether everything between the join and `plan` gives a value for every row
     */
   private def search(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange], total: Boolean): Seq[ScanTarget] = plan match {
     case filtered: RuntimeFilterExec => search(filtered.child, keys, exchanges, total)
     case scan if isScan(scan)        =>
-      // The scan's own attributes: a query may write a column's name in another case than the files do.
+      // The scan's own attributes: a query may spell a column's name in a different case than the files.
       val columns = PlainKey.all(keys).toOption.toSeq.flatten.flatMap(k => scan.output.find(_.exprId == k.attribute.exprId))
       if (columns.size == keys.size) Seq(ScanTarget(scan, columns, exchanges)) else Nil
     case exchange: Exchange => descend(exchange, keys, exchange :: exchanges, total)
@@ -45,7 +45,7 @@ object ScanTargets {
       .flatMap(step => search(step.child, step.keys, exchanges, totalBelow))
   }
 
-  /** Leaves that read data and whose rows can be dropped without anyone noticing. */
+  /** Leaves that read data and whose rows can be dropped without changing anything else. */
   def isScan(plan: SparkPlan): Boolean = plan match {
     case _: FileSourceScanExec | _: RowDataSourceScanExec => true
     case scan: DataSourceV2ScanExecBase                   =>
@@ -54,9 +54,9 @@ object ScanTargets {
     case _                                                                                  => false
   }
 
-  /** The exchange (or finished stage) that stands nearest below a join on its build side, and the keys over its output.
+  /** The first exchange or finished stage below a join on its build side, with the keys over its output.
     *
-    * What lies between the join and the exchange may drop rows, never add keys, so the exchange's keys are at least the join's.
+    * Operators between the join and the exchange may drop rows but never add keys, so the exchange has at least the join's keys.
     */
   def buildExchange(build: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] = build match {
     case broadcast: BroadcastExchangeLike                     => finishedShuffle(broadcast.child, keys).orElse(named(broadcast, keys))
@@ -74,8 +74,8 @@ object ScanTargets {
       (exchange, plain.map(_.attribute))
     )
 
-  /** The finished shuffle whose rows a broadcast only repeats. A filter is read from it in parallel and need not wait for the relation; and it
-    * stays the same source when the relation is there.
+  /** The finished shuffle that a broadcast only repeats. A filter reads it in parallel and need not wait for the broadcast relation, and
+    * its source stays the same when the relation is ready.
     */
   private def finishedShuffle(plan: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] = plan match {
     case stage: ShuffleQueryStageExec if stage.isMaterialized => named(stage, keys)

@@ -6,16 +6,16 @@ import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.ExecSubqueryExpression
 import org.apache.spark.sql.types._
 
-/** Whether an expression has a value for every row there may be. One that is not known here is taken for one that may throw.
+/** Whether an expression has a value for every possible row. Unknown expressions are assumed to throw.
   *
-  * Aggregates are known: a sum over a part of a group is one that Spark itself may come by, since it adds up the rows in any order.
+  * Aggregates count as total: Spark adds up rows in any order, so a sum over a part of a group may occur without the plugin too.
   */
 private[place] object Total {
 
   def apply(expression: Expression): Boolean = isTotal(expression, Nil)
 
   /** @param nonZero
-    *   what is known not to be 0 where the expression is evaluated
+    *   expressions that are known not to be 0 where the expression is evaluated
     */
   private def isTotal(expression: Expression, nonZero: Seq[Expression]): Boolean = expression match {
     case If(IsZero(divisor), zero, other)                              => isGuarded(divisor, zero, other, nonZero)
@@ -31,7 +31,7 @@ private[place] object Total {
     isTotal(divisor, nonZero) && isTotal(zero, nonZero) && isTotal(other, nonZero :+ divisor)
 
   private def isKnown(expression: Expression): Boolean = expression match {
-    // Aggregates of the user's own among them.
+    // This includes user-defined aggregates.
     case _: UserDefinedExpression                                                                 => false
     case _: Attribute | _: Literal | _: Alias | _: SortOrder | _: Partitioning                    => true
     case _: And | _: Or | _: Not | _: BinaryComparison | _: IsNull | _: IsNotNull                 => true
@@ -64,7 +64,7 @@ private[place] object Total {
     case _                              => false
   }
 
-  /** The type of a decimal result has digits for every value, unless it was cut to the most that there are. */
+  /** Whether a decimal result has digits for every value: it does unless its precision was cut to the maximum. */
   private def hasRoom(dataType: DataType): Boolean = dataType match {
     case decimal: DecimalType   => decimal.precision < DecimalType.MAX_PRECISION
     case DoubleType | FloatType => true

@@ -16,7 +16,7 @@ import io.aqeplugin.rules.PlanCost
 import io.aqeplugin.tell.{DecisionMetrics, QueryEndListener, RecentDecisions}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
-/** Hooks the rules into every session of the application. A failure here leaves Spark as it was. */
+/** Adds the rules to every session of the application. A failure here leaves Spark unchanged. */
 final class AqeDriverPlugin extends DriverPlugin {
   import AqeDriverPlugin.{guarded, DrainMillis}
 
@@ -24,12 +24,12 @@ final class AqeDriverPlugin extends DriverPlugin {
   private var context: Option[SparkContext] = None // set once, in init, by the thread that starts the context
 
   override def init(sparkContext: SparkContext, pluginContext: PluginContext): JavaMap[String, String] = {
-    guarded("installation", "the plugin stands down")(install(sparkContext))
+    guarded("installation", "the plugin is inactive")(install(sparkContext))
     Collections.emptyMap()
   }
 
   private def install(sparkContext: SparkContext): Unit = {
-    val listener = new QueryEndListener(sparkContext) // first: where it cannot be linked, nothing of Spark's has been changed yet
+    val listener = new QueryEndListener(sparkContext) // first: if it cannot be linked, nothing in Spark has changed yet
     val conf = sparkContext.getConf
     val extensions = ConfList.appended(conf.getOption(ConfNames.Extensions), classOf[AqeExtensions].getName)
     SparkBridge.setConf(sparkContext, ConfNames.Extensions, extensions)
@@ -45,11 +45,16 @@ final class AqeDriverPlugin extends DriverPlugin {
   }
 
   override def registerMetrics(appId: String, pluginContext: PluginContext): Unit = {
-    guarded("registration of metrics", "Spark's metrics system lacks the plugin's")(DecisionMetrics.register(pluginContext.metricRegistry))
-    guarded("drawing of the canary", "the application tries nothing")(context.foreach(draw(_, appId)))
+    guarded(
+      "registration of metrics",
+      "Spark's metrics system has none of the plugin's metrics"
+    )(DecisionMetrics.register(pluginContext.metricRegistry))
+    guarded("canary", "the application tries no values")(context.foreach(draw(_, appId)))
   }
 
-  /** Gives the application what it is to try: here, because its id is not known earlier and sessions begin later. */
+  /** Gives the application its canary values. This happens here because the application's id is not known earlier, and sessions begin
+    * later.
+    */
   private def draw(sparkContext: SparkContext, appId: String): Unit = {
     val conf = sparkContext.getConf
     Canary.read(conf.getAll.toMap.filter { case (key, _) => key.startsWith(Canary.Prefix) }) match {
@@ -64,7 +69,7 @@ final class AqeDriverPlugin extends DriverPlugin {
     }
   }
 
-  /** The listener bus still runs now and does not after this: what queries have left to tell must be on it. */
+  /** The listener bus runs until after this call: the remaining outcomes of queries must be posted before. */
   override def shutdown(): Unit = context.foreach { sparkContext =>
     try SparkBridge.drainEvents(sparkContext, DrainMillis)
     catch { case NonFatal(error) => log.warn("aqe-plugin: the last outcomes may be missing from the event log", error) }
@@ -74,7 +79,7 @@ final class AqeDriverPlugin extends DriverPlugin {
 object AqeDriverPlugin {
   private val DrainMillis = 5000L
 
-  /** Runs a part of the application's start, which none of our faults may end. */
+  /** Runs one step of the application's start. A fault in it does not end the application. */
   private[plugin] def guarded(where: String, consequence: String)(body: => Unit): Unit =
     try body
     catch {

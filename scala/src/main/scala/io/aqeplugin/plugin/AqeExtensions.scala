@@ -5,15 +5,15 @@ import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvi
 import io.aqeplugin.rules.{ChooseJoinStrategy, WaitAndPlaceFilters}
 import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable, MetricsTable}
 
-/** The rules of the plugin, in the order in which AQE comes to them.
+/** What the plugin adds to a session: two rules, in the order in which AQE runs them, and three functions.
   *
   *   1. [[ChooseJoinStrategy]], on the logical plan, before each re-planning: decides joins whose build side has finished, and sets broadcast or
-  *      sort-merge. Has to come before planning, which acts on it.
-  *   1. [[WaitAndPlaceFilters]], on the physical plan, at the start and after each re-planning: makes probe sides wait, places filters. Comes after
-  *      Spark's own preparation rules, so that it sees the exchanges they put in.
-  *   1. `aqe_decide(facts, thresholds)`, the decision itself as a SQL function, for replays.
-  *   1. `aqe_decisions()`, what was decided lately, as a table.
-  *   1. `aqe_metrics()`, what was counted, as a table.
+  *      sort-merge. Spark's planning follows it.
+  *   1. [[WaitAndPlaceFilters]], on the physical plan, at the start and after each re-planning: makes probe sides wait and places filters. Runs after
+  *      Spark's own preparation rules, so that it sees the exchanges that they add.
+  *   1. `aqe_decide(facts, thresholds)`, the decision as a SQL function, for replays.
+  *   1. `aqe_decisions()`, recent decisions as a table.
+  *   1. `aqe_metrics()`, the driver's metrics as a table.
   */
 final class AqeExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit = {

@@ -8,14 +8,13 @@ import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
 
-/** Chooses the strategy of a join once its build side has finished, and sets it as a hint, so that Spark plans the join, its exchanges and its reads
-  * itself.
+/** Chooses the strategy of a join once its build side has finished, and sets it as a hint. Spark then plans the join, its exchanges and its
+  * reads.
   *
-  * Runs on the logical plan in which finished stages stand as leaves, before every re-planning. Takes up only joins that [[WaitAndPlaceFilters]]
-  * has seen before, with the estimates of that time. A hint of the query's author stays; one of AQE's own is replaced where it stands against what
-  * was decided.
-  *   - broadcast, where Spark would sort: the build side fits in memory, and the probe side, which waited, is never shuffled
-  *   - no broadcast, where Spark would: a build side that is small when compressed and large in memory; where AQE prefers a shuffled hash join to a
+  * Runs on the logical plan, in which finished stages are leaves, before every re-planning. It handles only joins that
+  * [[WaitAndPlaceFilters]] has estimated before. The author's hints stay; a hint of AQE's is replaced where it contradicts the decision.
+  *   - broadcast, where Spark would sort: the build side fits into memory, and the waiting probe side is never shuffled
+  *   - no broadcast, where Spark would: a build side that is small when compressed but large in memory; where AQE prefers a shuffled hash join to a
   *     sort-merge join, Spark does that instead
   */
 final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[LogicalPlan](session) {
@@ -35,7 +34,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     for {
       equal <- EqualityJoin.of(join)
       known = state.decision(equal.id)
-      // Nearly all joins, once they are decided.
+      // Nearly all joins that have a decision.
       if !known.exists(_.choice == Strategy.LeaveToSpark)
       estimate <- state.estimate(equal.id)
       if estimate.hint.isEmpty
@@ -43,7 +42,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       decision <- known.orElse(finished.facts(estimate, context.mode).map { facts =>
         state.decideOnce(equal.id)(DecideJoin.decide(facts, context.thresholds))
       })
-      // Decided by another side, on another thread of the query, it says nothing of this one.
+      // A decision made for the other build side, on another thread of the query, does not apply here.
       if decision.facts.buildSide == estimate.buildSide
     } yield decision
   }

@@ -13,18 +13,18 @@ import io.aqeplugin.place.Placement
 /** The filters of a plan.
   *
   * @param refused
-  *   those that are too many, each with what they are too many for
+  *   the filters above a limit, each with the reason
   */
 final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, Reason)])
 
 object FiltersPerPlan {
 
-  /** At most so many filters on one plan: every source is a copy of its build side's tree, and copies multiply along chains. */
+  /** Maximum number of filters on one plan: every source is a copy of its build side's tree, and copies multiply along chains. */
   private val MaxPerPlan = 64
 
   /** The most selective filters of each scan and of the plan. */
   def choose(wanted: Seq[Placement], maxPerScan: Int): FiltersPerPlan = {
-    // By position, and scans by identity: a placement holds plans, and hashing those would walk them whole.
+    // By position, and scans by identity: placements contain plans, and hashing a plan walks all of it.
     val perScan = new IdentityHashMap[SparkPlan, Seq[Int]]().asScala
     wanted.indices.foreach(i => perScan.update(wanted(i).target.scan, perScan.getOrElse(wanted(i).target.scan, Nil) :+ i))
     val bestOfScans = perScan.values.flatMap(_.sortBy(wanted(_).expectedPassRate).take(maxPerScan)).toSeq

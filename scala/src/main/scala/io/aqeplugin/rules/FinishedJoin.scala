@@ -11,28 +11,28 @@ import io.aqeplugin.decide._
 import io.aqeplugin.observe._
 import io.aqeplugin.place.{JoinSite, ScanTargets}
 
-/** A join whose build stage has finished, as a logical or a physical plan shows it. Both show the same.
+/** A join whose build stage has finished, as shown equally by a logical and a physical plan.
   *
   * @param stage
   *   the build stage
   * @param keys
-  *   the join keys, columns of the stage
+  *   the join keys, which are columns of the stage
   * @param output
   *   the columns of the build side
   * @param origin
-  *   the column of the stage that a column of the build side is a copy of
+  *   the column of the stage that a column of the build side copies
   * @param isBroadcast
-  *   the build side is a broadcast relation already, or about to be one
+  *   the build side is a broadcast relation or about to become one
   * @param sizeInBytes
-  *   what Spark takes the build side's size for
+  *   Spark's estimate of the build side's size
   * @param probeStarted
-  *   the probe side is a stage that runs or has run
+  *   the probe side is a stage that has started
   * @param probeScansStarted
-  *   all that the probe side reads are such stages
+  *   everything that the probe side reads is in such stages
   * @param hints
-  *   those on the join: AQE's, where the author gave none
+  *   the join's hints, which are AQE's if the author gave none
   * @param site
-  *   where a filter can go now, which may differ from the time of the estimate; only a physical plan shows it
+  *   where a filter can go now, which may have changed since the estimate; known only from a physical plan
   */
 final case class FinishedJoin(
     stage: QueryStageExec,
@@ -47,16 +47,16 @@ final case class FinishedJoin(
     site: Option[JoinSite] = None
 ) {
 
-  /** `estimate` with what is known by now; none when the stage does not know its rows. */
+  /** `estimate` completed with what is known now; none when the stage does not know its rows. */
   def facts(estimate: JoinFacts, mode: Mode): Option[JoinFacts] =
     StageReader.read(stage, keys, KeySketches.None, output)(origin).map { build =>
-      // It runs only because nothing is held back. What is decided then is what mode apply would decide.
+      // In mode observe it runs only because nothing waits. The decision must be that of mode apply.
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
       val measured = estimate.copy(build = build, sparkStrategy = sparkStrategy(estimate))
       if (isOnlyObserved) measured else measured.copy(probe = probe(estimate.probe), filterObstacle = filterObstacle(estimate))
     }
 
-  /** What Spark does by the hints of AQE and by the size of the build side, without a hash table around its rows and without a limit on their number. */
+  /** What Spark does, given AQE's hints and the size of the build side, without a hash table and without a row limit. */
   private def sparkStrategy(estimate: JoinFacts): Strategy = {
     val isSmall = estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
     val ofAqe = if (estimate.hint.isEmpty) hints else PlannerHints.Empty
@@ -68,7 +68,7 @@ final case class FinishedJoin(
     probe.copy(started = probe.started || probeStarted, targets = if (probeScansStarted) 0 else targets)
   }
 
-  /** The obstacle of now; that of the estimate where no scan is left to have another one. */
+  /** The present obstacle, or that of the estimate if no scan remains to be filtered. */
   private def filterObstacle(estimate: JoinFacts): Option[ReasonCode] = site match {
     case Some(now) => now.obstacle.orElse(estimate.filterObstacle.filter(_ => now.targets.isEmpty))
     case None      => estimate.filterObstacle
@@ -77,10 +77,10 @@ final case class FinishedJoin(
 
 object FinishedJoin {
 
-  /** Of a physical plan.
+  /** The finished join of a physical plan.
     *
     * @param site
-    *   the site of its build side
+    *   the site for its build side
     */
   def of(join: FoundJoin, buildSide: Side, site: JoinSite): Option[FinishedJoin] = site.finishedStage.map { case (stage, keys) =>
     val build = join.child(buildSide)
@@ -100,7 +100,7 @@ object FinishedJoin {
     )
   }
 
-  /** Of a logical plan, in which stages stand as leaves. */
+  /** The finished join of a logical plan, in which stages are leaves. */
   def of(join: EqualityJoin, buildSide: Side): Option[FinishedJoin] = {
     val (build, keys) = join.side(buildSide)
     val (probe, _) = join.side(buildSide.other)
@@ -121,7 +121,7 @@ object FinishedJoin {
 
   private def sideOf(join: Join, side: Side): LogicalPlan = if (side == Side.Left) join.left else join.right
 
-  /** The finished stage that a side consists of, below operators that keep its keys as columns, the keys there, and whether it is broadcast. */
+  /** The finished stage of a side, below operators that keep its keys as columns, with the keys there and whether it is broadcast. */
   private def stageBelow(side: LogicalPlan, keys: Seq[Expression]): Option[(QueryStageExec, Seq[Attribute], Boolean)] = side match {
     case found: LogicalQueryStage if found.isMaterialized =>
       ScanTargets.buildExchange(found.physicalPlan, keys).collect {
@@ -134,7 +134,7 @@ object FinishedJoin {
     case _                                                   => None
   }
 
-  /** Whether a plan is a stage of a join that runs or has run, below nothing but operators of one child. */
+  /** Whether a plan is a stage of a join that has started, below only operators with one child. */
   def isStage(plan: SparkPlan): Boolean = plan match {
     case stage: QueryStageExec => !isCache(stage)
     case other                 => other.children.size == 1 && isStage(other.children.head)
@@ -145,6 +145,6 @@ object FinishedJoin {
     case other                    => other.children.size == 1 && isStage(other.children.head)
   }
 
-  /** Whether a stage only loads a cached table, for all who read it. What a join reads of the table goes through filters and an exchange of the join. */
+  /** Whether a stage only loads a cached table, for all its readers. A join reads the table through filters and an exchange of its own. */
   private def isCache(stage: QueryStageExec): Boolean = stage.isInstanceOf[TableCacheQueryStageExec]
 }

@@ -15,7 +15,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
 
   private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
-  /** The side to build from. A side that is broadcast or finished is it; else the one expected to be smaller, if the other may be filtered. */
+  /** The build side: a side that is broadcast or finished, or else the side with fewer estimated rows, if the other may be filtered. */
   def buildSide(join: FoundJoin): Side = join.broadcastSide.getOrElse {
     val candidates = Seq(Side.Right, Side.Left).filter(side => join.kind.mayFilter(side.other))
     candidates match {
@@ -24,12 +24,12 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
     }
   }
 
-  /** Whether one side of the join runs or has run. Until then its sides may be weighed anew, with what other stages have shown. */
+  /** Whether one side of the join has started. Until then, its sides may be estimated again with the results of other stages. */
   def hasStarted(join: FoundJoin): Boolean = FinishedJoin.isStage(join.node.left) || FinishedJoin.isStage(join.node.right)
 
   private def bytes(side: SparkPlan): Double = estimates(side).rows * RowWidth.ofRow(side.output)
 
-  /** The estimate of a join that is built from `buildSide`; with a wait, unless the build side has finished. */
+  /** The estimate of a join with this build side; includes a wait decision unless the build side has finished. */
   def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
     val estimate = JoinFacts(
       join.id,
@@ -48,7 +48,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
     else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate), context.thresholds)))
   }
 
-  /** The facts of a join of which nothing was measured. */
+  /** The facts of a join without any measurement. */
   def unmeasured(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
     estimate.copy(probe = estimate.probe.withoutKeys, sparkStrategy = join.sparkStrategy, filterObstacle = site.obstacle)
 
@@ -102,7 +102,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
   private def tasks(bytes: Double): Int = math.ceil(bytes / SQLConf.get.filesMaxPartitionBytes).max(1.0).min(Int.MaxValue.toDouble).toInt
 
   private def authorHint(join: FoundJoin): Option[String] = context.state.decision(join.id) match {
-    // By now the hint may be ours.
+    // The present hint may be the plugin's.
     case Some(decision) => decision.facts.hint
     case None           => join.node.logicalLink.collect { case joined: Join => joined }.flatMap(AuthorHint.of)
   }

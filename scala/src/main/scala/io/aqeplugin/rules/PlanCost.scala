@@ -9,10 +9,10 @@ import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.place.PlaceFilters
 
-/** Prices a plan as if it had no filters, by the user's own evaluator or Spark's.
+/** Prices a plan as if it had no filters, with the user's cost evaluator or Spark's.
   *
-  * Spark's counts every shuffle in the tree. The build sides below filters are copies of what stands in the joins; counted again they make AQE
-  * throw away re-plans that are in truth cheaper, its own change to a broadcast join among them.
+  * Spark's evaluator counts every shuffle in the tree. The build sides below filters are copies of those in the joins; if they counted
+  * twice, AQE would discard re-plans that are really cheaper, such as its own change to a broadcast join.
   */
 final class PlanCost(conf: SparkConf) extends CostEvaluator {
   private val inner: CostEvaluator = conf.getOption(SessionConf.WrappedCostEvaluator) match {
@@ -22,7 +22,7 @@ final class PlanCost(conf: SparkConf) extends CostEvaluator {
 
   override def evaluateCost(plan: SparkPlan): Cost = inner.evaluateCost(stripped(plan))
 
-  // AQE asks outside of any rule: a fault here would be one of the query's.
+  // AQE calls this outside any rule, so a fault here would fail the query.
   private def stripped(plan: SparkPlan): SparkPlan =
     try PlaceFilters.strip(plan)
     catch {

@@ -4,27 +4,28 @@ import org.apache.spark.sql.catalyst.plans.logical._
 
 import io.aqeplugin.decide.{JoinDecision, Side, Strategy}
 
-/** The hints on a join whose author gave it none: those of AQE, and of the plugin from an earlier planning. What they make Spark do is known only here.
+/** The hints on a join without an author's hint: AQE's, and the plugin's from an earlier planning. Only this class knows their effect on
+  * Spark's planner.
   *
   * @param build
-  *   on the build side
+  *   the hint on the build side
   * @param probe
-  *   on the other side
+  *   the hint on the other side
   */
 private[rules] final case class PlannerHints(build: Option[JoinStrategyHint], probe: Option[JoinStrategyHint]) {
 
-  /** What Spark does with the join. `LeaveToSpark` stands for a shuffled hash join: `SHUFFLE_HASH` asks for it before a broadcast, `PREFER_SHUFFLE_HASH`
-    * only before a sort-merge join.
+  /** The strategy that Spark chooses. `LeaveToSpark` is a shuffled hash join: `SHUFFLE_HASH` takes precedence over a broadcast,
+    * `PREFER_SHUFFLE_HASH` only over a sort-merge join.
     *
     * @param broadcastsBySize
-    *   whether it would broadcast the build side, were there no hints
+    *   whether Spark would broadcast the build side without hints
     */
   def sparkStrategy(broadcastsBySize: Boolean): Strategy =
     if (broadcastsBySize && !build.contains(SHUFFLE_HASH)) Strategy.Broadcast
     else if (build.contains(SHUFFLE_HASH) || build.contains(PREFER_SHUFFLE_HASH)) Strategy.LeaveToSpark
     else Strategy.PlainSortMerge
 
-  /** The hint on the build side without which Spark would not do what was decided; none when it does. */
+  /** The hint on the build side that the decision needs; none if Spark carries it out without one. */
   def missing(decision: JoinDecision): Option[JoinStrategyHint] = {
     val sparkBroadcasts = decision.facts.sparkStrategy == Strategy.Broadcast
     decision.choice match {
@@ -49,12 +50,12 @@ private[rules] object PlannerHints {
     if (buildSide == Side.Left) PlannerHints(left, right) else PlannerHints(right, left)
   }
 
-  /** The hints of a join with which Spark does what was decided; `hint` itself when it does so already. */
+  /** The hints of a join with which Spark carries out the decision; `hint` itself if it already does. */
   def carryOut(decision: JoinDecision, hint: JoinHint): JoinHint = {
     val buildSide = decision.facts.buildSide
     of(hint, buildSide).missing(decision).fold(hint) { strategy =>
       val info = Some(HintInfo(strategy = Some(strategy)))
-      // What AQE says of the other side still holds: it may have demoted a broadcast of it.
+      // AQE's hint on the other side stays: it may have demoted a broadcast of that side.
       if (buildSide == Side.Left) hint.copy(leftHint = info) else hint.copy(rightHint = info)
     }
   }

@@ -11,7 +11,7 @@ import io.aqeplugin.observe.{PlacedFilter, QueryState}
 import io.aqeplugin.place.ScanTarget
 import io.aqeplugin.tell.DecisionLog
 
-/** Notes where filters went, and reports the decisions that are new, with that. */
+/** Records the placements of filters, and reports new decisions with them. */
 private[rules] object ReportedDecisions {
 
   def report(filters: FiltersPerPlan, context: RuleContext): Unit = if (context.isExecution) {
@@ -25,7 +25,7 @@ private[rules] object ReportedDecisions {
   def note(state: QueryState, label: FilterLabel, applied: Boolean, reason: Reason): Unit =
     state.noteFilter(PlacedFilter(label.filterId, label.joinId, label.table, label.columns, applied, reason))
 
-  /** The name of a join's filter on one scan, the same in all plans of a query. */
+  /** The name of a join's filter on one scan, equal in all plans of a query. */
   def labelOf(target: ScanTarget, joinId: String, why: String): FilterLabel = {
     val table = tableName(target.scan)
     val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(_.exprId.id).mkString(",")}").toHexString

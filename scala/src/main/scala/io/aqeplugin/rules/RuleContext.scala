@@ -10,7 +10,7 @@ import io.aqeplugin.conf.{Mode, SessionConf, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
 import io.aqeplugin.observe.{PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates}
 
-/** What one call of a rule works with. */
+/** The input of one call of a rule. */
 final case class RuleContext(
     sparkContext: SparkContext,
     state: QueryState,
@@ -20,13 +20,13 @@ final case class RuleContext(
     pruning: PruningBuilds = PruningBuilds.None
 ) {
 
-  /** Whether the plan is made to be run. */
+  /** Whether the plan is made for an execution. */
   def isExecution: Boolean = state.executionId != RuleContext.NoExecution
 }
 
 object RuleContext {
 
-  /** Plans made outside of an execution (EXPLAIN) are decided like any other and forgotten at once. */
+  /** Plans outside an execution (EXPLAIN) are decided like any other, but their state is not kept. */
   private val NoExecution = -1L
 
   private val MaxResultSizeKey = "spark.driver.maxResultSize"
@@ -55,7 +55,7 @@ object RuleContext {
     of(sparkContext, state, state.confOnce(conf))
   }
 
-  /** Leaves the query that is planned alone because of its conf, and counts that once in its account; whether it was not yet counted. */
+  /** Counts, once per query, that its conf is invalid and it is left alone; returns whether this was the first time. */
   def countBadConf(sparkContext: SparkContext): Boolean = executionId(sparkContext).forall(id => QueryStates.of(id).countBadConf())
 
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
@@ -64,9 +64,9 @@ object RuleContext {
   private def executionId(sparkContext: SparkContext): Option[Long] =
     Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)
 
-  /** No broadcast is larger than what Spark itself allows, beyond which it fails the query: rows are collected on the driver as the result of a job,
-    * and the pages and the hash array of a relation are as much as twice its rows, since both grow by doubling. Nor is a filter, which
-    * is such a result when it is merged.
+  /** No broadcast or filter exceeds Spark's own limits, because Spark fails a query that does. The rows of a broadcast are collected on the
+    * driver as a job's result, and the pages and the hash array of a relation take up to twice its rows, since both grow by doubling. A
+    * merged filter is such a result too.
     */
   private def collectable(thresholds: Thresholds): Thresholds = {
     val resultBytes = Some(bytesOf(MaxResultSizeKey, "1g")).filter(_ > 0).getOrElse(Long.MaxValue)
@@ -79,7 +79,7 @@ object RuleContext {
 
   private def bytesOf(key: String, default: String): Long = JavaUtils.byteStringAsBytes(SQLConf.get.getConfString(key, default))
 
-  // Asks the driver's block manager for every executor it knows.
+  // This asks the driver's block manager for every known executor.
   private def clusterOf(sparkContext: SparkContext): ClusterFacts =
     ClusterFacts(sparkContext.defaultParallelism, math.max(1, sparkContext.getExecutorMemoryStatus.size - 1))
 

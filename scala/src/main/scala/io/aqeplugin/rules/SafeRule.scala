@@ -9,12 +9,11 @@ import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.tell.DecisionsTable
 
-/** A rule of ours as Spark gets to see it: off when the mode says so, timed, and without faults. Whatever goes wrong inside, the plan that came
-  * in goes out.
+/** Wraps a rule for Spark: it does nothing in mode off, measures its time, and catches faults. After a fault, the input plan is returned.
   */
 abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P] {
 
-  /** The changed plan; must be `plan` itself when nothing is changed. */
+  /** The changed plan; must be `plan` itself if nothing changes. */
   protected def change(plan: P, context: RuleContext): P
 
   final override def apply(plan: P): P =
@@ -25,7 +24,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
         plan
     }
 
-  /** What the rule works with; none when the plugin is off, its conf cannot be read, or the query reads the decisions themselves. */
+  /** The rule's context; none when the plugin is off, its conf is invalid, or the query reads the decisions themselves. */
   private def contextOf(plan: P): Option[RuleContext] = RuleContext.known(session.sparkContext).orElse {
     val conf = SQLConf.get
     if (SessionConf.isOff(conf) || DecisionsTable.isRead(session.sparkContext, plan)) None

@@ -4,12 +4,12 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.decide.{JoinKind, Side}
 
-/** The size up to which Spark broadcasts a side of a join whose bytes it knows.
+/** The size up to which Spark broadcasts a side of a join with known bytes.
   *
   * @param bytes
-  *   negative when the user wants no broadcasts
+  *   negative when the user allows no broadcasts
   * @param key
-  *   the conf key that says so: AQE's own where it is set
+  *   the conf key with the threshold: AQE's own if it is set
   */
 final case class SparkThreshold(bytes: Long, key: String)
 
@@ -21,7 +21,7 @@ object SparkThreshold {
       case None        => SparkThreshold(conf.autoBroadcastJoinThreshold, SQLConf.AUTO_BROADCASTJOIN_THRESHOLD.key)
     }
 
-  /** Whether Spark can broadcast `side` of such a join. A threshold of -1 is the user's word against broadcasts. */
+  /** Whether Spark can broadcast `side` of such a join. A threshold of -1 means that the user allows no broadcasts. */
   def mayBroadcast(kind: JoinKind, side: Side): Boolean = broadcastsAllowed(SQLConf.get) && (kind match {
     case JoinKind.Inner                                                                  => true
     case JoinKind.LeftOuter | JoinKind.LeftSemi | JoinKind.LeftAnti | JoinKind.Existence => side == Side.Right

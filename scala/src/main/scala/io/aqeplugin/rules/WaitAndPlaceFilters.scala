@@ -10,15 +10,14 @@ import io.aqeplugin.filters.FilterLimits
 import io.aqeplugin.observe.JoinFinder
 import io.aqeplugin.place.PlaceFilters
 
-/** Makes probe sides wait for their build sides, and puts filters into their scans.
+/** Makes probe sides wait for their build sides, and places filters on their scans.
   *
-  * AQE calls it on the whole plan when a query starts and again after every stage that has finished, each time on a plan made anew. What it does
-  * for one join:
-  *   1. build side not finished: ask [[io.aqeplugin.decide.WaitPrice]] whether the probe side should wait. If so, the filter is put in already;
-  *      being a stage of its own that needs the build side's, it holds the probe side back.
-  *   1. build side finished: the decision. It was made one step earlier by [[ChooseJoinStrategy]], or is made here of the same facts. A filter that
-  *      pays stays in; one that does not is left out, and the probe side starts.
-  *   1. filter ready: its range or values go into the scan, so that partitions, files and row groups without a key are not read.
+  * AQE calls it on the whole plan when a query starts and after every finished stage, each time with a new plan. For one join:
+  *   1. The build side has not finished: [[io.aqeplugin.decide.WaitPrice]] decides whether the probe side waits. If so, the filter is
+  *      placed at once; it is a stage that needs the build side's stage, so the probe side waits for both.
+  *   1. The build side has finished: the join is decided, by [[ChooseJoinStrategy]] one step earlier or here from the same facts. A filter
+  *      that pays stays; otherwise it is left out, and the probe side starts.
+  *   1. The filter is ready: its range or values go into the scan, so that partitions, files and row groups without a key are not read.
   */
 final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[SparkPlan](session) {
 
@@ -38,7 +37,7 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
         val rewritten =
           if (chosen.kept.isEmpty) stripped
           else new PlaceFilters(chosen.kept, limits(context.thresholds), rest(context.thresholds), wanted.tables)(stripped)
-        // Only a plan that had filters before can come out the same.
+        // Only a plan that had filters before can be unchanged.
         if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }
     }

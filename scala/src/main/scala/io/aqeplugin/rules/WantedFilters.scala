@@ -14,11 +14,11 @@ import io.aqeplugin.place._
 import io.aqeplugin.storage.FooterStatistics
 import io.aqeplugin.tell.ExplainText
 
-/** The filters that the joins of one plan want: to wait with, or by their decision. */
+/** The filters that the joins of one plan request, to wait or by their decision. */
 private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) {
   private val state = context.state
 
-  /** What the files of scanned tables say, asked for once in a query. */
+  /** The facts of scanned tables, read once per query. */
   val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
   private val sizes = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), tables)
   private val estimator = new JoinEstimator(plan, context, sizes)
@@ -26,15 +26,15 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val reuses = SQLConf.get.exchangeReuseEnabled
   private val usedByPruning = context.pruning.joinsIn(plan)
 
-  /** Has the footers of all tables read at the same time. */
+  /** Starts to read the footers of all tables concurrently. */
   def beginReadingTables(): Unit = plan.collectLeaves().foreach {
     case scan: FileSourceScanExec if !state.knowsTable(scan.relation.location) => FooterStatistics.begin(scan)
     case _                                                                     =>
   }
 
-  /** The filters that a join wants now. */
+  /** The filters that a join requests now. */
   def of(join: FoundJoin): Seq[Placement] =
-    // Looking for the scans that its keys reach is what costs most, and a join that was decided without a filter needs none.
+    // Finding the scans that its keys reach costs most, and a join that was decided without a filter needs none.
     if (state.decision(join.id).exists(!_.buildFilter)) Nil
     else if (usedByPruning.contains(join.id)) leftAlone(join)
     else sought(join)
@@ -61,7 +61,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
       })
     }
 
-  /** No filter, and no estimate either: [[ChooseJoinStrategy]] takes up no join without one. */
+  /** No filter and no estimate: [[ChooseJoinStrategy]] handles no join without an estimate. */
   private def leftAlone(join: FoundJoin): Seq[Placement] = {
     val _ = state.leaveAloneOnce(join.id, ReasonCode.ReusedExchange) {
       val side = estimator.buildSide(join)
@@ -71,7 +71,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     Nil
   }
 
-  /** The join as its query remembers it, and the site that belongs to the side remembered: another thread may plan the same join meanwhile. */
+  /** The join's estimate in the query's state, with the site for its build side: another thread may plan the same join concurrently. */
   private def remembered(join: FoundJoin): (JoinFacts, JoinSite) = {
     val sideRuns = estimator.hasStarted(join)
     if (sideRuns) state.keepEstimate(join.id) else state.forgetEstimate(join.id)
@@ -89,7 +89,9 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     else site
   }
 
-  /** A cached table that AQE would load for each copy of the plan below it. Once it has made a stage of it, that stage stands in all copies. */
+  /** Whether AQE would load a cached table once for each copy of the plan. Once it has made a stage of the table, all copies use that
+    * stage.
+    */
   private def isCacheToLoad(plan: SparkPlan): Boolean = plan match {
     case scan: InMemoryTableScanLike => !scan.isMaterialized
     case _                           => false
@@ -98,7 +100,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private def undecided(join: FoundJoin, estimate: JoinFacts, site: JoinSite, reason: Reason): JoinDecision =
     DecideJoin.leftAlone(estimator.unmeasured(join, estimate, site), context.thresholds, reason)
 
-  /** AQE did not find a filter again that it had built: were it asked for once more, planning would not come to an end. */
+  /** Whether AQE did not find a filter that it had built. Requesting it again would make planning endless. */
   private def wasBuiltTwice(site: JoinSite): Boolean =
     site.finishedStage.exists { case (stage, keys) => BuiltFilters.get(stage, keys).exists(_.times > 1) }
 

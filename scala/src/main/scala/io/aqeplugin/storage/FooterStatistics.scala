@@ -19,15 +19,15 @@ import io.aqeplugin.observe.{TableFacts, TableStatistics}
 
 /** Row counts and column ranges from the footers of a few Parquet files of a table.
   *
-  * The rule that asks runs while a query is planned, so this is bounded: at most [[FooterStatistics.MaxFooters]] files, spread evenly over the table,
-  * read by threads of their own, for which nobody waits longer than [[FooterStatistics.MaxMillis]] after they have begun, however slow the storage is.
-  * What was read is kept for as long as the table's list of files stays the same; what comes too late serves the next query. What failed, for want of a
-  * thread or of a permission, is tried again by the next query, which may be another user's.
+  * The calling rule runs while a query is planned, so the work is bounded: at most [[FooterStatistics.MaxFooters]] files, spread evenly
+  * over the table, are read by separate threads. No caller waits longer than [[FooterStatistics.MaxMillis]] after the reads have begun,
+  * however slow the storage is. The facts are kept as long as the table's list of files is unchanged, so facts that come too late serve the
+  * next query. Reads that failed, for lack of a thread or of a permission, are tried again by the next query, which may be another user's.
   *
   * @param rowGroups
-  *   reads a file's footer with the conf of the query
+  *   reads a file's footer with the query's conf
   * @param readers
-  *   where it is read; may reject
+  *   the threads that read; may reject
   */
 class FooterStatistics private[storage] (rowGroups: (FileStatus, Configuration) => Seq[BlockMetaData], readers: Executor)
     extends TableStatistics {
@@ -38,8 +38,8 @@ class FooterStatistics private[storage] (rowGroups: (FileStatus, Configuration) 
       override def removeEldestEntry(eldest: JavaMap.Entry[Snapshot, Reading]): Boolean = size > MaxTables
     })
 
-  /** Starts to read the footers of the scanned table, if that was not done yet. Called for all tables of a plan before the first is asked for,
-    * so that a plan waits for its slowest table and not for each in turn.
+  /** Starts to read the footers of the scanned table, unless that has begun. It is called for all tables of a plan before facts are
+    * requested, so that a plan waits for its slowest table and not for each in turn.
     */
   def begin(scan: FileSourceScanExec): Unit = { val _ = reading(scan) }
 
@@ -63,7 +63,8 @@ class FooterStatistics private[storage] (rowGroups: (FileStatus, Configuration) 
       reading.end(facts)
     }
     try {
-      // As the query itself will open them: its user may be another than the driver's, and a read may bring credentials of its own.
+      // With the conf with which the query will open the files: its user may not be the driver's, and a read may have credentials of its
+      // own.
       val user = UserGroupInformation.getCurrentUser
       val conf = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
       val sampled = spread(files.filter(_.getLen > 0))
@@ -74,7 +75,7 @@ class FooterStatistics private[storage] (rowGroups: (FileStatus, Configuration) 
       val _ = CompletableFuture
         .allOf(footers: _*)
         .thenApply[Option[TableFacts]](_ => facts(sampled, footers.flatMap(_.join()), files.map(_.getLen).sum))
-        // A file that cannot be read, by whatever error, fails the query when the query reads it, not here.
+        // A file that cannot be read fails the query only when the query itself reads it.
         .whenComplete((found, _) => end(Option(found).flatten))
     } catch {
       case NonFatal(_) => end(None)
@@ -92,17 +93,17 @@ class FooterStatistics private[storage] (rowGroups: (FileStatus, Configuration) 
     if (files.size <= MaxFooters) files else (0 until MaxFooters).map(i => files((i.toLong * (files.size - 1) / (MaxFooters - 1)).toInt))
 }
 
-/** The footers that all sessions of the application share. */
+/** The footers, shared by all sessions of the application. */
 object FooterStatistics extends FooterStatistics(ParquetFooter.rowGroups, FooterThreads.pool) {
   private val MaxFooters = 12
   private val MaxMillis = 300L
   private val MinTableBytes = 4L << 20
   private val MaxTables = 256
 
-  /** A table as it stood: its folders, number of files and bytes, and the newest file's time. */
+  /** A state of a table: its folders, number of files and bytes, and the newest file's time. */
   private final case class Snapshot(roots: Seq[String], files: Int, bytes: Long, newestMillis: Long)
 
-  /** A table whose footers are being read, or have been. */
+  /** A table whose footers are being read or have been read. */
   private final class Reading {
     private val facts = new CompletableFuture[Option[TableFacts]]()
     private val deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MaxMillis)
@@ -116,7 +117,7 @@ object FooterStatistics extends FooterStatistics(ParquetFooter.rowGroups, Footer
   }
 }
 
-/** The threads that read footers. A store that hangs takes all of them, and then the queue: what finds no place in it is not read. */
+/** The threads that read footers. A storage that hangs blocks all of them and then fills the queue; further files are not read. */
 private[storage] object FooterThreads {
   private val Threads = 8
   private val QueuedFiles = 256

@@ -8,17 +8,17 @@ import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.hadoop.util.HadoopInputFile
 
-/** What one footer says of its file: the file's row groups. */
+/** Reads the row groups of a file from its footer. */
 private[storage] object ParquetFooter {
 
-  /** Opens the file; throws whatever its file system throws. */
+  /** Opens the file; throws any exception of its file system. */
   def rowGroups(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
     val reader = ParquetFileReader.open(HadoopInputFile.fromStatus(file, conf))
     try reader.getFooter.getBlocks.asScala.toSeq
     finally reader.close()
   }
 
-  /** Smallest and largest value of the integer and date columns that have them in every row group, by column name. */
+  /** Smallest and largest value, by column name, of the integer and date columns that have them in every row group. */
   def ranges(rowGroups: Seq[BlockMetaData]): Map[String, (Long, Long)] =
     rowGroups
       .flatMap(_.getColumns.asScala)

@@ -12,19 +12,21 @@ import org.apache.spark.sql.types._
 import io.aqeplugin.exec.FilterSummary
 import io.aqeplugin.observe.TableStatistics
 
-/** How values known before a scan starts reach its format: partitions, row groups and pages that cannot hold a key are not read. */
+/** Gives values that are known before a scan starts to its file format, so that partitions, row groups and pages without a key are not
+  * read.
+  */
 object ScanAdapter {
 
-  /** A range that leaves out less of a column's values than this skips next to nothing, and a format pays for looking: Parquet reads the
-    * dictionary and the page index of every row group. Measured on TPC-DS q19, scale 10: 1,836 keys spread over all items made the scan of
+  /** A range that excludes a smaller share of a column's values skips almost nothing, but the check has a cost: Parquet reads the
+    * dictionary and the page index of every row group. On TPC-DS q19, scale 10, 1,836 keys spread over all items made the scan of
     * `store_sales` a fifth slower.
     */
   private val MinShareLeftOut = 0.1
 
-  /** `scan`, reading less because its column must hold one of the built keys; `scan` itself where the format has no way to use that.
+  /** `scan`, reading less because its column must contain one of the built keys; `scan` itself if the format cannot use that.
     *
     * @param tables
-    *   tells the ranges of the scanned columns
+    *   provides the ranges of the scanned columns
     */
   def withKnownKeys(scan: SparkPlan, columns: Seq[Attribute], built: FilterSummary, tables: TableStatistics): SparkPlan =
     (scan, columns) match {
@@ -38,23 +40,24 @@ object ScanAdapter {
       if (isPartition(scan, column)) scan.copy(partitionFilters = scan.partitionFilters :+ condition)
       else scan.copy(dataFilters = scan.dataFilters :+ condition)
     if (canListPartitions(pruned)) {
-      // A copy of a leaf has no tags; without its logical link AQE could not tell what the stage above it stands for.
+      // A copy of a leaf has no tags. Without its logical link, AQE could not tell which logical node the stage above it belongs to.
       scan.logicalLink.foreach(pruned.setLogicalLink)
       pruned
     } else scan
   }
 
-  /** Whether the catalog takes the conditions on partitions. Some metastores refuse some types or long lists, which fails the query; they are asked
-    * here and not when the scan starts.
+  /** Whether the catalog accepts the conditions on partitions. Some metastores reject some types or long lists, which fails the query; they
+    * are asked here and not when the scan starts.
     */
   private def canListPartitions(scan: FileSourceScanExec): Boolean = scan.relation.location match {
     case _: CatalogFileIndex => Try(scan.selectedPartitions).isSuccess
     case _                   => true
   }
 
-  /** Whether the format uses a value only for the file's column that is read, and only if it is of the value's type. ORC fails the query when a file's column is of another type
-    * than the table's, which it can read; Parquet does not look at the precision of decimals, and cuts a value to it; text formats only compare row
-    * by row, which the filter does anyway. Columns that are read by the ids of their fields are pushed by name, which may be another column's in a file.
+  /** Whether the format uses a value only for a column of the value's type that the scan reads. ORC fails the query when a file's column
+    * has another type than the table's, which its own readers convert. Parquet ignores the precision of decimals and cuts the value to
+    * it. Text formats only compare row by row, as the filter does anyway. A column that is read by its field id is pushed by name, which
+    * may be another column's in a file.
     */
   private def checksTypes(scan: FileSourceScanExec, column: Attribute): Boolean =
     scan.relation.fileFormat.getClass == classOf[ParquetFileFormat] && !column.dataType.isInstanceOf[DecimalType] &&
@@ -84,7 +87,9 @@ object ScanAdapter {
     covered < (1 - MinShareLeftOut) * (last.toDouble - first.toDouble + 1)
   }
 
-  /** Key codes as literals of the scan's own type; none when one of them does not fit, since a narrower column may be joined to a wider. */
+  /** Key codes as literals of the scan's own type; none when one of them does not fit, which happens when a narrow column is joined to a
+    * wider one.
+    */
   private def literals(codes: Seq[Long], dataType: DataType): Option[Seq[Literal]] = {
     val made = codes.map(literal(_, dataType).filter(isKeptBySources))
     if (made.forall(_.isDefined)) Some(made.flatten) else None
@@ -101,8 +106,9 @@ object ScanAdapter {
     case _ => None
   }
 
-  /** Whether a value means the same to a source and in all of its files. Most are handed dates and timestamps as `java.sql` values, whose midnights are
-    * those of the JVM's time zone; and files of the Julian calendar have days before 1582-10-15, and times before 1900, that are read as others.
+  /** Whether a value has the same meaning for a source and in all of its files. Most sources get dates and timestamps as `java.sql` values,
+    * with the midnights of the JVM's time zone, and files written with the Julian calendar read days before 1582-10-15 and times before
+    * 1900 differently.
     */
   private def isKeptBySources(literal: Literal): Boolean = (literal.dataType, literal.value) match {
     case (DateType, days: Int) =>

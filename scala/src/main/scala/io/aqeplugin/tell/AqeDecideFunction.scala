@@ -10,11 +10,11 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.decide.DecideJoin
 
-/** `aqe_decide(facts, thresholds)`: the decision for logged facts under other thresholds, by the very code that decides at run time.
+/** `aqe_decide(facts, thresholds)`: the decision for logged facts under other thresholds, made by the code that decides at run time.
   *
-  * Both arguments and the result are JSON as [[DecisionJson]] writes it; `thresholds` names only the conf keys that differ from their defaults
-  * (`'{}'`: none), and a name that is no threshold is an error, as it would change nothing. Null for a null argument; anything that cannot be read
-  * fails the query with the name of the field.
+  * Both arguments and the result are JSON in the form of [[DecisionJson]]. `thresholds` contains only the conf keys that differ from their
+  * defaults (`'{}'`: none); an unknown name is an error. The result is null for a null argument. An argument that cannot be read fails the
+  * query, with the name of the field.
   */
 final case class AqeDecide(facts: Expression, thresholds: Expression)
     extends BinaryExpression
@@ -45,7 +45,7 @@ object AqeDecideFunction {
     """
     Arguments:
       * facts - the `facts` of a logged decision
-      * thresholds - an object of conf keys and values; what it leaves out has its default
+      * thresholds - an object of conf keys and values; missing keys have their defaults
     """
 
   /** For `SparkSessionExtensions.injectFunction`. */
@@ -55,7 +55,7 @@ object AqeDecideFunction {
       classOf[AqeDecide].getName,
       "",
       Name,
-      "_FUNC_(facts, thresholds) - the join decision for logged join facts under other thresholds, all three as JSON.",
+      "_FUNC_(facts, thresholds) - the join decision for logged facts under other thresholds; arguments and result are JSON.",
       Arguments,
       "",
       "",

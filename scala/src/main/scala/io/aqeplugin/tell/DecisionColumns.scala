@@ -14,25 +14,25 @@ import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
   * @param unit
   *   unit of a number, empty for anything else
   * @param of
-  *   its value; `None` is null
+  *   the value; `None` is null
   */
 final case class DecisionColumn[A](name: String, dataType: DataType, unit: String, doc: String, of: A => Any)
 
-/** One row: a decision, the query it belongs to, and how far that query is. */
+/** One row: a decision with its query. */
 final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecision) {
   def decision: JoinDecision = kept.decision
   def facts: JoinFacts = decision.facts
 
-  /** The option that was taken; none when the join was left to Spark. */
+  /** The chosen option; none when the join was left to Spark. */
   def taken: Option[WeighedOption] = decision.options.find(isTaken)
 
   def isTaken(weighed: WeighedOption): Boolean = decision.taken.contains(weighed.option)
 
-  /** The price of what Spark would have done by itself. */
+  /** The price of Spark's own plan. */
   def sparkCostMillis: Option[Double] =
     JoinOption.of(facts.sparkStrategy, withFilter = false).flatMap(spark => decision.options.find(_.option == spark)).flatMap(_.costMillis)
 
-  /** Once the query has ended: every filter of the join on every scan, those that ran first. */
+  /** The filters of the join on every scan, those that ran first; none until the query has ended. */
   def filters: Option[Seq[FilterOnScan]] = query.end.map { end =>
     val ran = end.outcomes.filter(_.joinId == facts.joinId)
     val places = kept.filters.map(place => place.filterId -> place).toMap
@@ -41,11 +41,11 @@ final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecisio
       kept.filters.filterNot(place => ids(place.filterId)).map(place => FilterOnScan(Some(place), None))
   }
 
-  /** Those that ran. */
+  /** The filters that ran. */
   def outcomes: Option[Seq[FilterOutcome]] = filters.map(_.flatMap(_.outcome))
 }
 
-/** One filter on one scan: where it was put, and what it did there. One of the two is always known. */
+/** One filter on one scan: its placement and its outcome. At least one of the two is known. */
 final case class FilterOnScan(place: Option[PlacedFilter], outcome: Option[FilterOutcome]) {
   def status: String = (outcome, place) match {
     case (Some(o), _) if !o.found           => "missing"
@@ -56,50 +56,54 @@ final case class FilterOnScan(place: Option[PlacedFilter], outcome: Option[Filte
   }
 }
 
-/** The columns of `aqe_decisions()`: names, types, units and meaning, once. `docs/decisions-table.md` is generated from them. */
+/** The columns of `aqe_decisions()`: names, types, units and meaning. `docs/decisions-table.md` is generated from them. */
 object DecisionColumns {
 
   val FilterStatuses: Seq[(String, String)] = Seq(
-    "missing" -> "the scan waited for it and did not find it: a fault",
+    "missing" -> "a fault: the scan did not find the filter that it waited for",
     "applied" -> "the scan's rows were checked",
-    "passed_all" -> "none was built, so every row passed; its reason says why",
-    "not_started" -> "it was in the plan, and its scan never ran",
-    "not_placed" -> "it was not put into the plan; its reason says why"
+    "passed_all" -> "no filter was built, so every row passed; the reason says why",
+    "not_started" -> "the filter was in the plan, but its scan never ran",
+    "not_placed" -> "the filter was not put into the plan; the reason says why"
   )
 
   private val Texts = ArrayType(StringType, containsNull = false)
 
   private val ReasonFields: Seq[DecisionColumn[Reason]] = Seq(
     text("code", "stable code")(_.code.name),
-    double("measured", "as `unit` says", "the value that was looked at")(_.measured),
-    double("limit", "as `unit` says", "what it was held against")(_.limit),
-    text("unit", "unit of both; null when there is no number")(r => nonEmpty(r.unit)),
-    text("conf_key", "the conf key that moves the limit; null when none does")(r => nonEmpty(r.confKey))
+    double("measured", "see `unit`", "the value that was compared with the limit")(_.measured),
+    double("limit", "see `unit`", "the limit")(_.limit),
+    text("unit", "unit of both numbers; null without numbers")(r => nonEmpty(r.unit)),
+    text("conf_key", "the conf key that sets the limit; null when none does")(r => nonEmpty(r.confKey))
   )
 
   val OptionFields: Seq[DecisionColumn[WeighedOption]] = Seq(
-    text[WeighedOption]("strategy", oneOf("how the join would be done", Strategy.All.map(_.name)))(_.option.strategy.name),
-    flag[WeighedOption]("with_filter", "whether with a filter on the probe side's scans")(_.option.withFilter),
-    double[WeighedOption]("cost_millis", "millis", "predicted cost; null when it was ruled out before it was priced")(_.costMillis)
-  ) ++ reason[WeighedOption]("reason", "why it was not taken")(o => Some(o.reason))
+    text[WeighedOption]("strategy", oneOf("the join strategy", Strategy.All.map(_.name)))(_.option.strategy.name),
+    flag[WeighedOption]("with_filter", "whether the probe side's scans have a filter")(_.option.withFilter),
+    double[WeighedOption]("cost_millis", "millis", "predicted cost; null when the option was ruled out before it was priced")(_.costMillis)
+  ) ++ reason[WeighedOption]("reason", "why the option was not taken")(o => Some(o.reason))
 
   val FilterFields: Seq[DecisionColumn[FilterOnScan]] = Seq(
-    text[FilterOnScan]("filter_id", "the same for one filter on one scan")(f => either(f)(_.filterId, _.filterId)),
-    text[FilterOnScan]("table", "the table that is scanned")(f => either(f)(_.table, _.table)),
-    column[FilterOnScan]("columns", Texts, "", "the columns that are checked")(f => either(f)(_.scanColumns, _.scanColumns)),
-    text[FilterOnScan]("status", described("what became of it", FilterStatuses))(_.status),
+    text[FilterOnScan]("filter_id", "identifies one filter on one scan")(f => either(f)(_.filterId, _.filterId)),
+    text[FilterOnScan]("table", "the scanned table")(f => either(f)(_.table, _.table)),
+    column[FilterOnScan]("columns", Texts, "", "the checked columns")(f => either(f)(_.scanColumns, _.scanColumns)),
+    text[FilterOnScan]("status", described("result of the filter", FilterStatuses))(_.status),
     text[FilterOnScan]("kind", "kind of filter, `pass_all` or `missing`; null when its scan never ran")(_.outcome.map(_.kind)),
-    whole[FilterOnScan]("bytes", "bytes", "memory that it takes on the driver and on each executor")(_.outcome.map(_.filterBytes)),
+    whole[FilterOnScan]("bytes", "bytes", "memory of the filter on the driver and on each executor")(_.outcome.map(_.filterBytes)),
     whole[FilterOnScan]("build_rows", "rows", "build rows with a key")(_.outcome.map(_.keys)),
-    whole[FilterOnScan]("rows_in", "rows", "rows that it checked")(_.outcome.map(_.rowsIn)),
-    whole[FilterOnScan]("rows_out", "rows", "rows that it let through")(_.outcome.map(_.rowsOut)),
-    whole[FilterOnScan]("batches_not_checked", "batches", "batches that passed while it rested because it had removed too little")(
+    whole[FilterOnScan]("rows_in", "rows", "rows that the filter checked")(_.outcome.map(_.rowsIn)),
+    whole[FilterOnScan]("rows_out", "rows", "checked rows that passed")(_.outcome.map(_.rowsOut)),
+    whole[FilterOnScan](
+      "batches_not_checked",
+      "batches",
+      "batches that passed unchecked while the filter was paused because it removed too few rows"
+    )(
       _.outcome.map(_.batchesSkipped)
     ),
-    flag[FilterOnScan]("self_disabled", "whether it rested in some task")(_.outcome.map(_.batchesSkipped > 0)),
-    whole[FilterOnScan]("build_millis", "millis", "time its build took")(_.outcome.map(_.buildMillis)),
-    whole[FilterOnScan]("wait_millis", "millis", "time that the scan's start was held up for its filters")(_.outcome.map(_.waitMillis))
-  ) ++ reason[FilterOnScan]("reason", "why it was placed or not; when it passed every row, why")(f =>
+    flag[FilterOnScan]("self_disabled", "whether a task paused the filter")(_.outcome.map(_.batchesSkipped > 0)),
+    whole[FilterOnScan]("build_millis", "millis", "duration of the filter build")(_.outcome.map(_.buildMillis)),
+    whole[FilterOnScan]("wait_millis", "millis", "time that the scan's start waited for its filters")(_.outcome.map(_.waitMillis))
+  ) ++ reason[FilterOnScan]("reason", "why the filter was placed or not, or why it passed every row")(f =>
     f.outcome.flatMap(_.reason).orElse(f.place.map(_.reason))
   )
 
@@ -110,107 +114,120 @@ object DecisionColumns {
   def row(of: DecisionRow): Row = rowOf(All, of)
 
   private def query: Seq[DecisionColumn[DecisionRow]] = Seq(
-    column("decided_at", TimestampType, "", "when the decision was written down")(r => Instant.ofEpochMilli(r.kept.timeMillis)),
+    column("decided_at", TimestampType, "", "when the decision was recorded")(r => Instant.ofEpochMilli(r.kept.timeMillis)),
     whole("execution_id", "", "Spark's id of the query, as in the SQL tab of its UI")(_.query.executionId),
-    text("query_status", described("how far the query is", RecentDecisions.Statuses))(_.status),
-    text("description", "the query as Spark's UI shows it, redacted as `spark.sql.redaction.string.regex` says, its first 4096 characters")(
+    text("query_status", described("state of the query", RecentDecisions.Statuses))(_.status),
+    text("description", "the first 4096 characters of the query as Spark's UI shows it, redacted by `spark.sql.redaction.string.regex`")(
       _.query.origin.description
     ),
-    text("user_name", "what `current_user()` is in the query")(r => nonEmpty(r.query.origin.user)),
-    text("session_id", "Spark's own id of the session")(_.query.origin.session),
-    text("job_group", "the group of jobs it belongs to; from a Thrift Server the id of the statement")(_.query.origin.jobGroup),
-    column("job_tags", Texts, "", "the tags of its jobs; Spark Connect names user, session and operation in one")(_.query.origin.jobTags),
-    text("mode", oneOf("how far the plugin went", Mode.All.map(_.name)))(_.query.mode.name),
+    text("user_name", "value of `current_user()` in the query")(r => nonEmpty(r.query.origin.user)),
+    text("session_id", "Spark's id of the session")(_.query.origin.session),
+    text("job_group", "the query's job group; for a Thrift Server, the id of the statement")(_.query.origin.jobGroup),
+    column(
+      "job_tags",
+      Texts,
+      "",
+      "the tags of the query's jobs; Spark Connect puts user, session and operation into one tag"
+    )(_.query.origin.jobTags),
+    text("mode", oneOf("mode of the plugin", Mode.All.map(_.name)))(_.query.mode.name),
     text(
       "arm",
-      described("the side of a trial that the query is on, null when nothing is tried", TrialArm.All.map(arm => arm.name -> arm.meaning))
+      described("the query's arm; null without a canary", TrialArm.All.map(arm => arm.name -> arm.meaning))
     )(_.query.arm.map(_.name)),
-    whole("query_millis", "millis", "wall time of the query; null while it runs")(_.query.end.map(_.durationMillis)),
-    whole("query_rule_millis", "millis", "time it spent in the plugin's rules; null while it runs")(_.query.end.map(_.ruleMillis)),
-    whole("query_errors", "errors", "faults of the plugin in the query, which left Spark's own plan in force; null while it runs")(
+    whole("query_millis", "millis", "elapsed time of the query; null while it runs")(_.query.end.map(_.durationMillis)),
+    whole(
+      "query_rule_millis",
+      "millis",
+      "time that the query spent in the plugin's rules; null while it runs"
+    )(_.query.end.map(_.ruleMillis)),
+    whole("query_errors", "errors", "faults of the plugin in the query, after which Spark's own plan ran; null while it runs")(
       _.query.end.map(_.errors)
     ),
-    whole("query_joins", "joins", "joins decided in the query so far; more than its rows when `decisions.keptPerQuery` was reached")(
+    whole(
+      "query_joins",
+      "joins",
+      "joins decided in the query so far; more than the query's rows when `decisions.keptPerQuery` was reached"
+    )(
       _.query.decided
     ),
-    text("join_id", "the same for one join through all re-plans of one query")(_.facts.joinId),
+    text("join_id", "identifies the join across all re-plans of the query")(_.facts.joinId),
     text("join_type", oneOf("how the join combines its sides", JoinKind.All.map(_.name)))(_.facts.kind.name),
-    column("join_keys", Texts, "", "what is equated")(_.facts.keys),
-    text("build_side", "the side that is done first, `left` or `right`")(_.facts.buildSide.name)
+    column("join_keys", Texts, "", "the equated columns")(_.facts.keys),
+    text("build_side", "the side that finishes first, `left` or `right`")(_.facts.buildSide.name)
   )
 
   private def choice: Seq[DecisionColumn[DecisionRow]] =
     Seq[DecisionColumn[DecisionRow]](
-      text("choice", oneOf("what was decided", Strategy.All.map(_.name)))(_.decision.choice.name),
+      text("choice", oneOf("the decision", Strategy.All.map(_.name)))(_.decision.choice.name),
       text("spark_strategy", "what Spark would have done by itself")(_.facts.sparkStrategy.name),
       text("hint", "the user's own join hint")(_.facts.hint)
-    ) ++ reason[DecisionRow]("reason", "why that choice")(r => Some(r.decision.reason)) ++
+    ) ++ reason[DecisionRow]("reason", "why this choice")(r => Some(r.decision.reason)) ++
       Seq[DecisionColumn[DecisionRow]](flag("with_filter", "whether the build side's keys become a filter in the probe side's scans")(
         _.decision.buildFilter
       )) ++
-      reason[DecisionRow]("filter_reason", "why they do, or do not")(r => Some(r.decision.filterReason)) ++
+      reason[DecisionRow]("filter_reason", "why they do or do not")(r => Some(r.decision.filterReason)) ++
       Seq[DecisionColumn[DecisionRow]](
-        double("predicted_pass_rate", "ratio", "share of the probe rows that a filter was expected to let through")(_.decision.passRate),
-        double("predicted_cost_millis", "millis", "predicted cost of what was decided; null when the join was left to Spark")(
+        double("predicted_pass_rate", "ratio", "estimated share of the probe rows that a filter lets through")(_.decision.passRate),
+        double("predicted_cost_millis", "millis", "predicted cost of the choice; null when the join was left to Spark")(
           _.taken.flatMap(_.costMillis)
         ),
-        double("predicted_spark_cost_millis", "millis", "predicted cost of what Spark would have done by itself")(_.sparkCostMillis),
-        column("options_not_taken", arrayOf(OptionFields), "", "every other option that was weighed") { r =>
+        double("predicted_spark_cost_millis", "millis", "predicted cost of Spark's own plan")(_.sparkCostMillis),
+        column("options_not_taken", arrayOf(OptionFields), "", "every other option") { r =>
           r.decision.options.filterNot(r.isTaken).map(rowOf(OptionFields, _))
         }
       )
 
   private def facts: Seq[DecisionColumn[DecisionRow]] = Seq(
-    whole("build_rows", "rows", "rows of the finished build side; null when not known")(r => known(r.facts.build.rows)),
-    whole("build_bytes", "bytes", "bytes that its stage wrote, compressed for a shuffle")(_.facts.build.stageBytes),
-    whole("build_memory_bytes", "bytes", "bytes of its rows in memory")(_.facts.build.memoryBytes),
-    whole("build_distinct_keys", "keys", "its distinct keys; null when nobody counted them")(_.facts.build.keys.distinct),
+    whole("build_rows", "rows", "rows of the finished build side; null when unknown")(r => known(r.facts.build.rows)),
+    whole("build_bytes", "bytes", "bytes that the build side's stage wrote, compressed for a shuffle")(_.facts.build.stageBytes),
+    whole("build_memory_bytes", "bytes", "bytes of the build side's rows in memory")(_.facts.build.memoryBytes),
+    whole("build_distinct_keys", "keys", "distinct keys of the build side; null when not counted")(_.facts.build.keys.distinct),
     whole("build_min_key", "", "smallest value of a single integral key, when known")(_.facts.build.keys.min),
     whole("build_max_key", "", "largest value of a single integral key, when known")(_.facts.build.keys.max),
-    whole("probe_rows", "rows", "rows of the probe side that reach the join, as estimated; null when not known")(r =>
+    whole("probe_rows", "rows", "estimated rows of the probe side that reach the join; null when unknown")(r =>
       known(r.facts.probe.rows)
     ),
-    whole("probe_scan_rows", "rows", "rows of the scans that the keys reach, as estimated; null when not known")(r =>
+    whole("probe_scan_rows", "rows", "estimated rows of the scans that the keys reach; null when unknown")(r =>
       known(r.facts.probe.scanRows)
     ),
-    whole("probe_bytes", "bytes", "bytes in memory of the rows that reach the join, as estimated")(r =>
+    whole("probe_bytes", "bytes", "estimated bytes in memory of the rows that reach the join")(r =>
       known(r.facts.probe.rows).map(rows => (BigInt(rows) * r.facts.probe.rowBytes.max(0L)).min(Long.MaxValue).toLong)
     ),
-    text("facts", "everything that was known, as JSON: the first argument of `aqe_decide(facts, thresholds)`")(r =>
+    text("facts", "all facts as JSON: the first argument of `aqe_decide(facts, thresholds)`")(r =>
       DecisionJson.render(DecisionJson.writeFacts(r.facts))
     )
   )
 
   private def waiting: Seq[DecisionColumn[DecisionRow]] = Seq[DecisionColumn[DecisionRow]](
-    flag("waited", "whether the probe side was held back; null when the build side was done before anything was weighed")(
+    flag("waited", "whether the probe side waited; null when the build side had finished before that was decided")(
       _.facts.waiting.map(_.waits)
     ),
-    double("predicted_saving_millis", "millis", "elapsed time that the finished build side was expected to save")(
+    double("predicted_saving_millis", "millis", "estimated elapsed time that the finished build side saves")(
       _.facts.waiting.map(_.savingMillis)
     ),
-    double("predicted_idle_millis", "millis", "elapsed time that slots were expected to stand idle for it")(
+    double("predicted_idle_millis", "millis", "estimated elapsed time for which the wait leaves slots idle")(
       _.facts.waiting.map(_.idleMillis)
     )
-  ) ++ reason[DecisionRow]("wait_reason", "why it was held back, or not")(_.facts.waiting.map(_.reason))
+  ) ++ reason[DecisionRow]("wait_reason", "why the probe side waited or not")(_.facts.waiting.map(_.reason))
 
   private def outcome: Seq[DecisionColumn[DecisionRow]] = Seq(
     text(
       "filter_status",
-      described("null while the query runs and when there was no filter; of several scans the first of", FilterStatuses)
+      described("null while the query runs and when there was no filter; for several scans, the first of these that occurs", FilterStatuses)
     ) {
       r => r.filters.flatMap(filters => FilterStatuses.map(_._1).find(status => filters.exists(_.status == status)))
     },
     text("filter_kind", "kind of the filter that was applied; null when none was")(
       _.outcomes.flatMap(_.find(o => o.found && o.reason.isEmpty)).map(_.kind)
     ),
-    whole("filter_bytes", "bytes", "memory that it takes on the driver and on each executor")(ofRan(_)(_.map(_.filterBytes).max)),
-    whole("filter_rows_in", "rows", "rows that it checked, in all scans; null while the query runs")(ofRan(_)(_.map(_.rowsIn).sum)),
-    whole("filter_rows_out", "rows", "rows that it let through, in all scans")(ofRan(_)(_.map(_.rowsOut).sum)),
-    whole("filter_build_millis", "millis", "time its build took")(ofRan(_)(_.map(_.buildMillis).max)),
-    whole("filter_wait_millis", "millis", "longest time that the start of a scan was held up for its filters")(
+    whole("filter_bytes", "bytes", "memory of the filter on the driver and on each executor")(ofRan(_)(_.map(_.filterBytes).max)),
+    whole("filter_rows_in", "rows", "rows that the filter checked in all scans; null while the query runs")(ofRan(_)(_.map(_.rowsIn).sum)),
+    whole("filter_rows_out", "rows", "checked rows that passed in all scans")(ofRan(_)(_.map(_.rowsOut).sum)),
+    whole("filter_build_millis", "millis", "duration of the filter build")(ofRan(_)(_.map(_.buildMillis).max)),
+    whole("filter_wait_millis", "millis", "longest time that the start of a scan waited for its filters")(
       ofRan(_)(_.map(_.waitMillis).max)
     ),
-    flag("filter_self_disabled", "whether it rested in some task because it had removed too little")(
+    flag("filter_self_disabled", "whether a task paused the filter because it removed too few rows")(
       ofRan(_)(_.exists(_.batchesSkipped > 0))
     ),
     column("filters", arrayOf(FilterFields), "", "the filter on each scan; null while the query runs")(
@@ -230,11 +247,11 @@ object DecisionColumns {
   private def double[A](name: String, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
     DecisionColumn(name, DoubleType, unit, doc, of)
 
-  /** A reason as columns of its own, the first of which is its code. */
+  /** A reason as several columns, the first of which is its code. */
   private def reason[A](name: String, doc: String)(of: A => Option[Reason]): Seq[DecisionColumn[A]] = ReasonFields.map { field =>
-    if (field.name == "code") DecisionColumn[A](name, field.dataType, field.unit, s"$doc: its stable code", of(_).map(field.of))
+    if (field.name == "code") DecisionColumn[A](name, field.dataType, field.unit, s"$doc: stable code", of(_).map(field.of))
     else {
-      val unit = if (field.unit.isEmpty) "" else s"as `${name}_unit` says"
+      val unit = if (field.unit.isEmpty) "" else s"see `${name}_unit`"
       DecisionColumn[A](s"${name}_${field.name}", field.dataType, unit, s"of `$name`: ${field.doc}", of(_).map(field.of))
     }
   }
@@ -246,7 +263,7 @@ object DecisionColumns {
 
   private def rowOf[A](fields: Seq[DecisionColumn[A]], of: A): Row = Row.fromSeq(fields.map(field => plain(field.of(of))))
 
-  /** Options that lie in each other as one. */
+  /** Flattens nested options into one. */
   private def plain(value: Any): Any = value match {
     case Some(inner: Option[_]) => plain(inner)
     case other                  => other

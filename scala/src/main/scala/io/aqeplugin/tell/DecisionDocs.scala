@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
 import io.aqeplugin.conf.{AqeConf, Generated, GeneratedFile, GeneratedSection}
 import io.aqeplugin.decide._
 
-/** What the code says about itself in `docs/how-it-decides.md`, and the reason codes for the Python half. */
+/** The generated parts of `docs/how-it-decides.md`, and the reason codes for the Python half. */
 object DecisionDocs {
   private val Page = "docs/how-it-decides.md"
 
@@ -18,7 +18,7 @@ object DecisionDocs {
     GeneratedFile("aqe_plugin/events/reason_codes.json", reasonTable)
   )
 
-  /** The join of TPC-DS q93 at scale factor 10, about: `store_sales` against the `store_returns` of one reason. */
+  /** Approximately the join of TPC-DS q93 at scale factor 10: `store_sales` with the `store_returns` of one reason. */
   val ExampleJoin: JoinFacts = JoinFacts(
     joinId = "example",
     kind = JoinKind.Inner,
@@ -59,7 +59,7 @@ object DecisionDocs {
       name +: options.map { case (_, terms) => terms.find(_.name == name).fold("")(term => millis(term.nanos / CostModel.NanosPerMilli)) }
     }
     val totals = "**sum, ms**" +: options.map { case (option, _) => s"**${millis(model.priceMillis(option))}**" }
-    val verdict = s"Expected pass rate ${"%.4f".formatLocal(Locale.ROOT, decision.passRate)}; choice `${decision.choice.name}`, " +
+    val verdict = s"Estimated pass rate ${"%.4f".formatLocal(Locale.ROOT, decision.passRate)}; choice `${decision.choice.name}`, " +
       s"reason `${decision.reason.code.name}`; filter ${if (decision.buildFilter) "built" else "not built"}, reason `${decision.filterReason.code.name}`."
     table("Term" +: options.map { case (option, _) => title(option) }, rows :+ totals) + "\n\n" + verdict
   }

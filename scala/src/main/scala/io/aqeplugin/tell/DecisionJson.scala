@@ -4,13 +4,14 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.aqeplugin.decide._
 
-/** The one JSON form of a decision and of what goes into it, shared by the event log, the SQL function and the Python half.
+/** The JSON form of a decision and of its input, shared by the event log, the SQL function and the Python half.
   *
-  * Reading what was written gives the same value. Unknown fields are skipped, a missing one is named: `Left("facts.build.rows: missing")`.
+  * Reading a written document gives the same value. Unknown fields are skipped; a missing field is an error: `Left("facts.build.rows:
+  * missing")`.
   */
 object DecisionJson {
 
-  /** Raised when a field changes its meaning or goes; a new optional field does not raise it. */
+  /** Incremented when a field changes its meaning or is removed; a new optional field does not increment it. */
   val SchemaVersion = 1
 
   def write(decision: JoinDecision): ObjectNode = {
@@ -44,7 +45,7 @@ object DecisionJson {
 
   def readFacts(node: ObjectNode): Either[String, JoinFacts] = FactsJson.read(new JsonFields(node, ""))
 
-  /** The object that `text` holds, for the readers above. */
+  /** The object in `text`, for the readers above. */
   def parse(text: String): Either[String, ObjectNode] = JsonFields.parse(text)
 
   /** `node` on one line. */

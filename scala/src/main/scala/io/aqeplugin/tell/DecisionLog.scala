@@ -9,7 +9,7 @@ import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.{JoinDecision, Reason}
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryState}
 
-/** Writes decisions down: a log line, an event, a counter, a row of `aqe_decisions()`, all from the one [[JoinDecision]]. */
+/** Records each [[JoinDecision]] as a log line, an event, a counter and a row of `aqe_decisions()`. */
 object DecisionLog {
   private val log = LoggerFactory.getLogger("io.aqeplugin.decisions")
   private val nodes = JsonNodeFactory.instance
@@ -18,7 +18,7 @@ object DecisionLog {
     if (log.isInfoEnabled) log.info(ExplainText.line(state.executionId, decision))
     DecisionMetrics.decided(decision)
     val timeMillis = System.currentTimeMillis()
-    // A filter that was put in to wait and then not wanted is gone from the plan.
+    // A filter that was placed to wait and was not wanted later is no longer in the plan.
     val places = if (decision.buildFilter) state.filtersOf(decision.facts.joinId) else Nil
     RecentDecisions.current.add(state, KeptDecision(timeMillis, decision, places))
     val filters = places.foldLeft(nodes.arrayNode())((array, place) => array.add(placed(place)))
@@ -45,7 +45,7 @@ object DecisionLog {
     node
   }
 
-  /** Writes down what became of the filters of a query that has ended. */
+  /** Records the outcomes of the filters of a query that has ended. */
   def recordEnd(
       sparkContext: SparkContext,
       state: QueryState,
@@ -78,7 +78,7 @@ object DecisionLog {
       )
     )
     DecisionMetrics.ended(failed, ruleMillis, outcomes)
-    outcomes.filterNot(_.found).foreach(o => log.warn(s"query ${state.executionId}: a filter on ${o.table} was planned and not applied"))
+    outcomes.filterNot(_.found).foreach(o => log.warn(s"query ${state.executionId}: a filter on ${o.table} was planned but not applied"))
   }
 
   private def outcome(o: FilterOutcome): ObjectNode = {

@@ -7,14 +7,14 @@ import io.aqeplugin.filters.FilterKind
 import io.aqeplugin.metrics.{CounterFamily, CounterMetric, Faults, GaugeMetric, MetricFamily}
 import io.aqeplugin.observe.{FilterOutcome, QueryStates}
 
-/** What the driver counts in Spark's own metrics system, under `plugin.io.aqeplugin.AqePlugin`, since its JVM started: this file is the table of
-  * its names, from which `docs/operations/metrics.md` is made. Executors count what [[io.aqeplugin.exec.ExecutorMetrics]] names.
+/** The driver's metrics in Spark's own metrics system, under `plugin.io.aqeplugin.AqePlugin`, counted since its JVM started.
+  * `docs/operations/metrics.md` is generated from this file. The executors' metrics are in [[io.aqeplugin.exec.ExecutorMetrics]].
   */
 object DecisionMetrics {
   private val decisions =
-    new CounterFamily[Strategy]("decisions.", "choice", Strategy.All, _.name, "joins", "joins decided, by what was decided")
+    new CounterFamily[Strategy]("decisions.", "choice", Strategy.All, _.name, "joins", "joins decided, by decision")
   private val reasons =
-    new CounterFamily[ReasonCode]("decisions.reason.", "code", ReasonCode.All, _.name, "joins", "joins decided, by why")
+    new CounterFamily[ReasonCode]("decisions.reason.", "code", ReasonCode.All, _.name, "joins", "joins decided, by reason")
   private val filterReasons =
     new CounterFamily[ReasonCode](
       "filters.reason.",
@@ -22,14 +22,14 @@ object DecisionMetrics {
       ReasonCode.All,
       _.name,
       "joins",
-      "joins decided, by why their build side's keys become a filter or do not"
+      "joins decided, by the reason why their build side's keys do or do not become a filter"
     )
-  private val waitsBegun = new CounterMetric("waits.begun", "joins", "joins whose probe side was held back")
-  private val waitsDeclined = new CounterMetric("waits.declined", "joins", "joins whose probe side was not, although it could have been")
+  private val waitsBegun = new CounterMetric("waits.begun", "joins", "joins whose probe side waited")
+  private val waitsDeclined = new CounterMetric("waits.declined", "joins", "joins whose probe side could have waited but did not")
   private val filtersPlanned = new CounterMetric("filters.planned", "filters", "filters in the plans that ran, one per scan")
-  private val filtersApplied = new CounterMetric("filters.applied", "filters", "those that their scan found when it ran")
+  private val filtersApplied = new CounterMetric("filters.applied", "filters", "planned filters that their scan found when it ran")
   private val filtersNotApplied =
-    new CounterMetric("filters.notApplied", "filters", "filters planned and not applied: each one is a fault")
+    new CounterMetric("filters.notApplied", "filters", "planned filters that were not applied; each is a fault")
   private val filtersPassedAll =
     new CounterFamily[ReasonCode](
       "filters.passedAll.",
@@ -37,26 +37,26 @@ object DecisionMetrics {
       ReasonCode.All,
       _.name,
       "filters",
-      "filters that let every row pass because they could not be built, by why"
+      "filters that passed every row because they could not be built, by reason"
     )
   private val filtersOfKind =
     new CounterFamily[String]("filters.kind.", "kind", FilterKind.All.map(_.name), identity, "filters", "filters that were built, by kind")
   private val filtersSelfDisabled =
-    new CounterMetric("filters.selfDisabled", "filters", "filters that rested in some task, because they had removed too little")
-  private val rowsIn = new CounterMetric("filters.rowsIn", "rows", "rows that filters checked, in queries that have ended")
-  private val rowsOut = new CounterMetric("filters.rowsOut", "rows", "rows that they let through")
-  private val filterBytes = new CounterMetric("filters.bytes", "bytes", "memory of all filters that were built, added up")
-  private val buildMillis = new CounterMetric("filters.buildMillis", "millis", "time that their builds took, added up")
+    new CounterMetric("filters.selfDisabled", "filters", "filters that a task paused because they removed too few rows")
+  private val rowsIn = new CounterMetric("filters.rowsIn", "rows", "rows that filters checked in queries that have ended")
+  private val rowsOut = new CounterMetric("filters.rowsOut", "rows", "checked rows that passed")
+  private val filterBytes = new CounterMetric("filters.bytes", "bytes", "total memory of all filters that were built")
+  private val buildMillis = new CounterMetric("filters.buildMillis", "millis", "total duration of the filter builds")
   private val waitMillis =
-    new CounterMetric("filters.waitMillis", "millis", "time that the starts of scans were held up for their filters, added up")
-  private val queriesEnded = new CounterMetric("queries.ended", "queries", "queries that have ended and were planned with the plugin")
+    new CounterMetric("filters.waitMillis", "millis", "total time that the starts of scans waited for their filters")
+  private val queriesEnded = new CounterMetric("queries.ended", "queries", "queries planned with the plugin that have ended")
   private val queriesFailed =
-    new CounterMetric("queries.failed", "queries", "those of them that failed or were cancelled, for whatever reason")
+    new CounterMetric("queries.failed", "queries", "ended queries that failed or were cancelled, for any reason")
   private val queriesTracked =
-    new GaugeMetric("queries.tracked", "queries", "queries that are remembered now, because they run", () => QueryStates.size.toLong)
+    new GaugeMetric("queries.tracked", "queries", "running queries whose state is kept", () => QueryStates.size.toLong)
   private val ruleMillis = new CounterMetric("rules.millis", "millis", "time spent in the plugin's own rules")
 
-  /** Everything that is counted, in the order of the documentation. */
+  /** All metrics, in the order of the documentation. */
   val All: Seq[MetricFamily] = Seq(
     decisions,
     reasons,
@@ -81,7 +81,7 @@ object DecisionMetrics {
     Faults.counter
   )
 
-  /** Name and counter of all that only ever grow. */
+  /** Name and counter of all counters. */
   def counters: Seq[(String, Counter)] = All.flatMap(_.metrics).collect { case (name, counter: Counter) => name -> counter }
 
   def register(registry: MetricRegistry): Unit = MetricFamily.register(All, registry)

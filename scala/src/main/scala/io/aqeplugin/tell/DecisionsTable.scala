@@ -16,10 +16,10 @@ import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, Data
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** `aqe_decisions()`: one row for each join decision of the queries that this application ran last, whichever session they are of.
+/** `aqe_decisions()`: one row for each join decision of this application's recent queries, from all sessions.
   *
-  * Its rows are those there are when a query on it is planned, and never change while that query runs. Queries that read it are neither decided nor
-  * recorded, so it does not grow by being looked at.
+  * A query on it has the rows that exist when it is planned. Queries that read the table are neither decided nor recorded, so reading it
+  * does not add rows.
   */
 object DecisionsTable extends Table with SupportsRead {
   val FunctionName = "aqe_decisions"
@@ -50,7 +50,7 @@ object DecisionsTable extends Table with SupportsRead {
       DecisionsTable.getClass.getName,
       "",
       FunctionName,
-      "_FUNC_() - the join decisions of the queries that this application ran last, one a row.",
+      "_FUNC_() - one row for each join decision of this application's recent queries.",
       "",
       "",
       "",
@@ -65,7 +65,7 @@ object DecisionsTable extends Table with SupportsRead {
     }
   )
 
-  /** Whether the query that is planned reads this table: the whole query, when `plan` is only a part of it. */
+  /** Whether the query that is being planned reads this table; `plan` may be only a part of the query. */
   def isRead(sparkContext: SparkContext, plan: TreeNode[_]): Boolean = {
     val query = for {
       id <- Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption)
@@ -78,7 +78,7 @@ object DecisionsTable extends Table with SupportsRead {
     })
   }
 
-  /** The logical plan of a node has those of the nodes below it: no part of it is searched twice. */
+  /** A node's logical plan contains those of its children, so no part is searched twice. */
   private def isReadBelow(plan: SparkPlan): Boolean = plan.logicalLink.fold(plan.children.exists(isReadBelow))(reads)
 
   private def reads(plan: LogicalPlan): Boolean =
@@ -88,7 +88,7 @@ object DecisionsTable extends Table with SupportsRead {
       case node if node.innerChildren.exists(inner => isReadByInner(inner))        => ()
     }.nonEmpty
 
-  /** What a command runs stands beside its children in Spark's tree. */
+  /** Spark keeps the query that a command runs outside the command's children. */
   private def isReadByInner(inner: TreeNode[_]): Boolean = inner match {
     case logical: LogicalPlan => reads(logical)
     case _                    => false

@@ -6,22 +6,22 @@ import org.apache.spark.sql.types.{ArrayType, StructType}
 
 import io.aqeplugin.conf.GeneratedFile
 
-/** The columns of `aqe_decisions()` as a page. */
+/** Generates the page with the columns of `aqe_decisions()`. */
 object DecisionsTableDocs {
   lazy val File: GeneratedFile = GeneratedFile("docs/decisions-table.md", page)
 
-  /** What to ask, and how. A test runs them. */
+  /** Questions and the queries that answer them. A test runs the queries. */
   private[tell] val Examples: Seq[(String, String)] = Seq(
-    "the joins of the last queries, the slowest query first" ->
+    "joins of the recent queries, slowest query first" ->
       """SELECT execution_id, query_millis, join_id, choice, reason, filter_status, filter_rows_in, filter_rows_out
         |FROM aqe_decisions() ORDER BY query_millis DESC""".stripMargin,
-    "which limits keep joins from being filtered, and how often" ->
+    "which limits prevent filters, and how often" ->
       "SELECT filter_reason, filter_reason_conf_key, count(*) FROM aqe_decisions() WHERE NOT with_filter GROUP BY 1, 2",
-    "predicted and real share of rows that passed" ->
+    "predicted and actual pass rate" ->
       "SELECT join_id, predicted_pass_rate, filter_rows_out / filter_rows_in FROM aqe_decisions() WHERE filter_rows_in > 0",
-    "what would be decided with another limit" ->
+    "decisions under another limit" ->
       """SELECT join_id, choice, aqe_decide(facts, '{"broadcast.maxMemoryBytes": "1m"}') FROM aqe_decisions()""",
-    "why not: every option that was not taken" ->
+    "options that were not taken, with reasons" ->
       """SELECT join_id, option.strategy, option.cost_millis, option.reason
         |FROM aqe_decisions() LATERAL VIEW explode(options_not_taken) options AS option""".stripMargin
   )
@@ -31,23 +31,23 @@ object DecisionsTableDocs {
        |
        |Generated from `scala/src/main/scala/io/aqeplugin/tell/DecisionColumns.scala` by `make docs`; do not edit.
        |
-       |`aqe_decisions()` is a table function of Spark SQL with one row for each join decision of the queries that the application ran last. It is
-       |there in every session of an application with the plugin, whatever asks: `spark.sql`, a Thrift Server, Spark Connect.
+       |`aqe_decisions()` is a table function of Spark SQL with one row for each join decision of the application's recent queries. Every session of
+       |an application with the plugin has it: `spark.sql`, a Thrift Server, Spark Connect.
        |
        |```sql
        |${Examples.map { case (what, query) => s"-- $what\n$query;" }.mkString("\n\n")}
        |```
        |
-       |- A decision is there as soon as it is made, while its query still runs. What its filters did comes when the query has ended, and is null until then.
-       |- All sessions of the application are there. Whoever may query sees what others ran, as in Spark's UI.
-       |- The driver keeps the last `spark.aqePlugin.decisions.keptQueries` queries, of each the first `spark.aqePlugin.decisions.keptPerQuery` decisions.
-       |  Every query of a longer time is in the event log.
-       |- A query that reads the table is left alone by the plugin and is not in the table. Its rows are those there were when it was planned.
-       |- A session with `spark.aqePlugin.mode=off` adds no rows, and sees those there are.
+       |- A decision appears as soon as it is made, while its query still runs. The outcomes of its filters are null until the query has ended.
+       |- The table has the queries of all sessions. As in Spark's UI, every user sees the queries of the others.
+       |- The driver keeps the last `spark.aqePlugin.decisions.keptQueries` queries, and the first `spark.aqePlugin.decisions.keptPerQuery` decisions of
+       |  each. The event log has all queries.
+       |- The plugin leaves a query that reads the table alone and does not record it. The query has the rows that existed when it was planned.
+       |- A session with `spark.aqePlugin.mode=off` adds no rows but can read the table.
        |
        |""".stripMargin + columns
 
-  // Outside of the text above, whose margin every row of a table begins with.
+  // Not in the text above, because stripMargin would remove the first bar of each table row.
   private def columns: String = Seq(
     "## Columns" -> DecisionColumns.All,
     "### Fields of `options_not_taken`" -> DecisionColumns.OptionFields,

@@ -6,11 +6,11 @@ import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.SparkListenerEvent
 import org.apache.spark.sql.aqeplugin.SparkBridge
 
-/** A mark among Spark's events: when [[QueryEndListener]] comes to it, all queries that ended before it was posted are written down. */
+/** A marker in Spark's event queue: when [[QueryEndListener]] reads it, all queries that ended before it was posted are recorded. */
 final class EndsSeen private () extends SparkListenerEvent {
   private val seen = new CountDownLatch(1)
 
-  // It says nothing of the application.
+  // The marker does not belong in the event log.
   override def logEvent: Boolean = false
 
   private[tell] def reach(): Unit = seen.countDown()
@@ -18,7 +18,9 @@ final class EndsSeen private () extends SparkListenerEvent {
 
 object EndsSeen {
 
-  /** Waits until the ends of all queries so far are written down; whether they are. A queue that drops events, or ended, does not keep it longer. */
+  /** Waits until the ends of all queries so far are recorded, and returns whether they are. If the queue drops events or has ended, the
+    * wait ends at its time limit.
+    */
   def await(sparkContext: SparkContext, timeoutMillis: Long): Boolean = {
     val mark = new EndsSeen
     SparkBridge.post(sparkContext, mark)

@@ -4,8 +4,8 @@ import com.fasterxml.jackson.core.JsonParser
 import com.fasterxml.jackson.databind.{DeserializationContext, JsonNode}
 import com.fasterxml.jackson.databind.deser.std.StdDeserializer
 
-/** How Spark reads our events back from an event log. A log that another version wrote may hold other fields or types, and an error here would end the
-  * reading of the whole log: what is not there, or is no number, is taken for 0, an id for -1, and whoever looks at the event goes by its
+/** Reads our events back from an event log for Spark. A log from another version may have other fields or types, and an error here would
+  * stop Spark from reading the whole log. So a missing or non-numeric value is read as 0, or as -1 for an id; users of the event check its
   * `schemaVersion`.
   */
 private[tell] sealed abstract class EventReader[A](kind: Class[A]) extends StdDeserializer[A](kind) {

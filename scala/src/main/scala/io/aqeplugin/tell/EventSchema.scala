@@ -10,25 +10,27 @@ import io.aqeplugin.decide._
   * @param kind
   *   `text`, `integer`, `number`, `boolean`, the name of an [[ObjectSchema]], or one of these with `[]` for a list
   * @param required
-  *   false: the field may be null or missing
+  *   false if the field may be null or missing
   */
 final case class FieldSchema(name: String, kind: String, unit: String, doc: String, required: Boolean = true, values: Seq[String] = Nil)
 
 final case class ObjectSchema(name: String, doc: String, fields: Seq[FieldSchema])
 
-/** What [[DecisionJson]] and [[DecisionLog]] write, field by field; the contract that the Python half reads. A test holds it against real documents. */
+/** Describes every field that [[DecisionJson]] and [[DecisionLog]] write. The Python half reads documents by this schema, and a test
+  * compares it with real documents.
+  */
 object EventSchema {
 
   private val Decision = ObjectSchema(
     "JoinDecision",
-    "what was decided for one join, and why",
+    "the decision for one join, with its reasons",
     Seq(
-      FieldSchema("schemaVersion", "integer", "", "version of this description"),
-      FieldSchema("facts", "JoinFacts", "", "what was known"),
+      FieldSchema("schemaVersion", "integer", "", "version of this schema"),
+      FieldSchema("facts", "JoinFacts", "", "the facts that were known"),
       FieldSchema("choice", "text", "", "the strategy", values = Strategy.All.map(_.name)),
-      FieldSchema("reason", "Reason", "", "why that one"),
+      FieldSchema("reason", "Reason", "", "why this strategy"),
       FieldSchema("buildFilter", "boolean", "", "whether the build side's keys become a filter in the probe side's scans"),
-      FieldSchema("filterReason", "Reason", "", "why they do, or do not"),
+      FieldSchema("filterReason", "Reason", "", "why they do or do not"),
       FieldSchema("passRate", "number", "ratio", "estimated share of probe rows that a filter would let through"),
       FieldSchema("options", "WeighedOption[]", "", "every option, the chosen one included")
     )
@@ -36,10 +38,10 @@ object EventSchema {
 
   private val Option = ObjectSchema(
     "WeighedOption",
-    "one option that was weighed",
+    "one option",
     Seq(
-      FieldSchema("strategy", "text", "", "how the join would be done", values = Strategy.All.map(_.name)),
-      FieldSchema("withFilter", "boolean", "", "whether with a filter on the probe side's scans"),
+      FieldSchema("strategy", "text", "", "the join strategy", values = Strategy.All.map(_.name)),
+      FieldSchema("withFilter", "boolean", "", "whether the probe side's scans have a filter"),
       FieldSchema(
         "costMillis",
         "number",
@@ -47,7 +49,7 @@ object EventSchema {
         "predicted cost; null when the option was ruled out before it was priced",
         required = false
       ),
-      FieldSchema("reason", "Reason", "", "why it was taken, or not")
+      FieldSchema("reason", "Reason", "", "why the option was taken or not")
     )
   )
 
@@ -56,32 +58,32 @@ object EventSchema {
     "a stable code with the numbers behind it",
     Seq(
       FieldSchema("code", "text", "", "stable code, see reason_codes.json", values = ReasonCode.All.map(_.name)),
-      FieldSchema("measured", "number", "see unit", "the value that was looked at", required = false),
-      FieldSchema("limit", "number", "see unit", "what it was held against", required = false),
-      FieldSchema("unit", "text", "", "unit of both; empty when there is no number"),
-      FieldSchema("confKey", "text", "", "the conf key that moves the limit; empty when none does")
+      FieldSchema("measured", "number", "see unit", "the value that was compared with the limit", required = false),
+      FieldSchema("limit", "number", "see unit", "the limit", required = false),
+      FieldSchema("unit", "text", "", "unit of both numbers; empty without numbers"),
+      FieldSchema("confKey", "text", "", "the conf key that sets the limit; empty when none does")
     )
   )
 
   private val Facts = ObjectSchema(
     "JoinFacts",
-    "what was known of a join when it was decided",
+    "the facts of a join when it was decided",
     Seq(
-      FieldSchema("joinId", "text", "", "the same for one join through all re-plans of one query"),
+      FieldSchema("joinId", "text", "", "identifies the join across all re-plans of the query"),
       FieldSchema("kind", "text", "", "how the join combines its sides", values = JoinKind.All.map(_.name)),
       FieldSchema("keys", "text[]", "", "the join keys"),
-      FieldSchema("buildSide", "text", "", "the side that is done first", values = Seq(Side.Left, Side.Right).map(_.name)),
+      FieldSchema("buildSide", "text", "", "the side that finishes first", values = Seq(Side.Left, Side.Right).map(_.name)),
       FieldSchema("build", "BuildFacts", "", "the finished build side"),
       FieldSchema("probe", "ProbeFacts", "", "the probe side, as estimated before it runs"),
-      FieldSchema("cluster", "ClusterFacts", "", "the machines"),
+      FieldSchema("cluster", "ClusterFacts", "", "the size of the cluster"),
       FieldSchema("hint", "text", "", "the user's own join hint", required = false),
       FieldSchema("sparkStrategy", "text", "", "what Spark would do by itself", values = Strategy.All.map(_.name)),
-      FieldSchema("canBroadcast", "boolean", "", "whether the join type lets the build side be broadcast"),
+      FieldSchema("canBroadcast", "boolean", "", "whether the join type and the session allow a broadcast of the build side"),
       FieldSchema(
         "filterObstacle",
         "text",
         "",
-        "code of what the plan has against a filter",
+        "why the plan allows no filter: a reason code",
         required = false,
         values = ReasonCode.All.map(_.name)
       ),
@@ -89,7 +91,7 @@ object EventSchema {
         "waiting",
         "WaitDecision",
         "",
-        "whether the probe side was to be held back; null when the build side was done",
+        "whether the probe side was to wait; null when the build side had finished by then",
         required = false
       )
     )
@@ -99,26 +101,26 @@ object EventSchema {
     "BuildFacts",
     "a finished build side",
     Seq(
-      FieldSchema("rows", "integer", "rows", "rows the stage wrote; negative when not known"),
-      FieldSchema("stageBytes", "integer", "bytes", "bytes the stage wrote, compressed for a shuffle"),
-      FieldSchema("memoryBytesPerRow", "integer", "bytes", "bytes of one row in memory, as the join reads it"),
-      FieldSchema("partitions", "integer", "partitions", "reduce partitions"),
-      FieldSchema("maxPartitionBytes", "integer", "bytes", "largest reduce partition"),
-      FieldSchema("medianPartitionBytes", "integer", "bytes", "median reduce partition"),
+      FieldSchema("rows", "integer", "rows", "rows that the stage wrote; negative when unknown"),
+      FieldSchema("stageBytes", "integer", "bytes", "bytes that the stage wrote, compressed for a shuffle"),
+      FieldSchema("memoryBytesPerRow", "integer", "bytes", "in-memory bytes of one row with the columns that the join reads"),
+      FieldSchema("partitions", "integer", "partitions", "number of reduce partitions"),
+      FieldSchema("maxPartitionBytes", "integer", "bytes", "bytes of the largest reduce partition"),
+      FieldSchema("medianPartitionBytes", "integer", "bytes", "bytes of the median reduce partition"),
       FieldSchema(
         "originRows",
         "integer",
         "rows",
-        "rows of the table that the keys come from, before anything removed some",
+        "rows of the table that the keys come from, before the build side's filters and joins",
         required = false
       ),
-      FieldSchema("alreadyBroadcast", "boolean", "", "a finished broadcast relation, not a shuffle"),
+      FieldSchema("alreadyBroadcast", "boolean", "", "whether the build side is a finished broadcast relation"),
       FieldSchema("keys", "KeyFacts", "", "the join keys of this side"),
       FieldSchema(
         "unmeasuredColumns",
         "integer",
         "columns",
-        "columns of variable width whose bytes nobody measured, such as strings computed above the stage",
+        "number of variable-width columns whose bytes were not measured, such as strings computed above the stage",
         required = false
       )
     )
@@ -128,12 +130,12 @@ object EventSchema {
     "ProbeFacts",
     "a probe side, as estimated before it runs",
     Seq(
-      FieldSchema("rows", "integer", "rows", "rows that reach the join"),
-      FieldSchema("scanRows", "integer", "rows", "rows that the reachable scans produce; negative when not known"),
+      FieldSchema("rows", "integer", "rows", "estimated rows that reach the join"),
+      FieldSchema("scanRows", "integer", "rows", "estimated rows of the scans that the keys reach; negative when unknown"),
       FieldSchema("rowBytes", "integer", "bytes", "bytes of one row in memory"),
-      FieldSchema("exchanges", "integer", "shuffles", "shuffles between the scans and the join, the join's own included"),
-      FieldSchema("started", "boolean", "", "the probe side's stage exists already; in mode observe, whether it would in mode apply"),
-      FieldSchema("targets", "integer", "scans", "scans that the keys reach"),
+      FieldSchema("exchanges", "integer", "shuffles", "number of shuffles between the scans and the join, the join's own included"),
+      FieldSchema("started", "boolean", "", "whether the probe side has started; in mode observe, whether it would have in mode apply"),
+      FieldSchema("targets", "integer", "scans", "number of scans that the keys reach"),
       FieldSchema("keys", "KeyFacts", "", "the join keys of this side", required = false)
     )
   )
@@ -142,10 +144,10 @@ object EventSchema {
     "KeyFacts",
     "what is known of one side's join keys",
     Seq(
-      FieldSchema("columns", "integer", "columns", "key columns"),
+      FieldSchema("columns", "integer", "columns", "number of key columns"),
       FieldSchema("supported", "boolean", "", "whether every column has a type that a filter can hold"),
       FieldSchema("distinct", "integer", "keys", "distinct keys", required = false),
-      FieldSchema("nulls", "integer", "rows", "rows whose key has a null in it", required = false),
+      FieldSchema("nulls", "integer", "rows", "rows whose key contains a null", required = false),
       FieldSchema("min", "integer", "", "smallest value of a single integral key", required = false),
       FieldSchema("max", "integer", "", "largest value of a single integral key", required = false),
       FieldSchema("histogram", "KeyBucket[]", "", "equi-height buckets of a single integral key, ascending"),
@@ -159,27 +161,27 @@ object EventSchema {
     Seq(
       FieldSchema("low", "integer", "", "smallest key"),
       FieldSchema("high", "integer", "", "largest key"),
-      FieldSchema("rows", "integer", "rows", "rows whose key is in between, both ends included")
+      FieldSchema("rows", "integer", "rows", "rows whose key is between the two, both included")
     )
   )
 
   private val Cluster = ObjectSchema(
     "ClusterFacts",
-    "the machines a query runs on",
+    "the size of the cluster that a query runs on",
     Seq(
-      FieldSchema("slots", "integer", "tasks", "tasks that can run at once"),
-      FieldSchema("executors", "integer", "executors", "executors that a broadcast goes to")
+      FieldSchema("slots", "integer", "tasks", "number of tasks that can run at once"),
+      FieldSchema("executors", "integer", "executors", "number of executors that receive a broadcast")
     )
   )
 
   private val Wait = ObjectSchema(
     "WaitDecision",
-    "whether a probe side was held back until its build side was done",
+    "whether a probe side waited for its build side",
     Seq(
-      FieldSchema("waits", "boolean", "", "whether it was"),
-      FieldSchema("reason", "Reason", "", "why, or why not"),
-      FieldSchema("savingMillis", "number", "millis", "elapsed time that the finished build side was expected to save"),
-      FieldSchema("idleMillis", "number", "millis", "elapsed time that slots were expected to stand idle for it")
+      FieldSchema("waits", "boolean", "", "whether the probe side waited"),
+      FieldSchema("reason", "Reason", "", "why it waited or not"),
+      FieldSchema("savingMillis", "number", "millis", "estimated elapsed time that the finished build side saves"),
+      FieldSchema("idleMillis", "number", "millis", "estimated elapsed time for which the wait leaves slots idle")
     )
   )
 
@@ -187,21 +189,21 @@ object EventSchema {
     "arm",
     "text",
     "",
-    "the side of a trial that the query is on; null when nothing is tried",
+    "the query's arm; null without a canary",
     required = false,
     values = TrialArm.All.map(_.name)
   )
 
   private val Decided = ObjectSchema(
     "JoinDecided",
-    "event `io.aqeplugin.tell.JoinDecided`: one join of one query was decided; once, however often Spark plans anew",
+    "event `io.aqeplugin.tell.JoinDecided`: one join of one query was decided; one event per join, however often Spark re-plans",
     Seq(
-      FieldSchema("schemaVersion", "integer", "", "version of this description"),
+      FieldSchema("schemaVersion", "integer", "", "version of this schema"),
       FieldSchema("executionId", "integer", "", "Spark's id of the query"),
-      FieldSchema("timeMillis", "integer", "millis", "when, since the epoch"),
-      FieldSchema("mode", "text", "", "how far the plugin went", values = Mode.All.map(_.name)),
+      FieldSchema("timeMillis", "integer", "millis", "time since the epoch"),
+      FieldSchema("mode", "text", "", "mode of the plugin", values = Mode.All.map(_.name)),
       FieldSchema("decision", "JoinDecision", "", "the decision"),
-      FieldSchema("filters", "FilterPlanned[]", "", "where its filter was put, or not put"),
+      FieldSchema("filters", "FilterPlanned[]", "", "where the join's filters were placed, or why not"),
       Arm
     )
   )
@@ -210,12 +212,12 @@ object EventSchema {
     "FilterPlanned",
     "one filter on one scan, as planned",
     Seq(
-      FieldSchema("filterId", "text", "", "the same for one filter on one scan"),
-      FieldSchema("joinId", "text", "", "the join whose keys it holds"),
-      FieldSchema("table", "text", "", "the table that is scanned"),
-      FieldSchema("scanColumns", "text[]", "", "the columns that are checked"),
-      FieldSchema("applied", "boolean", "", "whether it is in the plan"),
-      FieldSchema("reason", "Reason", "", "why, or why not")
+      FieldSchema("filterId", "text", "", "identifies one filter on one scan"),
+      FieldSchema("joinId", "text", "", "the join whose keys the filter holds"),
+      FieldSchema("table", "text", "", "the scanned table"),
+      FieldSchema("scanColumns", "text[]", "", "the checked columns"),
+      FieldSchema("applied", "boolean", "", "whether the filter is in the plan"),
+      FieldSchema("reason", "Reason", "", "why the filter was placed or not")
     )
   )
 
@@ -223,40 +225,45 @@ object EventSchema {
     "QueryEnded",
     "event `io.aqeplugin.tell.QueryEnded`: a query with decisions has ended",
     Seq(
-      FieldSchema("schemaVersion", "integer", "", "version of this description"),
+      FieldSchema("schemaVersion", "integer", "", "version of this schema"),
       FieldSchema("executionId", "integer", "", "Spark's id of the query"),
-      FieldSchema("timeMillis", "integer", "millis", "when, since the epoch"),
-      FieldSchema("durationMillis", "integer", "millis", "wall time of the query"),
+      FieldSchema("timeMillis", "integer", "millis", "time since the epoch"),
+      FieldSchema("durationMillis", "integer", "millis", "elapsed time of the query"),
       FieldSchema("ruleMillis", "integer", "millis", "time spent in the plugin's own rules"),
       FieldSchema("planned", "integer", "filters", "filters in the plan that ran"),
-      FieldSchema("applied", "integer", "filters", "those that their scan found when it ran; fewer than planned is a fault"),
-      FieldSchema("errors", "integer", "errors", "faults of the plugin that left Spark's own plan in force"),
-      FieldSchema("outcomes", "FilterOutcome[]", "", "what each filter on each scan did"),
+      FieldSchema("applied", "integer", "filters", "planned filters that their scan found when it ran; fewer than planned is a fault"),
+      FieldSchema("errors", "integer", "errors", "faults of the plugin, after which Spark's own plan ran"),
+      FieldSchema("outcomes", "FilterOutcome[]", "", "outcome of each filter on each scan"),
       Arm
     )
   )
 
   private val Outcome = ObjectSchema(
     "FilterOutcome",
-    "what one filter on one scan did, summed over all tasks of the query",
+    "the outcome of one filter on one scan, summed over all tasks of the query",
     Seq(
-      FieldSchema("filterId", "text", "", "the same as in FilterPlanned"),
-      FieldSchema("joinId", "text", "", "the join whose keys it holds"),
-      FieldSchema("table", "text", "", "the table that was scanned"),
-      FieldSchema("scanColumns", "text[]", "", "the columns that were checked"),
+      FieldSchema("filterId", "text", "", "the id in FilterPlanned"),
+      FieldSchema("joinId", "text", "", "the join whose keys the filter holds"),
+      FieldSchema("table", "text", "", "the scanned table"),
+      FieldSchema("scanColumns", "text[]", "", "the checked columns"),
       FieldSchema("kind", "text", "", "kind of filter; pass_all when none was built, missing when the scan did not find it"),
-      FieldSchema("reason", "Reason", "", "why it passed everything", required = false),
-      FieldSchema("rowsIn", "integer", "rows", "rows that it checked"),
-      FieldSchema("rowsOut", "integer", "rows", "rows that it let through"),
-      FieldSchema("batchesSkipped", "integer", "batches", "batches that passed unchecked while it rested, having removed too little"),
-      FieldSchema("filterBytes", "integer", "bytes", "memory that it holds"),
-      FieldSchema("buildMillis", "integer", "millis", "time its build took"),
+      FieldSchema("reason", "Reason", "", "why the filter passed every row", required = false),
+      FieldSchema("rowsIn", "integer", "rows", "rows that the filter checked"),
+      FieldSchema("rowsOut", "integer", "rows", "checked rows that passed"),
+      FieldSchema(
+        "batchesSkipped",
+        "integer",
+        "batches",
+        "batches that passed unchecked while the filter was paused because it removed too few rows"
+      ),
+      FieldSchema("filterBytes", "integer", "bytes", "memory of the filter"),
+      FieldSchema("buildMillis", "integer", "millis", "duration of the filter build"),
       FieldSchema("waitMillis", "integer", "millis", "time from the plan's start until the scan had its filters"),
       FieldSchema("keys", "integer", "rows", "build rows with a key")
     )
   )
 
-  /** Every object, the root of a decision first, then the events that carry it. */
+  /** Every object: first a decision with its parts, then the events that contain them. */
   val Objects: Seq[ObjectSchema] =
     Seq(Decision, Option, ReasonObject, Facts, Build, Probe, Keys, Bucket, Cluster, Wait, Decided, Planned, Ended, Outcome)
 

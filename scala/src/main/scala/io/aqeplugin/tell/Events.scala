@@ -4,9 +4,9 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.annotation.JsonDeserialize
 import org.apache.spark.scheduler.SparkListenerEvent
 
-/** The events that the plugin writes to Spark's event log; this file is their schema. Fields are added, an optional field may be dropped, and any
-  * other change raises `schemaVersion`: a reader ignores fields that it does not know and does without optional ones. The class names are part of
-  * the schema, since Spark writes them as the `Event` field.
+/** The events that the plugin writes to Spark's event log. Fields may be added and optional fields removed; any other change increments
+  * `schemaVersion`. A reader ignores unknown fields and does without optional ones. The class names are part of the schema, because Spark
+  * writes them as the `Event` field.
   */
 object Events {
   val SchemaVersion = 1
@@ -15,11 +15,11 @@ object Events {
 /** One join was decided. Posted once per join and execution.
   *
   * @param decision
-  *   the decision as [[DecisionJson]] writes it
+  *   the decision in the form of [[DecisionJson]]
   * @param filters
-  *   where its filter was put or not put: filterId, joinId, table, scanColumns, applied, reason
+  *   where the join's filters were placed or not: filterId, joinId, table, scanColumns, applied, reason
   * @param arm
-  *   the side of a trial that the query is on, see `TrialArm`; none when nothing is tried
+  *   the query's arm, see `TrialArm`; none without a canary
   */
 @JsonDeserialize(`using` = classOf[JoinDecidedReader])
 final case class JoinDecided(
@@ -39,7 +39,7 @@ final case class JoinDecided(
   * @param planned
   *   filters in the plan that ran
   * @param applied
-  *   those of them that were found when their scan ran; a difference is a fault
+  *   planned filters that were found when their scan ran; a difference is a fault
   * @param errors
   *   faults of the plugin during the execution
   * @param outcomes

@@ -2,7 +2,7 @@ package io.aqeplugin.tell
 
 import io.aqeplugin.decide.{JoinDecision, Reason}
 
-/** Decisions in one line of plain text: for the log and for plan strings. */
+/** Decisions as one line of plain text, for the log and for plans. */
 object ExplainText {
 
   def line(executionId: Long, decision: JoinDecision): String = {
@@ -13,7 +13,7 @@ object ExplainText {
       s"probe ${facts.probe.rows} rows, pass rate ${percent(decision.passRate)}"
   }
 
-  /** What stands behind a filter's name in a plan. */
+  /** The text after a filter's name in a plan. */
   def short(decision: JoinDecision): String =
     s"${decision.choice.name}, ${decision.filterReason.code.name}, expected to pass ${percent(decision.passRate)}"
 

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.aqeplugin.decide._
 
-/** [[JoinFacts]] as JSON. Names are the names of the fields; what nobody measured is null. [[EventSchema]] describes them one by one. */
+/** [[JoinFacts]] as JSON, under the names of the fields. Values that were not measured are null. [[EventSchema]] describes each field. */
 private[tell] object FactsJson {
 
   def write(facts: JoinFacts): ObjectNode = {

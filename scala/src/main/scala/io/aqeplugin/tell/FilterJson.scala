@@ -2,7 +2,7 @@ package io.aqeplugin.tell
 
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
-/** Reads what [[DecisionLog]] writes of filters: where they were put, and what became of them. */
+/** Reads the filters that [[DecisionLog]] writes: their placements and outcomes. */
 private[tell] object FilterJson {
 
   def readPlaced(fields: JsonFields): Either[String, PlacedFilter] = for {

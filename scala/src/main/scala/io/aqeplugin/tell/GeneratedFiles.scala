@@ -4,7 +4,7 @@ import java.nio.file.Paths
 
 import io.aqeplugin.conf.{ConfDocs, Generated, PythonThresholds}
 
-/** Writes whatever in the repository is generated from the code; the one argument is the repository's root. */
+/** Writes every generated file of the repository; the one argument is the repository's root. */
 object GeneratedFiles {
 
   val All: Seq[Generated] =

@@ -6,9 +6,9 @@ import scala.util.Try
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 
-/** Reads the fields of one JSON object. Every error is `<path>: <what is wrong>`, with the path from the root of the document.
+/** Reads the fields of one JSON object. Every error has the form `<path>: <problem>`, with the path from the root of the document.
   *
-  * Fields nobody asks for are not looked at, so that a newer plugin's documents can be read; a required field that is missing or null is an error.
+  * Other fields are ignored, so documents of a newer plugin can be read. A required field that is missing or null is an error.
   */
 private[tell] final class JsonFields(node: JsonNode, path: String) {
 
@@ -33,7 +33,7 @@ private[tell] final class JsonFields(node: JsonNode, path: String) {
 
   def optionalDouble(name: String): Either[String, Option[Double]] = optional(name)(asDouble(name, _))
 
-  /** A name out of a closed list. */
+  /** A name from a closed list. */
   def named[A](name: String, find: String => Option[A]): Either[String, A] =
     text(name).flatMap(value => find(value).toRight(s"${pathOf(name)}: unknown name '$value'"))
 
@@ -76,7 +76,7 @@ private[tell] final class JsonFields(node: JsonNode, path: String) {
   private def asDouble(name: String, value: JsonNode): Either[String, Double] =
     Either.cond(value.isNumber, value.doubleValue, wrong(name, "a number", value))
 
-  private def wrong(name: String, expected: String, value: JsonNode): String = s"${pathOf(name)}: $expected is expected, not $value"
+  private def wrong(name: String, expected: String, value: JsonNode): String = s"${pathOf(name)}: expected $expected, got $value"
 }
 
 private[tell] object JsonFields {
@@ -84,7 +84,7 @@ private[tell] object JsonFields {
 
   def emptyObject: ObjectNode = Mapper.createObjectNode()
 
-  /** The object that `text` holds. */
+  /** The object in `text`. */
   def parse(text: String): Either[String, ObjectNode] =
     Try(Option(Mapper.readTree(text))).toEither.left
       .map(error => s"not JSON: ${firstLine(error)}")

@@ -14,7 +14,7 @@ object MetricDocs {
     )
 
   private def table(sources: Seq[(String, Seq[MetricFamily])]): String =
-    (Seq("| Name | Where | Type | Unit | What it is |", "|---|---|---|---|---|") ++ sources.flatMap { case (where, families) =>
+    (Seq("| Name | Where | Type | Unit | Meaning |", "|---|---|---|---|---|") ++ sources.flatMap { case (where, families) =>
       families.map(family => s"| `${family.name}` | $where | ${family.kind} | ${family.unit} | ${family.doc} |")
     }).mkString("\n")
 }

@@ -14,21 +14,22 @@ import org.apache.spark.sql.types.{LongType, StringType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
-/** `aqe_metrics()`: one row for each metric of the driver, see [[DecisionMetrics]], under the name it has in Spark's metrics system.
+/** `aqe_metrics()`: one row for each metric of the driver, see [[DecisionMetrics]], with its name in Spark's metrics system.
   *
-  * A query on it is planned when all queries that ended before are counted, so that a notebook sees what it has just run, also in `aqe_decisions()`.
+  * Planning a query on it waits until all earlier queries are counted, so that a notebook sees what it has just run, also in
+  * `aqe_decisions()`.
   */
 object MetricsTable extends Table with SupportsRead {
   val FunctionName = "aqe_metrics"
 
-  /** Longer than a listener needs for all but a flood of events. */
+  /** Longer than a listener needs except in a flood of events. */
   private val WaitMillis = 10000L
 
   override def name: String = FunctionName
   override val schema: StructType = new StructType()
     .add("name", StringType, nullable = false, "as in Spark's metrics system")
-    .add("value", LongType, nullable = false, "what was counted since the application started")
-    .add("unit", StringType, nullable = false, "what it counts")
+    .add("value", LongType, nullable = false, "the value since the application started")
+    .add("unit", StringType, nullable = false, "the unit of the value")
   override def capabilities: JavaSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => Latest
 
@@ -58,7 +59,7 @@ object MetricsTable extends Table with SupportsRead {
       MetricsTable.getClass.getName,
       "",
       FunctionName,
-      "_FUNC_() - what the plugin counted since the application started, one metric a row.",
+      "_FUNC_() - one row for each metric of the plugin, counted since the application started.",
       "",
       "",
       "",

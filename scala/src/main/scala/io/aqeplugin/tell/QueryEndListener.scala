@@ -8,8 +8,7 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.{QueryState, QueryStates}
 
-/** Closes the state of a query when the query ends: records the joins that nothing was decided for and the outcomes of the filters, and releases the
-  * memory that the state held.
+/** Closes the state of a query that has ended: records its undecided joins and the outcomes of its filters, and frees the state.
   */
 final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
 
@@ -27,6 +26,6 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes)
       }
     catch {
-      case Survivable(error) => Faults.note("end of query", "its outcome is not recorded", error)
+      case Survivable(error) => Faults.note("end of query", "the query's outcome is not recorded", error)
     }
 }

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.aqeplugin.decide.{Reason, ReasonCode, WaitDecision}
 
-/** [[Reason]] and [[WaitDecision]], which facts and decisions hold alike, as JSON. */
+/** [[Reason]] and [[WaitDecision]] as JSON, for both facts and decisions. */
 private[tell] object ReasonJson {
 
   def write(reason: Reason): ObjectNode = {
@@ -35,7 +35,7 @@ private[tell] object ReasonJson {
     idleMillis <- fields.double("idleMillis")
   } yield WaitDecision(waits, reason, savingMillis, idleMillis)
 
-  /** What nobody measured is null. */
+  /** A value that was not measured is null. */
   def putDouble(node: ObjectNode, name: String, value: Option[Double]): Unit = {
     val _ = value.fold(node.putNull(name))(node.put(name, _))
   }

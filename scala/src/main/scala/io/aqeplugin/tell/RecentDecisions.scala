@@ -10,10 +10,10 @@ import io.aqeplugin.conf.{AqeConf, ConfEntry, Mode, TrialArm}
 import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryOrigin, QueryState}
 
-/** One decision as it is kept.
+/** One kept decision.
   *
   * @param filters
-  *   where its filter was put or not put, as far as it was known when the decision was written down
+  *   where the join's filters were placed or not, as known when the decision was recorded
   */
 final case class KeptDecision(timeMillis: Long, decision: JoinDecision, filters: Seq[PlacedFilter])
 
@@ -22,7 +22,7 @@ final case class KeptDecision(timeMillis: Long, decision: JoinDecision, filters:
   * @param ruleMillis
   *   time spent in the plugin's rules
   * @param outcomes
-  *   what became of its filters
+  *   the outcomes of its filters
   */
 final case class KeptEnd(
     timeMillis: Long,
@@ -33,12 +33,12 @@ final case class KeptEnd(
     outcomes: Seq[FilterOutcome]
 )
 
-/** One query as it is kept.
+/** One kept query.
   *
   * @param decided
-  *   joins decided, those included that were too many to be kept
+  *   number of joins decided, including those that were not kept
   * @param arm
-  *   the side of a trial that it is on, none when nothing is tried
+  *   the query's arm; none without a canary
   */
 final case class KeptQuery(
     executionId: Long,
@@ -50,18 +50,18 @@ final case class KeptQuery(
     arm: Option[TrialArm] = None
 )
 
-/** The decisions of the queries that the driver saw last, for [[DecisionsTable]]. Thread-safe; a reader sees one state of all of them.
+/** The decisions of the driver's recent queries, for [[DecisionsTable]]. Thread-safe; a reader gets a consistent state of all queries.
   *
-  * Holds at most `maxQueries` queries of `maxPerQuery` decisions each. When there is one too many, the oldest that has ended is forgotten, and the
-  * oldest of all only when all of them run. A query whose end was never announced counts as ended as soon as Spark does not know it any more.
+  * Keeps at most `maxQueries` queries with `maxPerQuery` decisions each. Above that, it drops the oldest query that has ended, or the
+  * oldest of all if every query is running. A query whose end was never announced counts as ended as soon as Spark no longer knows it.
   *
   * @param isRunning
-  *   whether Spark knows an execution
+  *   whether Spark still knows an execution
   */
 final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long => Boolean) {
   private val kept = new AtomicReference(TreeMap.empty[Long, KeptQuery])
 
-  /** All of them, the oldest first. */
+  /** All kept queries, oldest first. */
   def queries: Seq[KeptQuery] = kept.get.values.toSeq
 
   def add(query: QueryState, decision: KeptDecision): Unit = {
@@ -72,7 +72,7 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
     }
   }
 
-  /** Says nothing of a query of which no decision is kept. */
+  /** Does nothing for a query without a kept decision. */
   def end(executionId: Long, end: KeptEnd): Unit = {
     val _ = kept.updateAndGet { all =>
       all.get(executionId).fold(all) { query =>
@@ -85,7 +85,7 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
     }
   }
 
-  /** How far a query is, in one of the words of [[RecentDecisions.Statuses]]. */
+  /** The state of a query, one of [[RecentDecisions.Statuses]]. */
   def status(query: KeptQuery): String = query.end match {
     case Some(end) if end.failed              => "failed"
     case Some(_)                              => "succeeded"
@@ -100,23 +100,23 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
 
 object RecentDecisions {
   val Statuses: Seq[(String, String)] = Seq(
-    "running" -> "it runs",
-    "succeeded" -> "it ended well",
-    "failed" -> "it failed or was cancelled",
-    "unknown" -> "it runs no more, and Spark has not announced its end, or never will since its event was dropped"
+    "running" -> "the query is running",
+    "succeeded" -> "the query succeeded",
+    "failed" -> "the query failed or was cancelled",
+    "unknown" -> "the query is not running, but Spark has not announced its end; it never will if the event was dropped"
   )
 
-  // Texts that a query writes as long as it likes.
+  // Texts of unlimited length that come from the query.
   private val MaxKeyLength = 512
   private val MaxKeys = 32
   private val MaxFilters = 64
 
   private val holder = new AtomicReference(new RecentDecisions(0, 1, isKnownToSpark))
 
-  /** Those of the application that runs in this JVM. */
+  /** The decisions of the application in this JVM. */
   def current: RecentDecisions = holder.get
 
-  /** Begins anew, as an application starts. A bound that is not allowed is the default's: the plugin's rules refuse it by name. */
+  /** Starts empty, for a new application. A limit that is not allowed is replaced by its default; the plugin's rules report it by name. */
   def begin(get: String => Option[String]): Unit = {
     def bound(entry: ConfEntry[Long]): Int = get(entry.key).flatMap(entry.parse(_).toOption).getOrElse(entry.default).toInt
     holder.set(new RecentDecisions(bound(AqeConf.DecisionsKeptQueries), bound(AqeConf.DecisionsKeptPerQuery), isKnownToSpark))

@@ -8,12 +8,12 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.Thresholds
 
-/** Reads [[Thresholds]] from JSON: one flat object whose names are the conf keys, with or without `spark.aqePlugin.`, and whose values are what a user
-  * would set: `{"filter.maxPassRate": 0.5, "broadcast.maxMemoryBytes": "64m"}`. A key that is left out has its default.
+/** Reads [[Thresholds]] from JSON: a flat object of conf keys, with or without `spark.aqePlugin.`, and values in conf syntax:
+  * `{"filter.maxPassRate": 0.5, "broadcast.maxMemoryBytes": "64m"}`. A missing key has its default.
   */
 private[tell] object ThresholdsJson {
 
-  /** A name that is no threshold is an error: it would change nothing. */
+  /** An unknown name is an error. */
   def read(node: ObjectNode): Either[String, Thresholds] = {
     val overrides = node.fieldNames.asScala.map(name => name.stripPrefix(AqeConf.Prefix) -> node.get(name)).toMap
     overrides.keys.toSeq.sorted.find(name => !AqeConf.ThresholdKeys.exists(_.shortKey == name)) match {
@@ -25,7 +25,7 @@ private[tell] object ThresholdsJson {
   private def textOf(key: String, overrides: Map[String, JsonNode]): Option[String] =
     AqeConf.ThresholdKeys.find(_.key == key).flatMap(entry => overrides.get(entry.shortKey)).map(asConf)
 
-  // 1e9 and 1000000000.0 are whole numbers, which a conf writes without point and exponent.
+  // 1e9 and 1000000000.0 are whole numbers; a conf writes them without point and exponent.
   private def asConf(value: JsonNode): String =
     if (value.isNumber) value.decimalValue.stripTrailingZeros.toPlainString else value.asText
 }

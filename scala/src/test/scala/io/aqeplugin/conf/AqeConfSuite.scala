@@ -6,16 +6,16 @@ class AqeConfSuite extends AnyFunSuite {
 
   private def read(pairs: (String, String)*): Either[ConfError, Settings] = AqeConf.read(pairs.toMap.get)
 
-  test("nothing set means every default") {
+  test("without settings, every key has its default") {
     assert(read() == Right(Settings.Default))
     AqeConf.All.foreach(entry => assert(Settings.Default(entry) == entry.default))
   }
 
-  test("every default is allowed, and is read back from its own text") {
+  test("every default is allowed and is parsed from its own text") {
     AqeConf.All.foreach(entry => assert(entry.parse(entry.defaultText) == Right(entry.default), entry.key))
   }
 
-  test("keys are unique, share the prefix, and have a doc that is a sentence") {
+  test("keys are unique, share the prefix and have a sentence as documentation") {
     assert(AqeConf.All.map(_.key).distinct.size == AqeConf.All.size)
     AqeConf.All.foreach { entry =>
       assert(entry.key.startsWith(AqeConf.Prefix))
@@ -24,7 +24,7 @@ class AqeConfSuite extends AnyFunSuite {
     }
   }
 
-  test("a bad value names the key, the value and what is allowed") {
+  test("the error of a bad value names the key, the value and the allowed values") {
     val error = read(AqeConf.FilterMaxPassRate.key -> "1.5").left.map(_.message)
     assert(error == Left("Bad value for spark.aqePlugin.filter.maxPassRate: '1.5'. Allowed: 0 to 1."))
     assert(read(AqeConf.ModeKey.key -> "on").left.map(_.message) == Left(
@@ -38,19 +38,19 @@ class AqeConfSuite extends AnyFunSuite {
   }
 
   Seq("", "x", "NaN", "Infinity", "-1", "1e400").foreach { text =>
-    test(s"'$text' is no pass rate") {
+    test(s"'$text' is rejected as a pass rate") {
       assert(read(AqeConf.FilterMaxPassRate.key -> text).isLeft)
     }
   }
 
-  test("sizes take suffixes, and one that does not fit 64 bits is refused") {
+  test("sizes may have suffixes, and a size above 64 bits is rejected") {
     assert(read(AqeConf.BroadcastMaxMemoryBytes.key -> "64 MB").map(_(AqeConf.BroadcastMaxMemoryBytes)) == Right(64L << 20))
     assert(read(AqeConf.BroadcastMaxMemoryBytes.key -> "1024").map(_(AqeConf.BroadcastMaxMemoryBytes)) == Right(1024L))
     assert(read(AqeConf.BroadcastMaxMemoryBytes.key -> "9999999999t").isLeft)
     assert(read(AqeConf.BroadcastMaxMemoryBytes.key -> "99999999999999999999").isLeft)
   }
 
-  test("names and switches are read in any case, with blanks around them") {
+  test("names and switches ignore case and surrounding blanks") {
     assert(read(AqeConf.ModeKey.key -> " Observe ").map(_.mode) == Right(Mode.Observe))
     assert(read(AqeConf.TestOpenGates.key -> "TRUE").map(_(AqeConf.TestOpenGates)) == Right(true))
   }

@@ -6,7 +6,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 class ConfSyntaxProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
-  test("sizes, whole numbers and numbers are read back as they were written") {
+  test("rendered sizes, integers and decimals parse to the same value") {
     forAll(Gen.choose(0L, Long.MaxValue)) { value =>
       assert(ConfSyntax.Bytes.parse(ConfSyntax.Bytes.render(value)).contains(value))
       assert(ConfSyntax.Whole.parse(ConfSyntax.Whole.render(value)).contains(value))

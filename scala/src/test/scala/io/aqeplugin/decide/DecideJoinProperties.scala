@@ -17,7 +17,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def reasons(decision: JoinDecision): Seq[Reason] = Seq(decision.reason, decision.filterReason) ++ decision.options.map(_.reason)
 
-  test("any facts have a decision, whose numbers are numbers") {
+  test("any facts have a decision with finite numbers") {
     forAllDecisions { (_, _, decision) =>
       assert(decision.passRate >= 0 && decision.passRate <= 1)
       val numbers = decision.options.flatMap(_.costMillis) ++ reasons(decision).flatMap(reason => reason.measured ++ reason.limit)
@@ -25,11 +25,11 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the same facts have the same decision") {
+  test("equal facts have equal decisions") {
     forAllDecisions((facts, thresholds, decision) => assert(DecideJoin.decide(facts, thresholds) == decision))
   }
 
-  test("every option is there once with its reason, and only the taken one's reason is the decision's") {
+  test("every option is listed once, and the chosen one has the decision's reason") {
     forAllDecisions { (_, _, decision) =>
       assert(decision.options.map(_.option) == JoinOption.All)
       val taken = decision.options.filter(weighed => decision.taken.contains(weighed.option))
@@ -37,7 +37,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a filter is only built where no row that matters can be lost and the plan has nothing against it") {
+  test("a filter is built only where the join type and the plan allow it") {
     forAllDecisions { (facts, _, decision) =>
       if (decision.buildFilter) {
         assert(facts.kind.mayFilter(facts.buildSide.other))
@@ -46,13 +46,13 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a filter is never larger than its cap, also when every gate is open") {
+  test("a filter never exceeds its size limit, even with open gates") {
     forAllDecisions { (facts, thresholds, decision) =>
       if (decision.buildFilter) assert(FilterSize.of(facts.build, thresholds).bytes <= thresholds(AqeConf.FilterMaxBytes))
     }
   }
 
-  test("only what fits is broadcast anew") {
+  test("a new broadcast is within the limits") {
     forAllDecisions { (facts, thresholds, decision) =>
       if (decision.choice == Strategy.Broadcast && !facts.build.alreadyBroadcast) {
         assert(facts.canBroadcast && facts.build.rows <= thresholds(AqeConf.BroadcastMaxRows))
@@ -61,7 +61,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a build side that is broadcast already stays so") {
+  test("a build side that is already broadcast stays broadcast") {
     forAllDecisions { (facts, _, decision) =>
       if (facts.build.alreadyBroadcast) assert(decision.choice == Strategy.Broadcast || decision.choice == Strategy.LeaveToSpark)
     }
@@ -84,19 +84,19 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("no free option that is clearly cheaper than the taken one is left") {
+  test("no allowed option is clearly cheaper than the chosen one") {
     forAllDecisions { (facts, thresholds, decision) =>
       if (!thresholds.openGates && decision.choice != Strategy.LeaveToSpark) {
         val taken = decision.options.find(weighed => decision.taken.contains(weighed.option))
         val takenMillis = taken.flatMap(_.costMillis)
-        // Twice the tie share: once between with and without a filter, once between the methods.
+        // Twice the tie share: once for the filter, once for the method.
         val margin = math.pow(1 - thresholds(AqeConf.CostTieRatio), 2) * (1 - 1e-12)
         decision.options.flatMap(_.costMillis).foreach(cost => assert(takenMillis.exists(_ * margin <= cost)))
       }
     }
   }
 
-  test("a dearer broadcast is never more likely") {
+  test("a higher price never makes a broadcast more likely") {
     forAllDecisions { (facts, thresholds, decision) =>
       val dearer = thresholds.updated(AqeConf.CostBroadcastNanosPerByte, thresholds(AqeConf.CostBroadcastNanosPerByte) * 10)
       val noFilter = facts.copy(build = facts.build.copy(keys = facts.build.keys.copy(supported = false)))
@@ -106,12 +106,12 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the conf keys that reasons name exist, in the plugin or in Spark") {
+  test("reasons name only existing conf keys of the plugin or of Spark") {
     val keys = AqeConf.All.map(_.key).toSet ++ Set("", Thresholds.Default.sparkThresholdKey)
     forAllDecisions((_, _, decision) => assert(reasons(decision).forall(reason => keys(reason.confKey))))
   }
 
-  test("every wait has an answer whose numbers are numbers, and none is made for a probe side that runs") {
+  test("every wait decision has finite numbers, and a started probe side never waits") {
     forAll(FactsGen.waitFacts, FactsGen.thresholds) { (facts, thresholds) =>
       val decision = WaitPrice.decide(facts, thresholds)
       val numbers = Seq(decision.savingMillis, decision.idleMillis) ++ decision.reason.measured ++ decision.reason.limit

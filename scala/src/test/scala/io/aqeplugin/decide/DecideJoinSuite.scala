@@ -16,7 +16,7 @@ class DecideJoinSuite extends AnyFunSuite {
 
   private def build(change: BuildFacts => BuildFacts): JoinFacts = Typical.copy(build = change(Typical.build))
 
-  test("a small finished build side is broadcast, and its keys filter the probe side's scan too") {
+  test("a small build side is broadcast, and its keys filter the probe side's scan") {
     val decision = decide(Typical)
     assert(decision.choice == Strategy.Broadcast)
     assert(decision.reason.code == ReasonCode.Cheapest)
@@ -33,14 +33,14 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(decision.buildFilter)
   }
 
-  test("a build side too large for memory that removes little leaves a plain sort-merge join") {
+  test("a large build side with a high pass rate leaves a plain sort-merge join") {
     val decision = decide(build(_.copy(rows = 2500000, keys = KeyFacts(1, supported = true))))
     assert(decision.choice == Strategy.PlainSortMerge)
     assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.PassRateTooHigh)
     assert(reasonOf(decision, JoinOption.FilteredSortMerge) == ReasonCode.PassRateTooHigh)
   }
 
-  test("a broadcast that Spark wants is refused when the rows blow up in memory, however small the stage") {
+  test("a small stage is not broadcast if its rows are large in memory") {
     val facts = build(_.copy(rows = 4000000, stageBytes = 8 << 20, memoryBytesPerRow = 500, originRows = None))
     val decision = decide(facts.copy(sparkStrategy = Strategy.Broadcast))
     assert(decision.choice == Strategy.PlainSortMerge || decision.choice == Strategy.FilteredSortMerge)
@@ -50,19 +50,19 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(reason.confKey == "spark.aqePlugin.broadcast.maxMemoryBytes")
   }
 
-  test("a hint decides the method and leaves the filter open") {
+  test("a hint fixes the method and leaves the filter open") {
     val decision = decide(Typical.copy(hint = Some("merge")))
     assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.Hint)
     assert(decision.buildFilter && decision.filterReason.code == ReasonCode.FilterPays)
   }
 
-  test("nothing is decided once the probe side runs") {
+  test("a join whose probe side has started is left alone") {
     val decision = decide(Typical.copy(probe = Typical.probe.copy(started = true)))
     assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.ProbeStarted)
     assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.ProbeStarted)
   }
 
-  test("a probe side that was not held back says why, once it runs") {
+  test("a started probe side has the reason why it did not wait") {
     val why = Reason(ReasonCode.NotWorthWaiting, Some(12.0), Some(40.0), "millis")
     val running = Typical.copy(probe = Typical.probe.copy(started = true))
     val decision = decide(running.copy(waiting = Some(WaitDecision(waits = false, why, 24.0, 40.0))))
@@ -71,7 +71,7 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(held.reason.code == ReasonCode.ProbeStarted)
   }
 
-  test("a tie keeps what Spark does") {
+  test("a tie keeps Spark's own plan") {
     val facts = Typical.copy(kind = JoinKind.LeftOuter)
     assert(decide(facts).choice == Strategy.Broadcast)
     val tied = decide(facts, thresholds.updated(AqeConf.CostTieRatio, 1.0))
@@ -79,18 +79,18 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(reasonOf(tied, JoinOption.Broadcast) == ReasonCode.Tie)
   }
 
-  test("a strategy that is not weighed stays Spark's, with the filter it deserves") {
+  test("a strategy that the plugin does not price stays, and may get a filter") {
     val decision = decide(Typical.copy(sparkStrategy = Strategy.LeaveToSpark))
     assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.OtherStrategy && decision.buildFilter)
   }
 
-  test("what the plan has against a filter is the filter's reason") {
+  test("an obstacle in the plan is the reason against the filter") {
     val decision = decide(Typical.copy(filterObstacle = Some(ReasonCode.ReusedExchange)))
     assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.ReusedExchange)
     assert(reasonOf(decision, JoinOption.FilteredBroadcast) == ReasonCode.ReusedExchange)
   }
 
-  test("a join inside a broadcast probe side still gets a filter when its relation is broadcast already") {
+  test("a join in a broadcast probe side gets a filter if its relation is broadcast") {
     val decision = decide(build(_.copy(alreadyBroadcast = true)).copy(sparkStrategy = Strategy.Broadcast))
     assert(decision.choice == Strategy.Broadcast && decision.reason.code == ReasonCode.AlreadyBroadcast && decision.buildFilter)
     assert(reasonOf(decision, JoinOption.SortMerge) == ReasonCode.AlreadyBroadcast)
@@ -100,14 +100,14 @@ class DecideJoinSuite extends AnyFunSuite {
     kind <- JoinKind.All
     side <- Seq(Side.Left, Side.Right)
     if !kind.mayFilter(side.other)
-  } test(s"a ${kind.name} join with its ${side.name} side built keeps every probe row, gates open or not") {
+  } test(s"a ${kind.name} join built from the ${side.name} keeps every probe row") {
     Seq(false, true).foreach { open =>
       val decision = decide(Typical.copy(kind = kind, buildSide = side), thresholds.updated(AqeConf.TestOpenGates, open))
       assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.JoinType)
     }
   }
 
-  test("a join that is left alone before anything was measured gives that reason for every option that was open") {
+  test("a join left alone before measurement has one reason for all open options") {
     val reason = Reason(ReasonCode.NotWorthWaiting, Some(12.0), Some(25.0), "millis")
     val open = DecideJoin.leftAlone(Typical, thresholds, reason)
     assert(open.choice == Strategy.LeaveToSpark && open.reason == reason)

@@ -22,7 +22,7 @@ class FilterSizeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     KeySets.part(codes, integral, asked).toFilter(1).fold(refusal => fail(refusal.text), identity)
   }
 
-  test("a filter that was foreseen to be exact is, and is no larger") {
+  test("a filter estimated as exact is exact and no larger than estimated") {
     forAll(KeySets.codes, Gen.oneOf(true, false), Gen.choose(1L, 30L), Gen.oneOf(0L, 20L, 500L)) {
       (codes, integral, rowsPerKey, exactMaxKeys) =>
         val limits = held.updated(AqeConf.FilterExactMaxKeys, exactMaxKeys)
@@ -36,7 +36,7 @@ class FilterSizeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a Bloom filter is at most twice as large as foreseen, however often the keys repeat") {
+  test("a Bloom filter is at most twice its estimated size, even with repeated keys") {
     for (keys <- Seq(15000, 40000); rowsPerKey <- Seq(1L, 3L, 20L, 200L)) {
       val filter = built(KeySets.randomCodes(keys, rowsPerKey), integral = false, keys * rowsPerKey, held)
       val size = foreseen(keys.toLong, keys * rowsPerKey, held)

@@ -16,59 +16,59 @@ class PassRateSuite extends AnyFunSuite {
 
   private def about(expected: Double)(actual: Double): Unit = { assert(math.abs(actual - expected) < 1e-3, s"$actual, not $expected"); () }
 
-  test("nothing known: every row may pass") {
+  test("without facts, every row may pass") {
     assert(estimate(base.build) == 1.0)
   }
 
-  test("no build rows: no row passes") {
+  test("without build rows, no row passes") {
     assert(estimate(base.build.copy(rows = 0)) == 0.0)
   }
 
-  test("rows before and after: their ratio") {
+  test("with rows before and after known, the pass rate is their ratio") {
     about(0.25)(estimate(base.build.copy(originRows = Some(4000))))
   }
 
-  test("more rows than the origin has is no information to filter on") {
+  test("more build rows than the origin table has gives no estimate") {
     assert(estimate(base.build.copy(originRows = Some(500))) == 1.0)
   }
 
-  test("a tenth of the rows of a unique key is a tenth of the keys") {
+  test("a tenth of the rows of a unique key has a tenth of the keys") {
     about(0.1)(estimate(base.build.copy(originRows = Some(10000), keys = oneKey.copy(distinct = Some(1000)))))
   }
 
-  test("a tenth of the rows of a key with many rows each is nearly every key") {
+  test("a tenth of the rows of a repeated key has nearly every key") {
     assert(estimate(base.build.copy(rows = 100000, originRows = Some(1000000), keys = oneKey.copy(distinct = Some(1000)))) > 0.99)
   }
 
-  test("distinct keys before and after: their ratio") {
+  test("with distinct keys before and after known, the pass rate is their ratio") {
     about(0.2)(estimate(base.build.copy(originRows = Some(2000), keys = oneKey.copy(distinct = Some(100), originDistinct = Some(500)))))
   }
 
-  test("a composite key finds about one probe row for each build row") {
+  test("a composite key is assumed to have about one probe row per build row") {
     val composite = base.build.copy(keys = oneKey.copy(columns = 2))
     about(1000 / 100000.0 * limits(AqeConf.FilterCompositeFactor))(estimate(composite, base.probe.copy(scanRows = 100000)))
   }
 
-  test("both key distributions known: the share in the build side's range times keys per key") {
+  test("with both distributions known, the pass rate is share in range times key ratio") {
     val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(1000), min = Some(0), max = Some(999))))
     val build = base.build.copy(keys = oneKey.copy(distinct = Some(50), min = Some(0), max = Some(99)))
     about(0.1 * 0.5)(estimate(build, probe))
   }
 
-  test("a histogram that puts most probe rows outside the range says so") {
+  test("a histogram with few probe rows in the build side's range lowers the rate") {
     val buckets = Seq(KeyBucket(0, 99, 10), KeyBucket(100, 999, 990))
     val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(1000), histogram = buckets)))
     val build = base.build.copy(keys = oneKey.copy(distinct = Some(100), min = Some(0), max = Some(99)))
     about(0.01)(estimate(build, probe))
   }
 
-  test("ranges that do not meet let no row pass") {
+  test("with disjoint key ranges, no row passes") {
     val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(1000), min = Some(5000), max = Some(9999))))
     val build = base.build.copy(keys = oneKey.copy(distinct = Some(100), min = Some(0), max = Some(99)))
     about(0)(estimate(build, probe))
   }
 
-  test("a Bloom filter lets some more through, an exact set none") {
+  test("a Bloom filter adds false positives, an exact set adds none") {
     val facts = base.copy(build = base.build.copy(originRows = Some(100000)))
     about(0.01)(estimateOf(facts, limits))
     about(0.01 + 0.99 * 0.05)(estimateOf(

@@ -6,7 +6,7 @@ import io.aqeplugin.conf.AqeConf
 
 class ThresholdsSuite extends AnyFunSuite {
 
-  test("Spark's own limit on a broadcast counts where it is lower, and is the one that a reason names") {
+  test("Spark's own broadcast limit applies and is named where it is lower") {
     val default = Thresholds.Default
     val own = default(AqeConf.BroadcastMaxMemoryBytes)
     assert(default.withBroadcastAtMost(own, "sparks.key") == default)

@@ -45,7 +45,7 @@ class VectorSuite extends AnyFunSuite {
     }
   }
 
-  test("there are vectors") {
+  test("the folder has vectors") {
     assert(files.size >= 5)
   }
 }

@@ -28,19 +28,19 @@ class WaitPriceSuite extends AnyFunSuite {
 
   private def decide(facts: WaitFacts, held: Thresholds = thresholds): WaitDecision = WaitPrice.decide(facts, held)
 
-  test("a selective build side in front of a long scan is worth waiting for") {
+  test("a long scan waits for a selective build side") {
     val decision = decide(typical)
     assert(decision.waits && decision.reason.code == ReasonCode.WaitPays)
     assert(decision.savingMillis > 4000 && decision.idleMillis < 1000)
   }
 
-  test("a build side that keeps every row and fits no broadcast promises nothing") {
+  test("a large build side that keeps every row gains nothing") {
     val decision = decide(rows(20000000, of = 20000000))
     assert(!decision.waits && decision.savingMillis == 0)
     assert(decision.reason.code == ReasonCode.PassRateTooHigh)
   }
 
-  test("a build side as slow as what it could save is not waited for") {
+  test("the probe side does not wait for a build side that is too slow") {
     val slow = rows(5600000, of = 28000000)
     val short = slow.join.copy(probe = join.probe.copy(rows = 4000000, scanRows = 4000000))
     val decision = decide(slow.copy(join = short, buildScanBytes = 4000000000L))
@@ -53,11 +53,11 @@ class WaitPriceSuite extends AnyFunSuite {
     assert(decide(slow.copy(otherRunnableTasks = 10)).idleMillis < decide(slow).idleMillis)
   }
 
-  test("what waits anyway pays nothing for it") {
+  test("a probe side that waits anyway has no idle time") {
     assert(decide(typical.copy(waitsAnyway = true)).idleMillis == 0)
   }
 
-  test("waiting for longer than wait.maxIdle is not begun; exactly as long is") {
+  test("the probe side waits for at most wait.maxIdle") {
     val idle = decide(typical).idleMillis
     assert(idle > 1)
     val decision = decide(typical, thresholds.updated(AqeConf.WaitMaxIdle, idle.toLong))
@@ -65,7 +65,7 @@ class WaitPriceSuite extends AnyFunSuite {
     assert(decide(typical, thresholds.updated(AqeConf.WaitMaxIdle, idle.toLong + 1)).waits)
   }
 
-  test("a saving that is not believed is not waited for") {
+  test("with a saving share of 0, the probe side does not wait") {
     assert(!decide(typical, thresholds.updated(AqeConf.WaitSavingShare, 0.0)).waits)
   }
 
@@ -76,18 +76,18 @@ class WaitPriceSuite extends AnyFunSuite {
     assert(math.abs(idle(rows(1000, of = 3000000)) - idle(rows(1000, of = 2000000)) - expected) < 1e-6)
   }
 
-  test("nothing is held back for unknown row counts, nor when the probe side runs") {
+  test("there is no wait with unknown row counts or a started probe side") {
     assert(decide(rows(-1, of = -1)).reason.code == ReasonCode.FactsMissing)
     assert(decide(probe(_.copy(scanRows = -1))).reason.code == ReasonCode.FactsMissing)
     assert(decide(probe(_.copy(started = true))).reason.code == ReasonCode.ProbeStarted)
   }
 
-  test("what stands against the filter is said when there is nothing to gain") {
+  test("without a gain, the reason is the obstacle to the filter") {
     val decision = decide(typical.copy(join = join.copy(filterObstacle = Some(ReasonCode.ReusedExchange), canBroadcast = false)))
     assert(!decision.waits && decision.reason.code == ReasonCode.ReusedExchange)
   }
 
-  test("with open gates every legal filter is waited for, an illegal one is not") {
+  test("with open gates, the probe side waits for every legal filter") {
     val open = thresholds.updated(AqeConf.TestOpenGates, true)
     val poor = rows(20000000, of = 20000000)
     assert(decide(poor, open).waits && decide(poor, open).reason.code == ReasonCode.GatesOpen)

@@ -23,7 +23,7 @@ import io.aqeplugin.observe.QueryStates
 import io.aqeplugin.plugin.AqeExtensions
 import io.aqeplugin.tell.QueryEnded
 
-/** The plugin in an application: among other plugins, with several sessions and threads, and when a query does not reach its end. */
+/** The plugin in an application: with other plugins, several sessions and threads, and queries that fail or are cancelled. */
 class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
   import ApplicationSuite._
 
@@ -45,7 +45,7 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
   private val OpenGates = "spark.aqePlugin.test.openGates" -> "true"
   private val Query = "SELECT * FROM fact JOIN dim ON k = dk"
 
-  test("other plugins, extensions and cost evaluators of the user stay, in their order") {
+  test("the user's plugins, extensions and cost evaluators stay, in their order") {
     val conf = spark.sparkContext.getConf
     assert(conf.get("spark.sql.extensions") == s"${classOf[OtherExtensions].getName},${classOf[AqeExtensions].getName}")
     assert(OtherPlugin.started.get == 1)
@@ -60,7 +60,7 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
     assert(OtherCost.sawFilters.get == 0, "the user's cost evaluator was shown filters")
   }
 
-  test("sessions of one application have modes of their own") {
+  test("each session of an application has its own mode") {
     val other = spark.newSession()
     spark.table("fact").createOrReplaceGlobalTempView("g_fact")
     spark.table("dim").createOrReplaceGlobalTempView("g_dim")
@@ -75,7 +75,7 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
     })
   }
 
-  test("a conf that changes between two queries holds for the second one") {
+  test("a conf change between two queries applies to the second") {
     withConf(SortMerge, OpenGates) {
       val modes = Seq("apply", "off", "observe", "apply")
       val found = modes.map(mode => withConf("spark.aqePlugin.mode" -> mode)(filters(ran(spark.sql(Query)).plan).size))
@@ -83,7 +83,7 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
     }
   }
 
-  test("queries of eight threads have the rows of one thread") {
+  test("queries on eight threads return the same rows as on one") {
     val queries = Seq(
       Query,
       "SELECT k, count(*) FROM fact WHERE k IN (SELECT dk FROM dim) GROUP BY k",
@@ -116,14 +116,14 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
   }
 
   for ((what, slow) <- Seq("its build side runs" -> "dim", "its probe side runs" -> "fact"))
-    test(s"a query that is cancelled while $what leaves no job and no memory behind") {
+    test(s"a query that is cancelled while $what leaves no job and no memory") {
       val session = spark
       session.udf.register("slowly", (value: Int) => { Thread.sleep(300); value })
       session.udf.register("quickly", (value: Int) => value)
       def step(name: String): String = if (name == slow) "slowly" else "quickly"
       val query =
         s"SELECT * FROM (SELECT k, ${step("fact")}(v) AS x FROM fact) JOIN (SELECT dk, ${step("dim")}(dv) AS y FROM dim) ON k = dk AND x > y - 20"
-      // What earlier queries left is collected before; whatever is there more afterwards is of this one.
+      // Remnants of earlier queries are freed first, so that any growth belongs to this query.
       val before = settledBroadcasts()
       withConf(SortMerge, OpenGates) {
         val pool = Executors.newSingleThreadExecutor()
@@ -133,7 +133,7 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
             Try(session.sql(query).collect())
           }
           eventually(assert(session.sparkContext.statusTracker.getActiveJobIds().nonEmpty))
-          // Again and again: a job that was just ending when it was cancelled ends well.
+          // Repeatedly: a job that is just ending when it is cancelled succeeds.
           eventually {
             session.sparkContext.cancelJobGroup("to be cancelled")
             assert(running.isDone)
@@ -153,17 +153,17 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
       }
     }
 
-  /** Blocks of broadcasts, filters among them, that are in memory. */
+  /** In-memory blocks of broadcasts, filters included. */
   private def broadcasts(): Set[String] =
     SparkEnv.get.blockManager.getMatchingBlockIds(_.isBroadcast).map(_.name).toSet
 
-  /** The same when the collector of unused ones has nothing left to do. */
+  /** As above, after unused broadcasts have been cleaned up. */
   private def settledBroadcasts(): Set[String] = {
     val seen = Iterator.continually { System.gc(); Thread.sleep(300); broadcasts() }
     seen.sliding(2).collectFirst { case Seq(earlier, later) if earlier == later => later }.getOrElse(broadcasts())
   }
 
-  test("a query that fails leaves no memory behind, and its error is the query's own") {
+  test("a failing query leaves no memory behind and keeps its own error") {
     withConf(SortMerge, OpenGates, "spark.sql.ansi.enabled" -> "true") {
       val error = intercept[Exception](spark.sql("SELECT *, 1 / (v - v) FROM fact JOIN dim ON k = dk").collect())
       assert(error.getMessage.contains("DIVIDE_BY_ZERO"))
@@ -175,7 +175,7 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
     System.identityHashCode(s.shuffle)
   }.distinct.size
 
-  test("promotion: a build side that turns out small is broadcast, and the probe side is never shuffled") {
+  test("a build side that turns out small is broadcast before the probe shuffle") {
     table("wide_dim", "SELECT CAST(id AS int) AS wk, CAST(id % 700 AS int) AS wv, uuid() AS u1, uuid() AS u2 FROM range(3000)")
     table("wide_fact", "SELECT CAST(id % 90 AS int) AS k, uuid() AS u3 FROM range(5000)", files = 2)
     val query = "SELECT * FROM wide_fact JOIN wide_dim ON k = wk WHERE wv = 8"
@@ -187,10 +187,10 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
     }
   }
 
-  test("demotion: a build side whose rows are large in memory is not broadcast, small as its shuffle may be") {
+  test("a build side with large rows in memory and a small shuffle is not broadcast") {
     table("wide_rows", "SELECT CAST(id % 90 AS int) AS wk, CAST(id % 2 AS int) AS wv, repeat('x', 4000) AS filler FROM range(2000)")
     table("narrow_fact", "SELECT CAST(id % 90 AS int) AS k, uuid() AS u FROM range(5000)", files = 2)
-    // A semi-join, which can only broadcast its right side.
+    // Only the right side of a semi-join can be broadcast.
     val query =
       "SELECT * FROM narrow_fact LEFT SEMI JOIN (SELECT * FROM wide_rows WHERE wv = 1 AND wk < 40) w ON k = wk AND filler > u"
     val big = Seq("spark.sql.autoBroadcastJoinThreshold" -> "1", "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "100m")
@@ -206,7 +206,7 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
 
 object ApplicationSuite {
 
-  /** Somebody else's plugin. */
+  /** A user's plugin. */
   final class OtherPlugin extends SparkPlugin {
     override def driverPlugin(): DriverPlugin = new DriverPlugin {
       override def init(sparkContext: SparkContext, pluginContext: PluginContext): java.util.Map[String, String] = {
@@ -221,7 +221,7 @@ object ApplicationSuite {
     val started = new AtomicInteger()
   }
 
-  /** Somebody else's rule, which only counts. */
+  /** A user's rule, which only counts its calls. */
   final class OtherExtensions extends (SparkSessionExtensions => Unit) {
     override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectOptimizerRule(_ => CountingRule)
   }
@@ -237,7 +237,7 @@ object ApplicationSuite {
     }
   }
 
-  /** Somebody else's cost evaluator. */
+  /** A user's cost evaluator. */
   final class OtherCost extends CostEvaluator {
     override def evaluateCost(plan: SparkPlan): Cost = {
       OtherCost.calls.incrementAndGet()

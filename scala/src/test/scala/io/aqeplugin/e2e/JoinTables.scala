@@ -2,7 +2,7 @@ package io.aqeplugin.e2e
 
 import org.apache.spark.sql.{DataFrame, SparkSession}
 
-/** Small tables that have one column per key type, all computed from one whole number, in several shapes and formats. */
+/** Small tables with one column per key type, all computed from one integer, in several shapes and formats. */
 object JoinTables {
 
   /** A way to join `p` and `b` on a key.
@@ -12,9 +12,9 @@ object JoinTables {
     * @param column
     *   the key of either side, for `IN`
     * @param supported
-    *   a filter can hold it
+    *   whether a filter supports the key
     * @param hashed
-    *   Spark can join on it by hash
+    *   whether Spark can join on it by hash
     */
   final case class Key(
       name: String,
@@ -64,7 +64,7 @@ object JoinTables {
     ))
   )
 
-  /** What the build side is like: the whole numbers behind its keys. */
+  /** The distribution of the build side: the integers from which its keys are computed. */
   sealed abstract class Shape(val name: String, val numbers: Seq[Option[Int]])
 
   object Shape {
@@ -78,12 +78,12 @@ object JoinTables {
     val All: Seq[Shape] = Seq(Mixed, AllNull, Empty, OneRow, Skewed, AllMatch, NoneMatch)
   }
 
-  /** A tenth null, a third one heavy key, the rest spread over 121 keys; three of four keys have no partner in most shapes. */
+  /** A tenth null, a third one heavy key, the rest spread over 121 keys; in most shapes, three of four keys have no partner. */
   private val ProbeNumbers: Seq[Option[Int]] = (0 until 400).map { id =>
     if (id % 10 == 0) None else if (id % 10 < 4) Some(7) else Some(id % 121 - 60)
   }
 
-  /** How tables are kept: columnar files, row-based files, or rows of the query itself. */
+  /** How tables are stored: columnar files, row-based files, or rows of the query itself. */
   val Formats: Seq[String] = Seq("parquet", "orc", "json", "local")
 
   def probe(format: String): String = s"probe_$format"

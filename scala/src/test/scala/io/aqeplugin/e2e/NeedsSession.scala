@@ -2,7 +2,7 @@ package io.aqeplugin.e2e
 
 import org.scalatest.{Suite, SuiteMixin}
 
-/** Tags every test of the suite as one that runs a Spark session, for `make check` to leave out. */
+/** Tags every test of the suite as one that needs a Spark session, so that `make check` can leave it out. */
 trait NeedsSession extends SuiteMixin { this: Suite =>
 
   abstract override def tags: Map[String, Set[String]] =

@@ -17,10 +17,10 @@ import org.scalatest.{Assertions, BeforeAndAfterAll, Suite}
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.tell.{JoinDecided, QueryEnded}
 
-/** One local Spark application per suite, with the plugin switched on as a user would: by `spark.plugins` alone. */
+/** One local Spark application per suite, with the plugin switched on as users do it: only by `spark.plugins`. */
 trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSparkPlanHelper with Assertions { this: Suite =>
 
-  /** Conf of the application beside what all suites share. */
+  /** Conf of the application in addition to the shared one. */
   protected def applicationConf: Map[String, String] = Map.empty
 
   protected lazy val folder: Path = Files.createTempDirectory("aqe-plugin-test")
@@ -31,7 +31,7 @@ trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSpa
     SparkSession.clearActiveSession()
     SparkSession.clearDefaultSession()
     val conf = PluginSession.SharedConf ++ Map("spark.sql.warehouse.dir" -> folder.resolve("warehouse").toString) ++ applicationConf
-    // As spark-submit does it: what is handed to a session's builder is the session's own and stands above the application's conf.
+    // As in spark-submit: confs given to a session's builder would belong to the session and override the application's conf.
     val context = SparkContext.getOrCreate(new SparkConf().setAll(conf))
     val session = SparkSession.builder().getOrCreate()
     require(session.sparkContext eq context, "another application is still running")
@@ -48,7 +48,7 @@ trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSpa
       PluginSession.delete(folder)
     } finally super.afterAll()
 
-  /** Runs `body` with the given conf, and puts the old one back. */
+  /** Runs `body` with the given conf and restores the old one. */
   protected def withConf[A](pairs: (String, String)*)(body: => A): A = withConfOf(spark)(pairs: _*)(body)
 
   protected def withConfOf[A](session: SparkSession)(pairs: (String, String)*)(body: => A): A = {
@@ -61,16 +61,16 @@ trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSpa
       }
   }
 
-  /** Rows as text, in an order of their own: equal for equal multisets. */
+  /** Rows as sorted text: equal for equal multisets. */
   protected def multiset(frame: DataFrame): Seq[String] = frame.collect().map(PluginSession.text).toSeq.sorted
 
   /** The rows without the plugin. */
   protected def withoutPlugin(query: => DataFrame): Seq[String] = withConf("spark.aqePlugin.mode" -> "off")(multiset(query))
 
-  /** Runs a query with every gate open and checks what must hold of every query: no fault, and no filter planned that was not applied. */
+  /** Runs a query with open gates and checks what must hold for every query: no fault, and every planned filter applied. */
   protected def withPlugin(query: => DataFrame): Ran = withConf("spark.aqePlugin.test.openGates" -> "true")(ran(query))
 
-  /** Runs a query as the conf says. */
+  /** Runs a query with the present conf. */
   protected def ran(query: => DataFrame): Ran = {
     drain()
     val mark = events.mark()
@@ -86,7 +86,7 @@ trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSpa
       seen
     )
     assert(result.ended.forall(_.errors == 0), s"a fault of the plugin in\n${result.plan}")
-    assert(result.ended.forall(e => e.planned == e.applied), s"a filter was planned and not applied in\n${result.plan}")
+    assert(result.ended.forall(e => e.planned == e.applied), s"a filter was planned but not applied in\n${result.plan}")
     val told = result.decided.filter(_.decision.get("buildFilter").asBoolean).map(d => d.executionId -> joinIdOf(d.decision.get("facts")))
     val unseen = result.ended.flatMap(e => e.outcomes.elements().asScala.map(e.executionId -> joinIdOf(_))).filterNot(told.contains)
     assert(unseen.isEmpty, s"filters ran whose decision says that there is none in\n${result.plan}")
@@ -109,7 +109,7 @@ trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSpa
   protected def filtered(ran: Ran): Seq[String] =
     filters(ran.plan).flatMap(_.labels).map(label => s"${label.table}(${label.columns.mkString(",")})").distinct.sorted
 
-  /** What became of each filter of a query. */
+  /** The outcome of each filter of a query. */
   protected def outcomes(ran: Ran): Seq[JsonNode] = ran.ended.flatMap(_.outcomes.elements().asScala)
 
   protected def drain(): Unit = SparkBridge.drainEvents(spark.sparkContext, 30000L)
@@ -146,7 +146,7 @@ object PluginSession {
     "spark.sql.shuffle.partitions" -> "4",
     "spark.default.parallelism" -> "2",
     "spark.sql.session.timeZone" -> "UTC",
-    // Several batches a file, so that some lose all of their rows, some a part and some none.
+    // Several batches per file: some lose all their rows, some lose a part and some lose none.
     "spark.sql.parquet.columnarReaderBatchSize" -> "64",
     "spark.sql.orc.columnarReaderBatchSize" -> "64"
   )
@@ -166,7 +166,7 @@ object PluginSession {
   }
 }
 
-/** Keeps the events that tests look at, in the order in which they came. */
+/** Collects the events that tests read, in order. */
 final class EventBuffer extends SparkListener {
   private val seen = new ConcurrentLinkedQueue[SparkListenerEvent]()
 

@@ -4,8 +4,8 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Queries that nobody thought of: random trees of joins, aggregates, windows, unions and limits over small tables. Each seed is one query,
-  * so a failure can be run again.
+/** Random queries: trees of joins, aggregates, windows, unions and limits over small tables. Each seed is one query, so a failure can be
+  * reproduced.
   */
 class RandomQueriesSuite extends AnyFunSuite with PluginSession {
   import RandomQueriesSuite._
@@ -29,7 +29,7 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("random queries have the same rows without and with the plugin") {
+  test("random queries return the same rows with and without the plugin") {
     for (seed <- Seeds) {
       val query = new QueryGen(new Random(seed)).relation(3)
       val _ = withClue(s"seed $seed: $query\n") {

@@ -7,7 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.decide.ReasonCode
 
-/** Reasons against a filter, each from a real query that has it: what a user is told is what was there. */
+/** Reasons against a filter, each from a real query that has it. */
 class ReasonsSuite extends AnyFunSuite with PluginSession {
   private val Threshold = "spark.sql.autoBroadcastJoinThreshold"
   private val SortMerge = Threshold -> "-1"
@@ -31,7 +31,7 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
     super.afterAll()
   }
 
-  /** The codes that a query's joins were told for their filters. */
+  /** The reason codes of the filters of a query's joins. */
   private def told(ran: Ran): Seq[String] = ran.decided.map(_.decision.path("filterReason").path("code").asText)
 
   private def gives(code: ReasonCode, what: String, query: String, conf: (String, String)*): Unit =
@@ -46,13 +46,13 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
 
   gives(
     ReasonCode.CollatedKey,
-    "strings that are equal in any case",
+    "strings compared without case",
     "SELECT * FROM fact JOIN dim ON collate(s, 'UTF8_LCASE') = collate(name, 'UTF8_LCASE')",
     SortMerge
   )
   gives(
     ReasonCode.CollatedKey,
-    "columns of such strings, which Spark joins by keys that it makes of them",
+    "columns of such strings, which Spark joins by collation keys",
     "SELECT * FROM (SELECT collate(s, 'UTF8_LCASE') AS cs FROM fact) JOIN (SELECT collate(name, 'UTF8_LCASE') AS cn FROM dim) ON cs = cn",
     SortMerge
   )
@@ -60,14 +60,14 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
   gives(ReasonCode.KeyNotPlain, "a computed key", "SELECT * FROM fact JOIN dim ON k + 1 = dk", SortMerge)
   gives(
     ReasonCode.NoBuildExchange,
-    "tables in buckets of the key, which are not shuffled",
+    "tables bucketed by the key, which are not shuffled",
     "SELECT v, count(*) FROM bucketed_fact JOIN bucketed_dim ON k = dk GROUP BY v",
     SortMerge,
     "spark.sql.sources.bucketing.autoBucketedScan.enabled" -> "false"
   )
   gives(
     ReasonCode.NonDeterministic,
-    "a build side of the first rows that come",
+    "a build side with LIMIT and ties",
     "SELECT * FROM fact JOIN (SELECT dk FROM (SELECT * FROM dim ORDER BY length(name) LIMIT 4)) ON k = dk",
     SortMerge
   )
@@ -92,7 +92,7 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
     SortMerge
   )
 
-  test("CACHE_NOT_LOADED: the first query that reads a cached table has no filter from it, the next one has") {
+  test("CACHE_NOT_LOADED: only the first query on a cached table gets no filter from it") {
     spark.sql("CACHE LAZY TABLE kept AS SELECT * FROM dim")
     try
       withConf(SortMerge) {
@@ -109,7 +109,7 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("OBSERVE_MODE: a filter that was only decided on is told as not applied") {
+  test("OBSERVE_MODE: a filter that was only decided is reported as not applied") {
     withConf(Broadcast, "spark.aqePlugin.mode" -> "observe") {
       val result = withPlugin(spark.sql("SELECT * FROM fact JOIN dim ON k = dk"))
       assert(filters(result.plan).isEmpty)

@@ -3,7 +3,7 @@ package io.aqeplugin.e2e
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, SortMergeJoinExec}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Whether the plugin works at all on a Spark line: what `make test` asks of the lines whose whole suite it does not run. */
+/** Whether the plugin works at all on a Spark line. `make test` runs this on the lines whose whole suite it leaves out. */
 class SmokeSuite extends AnyFunSuite with PluginSession {
   import SmokeSuite._
 
@@ -15,7 +15,7 @@ class SmokeSuite extends AnyFunSuite with PluginSession {
     table("dim", "SELECT CAST(id AS int) AS dk, CAST(id % 700 AS int) AS dv, uuid() AS u1, uuid() AS u2 FROM range(3000)")
   }
 
-  test("a join whose build side turns out small becomes a broadcast join with the same rows") {
+  test("a join with a small build side becomes a broadcast join with the same rows") {
     val result = sameRows(spark.sql(SelectiveJoin))
     assert(result.decided.size == 1)
     assert(collect(result.plan) { case join: BroadcastHashJoinExec => join }.size == 1)

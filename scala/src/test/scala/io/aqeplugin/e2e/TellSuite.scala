@@ -11,7 +11,7 @@ import org.scalatest.time.{Seconds, Span}
 
 import io.aqeplugin.tell.CapturedLog
 
-/** Where a user reads of a decision beside the events: the plan's text, the driver's log, and the metrics of the plan's nodes. */
+/** Where users see a decision, besides events: the text of the plan, the driver's log, and the metrics of the plan's nodes. */
 class TellSuite extends AnyFunSuite with PluginSession with Eventually {
   implicit override val patienceConfig: PatienceConfig = PatienceConfig(timeout = Span(60, Seconds), interval = Span(1, Seconds))
 
@@ -26,7 +26,7 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
   private val Query = "SELECT * FROM fact JOIN dim ON k = dk"
   private val OpenGates = "spark.aqePlugin.test.openGates" -> "true"
 
-  test("EXPLAIN before the query: the filter says on which scan and columns it is, of which join, and that it waits") {
+  test("EXPLAIN shows a waiting filter with its scan, columns and join") {
     withConf(OpenGates) {
       val text = spark.sql(s"EXPLAIN $Query").head().getString(0)
       assert("""RuntimeFilter \[parquet-fact\(k\) by inner:k#\d+=dk#\d+: waits for its build side\]""".r.findFirstIn(text).isDefined, text)
@@ -34,7 +34,7 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
     }
   }
 
-  test("EXPLAIN of the final plan: the filter says what was decided, why, and what was expected of it") {
+  test("EXPLAIN of the final plan shows the decision, its reason and the pass rate") {
     withConf(OpenGates) {
       val frame = spark.sql(Query)
       frame.collect()
@@ -46,7 +46,7 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
     }
   }
 
-  test("the driver's log has one line for each join of a query, with the choice, both reasons and what was measured") {
+  test("the driver's log has one line per join with choice, reasons and measurements") {
     withConf(OpenGates) {
       val (lines, result) =
         CapturedLog.during(Level.INFO)(ran(spark.sql(s"$Query JOIN (SELECT ov, dv FROM VALUES (1, 2) AS t(ov, dv)) ON v = ov")))
@@ -64,7 +64,7 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
     }
   }
 
-  test("the nodes of the plan have the plugin's metrics by name, with what really happened") {
+  test("the nodes of the plan have the plugin's metrics with real values") {
     val result = withPlugin(spark.sql(Query))
     val query = result.ended.map(_.executionId).head
     eventually {
@@ -80,7 +80,7 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
     }
   }
 
-  /** Per node of a query's plan, as the SQL page shows it, each metric's value by name. */
+  /** The metrics of each node of a query's plan, by name, as the SQL page shows them. */
   private def metricsOf(executionId: Long): Map[String, Map[String, String]] = {
     val store = statusStore
     val values = store.executionMetrics(executionId)

@@ -26,7 +26,7 @@ import io.aqeplugin.place.{FilterLink, PlaceFilters}
 import io.aqeplugin.rules.PlanCost
 import io.aqeplugin.tell.JoinDecided
 
-/** What went wrong once while the mechanism was found; each test is named after the trap. */
+/** Faults that occurred while the mechanism was developed; each test is named after one. */
 class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
   implicit private val signaler: Signaler = ThreadSignaler
 
@@ -47,7 +47,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
 
   private def simple: DataFrame = spark.sql(Simple)
 
-  /** Shuffles that really ran, whatever number of times the plan shows them. */
+  /** Shuffles that really ran, however often they occur in the plan. */
   private def shuffles(plan: SparkPlan): Int = collectWithSubqueries(plan) {
     case stage: ShuffleQueryStageExec => System.identityHashCode(stage.shuffle)
   }.distinct.size
@@ -58,7 +58,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     frame.queryExecution.executedPlan
   }
 
-  test("without exchange reuse no filter is planned, and planning comes to its end") {
+  test("without exchange reuse, no filter is planned and planning ends") {
     withConf(SortMerge :+ ("spark.sql.exchange.reuse" -> "false"): _*) {
       for (query <- Seq(Simple, s"$Simple JOIN other ON v = ov JOIN third ON ok = tk")) {
         val result = sameRows(spark.sql(query))
@@ -67,7 +67,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("endless re-planning: a filter is built once, however often AQE plans anew") {
+  test("a filter is built once, however often AQE re-plans") {
     withConf(SortMerge: _*) {
       val result = sameRows(spark.sql(s"$Simple JOIN other ON v = ov JOIN third ON ok = tk"))
       val built = collectWithSubqueries(result.plan) {
@@ -78,7 +78,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("logical link: the filter has none, its exchange has one that is in no plan, and the build exchange keeps its own") {
+  test("the filter and its exchange are linked to no node of the logical plan") {
     withConf(SortMerge: _*) {
       val result = withPlugin(simple)
       val found = filters(result.plan)
@@ -91,7 +91,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("a key expression that throws is not evaluated below the filter that removes the rows it throws on") {
+  test("a key expression is not evaluated below the filter that guards it") {
     table(
       "paths",
       "SELECT IF(id % 3 = 0, array(CAST(id % 20 AS int)), CAST(array() AS array<int>)) AS path, IF(id % 3 = 0, '' || id, 'x') AS t FROM range(90)"
@@ -114,14 +114,14 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("NOT IN: one null on the right empties the answer, and neither side is filtered") {
+  test("neither side of NOT IN is filtered") {
     for (conf <- Seq(SortMerge, Broadcasts); list <- Seq("SELECT dk FROM dim", "SELECT IF(dv = 0, NULL, dk) FROM dim")) withConf(conf: _*) {
       val result = sameRows(spark.sql(s"SELECT * FROM fact WHERE k NOT IN ($list)"))
       assert(filters(result.plan).isEmpty)
     }
   }
 
-  test("EXISTS and IN: the filter reaches the scans on both sides of the semi-join") {
+  test("the filters of EXISTS and IN reach the scans on both sides of the semi-join") {
     withConf(SortMerge: _*) {
       val in = sameRows(spark.sql("SELECT * FROM fact WHERE k IN (SELECT dk FROM dim)"))
       assert(filtered(in) == Seq("parquet-fact(k)"))
@@ -134,7 +134,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("packed relation keys: two int keys, a narrow and a wide one, and boxed single keys of a broadcast join give right filters") {
+  test("packed and boxed keys of a broadcast relation give correct filters") {
     table(
       "narrow",
       "SELECT CAST(id % 60 AS smallint) AS nk, CAST(id % 7 AS int) AS nv, CAST(id % 60 AS tinyint) AS nt, date_add(DATE'2020-01-01', CAST(id % 50 AS int)) AS nd FROM range(200)"
@@ -153,7 +153,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("a relation with null keys only has no rows to give, and does not throw") {
+  test("a relation with only null keys gives no rows and does not throw") {
     val relation = Class.forName("org.apache.spark.sql.execution.joins.HashedRelationWithAllNullKeys$").getField("MODULE$").get(None.orNull)
     assert(Relations.rows(relation).map(_.toSeq) == Right(Nil))
     assert(Relations.rows("no relation").isLeft)
@@ -163,7 +163,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("a scan whose exchange is used twice gets no filter of its own: a CTE joined to itself is not computed twice") {
+  test("a CTE joined to itself gets no filter and is computed once") {
     def twice: DataFrame = spark.sql(
       """WITH c AS (SELECT k, count(*) AS n FROM fact GROUP BY k)
         |SELECT * FROM dim LEFT JOIN (SELECT a.k, b.k AS l FROM c a JOIN c b ON a.n = b.n AND a.k < b.k) ON k = dk""".stripMargin
@@ -175,7 +175,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("wrapped sources: a filter is found below row and column transitions, code generation and shuffle reads") {
+  test("a filter is found below transitions, code generation and shuffle reads") {
     table("json_fact", "SELECT CAST(id % 50 AS int) AS jk, id FROM range(200)", "json")
     table("orc_dim", "SELECT CAST(id AS int) AS ck, CAST(id AS int) AS cv FROM range(6)", "orc")
     for (
@@ -188,7 +188,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
       }
   }
 
-  test("cost of a plan: the change to a broadcast join is not thrown away for the copies below filters") {
+  test("plan cost ignores the copies below filters, so a better re-plan is kept") {
     withConf(Threshold -> "-1", AdaptiveThreshold -> "10m") {
       val result = sameRows(spark.sql(s"$Simple JOIN other ON v = ov"))
       assert(collect(result.plan) { case j: BroadcastHashJoinExec => j }.nonEmpty)
@@ -196,7 +196,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("the build exchange below a filter is the one in the join: it runs once") {
+  test("the build exchange below a filter is that of the join and runs once") {
     withConf(Seq(Threshold -> "-1", AdaptiveThreshold -> "-1"): _*) {
       for (query <- Seq(Simple, s"$Simple JOIN other ON v = ov", s"$Simple JOIN other ON v = ov JOIN third ON ok = tk")) {
         val result = sameRows(spark.sql(query))
@@ -206,7 +206,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("a broadcast stage says it holds 64 MB at least; rows are what is decided on") {
+  test("a small broadcast that reports 64 MB is judged by its rows") {
     withConf(Broadcasts: _*) {
       val result = sameRows(simple)
       val facts = result.decided.map(_.decision.path("facts").path("build"))
@@ -214,7 +214,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("a build side does not flip, and a join is decided once, however many plans are made") {
+  test("a join is decided once and keeps its build side, however often AQE re-plans") {
     withConf(SortMerge: _*) {
       val chain = "SELECT * FROM fact JOIN dim ON k = dk JOIN other ON v = ov JOIN third ON ok = tk LEFT JOIN dim d2 ON tv = d2.dv"
       val result = sameRows(spark.sql(chain))
@@ -225,7 +225,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("a build side does not flip: in none of the plans that AQE makes is a join's filter on its build side") {
+  test("in no plan of AQE is a join's filter on its own build side") {
     val plans = new ConcurrentLinkedQueue[String]()
     val listener = new SparkListener {
       override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
@@ -238,7 +238,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
       withConf(SortMerge: _*) {
         val chain = "SELECT * FROM fact JOIN dim ON k = dk JOIN other ON v = ov JOIN third ON ok = tk"
         val result = sameRows(spark.sql(chain))
-        // Of the keys left=right of a join, those that have filters of it, in any plan.
+        // For each left=right key pair of a join, the keys that have a filter of that join in any plan.
         val label = """(?:\[|; |, )\S+\((\w+)\) by inner:(\w+)#\d+=(\w+)#\d+: """.r
         val sides = plans.asScala.toSeq.flatMap(label.findAllMatchIn(_)).groupMap(m => m.group(2) -> m.group(3))(_.group(1))
         assert(sides.size == 3 && plans.size > 3, sides)
@@ -253,7 +253,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     finally spark.sparkContext.removeSparkListener(listener)
   }
 
-  test("waits do not form a circle") {
+  test("waits do not form a cycle") {
     val tables = Seq("fact f", "other o", "third t")
     val on = "f.k = o.ok AND o.ov = t.tv AND t.tk = f.v"
     withConf(SortMerge: _*) {
@@ -267,7 +267,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("a filter that is not built in time lets every row pass") {
+  test("a filter that is not built in time passes every row") {
     withConf(SortMerge :+ ("spark.aqePlugin.filter.buildTimeout" -> "1"): _*) {
       val result = sameRows(simple)
       val kinds = outcomes(result).map(o => o.path("kind").asText -> o.path("reason").path("code").asText)
@@ -285,7 +285,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("a build side that is not deterministic gives no filter") {
+  test("a nondeterministic build side gives no filter") {
     val keys = Seq(
       "SELECT CAST(rand(3) * 10 AS int) AS bk FROM range(0, 5, 1, 1)",
       "SELECT dk AS bk FROM dim WHERE rand(3) < 0.9",
@@ -298,10 +298,10 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("the rules take a small share of a query that joins many tables and is planned anew after each") {
+  test("the rules take a small share of the time of a query with many joins") {
     val joins = (1 to 8).map(i => s"JOIN dim d$i ON f.${if (i % 2 == 0) "k" else "v"} = d$i.dk").mkString(" ")
     withConf(SortMerge: _*) {
-      // Shares and not times, the smallest of several: a busy machine slows both the rules and the rest.
+      // Shares rather than times, and the smallest of several, because a busy machine slows both the rules and the rest.
       val shares = Seq.fill(3) {
         val ended = sameRows(spark.sql(s"SELECT f.k, f.s FROM fact f $joins")).ended
         ended.map(_.ruleMillis).sum.toDouble / ended.map(_.durationMillis).sum
@@ -310,7 +310,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("ValidateSparkPlan: Spark's check of broadcasts, which filters would not pass, comes before they are in, and re-plans are kept") {
+  test("ValidateSparkPlan runs before filters are placed, so re-plans are kept") {
     withConf(Threshold -> "-1", AdaptiveThreshold -> "10m") {
       val result = sameRows(spark.sql(s"$Simple JOIN other ON v = ov"))
       val placed = filters(result.plan)
@@ -319,7 +319,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("cost of a plan: a skew join that is forced counts for more than its shuffles, as Spark counts it") {
+  test("plan cost counts a forced skew join like Spark does") {
     withConf(SortMerge: _*) {
       val join = collect(sameRows(simple).plan) { case j: SortMergeJoinExec => j }.head
       val skewed = join.copy(isSkewJoin = true)
@@ -332,12 +332,12 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("connect-shims: the classes of Spark are Spark's own and no stubs of them") {
+  test("the test classpath has Spark's own classes and not the stubs of connect-shims") {
     for (own <- Seq[Class[_]](classOf[SparkContext], classOf[RDD[_]]))
       assert(own.getProtectionDomain.getCodeSource.getLocation.getPath.contains("/spark-core_"))
   }
 
-  test("a reader of a filter has a time limit of its own: a build that never ends lets every row pass") {
+  test("a filter build that never ends passes every row after the reader's time limit") {
     withConf(SortMerge: _*) {
       val built = filters(withPlugin(simple).plan).flatMap(_.sources).flatMap(FilterSource.exchange(_)).head
       val stuck = new RuntimeFilterExchangeExec(built.keys, built.child, built.limits.copy(timeoutMillis = 1), built.joinId) {
@@ -347,7 +347,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("row-based scans: above and below a filter the operators are still compiled as a whole") {
+  test("operators above and below a filter on a row-based scan are still compiled") {
     table("json_rows", "SELECT CAST(id % 50 AS int) AS jk, CAST(id AS int) AS jv FROM range(200)", "json")
     withConf(SortMerge: _*) {
       val result = sameRows(spark.sql("SELECT jk, jv + 1 AS j, name FROM json_rows JOIN dim ON jk = dk WHERE jv % 2 = 0"))
@@ -358,7 +358,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
-  test("watermarks: a stream with one is joined as without the plugin, which does not look at its plans") {
+  test("a streaming join with a watermark runs as without the plugin") {
     val rows = folder.resolve("events").toString
     withConf("spark.aqePlugin.mode" -> "off")(spark.sql(
       "SELECT CAST(id % 90 AS int) AS k, TIMESTAMP'2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, id) AS at FROM range(300)"

@@ -8,7 +8,7 @@ import io.aqeplugin.conf.{AqeConf, Canary}
 import io.aqeplugin.metrics.Faults
 import io.aqeplugin.tell.{CapturedLog, JoinDecided, QueryEnded}
 
-/** An application with a conf that tries values in half of the applications. */
+/** An application whose conf has a canary of half of the applications. */
 abstract class TrialSuite(applicationId: String) extends AnyFunSuite with PluginSession {
   protected val Replaced: String = AqeConf.FilterMaxPassRate.key
   protected val OpenGates: String = AqeConf.TestOpenGates.key
@@ -40,7 +40,7 @@ abstract class TrialSuite(applicationId: String) extends AnyFunSuite with Plugin
 
 class DrawnSuite extends TrialSuite("application_1763712000000_0002") {
 
-  test("an application that is drawn has the values as defaults of its sessions, and its events say so") {
+  test("sessions and events of a canary application have the canary values") {
     assert(spark.conf.get(Replaced) == "0.9")
     val result = ran(spark.sql(Query))
     assert(filters(result.plan).nonEmpty)
@@ -50,18 +50,18 @@ class DrawnSuite extends TrialSuite("application_1763712000000_0002") {
     assert(other.conf.get(OpenGates) == "true")
   }
 
-  test("what a user sets wins, and is compared with nothing") {
+  test("a user's own value wins, and the query is in the arm own") {
     val result = withConf(OpenGates -> "false")(ran(spark.sql(Query)))
     assert(filters(result.plan).isEmpty)
     assert(armsOf(result) == Set(Some("own")))
   }
 
-  test("a session cannot leave the trial of its application by the keys of the canary") {
+  test("a session cannot change its arm by setting canary keys") {
     val result = withConf(AqeConf.CanaryShare.key -> "7", Canary.SetPrefix + "nothing" -> "1")(ran(spark.sql(Query)))
     assert(armsOf(result) == Set(Some("canary")))
   }
 
-  test("the side is read back from an event log, and one that an older plugin did not write is none") {
+  test("the arm is read from an event log, and is empty in logs of older plugins") {
     def armOf[A](kind: Class[A], arm: String): A =
       new ObjectMapper().readValue(s"""{"Event":"${kind.getName}","executionId":1$arm}""", kind)
     assert(armOf(classOf[JoinDecided], ""","arm":"control"""").arm.contains("control"))
@@ -73,7 +73,7 @@ class DrawnSuite extends TrialSuite("application_1763712000000_0002") {
 
 class NotDrawnSuite extends TrialSuite("spark-9f4c1c2de9c1497cbc35e3b7bd2d84e5") {
 
-  test("an application that is not drawn keeps what its conf says, and its events say so") {
+  test("an application outside the canary keeps its conf, and its events say so") {
     assert(spark.conf.get(Replaced) == "0.7")
     val result = ran(spark.sql(Query))
     assert(filters(result.plan).isEmpty)
@@ -82,7 +82,7 @@ class NotDrawnSuite extends TrialSuite("spark-9f4c1c2de9c1497cbc35e3b7bd2d84e5")
   }
 }
 
-/** The conf of a canary is wrong: queries run as without it. */
+/** The canary's conf is invalid: queries run as without it. */
 class WrongCanarySuite extends TrialSuite("application_1763712000000_0002") {
   override protected def applicationConf: Map[String, String] = super.applicationConf.updated(Canary.SetPrefix + "filter.maxPassRate", "9")
 
@@ -93,7 +93,7 @@ class WrongCanarySuite extends TrialSuite("application_1763712000000_0002") {
     super.beforeAll()
   }
 
-  test("with a value that is not allowed there is one warning, nothing is tried, nothing fails and no fault is counted") {
+  test("an invalid canary gives one warning, no fault, and changes no query") {
     assert(warnings == Seq(
       "aqe-plugin: Bad value for spark.aqePlugin.canary.set.filter.maxPassRate: '9'. Allowed: 0 to 1. Until then the application tries nothing."
     ))

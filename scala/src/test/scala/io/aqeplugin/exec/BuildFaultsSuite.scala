@@ -18,7 +18,7 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
 
   private val ExecutionId = Long.MaxValue
 
-  /** The keys are of another plan than the build side. */
+  /** The keys belong to a different plan than the build side. */
   private def buildOfStrangeKeys: RuntimeFilterExchangeExec = {
     def scan: SparkPlan = spark.range(10).queryExecution.sparkPlan
     val shuffle = ShuffleExchangeExec(SinglePartition, scan)
@@ -26,7 +26,7 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
     RuntimeFilterExchangeExec(scan.output, stage, BuildLimits(FilterLimits(Long.MaxValue, 100, 1L << 20, 0.01), 10, 30000L), "the join")
   }
 
-  test("a build that fails lets all rows pass, and is an error in the account of its query") {
+  test("a failed build passes all rows and counts as an error of its query") {
     val state = QueryStates.of(ExecutionId)
     val faults = Faults.count
     spark.sparkContext.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, ExecutionId.toString)

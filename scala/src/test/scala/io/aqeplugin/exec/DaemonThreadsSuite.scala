@@ -12,7 +12,7 @@ class DaemonThreadsSuite extends AnyFunSuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig = PatienceConfig(timeout = Span(20, Seconds), interval = Span(20, Millis))
 
-  test("a thread has nothing of the query that happened to start it: neither its thread-locals nor its class loader") {
+  test("a thread inherits neither thread-locals nor class loader from its first query") {
     val session = new InheritableThreadLocal[String]
     val own = Thread.currentThread().getContextClassLoader
     val ofTheQuery = new URLClassLoader(Array.empty[URL], own)
@@ -32,7 +32,7 @@ class DaemonThreadsSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("filter builds beyond the number of threads wait for one, and run") {
+  test("filter builds beyond the number of threads wait and then run") {
     val builds = FilterBuildThreads.MaxBuilds + 40
     val release = new CountDownLatch(1)
     val started = new AtomicInteger()

@@ -13,7 +13,7 @@ class DecodedFiltersSuite extends AnyFunSuite {
 
   private def stored(codes: Long*): Array[Byte] = FilterFormat.write(ExactSet.of(codes.toArray).getOrElse(fail("no set")))
 
-  test("tasks that share an array share its filter, also when they come at the same time") {
+  test("concurrent tasks with the same array share one decoded filter") {
     val bytes = stored(3, 5)
     val threads = Executors.newFixedThreadPool(8)
     try {
@@ -26,14 +26,14 @@ class DecodedFiltersSuite extends AnyFunSuite {
     }
   }
 
-  test("another array is another filter, whatever it holds") {
+  test("a different array is decoded separately, even with equal content") {
     val (a, b) = (stored(3, 5), stored(4))
     val filters = Seq(a, b, a.clone()).map(DecodedFilters.of(_).getOrElse(fail("no filter")))
     assert(filters.map(f => (0L to 9L).filter(f.mightContain)) == Seq(Seq(3L, 5L), Seq(4L), Seq(3L, 5L)))
     assert(!(filters.head eq filters.last))
   }
 
-  test("bytes that are no filter are a fault and not an exception, for every task that asks") {
+  test("invalid bytes are a fault and not an exception, for every task") {
     val broken = stored(3, 5)
     broken(20) = (broken(20) ^ 1).toByte
     val before = Faults.count

@@ -27,9 +27,9 @@ class FilteredBatchesSuite extends AnyFunSuite {
     (new FilterProbe(coder, filter, rest, counters), counters)
   }
 
-  /** A vector that says whether it was freed. */
+  /** A vector that records whether it was freed. */
   private final class WatchedVector(values: Seq[Option[Int]]) extends ColumnVector(IntegerType) {
-    var freed = false // what the tests look at
+    var freed = false // read by the tests
     override def close(): Unit = freed = true
     override def closeIfFreeable(): Unit = freed = true
     override def hasNull: Boolean = values.contains(None)
@@ -57,7 +57,7 @@ class FilteredBatchesSuite extends AnyFunSuite {
 
   private def left(batch: ColumnarBatch): Seq[Int] = (0 until batch.numRows()).map(batch.column(0).getInt(_))
 
-  test("a batch keeps the rows whose key is in the filter, and nulls are dropped") {
+  test("a batch keeps the rows whose key is in the filter and drops nulls") {
     val counters = NodeCounters(metric, metric)
     val input = batch(vectorOf(Some(1), None, Some(3), Some(1), Some(2)), 5)
     val batches = new FilteredBatches(Iterator(input), Array(probe(filter(1, 2))._1), counters)
@@ -66,7 +66,7 @@ class FilteredBatchesSuite extends AnyFunSuite {
     assert(counters.rowsIn.value == 5 && counters.rowsOut.value == 3)
   }
 
-  test("a batch that loses every row is freed and not handed on; one that loses none is handed on as it came") {
+  test("a batch without remaining rows is freed; a batch that loses none is unchanged") {
     val lost = vectorOf(Some(7), None)
     val whole = batch(vectorOf(Some(1), Some(2)), 2)
     val batches = new FilteredBatches(Iterator(batch(lost, 2), whole), Array(probe(filter(1, 2))._1), NodeCounters(metric, metric))
@@ -93,7 +93,7 @@ class FilteredBatchesSuite extends AnyFunSuite {
     intercept[NoSuchElementException](none.next())
   }
 
-  test("a filter that lets nearly everything pass takes a rest and looks again, and drops no row that matters meanwhile") {
+  test("a filter with a high pass rate pauses, samples again and loses no needed row") {
     val (resting, counters) = probe(filter(1), SelfDisable(sampleBatches = 2, maxPassRate = 0.5, skipBatches = 3))
     val input = Iterator.fill(7)(batch(vectorOf(Some(1), Some(1), Some(1), Some(9)), 4))
     def counted: Seq[Long] = Seq(ExecutorMetrics.batchesNotChecked, ExecutorMetrics.rests, ExecutorMetrics.rowsIn).map(_.count)
@@ -110,7 +110,7 @@ class FilteredBatchesSuite extends AnyFunSuite {
     assert(left(batches.next()) == Seq(2, 3))
   }
 
-  test("a filter that fails lets every row pass from then on, and is counted once") {
+  test("a filter that fails passes every further row and is counted once") {
     // Fewer values than rows: reading the third throws.
     val broken = vectorOf(Some(1), Some(1))
     val (working, _) = probe(filter(1))
@@ -127,7 +127,7 @@ class FilteredBatchesSuite extends AnyFunSuite {
     assert(left(others.next()) == Seq(1))
   }
 
-  test("a filter that fails on rows lets them pass, and a run that is not read to its end is counted when the task ends") {
+  test("a filter that fails on rows passes them; an unfinished run is still counted") {
     val (failing, counters) = probe(filter(1))
     val node = NodeCounters(metric, metric)
     // A row without the key's column.

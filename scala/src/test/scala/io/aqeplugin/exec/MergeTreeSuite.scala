@@ -7,7 +7,7 @@ import io.aqeplugin.filters.{ExactFilter, FilterLimits, KeyCollector, PartialFor
 
 class MergeTreeSuite extends AnyFunSuite with PluginSession {
 
-  test("no part is lost or counted twice, however many there are") {
+  test("no part is lost or counted twice, whatever the number of parts") {
     for (
       driverParts <- Seq(1, MergeTree.FanIn);
       parts <- Seq(1, 2, MergeTree.FanIn, MergeTree.FanIn + 1, MergeTree.FanIn * MergeTree.FanIn + 1)
@@ -24,12 +24,12 @@ class MergeTreeSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("bytes that are no part fail the build") {
+  test("invalid bytes of a part fail the build") {
     val error = intercept[IllegalArgumentException](MergeTree.merged(spark.sparkContext.parallelize(Seq(Array[Byte](1, 2)), 1), 1))
-    assert(error.getMessage == "2 bytes, a stored filter has at least 16")
+    assert(error.getMessage == "2 bytes; a stored filter has at least 16")
   }
 
-  test("the driver takes as many parts as fit the cap of one filter, and at least one") {
+  test("the driver takes as many parts as fit one filter's size limit, at least one") {
     def parts(keys: Long): Int = MergeTree.driverParts(FilterLimits(keys, 10000, 64L << 20, 0.01))
     assert(parts(1000) == MergeTree.FanIn)
     assert(parts(40000000) == 1)

@@ -13,7 +13,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 
-/** Columns that are read through their children, behind a selection of rows: each row keeps its own values. */
+/** Nested columns in a selection of rows: each row keeps its own values. */
 class NestedPayloadSuite extends AnyFunSuite with PluginSession {
 
   private val payload =
@@ -26,7 +26,7 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
       |CAST(id AS float) AS f, id % 2 = 0 AS flag, CAST(NULL AS string) AS nothing""".stripMargin
 
   for (format <- Seq("parquet", "orc")) {
-    test(s"structs, arrays and maps in $format travel with their rows") {
+    test(s"structs, arrays and maps in $format stay with their rows") {
       table(s"payload_$format", s"SELECT $payload, make_dt_interval(0, id) AS length FROM range(500)", format, files = 2)
       table(s"few_$format", "SELECT CAST(id * 7 AS int) AS dk FROM range(5)", format)
       for (threshold <- Seq("-1", "10m")) withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold) {
@@ -40,7 +40,7 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
       }
     }
 
-    test(s"partition columns of $format tables are constants that outlive a batch") {
+    test(s"partition columns of $format tables keep their values across batches") {
       val path = folder.resolve(s"parted-$format").toString
       spark.sql("SELECT id, CAST(id % 60 AS int) AS k, id % 3 AS part FROM range(500)").write.partitionBy("part").format(format).save(path)
       spark.read.format(format).load(path).createOrReplaceTempView(s"parted_$format")
@@ -54,7 +54,7 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a selected vector shows the chosen rows of structs, calendar intervals and their children") {
+  test("a selected vector reads the chosen rows of structs, intervals and children") {
     val struct = StructType(Seq(StructField("a", IntegerType), StructField("b", LongType)))
     val structs = new OnHeapColumnVector(6, struct)
     val intervals = new OnHeapColumnVector(6, CalendarIntervalType)
@@ -75,9 +75,9 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
     intervals.close()
   }
 
-  test("a selected vector answers every getter itself, also those that only some Spark lines have") {
+  test("a selected vector implements every getter of every Spark line") {
     val selected = ThisSparkLine.selected(new OnHeapColumnVector(1, IntegerType), Array(0))
-    // The final ones, of structs and variants, read through the children.
+    // Getters of structs and variants are final and read through the children.
     val getters = classOf[ColumnVector].getMethods.toSeq.filter { method =>
       method.getName.startsWith("get") && method.getParameterTypes.sameElements(Seq(classOf[Int])) && !Modifier.isFinal(method.getModifiers)
     }
@@ -88,7 +88,7 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
     assert(left.map(_.getName).isEmpty)
   }
 
-  test("a selected vector shows the chosen calendar intervals of an Arrow vector, which has no children to read them from") {
+  test("a selected vector reads calendar intervals of an Arrow vector without children") {
     val allocator = new RootAllocator()
     val months = new IntervalMonthDayNanoVector("length", allocator)
     for (i <- 0 until 6) if (i == 4) months.setNull(i) else months.setSafe(i, i, i + 1, (i + 2) * 1000L)

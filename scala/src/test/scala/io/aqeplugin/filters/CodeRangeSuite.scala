@@ -23,14 +23,14 @@ class CodeRangeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the union with no range is the other") {
+  test("the union of a range with no range is the range") {
     val range = CodeRange(1, 2)
     assert(CodeRange.union(None, Some(range)).contains(range) && CodeRange.union(Some(range), None).contains(range))
     assert(CodeRange.union(None, None).isEmpty)
     assert(CodeRange.union(Some(range), Some(CodeRange(-5, 1))).contains(CodeRange(-5, 2)))
   }
 
-  test("a range that ends before it starts is refused") {
+  test("a range that ends before it starts is rejected") {
     assert(intercept[IllegalArgumentException](CodeRange(2, 1)).getMessage.contains("empty code range [2, 1]"))
   }
 }

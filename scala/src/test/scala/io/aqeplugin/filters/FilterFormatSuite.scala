@@ -29,7 +29,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     filters ++ parts
   }
 
-  /** Changes bytes and makes the checksum right again. */
+  /** Changes bytes and corrects the checksum. */
   private def forged(bytes: Array[Byte])(change: ByteBuffer => ByteBuffer): Array[Byte] = {
     val copy = bytes.clone()
     val buffer = ByteBuffer.wrap(copy).order(ByteOrder.LITTLE_ENDIAN)
@@ -45,7 +45,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     case other                                  => fail(s"$other")
   }
 
-  test("every kind comes back as it was") {
+  test("every kind of filter is read back unchanged") {
     forAll(KeySets.codes) { codes =>
       everyFilterOf(codes).foreach { filter =>
         val bytes = FilterFormat.write(filter)
@@ -57,7 +57,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("every part comes back as it was") {
+  test("every part is read back unchanged") {
     forAll(KeySets.codes, Gen.oneOf(true, false), Gen.oneOf(0L, 100L, 400L, 1L << 20)) { (codes, integral, cap) =>
       val p = part(codes, integral, KeySets.limits.copy(maxFilterBytes = cap))
       val bytes = PartialFormat.write(p)
@@ -69,7 +69,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("every refusal that a part can carry comes back as it was") {
+  test("every refusal in a part is read back unchanged") {
     val refusals =
       Seq(
         FilterRefusal.TooManyBytes(5, 3),
@@ -84,11 +84,11 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("bytes cut off anywhere are an error") {
+  test("bytes truncated anywhere are an error") {
     for ((name, bytes, read) <- oneOfEach; length <- 0 until bytes.length) assert(read(bytes.take(length)).isLeft, s"$name, $length bytes")
   }
 
-  test("a byte more is an error") {
+  test("an extra byte is an error") {
     for ((name, bytes, read) <- oneOfEach) assert(read(bytes :+ 0.toByte).isLeft, name)
   }
 
@@ -100,13 +100,13 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("bytes that are anything else are an error, not an exception") {
+  test("arbitrary bytes are an error, not an exception") {
     forAll(Gen.listOf(Arbitrary.arbitrary[Byte])) { bytes =>
       assert(FilterFormat.read(bytes.toArray).isLeft && PartialFormat.read(bytes.toArray).isLeft)
     }
   }
 
-  test("a forged payload with a right checksum is a filter or an error, not an exception") {
+  test("a forged payload with a valid checksum never causes an exception") {
     forAll(Gen.oneOf(oneOfEach), Gen.choose(6, 200), Arbitrary.arbitrary[Byte]) { case ((name, bytes, read), at, value) =>
       whenever(at < bytes.length - 4) {
         val result = read(forged(bytes)(buffer => buffer.put(at, value)))
@@ -115,25 +115,25 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("each error says what is wrong") {
+  test("each error describes the problem") {
     val bytes = FilterFormat.write(ExactSet.of(Array(1L, 2L)).getOrElse(EmptySet))
     def text(result: Either[FormatError, Any]) = result.left.map(_.text)
-    assert(text(FilterFormat.read(bytes.take(9))) == Left("9 bytes, a stored filter has at least 16"))
+    assert(text(FilterFormat.read(bytes.take(9))) == Left("9 bytes; a stored filter has at least 16"))
     assert(
       text(FilterFormat.read(forged(bytes)(b => b.putInt(0, 1)))).left.exists(_.startsWith("starts with 0x00000001 instead of 0x46455141"))
     )
-    assert(text(FilterFormat.read(forged(bytes)(b => b.putShort(4, 2)))) == Left("format version 2, this release reads version 1"))
-    assert(text(FilterFormat.read(forged(bytes)(b => b.put(6, 99.toByte)))) == Left("kind 99 is not known to this release"))
-    assert(text(FilterFormat.read(bytes.init)) == Left("31 bytes, its header announces 32"))
+    assert(text(FilterFormat.read(forged(bytes)(b => b.putShort(4, 2)))) == Left("format version 2; this release reads version 1"))
+    assert(text(FilterFormat.read(forged(bytes)(b => b.put(6, 99.toByte)))) == Left("this release does not know kind 99"))
+    assert(text(FilterFormat.read(bytes.init)) == Left("31 bytes; the header says 32"))
     assert(text(FilterFormat.read(bytes.updated(20, 1.toByte))).left.exists(_.startsWith("CRC32C is ")))
     assert(FilterFormat.read(PartialFormat.write(part(Array(1)))).left.exists(_.isInstanceOf[FormatError.WrongMagic]))
   }
 
-  test("what is no filter of its kind is refused even with a right checksum") {
+  test("an invalid filter is rejected even with a valid checksum") {
     val exact = FilterFormat.write(ExactSet.of(Array(1L, 2L)).getOrElse(EmptySet))
     assert(invalid(FilterFormat.read(forged(exact)(b => b.putLong(12, 2)))) == "the codes of an exact set do not ascend")
     val bitmap = FilterFormat.write(RangeBitmap.of(Array(1L, 2L)).getOrElse(EmptySet))
-    assert(invalid(FilterFormat.read(forged(bitmap)(b => b.putLong(12, Long.MaxValue)))).contains("hold no 64-bit codes"))
+    assert(invalid(FilterFormat.read(forged(bitmap)(b => b.putLong(12, Long.MaxValue)))).contains("do not hold 64-bit codes"))
     assert(invalid(FilterFormat.read(forged(bitmap)(b => b.putLong(20, 0)))) == "a bitmap starts and ends with a set bit")
     val bloom = FilterFormat.write(SplitBlockBloom.of(Array(1L, 2L), 0.01).getOrElse(EmptySet))
     assert(invalid(FilterFormat.read(forged(bloom)(b => b.putLong(12, 3)))) == "the range 3 to 2 is empty")
@@ -144,7 +144,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     )
   }
 
-  test("a filter of another kind has no stored form") {
+  test("a filter of an unknown kind cannot be stored") {
     val other = new KeyFilter {
       override def kind: String = "other"
       override def sizeBytes: Long = 0

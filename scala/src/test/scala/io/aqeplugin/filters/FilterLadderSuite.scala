@@ -14,37 +14,37 @@ class FilterLadderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def choose(keys: Long, range: Option[CodeRange], integral: Boolean = true) = FilterLadder.choose(keys, range, integral, limits)
 
-  test("no key: the empty set") {
+  test("without keys, the filter is the empty set") {
     assert(choose(0, None) == Right(FilterKind.Empty))
   }
 
-  test("up to the limit of exact keys: the exact set; one more: not") {
+  test("the exact set is used up to the limit of exact keys and not above") {
     assert(choose(1, wide) == Right(FilterKind.Exact))
     assert(choose(1000, wide) == Right(FilterKind.Exact))
     assert(choose(1001, wide) == Right(FilterKind.SplitBlockBloom))
   }
 
-  test("few keys, so dense that bits take no more memory than the set: the bitmap") {
+  test("few dense keys give a bitmap if it is no larger than the exact set") {
     val setBytes = ExactSet.bytesFor(500)
     assert(choose(500, rangeOfBytes(setBytes)) == Right(FilterKind.RangeBitmap))
     assert(choose(500, rangeOfBytes(setBytes + 8)) == Right(FilterKind.Exact))
     assert(choose(500, rangeOfBytes(setBytes), integral = false) == Right(FilterKind.Exact))
   }
 
-  test("many keys whose bits take less memory than the Bloom filter: the bitmap") {
+  test("many keys give a bitmap if it is smaller than the Bloom filter") {
     assert(choose(50000, rangeOfBytes(bloomBytes - 8)) == Right(FilterKind.RangeBitmap))
     assert(choose(50000, rangeOfBytes(bloomBytes)) == Right(FilterKind.SplitBlockBloom))
     assert(choose(50000, rangeOfBytes(bloomBytes - 8), integral = false) == Right(FilterKind.SplitBlockBloom))
     assert(choose(50000, None) == Right(FilterKind.SplitBlockBloom))
   }
 
-  test("over the cap: refused, with the bytes needed and the limit; one byte more of cap: not") {
+  test("a filter is refused one byte above the size limit, with both numbers") {
     def under(cap: Long) = FilterLadder.choose(50000, wide, integral = true, limits.copy(maxFilterBytes = cap))
     assert(under(bloomBytes) == Right(FilterKind.SplitBlockBloom))
     assert(under(bloomBytes - 1) == Left(FilterRefusal.TooManyBytes(bloomBytes, bloomBytes - 1)))
   }
 
-  test("a dense key passes under a cap that the Bloom filter breaks") {
+  test("dense keys fit a size limit that the Bloom filter exceeds") {
     assert(FilterLadder.choose(
       50000,
       rangeOfBytes(8000),
@@ -53,7 +53,7 @@ class FilterLadderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     ) == Right(FilterKind.RangeBitmap))
   }
 
-  test("the cap bounds the exact set as well") {
+  test("the size limit also applies to the exact set") {
     assert(FilterLadder.exactKeys(limits.copy(maxFilterBytes = 1024)) == 64)
     assert(FilterLadder.exactKeys(limits.copy(maxFilterBytes = 0)) == 0)
     assert(FilterLadder.exactKeys(limits) == 1000)
@@ -63,22 +63,22 @@ class FilterLadderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a conf above the hard cap is the hard cap") {
+  test("a conf above the hard limit has the effect of the hard limit") {
     val huge = limits.copy(expectedKeys = 10000000000L, maxFilterBytes = Long.MaxValue)
     val needed = BloomSizing.bytesFor(10000000000L, 0.01)
     assert(FilterLadder.choose(50000, wide, integral = true, huge) == Left(FilterRefusal.TooManyBytes(needed, FilterLimits.HardMaxBytes)))
   }
 
-  test("limits out of range are refused by name, value and range") {
+  test("limits out of range are rejected with name, value and range") {
     def message(make: => FilterLimits) = intercept[IllegalArgumentException](make).getMessage
-    assert(message(limits.copy(falsePositiveRate = 0.7)) == "falsePositiveRate is 0.7, must lie between 1.0E-4 and 0.5")
+    assert(message(limits.copy(falsePositiveRate = 0.7)) == "falsePositiveRate is 0.7, must be between 1.0E-4 and 0.5")
     assert(message(limits.copy(falsePositiveRate = Double.NaN)).startsWith("falsePositiveRate is NaN"))
     assert(message(limits.copy(expectedKeys = -1)) == "expectedKeys is -1, must be 0 or more")
     assert(message(limits.copy(exactMaxKeys = -1)) == "exactMaxKeys is -1, must be 0 or more")
     assert(message(limits.copy(maxFilterBytes = -1)) == "maxFilterBytes is -1, must be 0 or more")
   }
 
-  test("a part keeps codes for as long as they are smaller than the Bloom filter") {
+  test("a part keeps exact codes while they are smaller than the Bloom filter") {
     val many = limits.copy(expectedKeys = 10000000, maxFilterBytes = 64L << 20)
     val keys = FilterLadder.partExactKeys(many)
     assert(keys > 100000 && keys < 1000000)

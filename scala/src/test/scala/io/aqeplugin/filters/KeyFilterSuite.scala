@@ -8,13 +8,13 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 200)
 
-  test("no kind misses a key that was put in") {
+  test("no kind of filter misses a key that was added") {
     forAll(KeySets.codes) { codes =>
       KeySets.everyFilterOf(codes).foreach(filter => assert(codes.forall(filter.mightContain), filter.kind))
     }
   }
 
-  test("retain keeps what mightContain says, in order, and looks at no more positions than it was given") {
+  test("retain agrees with mightContain, in order, and reads only the given positions") {
     forAll(KeySets.codes, Gen.listOf(KeySets.code), Gen.choose(0, 5)) { (members, others, spare) =>
       val probed = (members ++ others).sortBy(_ * 31)
       val start = probed.indices.filter(_ % 3 != 1).toArray
@@ -27,7 +27,7 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("retain of long batches agrees with mightContain at every length around the internal chunk") {
+  test("retain agrees with mightContain at every batch length around the chunk size") {
     val members = KeySets.randomCodes(5000, 1)
     val probed = (members.take(300) ++ KeySets.randomCodes(4000, 2)).sortBy(KeyHasher.mix)
     KeySets.everyFilterOf(members).foreach { filter =>
@@ -39,7 +39,7 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("exact kinds hold exactly the codes that were put in") {
+  test("exact kinds contain exactly the added codes") {
     forAll(KeySets.codes, Gen.listOf(KeySets.code)) { (codes, others) =>
       KeySets.everyFilterOf(codes).collect { case exact: ExactFilter =>
         assert(exact.sortedCodes.toSeq == codes.distinct.sorted.toSeq, exact.kind)
@@ -51,7 +51,7 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("an exact set of any size, with full buckets too, holds its codes and no other") {
+  test("an exact set of any size, even with full buckets, has only its codes") {
     (Seq(1, 2, 3, 4, 5, 7, 8, 9) ++ Seq(100, 1000, 16384, 16385, 100000)).foreach { size =>
       val codes = KeySets.randomCodes(size, size.toLong)
       val set = ExactSet.of(codes).getOrElse(fail("no set"))
@@ -69,7 +69,7 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("every kind reports a name of the ladder and its memory") {
+  test("every kind reports its name and its memory") {
     val filters = KeySets.everyFilterOf(Array(1L, 2L, 3L)) :+ EmptySet
     assert(filters.map(_.kind).toSet == FilterKind.All.map(_.name).toSet)
     assert(filters.map(f => f.kind -> f.sizeBytes).toMap == Map(
@@ -80,12 +80,12 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     ))
   }
 
-  test("a bitmap over more words than an array holds is declined") {
+  test("a bitmap with more words than an array can hold is declined") {
     assert(RangeBitmap.of(Array(Long.MinValue, Long.MaxValue)).isEmpty)
     assert(RangeBitmap.of(Array(0L, Long.MaxValue)).isEmpty)
   }
 
-  test("no code, no exact set, no bitmap, no Bloom filter: that is the empty set") {
+  test("without codes, only the empty set can be built") {
     assert(ExactSet.of(Array.empty).isEmpty && RangeBitmap.of(Array.empty).isEmpty && SplitBlockBloom.of(Array.empty, 0.01).isEmpty)
   }
 }

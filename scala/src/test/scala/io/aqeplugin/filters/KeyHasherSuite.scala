@@ -13,7 +13,7 @@ class KeyHasherSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def utf8(s: String): Long = KeyHasher.hashUtf8(UTF8String.fromString(s))
 
-  test("hashes never change: golden values") {
+  test("hashes have the fixed values of earlier releases") {
     assert(Seq(0L, 1L, -1L, 42L, Long.MinValue, Long.MaxValue).map(KeyHasher.mix) == KeyHasherSuite.GoldenMix)
     assert(Seq((1L, 2L), (2L, 1L), (0L, 0L), (KeyHasher.Seed, 7L)).map { case (a, b) =>
       KeyHasher.combine(a, b)
@@ -25,8 +25,8 @@ class KeyHasherSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(decimals.map(d => KeyHasher.hashUnscaled(new BigInteger(d).toByteArray)) == KeyHasherSuite.GoldenUnscaled)
   }
 
-  test("mix is the published SplitMix64 finaliser") {
-    // First outputs of SplitMix64 with seed 0, as listed by its authors: the finaliser over multiples of the golden gamma.
+  test("mix is the published SplitMix64 finalizer") {
+    // First outputs of SplitMix64 with seed 0, as listed by its authors: the finalizer of multiples of the golden gamma.
     val gamma = 0x9e3779b97f4a7c15L
     assert(KeyHasher.mix(gamma) == 0xe220a8397b1dcdafL)
     assert(KeyHasher.mix(2 * gamma) == 0x6e789e6aa1b965f4L)
@@ -55,7 +55,7 @@ class KeyHasherSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(keys.distinct.size == keys.size)
   }
 
-  test("a hash depends on the bytes alone, not on where they lie") {
+  test("a hash depends only on the bytes, not on their position in memory") {
     forAll(Gen.listOf(Arbitrary.arbitrary[Byte]), Gen.choose(0, 20), Gen.choose(0, 20)) { (bytes, before, after) =>
       val moved = Array.fill[Byte](before)(77) ++ bytes ++ Array.fill[Byte](after)(88)
       val here = KeyHasher.hashBytes(bytes.toArray, Platform.BYTE_ARRAY_OFFSET.toLong, bytes.length)
@@ -69,7 +69,7 @@ class KeyHasherSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("each bit of a text of any length up to 40 bytes changes about half of the hash") {
+  test("each bit of a text of up to 40 bytes changes about half of the hash bits") {
     (1 to 40).foreach { length =>
       val text = Array.tabulate[Byte](length)(i => (i * 37 + 11).toByte)
       val hash = KeyHasher.hashUnscaled(text)
@@ -83,14 +83,14 @@ class KeyHasherSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("runs of zeros of different lengths, and a text and its prefix, differ") {
+  test("runs of zeros of different lengths, and a text and its prefix, hash differently") {
     val zeros = (0 to 100).map(n => KeyHasher.hashUnscaled(new Array[Byte](n)))
     assert(zeros.distinct.size == zeros.size)
     val prefixes = (0 to 100).map(n => utf8("x" * n))
     assert(prefixes.distinct.size == prefixes.size)
   }
 
-  test("three hundred thousand keys as they occur in tables do not collide and fill hash buckets evenly") {
+  test("300,000 typical keys do not collide and fill hash buckets evenly") {
     val texts = Array.tabulate(300000)(i => utf8("AAAAAAAA" + (10000000 + i)))
     assert(texts.distinct.length == texts.length)
     Seq(0, 24, 56).foreach { shift =>
@@ -103,7 +103,7 @@ class KeyHasherSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("text is hashed as its UTF-8 bytes, whatever slice of memory it is") {
+  test("text is hashed by its UTF-8 bytes, whatever slice of memory it is in") {
     forAll { (s: String) =>
       val bytes = s.getBytes(UTF_8)
       assert(utf8(s) == KeyHasher.hashUnscaled(bytes))

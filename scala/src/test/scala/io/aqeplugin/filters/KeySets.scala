@@ -2,12 +2,12 @@ package io.aqeplugin.filters
 
 import org.scalacheck.{Arbitrary, Gen}
 
-/** Generators and builders that the suites of this package share. */
+/** Generators and builders for the suites of this package. */
 object KeySets {
 
   val limits: FilterLimits = FilterLimits(expectedKeys = 400, exactMaxKeys = 20, maxFilterBytes = 1 << 20, falsePositiveRate = 0.01)
 
-  /** Codes as they come in practice and as they break arithmetic: small, dense, at both ends, anywhere. */
+  /** Typical codes, and codes that break arithmetic: small, dense, at both ends, anywhere. */
   val code: Gen[Long] = Gen.frequency(
     4 -> Gen.choose(-50L, 50L),
     2 -> Gen.choose(1000000L, 1002000L),
@@ -15,7 +15,7 @@ object KeySets {
     2 -> Arbitrary.arbitrary[Long]
   )
 
-  /** Up to 200 codes, with repetitions: all rungs of the ladder are reached under [[limits]]. */
+  /** Up to 200 codes, with repetitions: with [[limits]], they reach all rungs of the ladder. */
   val codes: Gen[Array[Long]] = Gen.oneOf(
     Gen.listOf(code).map(_.toArray),
     Gen.choose(0, 200).flatMap(n => Gen.listOfN(n, code)).map(_.toArray),
@@ -40,7 +40,7 @@ object KeySets {
 
   def merge(a: PartialFilter, b: PartialFilter): PartialFilter = PartialFilter.mergeAll(a, Iterator.single(b))
 
-  /** Everything a filter answers by, as comparable bytes. */
+  /** A filter's complete content as comparable bytes. */
   def bytesOf(filter: Either[FilterRefusal, KeyFilter]): Either[FilterRefusal, Seq[Byte]] = filter.map(f => FilterFormat.write(f).toSeq)
 
   def randomCodes(count: Int, seed: Long): Array[Long] = {

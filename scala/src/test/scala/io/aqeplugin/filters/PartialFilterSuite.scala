@@ -11,10 +11,10 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val integral = Gen.oneOf(true, false)
 
-  /** Everything two parts can differ in. */
+  /** The complete content of a part. */
   private def image(p: PartialFilter): Seq[Byte] = PartialFormat.write(p).toSeq
 
-  /** The same without the counts, which merging a part with itself doubles. */
+  /** The content without the counts, which merging a part with itself doubles. */
   private def keysOf(p: PartialFilter): Seq[Byte] = image(p.copy(parts = 0, addedKeys = 0))
 
   test("the filter of merged parts misses no key of any part") {
@@ -27,14 +27,14 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("merged parts hold what one task would hold that had all the keys") {
+  test("merged parts equal the part of one task with all the keys") {
     forAll(KeySets.codes, KeySets.codes, integral) { (a, b, isIntegral) =>
       val merged = merge(part(a, isIntegral), part(b, isIntegral))
       assert(image(merged.copy(parts = 1)) == image(part(a ++ b, isIntegral)))
     }
   }
 
-  test("the order in which keys come does not matter") {
+  test("the order of keys does not matter") {
     forAll(KeySets.codes, integral) { (codes, isIntegral) =>
       assert(image(part(codes, isIntegral)) == image(part(codes.reverse, isIntegral)))
       assert(image(part(codes, isIntegral)) == image(part(codes.sorted, isIntegral)))
@@ -50,7 +50,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("merging is associative, also all at once") {
+  test("merging is associative, also when all parts are merged at once") {
     forAll(KeySets.codes, KeySets.codes, KeySets.codes, integral) { (x, y, z, isIntegral) =>
       val (a, b, c) = (part(x, isIntegral), part(y, isIntegral), part(z, isIntegral))
       val left = merge(merge(a, b), c)
@@ -68,7 +68,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("merging leaves both parts as they were") {
+  test("merging leaves both parts unchanged") {
     forAll(KeySets.codes, KeySets.codes, integral) { (x, y, isIntegral) =>
       val (a, b) = (part(x, isIntegral), part(y, isIntegral))
       val (imageA, imageB) = (image(a), image(b))
@@ -77,14 +77,14 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("repetitions are counted and change nothing else") {
+  test("repeated keys change only the counts") {
     val once = part(Array(7, 8, 9))
     val thrice = part(Array(7, 8, 9, 9, 9, 7))
     assert(once.addedKeys == 3 && thrice.addedKeys == 6)
     assert(keysOf(once) == keysOf(thrice))
   }
 
-  test("a filter from fewer parts than there were tasks is refused, one from more too") {
+  test("a filter from fewer or more parts than tasks is refused") {
     val parts = Seq(part(Array(1)), part(Array(2)), part(Array(3)))
     val merged = parts.reduce(merge)
     assert(merged.toFilter(3).isRight)
@@ -92,7 +92,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(merged.toFilter(2) == Left(FilterRefusal.IncompleteBuild(3, 2)))
   }
 
-  test("a collector whose result was taken takes no more keys") {
+  test("a finished collector accepts no more keys") {
     val collector = new KeyCollector(KeySets.limits, true)
     collector.add(1)
     collector.result()
@@ -100,15 +100,15 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assertThrows[IllegalStateException](collector.result())
   }
 
-  test("no key at all: the empty set, also merged from many tasks") {
+  test("without keys, the filter of any number of tasks is the empty set") {
     val empty = part(Array.empty)
     assert(empty.range.isEmpty)
     assert(Seq.fill(4)(empty).reduce(merge).toFilter(4) == Right(EmptySet))
   }
 
-  test("the ladder is climbed down as keys are added") {
+  test("added keys move the filter down the ladder") {
     def kindOf(codes: Seq[Long], isIntegral: Boolean = true) = part(codes.toArray, isIntegral).toFilter(1).map(_.kind)
-    // 20 exact keys are allowed, 32 are kept on the way.
+    // 20 exact keys are allowed in the end, 32 in a part.
     for (count <- Seq(21L, 32L, 33L, 40L, 300L)) {
       assert(kindOf(0L until count).contains("range_bitmap"))
       assert(kindOf(0L until count, isIntegral = false).contains("split_block_bloom"))
@@ -120,7 +120,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(kindOf(0L until 20L, isIntegral = false).contains("exact"))
   }
 
-  test("one far key turns a bitmap of thousands into a Bloom filter that still has them all") {
+  test("one distant key turns a bitmap into a Bloom filter without losing keys") {
     val dense = (0L until 4000L).toArray
     Seq(Long.MaxValue, Long.MinValue, 10000000L, -10000000L).foreach { far =>
       val limits = KeySets.limits.copy(expectedKeys = 4000)
@@ -130,14 +130,14 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a bitmap that grows at both ends by turns stays right, up to its limit") {
+  test("a bitmap that grows alternately at both ends stays correct up to its limit") {
     val codes = (0L until 8000L).flatMap(i => Seq(100000 + i, 100000 - i)).toArray
     val p = part(codes, limits = KeySets.limits.copy(expectedKeys = 2000))
     assert(p.toFilter(1).map(_.kind).contains("range_bitmap"))
     assert(p.toFilter(1).map { case e: ExactFilter => e.sortedCodes.toSeq; case _ => Nil }.contains(codes.distinct.sorted.toSeq))
   }
 
-  test("keys that fit nothing under the cap are refused, and stay refused when merged") {
+  test("keys that exceed the size limit are refused, also after merging") {
     val tight = KeySets.limits.copy(expectedKeys = 2000, maxFilterBytes = 1000)
     val needed = BloomSizing.bytesFor(2000, 0.01)
     val tooMany = part(KeySets.randomCodes(100, 4), integral = true, tight)
@@ -152,7 +152,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     ).toFilter(2) == Left(FilterRefusal.TooManyBytes(needed, 1000)))
   }
 
-  test("parts built under different limits never become a filter, in whichever order they are merged") {
+  test("parts with different limits never become a filter, in any order") {
     val other = part(Array(1), integral = true, KeySets.limits.copy(expectedKeys = 7))
     val hashed = part(Array(1), integral = false)
     val big = part(KeySets.randomCodes(100, 4), integral = true, KeySets.limits.copy(maxFilterBytes = 400))
@@ -164,7 +164,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a part with few of very many expected keys is small on the way") {
+  test("a part with few keys is small although many keys were expected") {
     val limits = FilterLimits(10000000, 1000, 64L << 20, 0.01)
     val p = part(KeySets.randomCodes(50000, 3), integral = false, limits)
     assert(p.sizeBytes == 50000 * 8)
@@ -172,7 +172,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(filter.kind == "split_block_bloom" && filter.sizeBytes == BloomSizing.bytesFor(50000, 0.01))
   }
 
-  test("an unknown number of rows still gives a filter of the keys that came, while they fit the cap") {
+  test("keys below the size limit give a filter even if the row count is unknown") {
     val limits = FilterLimits(Long.MaxValue, 1000, 1L << 20, 0.01)
     val (some, others) = (KeySets.randomCodes(20000, 3), KeySets.randomCodes(20000, 4))
     val merged = merge(part(some, integral = false, limits), part(others, integral = false, limits))
@@ -181,7 +181,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(tooMany.toFilter(1) == Left(FilterRefusal.TooManyBytes(Long.MaxValue, 1L << 20)))
   }
 
-  test("a wide bitmap of few keys becomes the smaller Bloom filter in the end") {
+  test("a wide bitmap of few keys becomes a smaller Bloom filter") {
     val limits = FilterLimits(100000, 100, 1L << 20, 0.01)
     val sparse = Array.tabulate(9000)(_ * 110L)
     assert(part(sparse, limits = limits).sizeBytes == CodeRange(0, sparse.last).bitmapBytes)
@@ -189,14 +189,14 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(filter.kind == "split_block_bloom" && sparse.forall(filter.mightContain))
   }
 
-  test("a Bloom filter into which far more keys came than announced is refused when it lets nearly everything through") {
+  test("a Bloom filter with far more keys than expected is refused") {
     val limits = KeySets.limits.copy(expectedKeys = 100)
     assert(part(KeySets.randomCodes(300, 6), integral = false, limits).toFilter(1).isRight)
     val overfull = part(KeySets.randomCodes(20000, 6), integral = false, limits).toFilter(1)
     assert(overfull.left.toOption.exists { case FilterRefusal.Overfull(rate, limit) => rate > limit; case _ => false })
   }
 
-  test("a Bloom filter with far fewer keys than announced comes out small") {
+  test("a Bloom filter with far fewer keys than expected is small") {
     val limits = KeySets.limits.copy(expectedKeys = 500000, maxFilterBytes = 1 << 24)
     val codes = KeySets.randomCodes(40000, 8)
     val p = part(codes, integral = false, limits)
@@ -205,7 +205,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(codes.forall(filter.mightContain))
   }
 
-  test("a million keys over fifty tasks: every kind, none missed") {
+  test("no kind of filter misses any of a million keys from fifty tasks") {
     val shapes =
       Seq[(Long => Long, String)]((i => i % 10, "range_bitmap"), (identity, "range_bitmap"), (KeyHasher.mix, "split_block_bloom"))
     val limits = FilterLimits(1000000, 1000, 1 << 24, 0.01)
@@ -217,7 +217,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a part's filter and its merged copy are equal, byte for byte") {
+  test("the filters of a part and of its merged copy have equal bytes") {
     forAll(KeySets.codes) { codes =>
       val p = part(codes)
       assert(bytesOf(merge(p, part(Array.empty)).toFilter(2)) == bytesOf(p.toFilter(1)))

@@ -14,16 +14,16 @@ class SplitBlockBloomSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     (0 until probes).count(i => filter.mightContain(absent(i))).toDouble / probes
 
   for (rate <- Seq(0.001, 0.01, 0.03); keys <- Seq(1000, 30000, 2000000))
-    test(s"of absent keys ${rate * 100} % pass, within half, when $keys keys are in it") {
+    test(s"with $keys keys, about ${rate * 100} % of absent keys pass") {
       val filter = bloomOf(Array.range(0, keys).map(_.toLong), rate)
       val measured = passRate(filter, i => -1L - i, 1000000)
       assert(measured < 1.5 * rate)
-      // Rounding up to whole blocks spends a little memory, not a filter twice as large.
+      // Rounding up to whole blocks costs little memory and never doubles the filter.
       assert(measured > 0.5 * rate)
       assert(filter.falsePositiveRate < 1.1 * rate)
     }
 
-  // Keys as tables have them; a weak hash shows in the structured ones.
+  // Typical keys of tables; a weak hash would show with the structured ones.
   private val shapes: Seq[(String, Int => Long)] = Seq(
     "consecutive" -> (_.toLong),
     "multiples of 2^32" -> (_.toLong << 32),
@@ -32,13 +32,13 @@ class SplitBlockBloomSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   )
 
   for ((name, shape) <- shapes)
-    test(s"keys that are $name, and absent keys of the same shape, keep to the rate") {
+    test(s"keys that are $name meet the false-positive rate") {
       val keys = 100000
       val filter = bloomOf(Array.tabulate(keys)(i => shape(2 * i)), 0.01)
       assert(passRate(filter, i => shape(2 * i + 1), 1000000) < 0.015)
     }
 
-  test("a filter of more than 2^17 blocks, whose block numbers use many hash bits, keeps to the rate") {
+  test("a filter of more than 2^17 blocks meets the false-positive rate") {
     val keys = 6000000
     val filter = bloomOf(Array.range(0, keys).map(_.toLong), 0.001)
     assert(filter.blocks > (1 << 17))
@@ -46,7 +46,7 @@ class SplitBlockBloomSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(measured < 0.0015 && measured > 0.0005)
   }
 
-  test("the rate from the set bits is the rate that is measured, also when far too many keys are in it") {
+  test("the rate computed from set bits is the measured rate, even when overfull") {
     Seq(500, 2000, 8000).foreach { keys =>
       val words = SplitBlockBloom.emptyWords(BloomSizing.blocksFor(1000, 0.01))
       (0 until keys).foreach(i => SplitBlockBloom.insert(words, i.toLong))
@@ -56,7 +56,7 @@ class SplitBlockBloomSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("the predicted rate is the rate from the set bits") {
+  test("the predicted rate is the rate computed from the set bits") {
     Seq(0.001, 0.01, 0.1).foreach { rate =>
       val filter = bloomOf(KeySets.randomCodes(200000, 9), rate)
       val predicted = BloomSizing.falsePositiveRate(200000, filter.blocks.toLong)
@@ -64,7 +64,7 @@ class SplitBlockBloomSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("halving a filter gives the filter that was built half the size, bit for bit") {
+  test("halving a filter gives exactly the filter built at half the size") {
     forAll(KeySets.nonEmptyCodes, Gen.choose(1, 50)) { (codes, half) =>
       val large = SplitBlockBloom.emptyWords(2L * half)
       val small = SplitBlockBloom.emptyWords(half.toLong)
@@ -76,7 +76,7 @@ class SplitBlockBloomSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a filter with a tenth of the expected keys shrinks to an eighth and keeps to the rate") {
+  test("a filter with a tenth of the expected keys shrinks to an eighth") {
     val words = SplitBlockBloom.emptyWords(BloomSizing.blocksFor(1000000, 0.01))
     (0 until 100000).foreach(i => SplitBlockBloom.insert(words, i.toLong))
     val compacted = new SplitBlockBloom(words, CodeRange(0, 99999)).compacted(0.01)
@@ -95,7 +95,7 @@ class SplitBlockBloomSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("block numbers and bits never change: golden words") {
+  test("block numbers and bits have the fixed values of earlier releases") {
     val words = SplitBlockBloom.emptyWords(3)
     Seq(1L, -1L, 42L, Long.MinValue).foreach(SplitBlockBloom.insert(words, _))
     assert(SplitBlockBloom.unpadded(words).toSeq == SplitBlockBloomSuite.GoldenWords)

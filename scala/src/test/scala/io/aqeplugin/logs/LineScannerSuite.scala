@@ -14,7 +14,7 @@ class LineScannerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val kinds = Seq(LineKind("ours", "io.aqeplugin.A", Set.empty), LineKind("start", "SparkStart", Set.empty))
   private val maxLineBytes = 300
 
-  /** Gives a few bytes at a time, as a network does. */
+  /** Returns a few bytes per read, like a network. */
   final private class Trickle(bytes: Array[Byte], counts: Iterator[Int]) extends InputStream {
     private val in = new ByteArrayInputStream(bytes)
     override def read(): Int = in.read()
@@ -30,7 +30,7 @@ class LineScannerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     (lines.map(line => (line.kind.name, line.offset, line.text)).toList, tooLong.toList)
   }
 
-  /** The same by splitting the whole text. */
+  /** The expected lines, found by splitting the whole text. */
   private def expected(text: String): Seq[(String, Long, String)] = {
     val lines = text.split("\n", -1).toSeq
     val offsets = lines.scanLeft(0L)((offset, line) => offset + line.getBytes(UTF_8).length + 1)
@@ -60,14 +60,14 @@ class LineScannerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val counts: Gen[Seq[Int]] = Gen.nonEmptyListOf(Gen.oneOf(Gen.choose(1, 20), Gen.choose(1, 5000)))
 
-  test("what is handed out is the lines of a kind, whole, with the place of each, however the bytes come") {
+  test("requested lines are returned whole with their offsets, however bytes arrive") {
     forAll(text, counts) { (text, counts) =>
       val (long, fit) = expected(text).partition(_._3.getBytes(UTF_8).length > maxLineBytes)
       assert(scanned(text.getBytes(UTF_8), 0, Long.MaxValue, counts) == ((fit, long.map(_._2))))
     }
   }
 
-  test("the splits of a file have each of its lines once, wherever it is split") {
+  test("the splits of a file have each line once, wherever it is split") {
     forAll(text, counts, Gen.listOf(Gen.choose(0, 3000))) { (text, counts, cuts) =>
       val bytes = text.getBytes(UTF_8)
       val bounds = (0 +: cuts.filter(_ < bytes.length).sorted.distinct.filter(_ > 0)) :+ bytes.length
@@ -76,7 +76,7 @@ class LineScannerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a line that is too long costs no more memory than the longest that is kept") {
+  test("a line that is too long needs no more memory than the longest kept line") {
     val endless = new InputStream {
       private val start = """{"Event":"SparkStart","x":"""".getBytes(UTF_8)
       private var left = 50L * 1024 * 1024
@@ -95,7 +95,7 @@ class LineScannerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(tooLong.toList == List(0L))
   }
 
-  test("the first newline is found wherever it stands, next to every other byte") {
+  test("the first newline is found at any position, next to any other byte") {
     forAll(Gen.listOf(Gen.oneOf(Gen.choose(Byte.MinValue, Byte.MaxValue), Gen.oneOf(Seq[Byte](9, 10, 11, -118, 0, -128))))) { list =>
       val bytes = list.toArray
       for (from <- 0 to bytes.length; until <- from to bytes.length) {

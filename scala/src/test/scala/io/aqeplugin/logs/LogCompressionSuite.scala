@@ -40,17 +40,17 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def read(fileName: String, file: InputStream): Seq[String] =
     Source.fromInputStream(LogCompression.opened(fileName, file), "ISO-8859-1").getLines().toSeq
 
-  test("what Spark wrote is read back, under every name that Spark gives a log") {
+  test("logs that Spark wrote are read under every file name of Spark") {
     for (codec <- writers.keys; ending <- Seq("", ".inprogress", ".compact"))
       assert(read(s"events_1_app-1.$codec$ending", new ByteArrayInputStream(packed(codec))) == lines, s"$codec$ending")
   }
 
-  test("a log that is cut off is read up to the cut, and its last line says so") {
+  test("a truncated log is read up to the cut, and its last line says so") {
     writers.keys.foreach { codec =>
       val bytes = packed(codec)
       forAll(Gen.choose(1, bytes.length - 40)) { cut =>
         val found = read(s"app-1.$codec", new ByteArrayInputStream(bytes.take(cut)))
-        // A cut between two blocks is no damage: the log may have ended there.
+        // A cut between two blocks is not damage: the log may have ended there.
         val whole = found.takeWhile(_ != DamagedStream.Line)
         assert(found.size - whole.size <= 1)
         assert(whole.dropRight(1) == lines.take(math.max(0, whole.size - 1)))
@@ -58,7 +58,7 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("nothing of what comes before a cut is lost by asking for much at a time") {
+  test("large reads lose no data before a cut") {
     def all(codec: String, bytes: Array[Byte], atOnce: Int): String = {
       val stream = LogCompression.opened(s"app-1.$codec", new ByteArrayInputStream(bytes))
       val buffer = new Array[Byte](atOnce)
@@ -75,15 +75,15 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("what comes before bytes that are no frame and no block is read") {
-    // What a file system leaves behind the end of a file after a loss of power, and what anybody may.
+  test("data before invalid trailing bytes is read") {
+    // Such as the bytes that a file system leaves after a power loss.
     for (codec <- writers.keys; junk <- Seq(new Array[Byte](64), "this is no frame".getBytes(UTF_8))) {
       val found = read(s"app-1.$codec", new ByteArrayInputStream(packed(codec) ++ junk))
       assert(found.filter(_.startsWith("{\"Event\":\"line ")) == lines, s"$codec: ${found.size} lines")
     }
   }
 
-  test("damage ends a log with the line that says so, and never with an exception") {
+  test("a damaged log ends with the line that says so, never with an exception") {
     writers.keys.foreach { codec =>
       val bytes = packed(codec)
       forAll(Gen.choose(0, bytes.length - 1), Gen.choose(1, 255)) { (at, change) =>
@@ -95,7 +95,7 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("closing a file frees its decompressor, also after damage, and once however often it is asked") {
+  test("closing a file frees its decompressor exactly once, even after damage") {
     for (fails <- Seq(false, true)) {
       val closed = mutable.Buffer.empty[String]
       def noting(name: String, in: InputStream): InputStream = new FilterInputStream(in) {
@@ -114,11 +114,11 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a file with nothing in it is a log with no lines") {
+  test("an empty file is a log without lines") {
     writers.keys.foreach(codec => assert(read(s"app-1.$codec", new ByteArrayInputStream(Array.empty)).isEmpty, codec))
   }
 
-  test("a file system that fails is not taken for damage") {
+  test("a failure of the file system is not reported as damage") {
     writers.keys.foreach { codec =>
       val failing = new InputStream {
         private val first = new ByteArrayInputStream(packed(codec).take(3000))
@@ -135,7 +135,7 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a file by any other name is not compressed, and is read as it is") {
+  test("a file with any other name is read as uncompressed") {
     for (name <- Seq("app-1", "zstd", "app-1.zstd.old", "events_1_app-1", "app-1.inprogress"))
       assert(!LogCompression.isCompressed(name) && read(name, new ByteArrayInputStream("a\nb".getBytes(UTF_8))) == Seq("a", "b"), name)
   }

@@ -24,7 +24,7 @@ class AuthorHintSuite extends AnyFunSuite {
     AuthorHint.of(Join(left._1, right._1, Inner, None, JoinHint(info(left), info(right))))
   }
 
-  test("a join without hints has none of its author") {
+  test("a join without hints has no author's hint") {
     assert(authorHint(finished -> None, unrun -> None).isEmpty)
   }
 
@@ -35,7 +35,7 @@ class AuthorHintSuite extends AnyFunSuite {
     }
 
   for (hint <- Seq(BROADCAST, SHUFFLE_MERGE, SHUFFLE_REPLICATE_NL))
-    test(s"${hint.displayName}, which AQE never sets, stays the author's when the side has finished") {
+    test(s"${hint.displayName} on a finished side is the author's: AQE never sets it") {
       assert(authorHint(unrun -> None, finished -> Some(hint)).contains(hint.displayName))
     }
 
@@ -45,7 +45,7 @@ class AuthorHintSuite extends AnyFunSuite {
       assert(authorHint(finished -> Some(hint), finished -> Some(hint)).isEmpty)
     }
 
-  test("a hint of AQE on one side does not hide the author's on the other") {
+  test("AQE's hint on one side does not hide the author's on the other") {
     assert(authorHint(finished -> Some(NO_BROADCAST_HASH), unrun -> Some(SHUFFLE_MERGE)).contains("merge"))
     assert(authorHint(unrun -> Some(BROADCAST), finished -> Some(SHUFFLE_HASH)).contains("broadcast"))
   }

@@ -42,22 +42,22 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     case _: Ended   => 4
   }
 
-  test("a transition that is made twice is as if it was made once") {
+  test("a repeated transition changes nothing") {
     forAll(life, transition)((life, next) => assert(next(next(life)) == next(life)))
   }
 
-  test("no transition leads back") {
+  test("no transition returns to an earlier state") {
     forAll(life, transition)((life, next) => assert(age(next(life)) >= age(life)))
   }
 
-  test("from the moment that a side runs until the query ends, the estimate is the same") {
+  test("the estimate is fixed from the start of one side to the end of the query") {
     forAll(life, transition) { (life, next) =>
       val after = next(life)
       if (age(life) >= 1 && age(after) < 4 && life.estimate.isDefined) assert(after.estimate == life.estimate)
     }
   }
 
-  test("a decision that was made without an estimate gets the next one of its side") {
+  test("a decision without an estimate gets the next one for its build side") {
     forAll(life, estimate, Gen.prob(0.5)) { (life, made, sideRuns) =>
       val after = life.see(made, sideRuns)
       val isFilled = life.estimate.isEmpty && age(life) < 4 && life.decision.forall(_.facts.buildSide == made.buildSide)
@@ -85,14 +85,14 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     (steps ++ left ++ right).foldLeft(Option.empty[JoinFacts])((known, step) => step(known))
   }
 
-  test("a decision keeps the estimate it was made by, whatever another plan does") {
+  test("a decision keeps its estimate, whatever another plan does") {
     forAll(decision, estimate, estimate, Gen.listOfN(6, Gen.prob(0.5))) { (made, ofFirst, ofSecond, firstGoes) =>
       val state = new QueryState(1L)
       assert(run(state, made, ofFirst, ofSecond, firstGoes) == state.estimate("join"))
     }
   }
 
-  test("an estimate that a running join took from another plan is not forgotten there") {
+  test("another plan does not drop the estimate that a running join uses") {
     forAll(decision, estimate, estimate) { (made, ofFirst, ofSecond) =>
       val state = new QueryState(1L)
       val known = run(state, made, ofFirst, ofSecond, firstGoes = Seq(true, false, true, false, true, false))
@@ -100,7 +100,7 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("an estimate that another plan makes meanwhile is the one that is kept") {
+  test("of two concurrent estimates, the first one is kept") {
     forAll(estimate, estimate) { (ofFirst, ofSecond) =>
       val state = new QueryState(1L)
       val known = state.estimateOnce("join", sideRuns = true) {
@@ -112,7 +112,7 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a decision stays what it was first") {
+  test("the first decision stays") {
     forAll(life, transition)((life, next) => assert(life.decision.isEmpty || next(life).decision == life.decision))
   }
 
@@ -123,7 +123,7 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("what ended stays as it is") {
+  test("an ended state does not change") {
     forAll(life, transition) { (life, next) =>
       val ended = life.end
       assert(next(ended) eq ended)

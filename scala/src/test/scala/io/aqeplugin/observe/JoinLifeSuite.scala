@@ -13,25 +13,25 @@ class JoinLifeSuite extends AnyFunSuite {
 
   private def estimate(side: Side = Side.Right): JoinFacts = facts.copy(buildSide = side)
 
-  test("a join of which no side runs is estimated anew, one that runs is not") {
+  test("a join is estimated again only while no side has started") {
     val seen = JoinLife.Unseen.see(estimate(), sideRuns = false)
     assert(seen.forgetEstimate.estimate.isEmpty)
     assert(seen.forgetEstimate.see(estimate(Side.Left), sideRuns = false).estimate.map(_.buildSide).contains(Side.Left))
     assert(seen.keepEstimate.forgetEstimate.estimate.map(_.buildSide).contains(Side.Right))
   }
 
-  test("a join that was left alone for now is decided all the same") {
+  test("a join that was left alone for now can still be decided") {
     val alone = JoinLife.Unseen.see(estimate(), sideRuns = true).leaveAlone(JoinLife.LeftAlone("why", decision))
     assert(alone.unreported(filterRan = false).contains(decision))
     assert(alone.decide(decision).leftAlone.isEmpty)
   }
 
-  test("a filter of an undecided join that ran is reported as one that was ready") {
+  test("a filter that ran for an undecided join is reported as ready before") {
     val alone = JoinLife.Unseen.leaveAlone(JoinLife.LeftAlone("why", decision.copy(buildFilter = false)))
     assert(alone.unreported(filterRan = true).map(d => d.buildFilter -> d.reason.code).contains(true -> ReasonCode.FilterReady))
   }
 
-  test("filters are remembered through all states, and none comes after the end") {
+  test("filters are kept in all states, and none is added after the end") {
     val ended = JoinLife.Unseen.noteFilter(placed).see(estimate(), sideRuns = true).decide(decision).place.end
     assert(ended.filters.values.toSeq == Seq(placed))
     assert(ended.noteFilter(placed.copy(filterId = "late")) eq ended)
@@ -47,7 +47,7 @@ class JoinLifeSuite extends AnyFunSuite {
     finally threads.shutdown()
   }
 
-  test("threads that decide one join at once get one decision, which is reported once") {
+  test("concurrent threads get one decision of a join, which is reported once") {
     for (_ <- 1 to 50) {
       val state = new QueryState(1L)
       val decided = atOnce(i => state.decideOnce("join")(decision.copy(passRate = i / 8.0)))
@@ -57,13 +57,13 @@ class JoinLifeSuite extends AnyFunSuite {
     }
   }
 
-  test("threads that place filters of one join at the same time lose none") {
+  test("concurrent threads that place filters of one join lose none") {
     val state = new QueryState(1L)
     val _ = atOnce(i => (0 until 100).foreach(n => state.noteFilter(placed.copy(filterId = s"$i-$n"))))
     assert(state.filtersOf("join").size == 800)
   }
 
-  test("an estimate that a thread asks for while another settles the join is the one that was settled") {
+  test("a thread gets the estimate that another thread has just fixed") {
     val state = new QueryState(1L)
     val known = state.estimateOnce("join", sideRuns = false) {
       val _ = state.estimateOnce("join", sideRuns = true)(estimate(Side.Left))

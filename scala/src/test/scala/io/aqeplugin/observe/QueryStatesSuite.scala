@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Which executions are remembered, by a clock and a Spark of the test's own. */
+/** Which executions have a state, with a clock and a Spark of the test. */
 class QueryStatesSuite extends AnyFunSuite {
 
   /** Executions 1 to 9 run until they are taken out of `running`. */
@@ -23,7 +23,7 @@ class QueryStatesSuite extends AnyFunSuite {
     assert(states.get(1L).isEmpty)
   }
 
-  test("the state of an execution whose end was never announced goes when other executions are planned") {
+  test("a state without an announced end is removed when other queries are planned") {
     val spark = new Spark
     val _ = spark.states.of(1L)
     spark.running -= 1L
@@ -35,7 +35,7 @@ class QueryStatesSuite extends AnyFunSuite {
     assert(spark.states.size == 2)
   }
 
-  test("a state stays for an announcement that comes after the end") {
+  test("a state is kept for an announcement that comes after the end") {
     val spark = new Spark
     val _ = spark.states.of(1L)
     spark.nowMinutes = 60
@@ -44,7 +44,7 @@ class QueryStatesSuite extends AnyFunSuite {
     assert(spark.states.remove(1L).isDefined)
   }
 
-  test("a state made for an execution that is over already goes too") {
+  test("a state made for an ended execution is removed too") {
     val spark = new Spark
     val _ = (spark.states.of(77L), spark.states.of(1L))
     assert(spark.states.size == 2)
@@ -53,7 +53,7 @@ class QueryStatesSuite extends AnyFunSuite {
     assert(spark.states.get(77L).isEmpty)
   }
 
-  test("a query that runs for long keeps its state") {
+  test("a long-running query keeps its state") {
     val spark = new Spark
     val state = spark.states.of(1L)
     for (minute <- 2L to 9L) {

@@ -16,25 +16,25 @@ class RowWidthSuite extends AnyFunSuite {
   private def width(stage: Seq[AttributeReference], output: Seq[AttributeReference], measured: Option[Long]): RowWidth =
     RowWidth.above(stage, measured, output)(column => stage.find(_.exprId == column.exprId))
 
-  test("columns of fixed width have it, however wide the rows of the stage are") {
+  test("fixed-width columns keep their width, however wide the stage's rows are") {
     assert(width(Seq(number, text), Seq(number), Some(5000)) == RowWidth(16, 0))
     assert(width(Nil, Seq(number, wide), Some(5000)) == RowWidth(40, 0), "a decimal of more than a word takes two more")
   }
 
-  test("strings of the stage have what its rows take less their columns of fixed width") {
+  test("strings have the stage's row bytes minus its fixed-width columns") {
     assert(width(Seq(number, number.newInstance(), text), Seq(number, text), Some(1032)) == RowWidth(1024, 0))
   }
 
-  test("dropping columns of fixed width makes strings no shorter") {
+  test("dropping fixed-width columns does not shorten strings") {
     val numbers = Seq.fill(60)(column(LongType))
     assert(width(numbers :+ text, Seq(text), Some(8 + 61 * 8 + 10000)) == RowWidth(8 + 8 + 10000, 0))
   }
 
-  test("which of two strings is the long one is not known, so either may be") {
+  test("each of two strings may have all of the variable bytes") {
     assert(width(Seq(text, bytes), Seq(bytes), Some(1024)) == RowWidth(1016, 0))
   }
 
-  test("strings of a stage that measured no bytes, and strings that it does not have, are not measured") {
+  test("strings without measured bytes or computed above the stage are unmeasured") {
     assert(width(Seq(number, text), Seq(number, text), None).unmeasuredColumns == 1)
     assert(width(Seq(number), Seq(number, text, bytes), Some(16)).unmeasuredColumns == 2)
     assert(width(Seq(number, text), Seq(number, text, bytes), Some(1024)).unmeasuredColumns == 1)

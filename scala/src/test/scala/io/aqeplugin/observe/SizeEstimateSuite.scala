@@ -31,7 +31,7 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
     assert(estimate("SELECT * FROM fact WHERE k IS NOT NULL") == estimate("SELECT * FROM fact"))
   }
 
-  test("an inner join keeps of the larger side what the smaller side kept of its table") {
+  test("an inner join keeps the smaller side's share of the larger side") {
     val joined = estimate("SELECT * FROM fact JOIN dim ON k = dk WHERE n = 2")
     assert(isNear(joined.rows, estimate("SELECT * FROM fact").rows * KeptPerPredicate))
     assert(joined.kept == KeptPerPredicate)

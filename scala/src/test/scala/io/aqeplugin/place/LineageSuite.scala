@@ -13,8 +13,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.{PluginSession, Ran}
 
-/** What each operator between a scan and a join does to the keys: below the ones that are crossed the scan gets a filter, below the others it
-  * gets none, and the rows are the same in both cases.
+/** What each operator between a scan and a join does with the keys. If the keys go through it, the scan gets a filter, otherwise not; the
+  * rows are the same in both cases.
   */
 class LineageSuite extends AnyFunSuite with PluginSession {
 
@@ -28,7 +28,7 @@ class LineageSuite extends AnyFunSuite with PluginSession {
     table("dim", "SELECT CAST(id + 5 AS int) AS dk, 'd' || id AS name FROM range(4)")
   }
 
-  /** The filters that the join with `dim` put on scans. */
+  /** The filters that the join with `dim` placed on scans. */
   private def fromDim(ran: Ran): Seq[String] =
     outcomes(ran).filter(_.path("joinId").asText.contains("dk#")).map { outcome =>
       s"${tableOf(outcome.path("table").asText)}(${outcome.path("scanColumns").elements().asScala.map(_.asText).mkString})"
@@ -36,7 +36,7 @@ class LineageSuite extends AnyFunSuite with PluginSession {
 
   private def tableOf(path: String): String = path.stripPrefix("parquet-")
 
-  /** A left join, because of its two sides only the right one may be filtered, however small it is. */
+  /** A left join, because only its right side may be filtered, however small that side is. */
   private def joined(probe: String, key: String): DataFrame = spark.sql(s"SELECT * FROM dim LEFT JOIN ($probe) p ON dim.dk = p.$key")
 
   private def crossed(what: String, probe: String, key: String = "k")(scans: String*): Unit =
@@ -104,7 +104,7 @@ class LineageSuite extends AnyFunSuite with PluginSession {
   crossed("EXISTS under OR", "SELECT * FROM fact WHERE EXISTS (SELECT 1 FROM other WHERE ov = v AND os > 'o5') OR v < 2")("fact(k)")
   notCrossed("NOT IN, as long as it is a nested loop", "SELECT * FROM fact WHERE v NOT IN (SELECT ov FROM other)")
 
-  // Spark turns outer joins below a null-rejecting join into inner ones; without those rules they stay.
+  // Spark turns outer joins below a null-rejecting join into inner joins; without those rules they remain.
   private def outer(what: String, probe: String, key: String)(scans: String*): Unit =
     test(s"keys go through $what") {
       val rules = Seq("EliminateOuterJoin", "InferFiltersFromConstraints").map("org.apache.spark.sql.catalyst.optimizer." + _)
@@ -121,7 +121,7 @@ class LineageSuite extends AnyFunSuite with PluginSession {
   outer("no full join", "SELECT k, ok FROM fact FULL JOIN other ON v = ov", "k")()
 
   crossed("a shuffle by a range", "SELECT /*+ REPARTITION_BY_RANGE(3, v) */ * FROM fact")("fact(k)")
-  notCrossed("a shuffle that deals rows out by their place", "SELECT /*+ REPARTITION(3) */ * FROM fact")
+  notCrossed("a shuffle that distributes rows by position", "SELECT /*+ REPARTITION(3) */ * FROM fact")
 
   notCrossed("a limit", "SELECT * FROM fact ORDER BY v, k, s LIMIT 70")
   notCrossed("an offset", "SELECT * FROM fact ORDER BY v, k, s LIMIT 70 OFFSET 20")
@@ -170,7 +170,7 @@ class LineageSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a cached query that was planned with filters keeps all of its rows") {
+  test("a cached query that was planned with filters has all of its rows") {
     def query: DataFrame = joined("SELECT * FROM fact", "k")
     val expected = withoutPlugin(query)
     val cached = withConf("spark.aqePlugin.test.openGates" -> "true")(query.cache())

@@ -4,8 +4,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 
-/** A build side that a second run may give other rows, because its rows come in another order, makes no filter: after the loss of an executor the
-  * probe rows of the second run's keys would be missing.
+/** A build side whose second run may give different rows, because its input comes in a different order, gives no filter: after the loss of
+  * an executor, probe rows of the second run's keys would be missing.
   */
 class RepeatableSuite extends AnyFunSuite with PluginSession {
 
@@ -50,21 +50,21 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
   notRepeatable("the sum of fractions", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING sum(CAST(score AS double)) > 1")
   notRepeatable("a standard deviation", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING stddev(score) < 1")
 
-  test("code over whole partitions makes no filter") {
+  test("user code over whole partitions gives no filter") {
     val session = spark
     import session.implicits._
     spark.table("dim").select("k").as[Int].repartition(3).mapPartitions(_.take(10)).toDF("k").createOrReplaceTempView("taken")
     assert(filteredBy("SELECT k FROM taken") == Nil)
   }
 
-  test("code over single rows makes a filter") {
+  test("user code over single rows gives a filter") {
     val session = spark
     import session.implicits._
     spark.table("dim").select("k").as[Int].map(_ + 1).toDF("k").createOrReplaceTempView("mapped")
     assert(filteredBy("SELECT k FROM mapped") == Seq("parquet-fact(k)"))
   }
 
-  test("the rows of an RDD are the same again as long as it does not shuffle") {
+  test("an RDD without a shuffle repeats its rows") {
     val session = spark
     import session.implicits._
     val ordered = spark.sparkContext.parallelize(1 to 10, 2)
@@ -72,7 +72,7 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
     assert(!Repeatable(ordered.repartition(3).mapPartitions(_.take(2)).toDF("k").queryExecution.sparkPlan))
   }
 
-  test("a cached table makes a filter when what it was made of does") {
+  test("a cached table gives a filter if its query does") {
     for ((name, build, filters) <- Seq(("kept", "SELECT k FROM dim WHERE a = 1", 1), ("cut", "SELECT k FROM dim LIMIT 10", 0))) {
       spark.sql(s"CACHE TABLE $name AS $build")
       assert(filteredBy(s"SELECT k FROM $name").size == filters, name)

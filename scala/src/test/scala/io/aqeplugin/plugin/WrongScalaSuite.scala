@@ -9,48 +9,48 @@ import io.aqeplugin.{AqePlugin, CompiledLine, SparkLine}
 import io.aqeplugin.metrics.Faults
 import io.aqeplugin.tell.CapturedLog
 
-/** A jar on a Spark of another Scala: Spark starts, is told why, and runs without the plugin. */
+/** A jar on a Spark with another Scala version: Spark starts, logs the reason, and runs without the plugin. */
 class WrongScalaSuite extends AnyFunSuite {
   import WrongScalaSuite._
 
   private val Fits = s"${CompiledLine.SPARK}.0"
 
-  test("on another Scala the plugin says which it needs and stands down, before a class of it needs the library") {
+  test("on another Scala version, the plugin logs what it needs and stays inactive") {
     val loader = new WithoutScala
     val (lines, driver) = CapturedLog.during(Level.WARN)(driverPlugin(loader, Fits, "2.12.18"))
     assert(driver.isEmpty)
     assert(
       lines == Seq(
         s"aqe-plugin: this jar is for Scala 2.13 and this Spark $Fits runs on Scala 2.12.18. Use a Spark built with Scala 2.13. " +
-          "The plugin stands down; queries run as without it."
+          "The plugin is inactive; queries run as without it."
       )
     )
     assert(loader.defined.toSet == Set("io.aqeplugin.AqePlugin", "io.aqeplugin.SparkLine"))
   }
 
-  test("on a Spark of another line, too, nothing of the plugin needs Scala") {
+  test("on another Spark line, the plugin needs no Scala class to say so") {
     val (lines, driver) = CapturedLog.during(Level.WARN)(driverPlugin(new WithoutScala, "3.5.7", "2.12.18"))
     assert(driver.isEmpty)
     assert(lines.exists(_.contains("Spark 3.5.7 is not supported")), lines)
   }
 
-  test("classes that cannot be linked although the versions fit are no reason for Spark not to start") {
+  test("a class that cannot be linked does not keep Spark from starting") {
     val (lines, driver) = CapturedLog.during(Level.WARN)(driverPlugin(new WithoutScala, Fits, "2.13.99"))
     assert(driver.isEmpty)
-    assert(lines == Seq("aqe-plugin: a class cannot be linked; the plugin stands down, queries run as without it."))
+    assert(lines == Seq("aqe-plugin: a class cannot be linked. The plugin is inactive; queries run as without it."))
   }
 
-  test("where all fits there is a driver's half") {
+  test("with fitting versions, the driver plugin is created") {
     assert(new AqePlugin().driverPlugin().isInstanceOf[AqeDriverPlugin])
     assert(SparkLine.mismatch(SparkLine.versionOfSpark(), SparkLine.versionOfScala()).isEmpty)
   }
 
-  test("a class that is missing while the plugin is installed is told and counted, and does not end the application's start") {
+  test("a class missing during installation is logged, and the application starts") {
     val before = Faults.count
     val (lines, _) = CapturedLog.during(Level.WARN) {
-      AqeDriverPlugin.guarded("installation", "the plugin stands down")(throw new NoSuchMethodError("scala.Predef.wrapRefArray"))
+      AqeDriverPlugin.guarded("installation", "the plugin is inactive")(throw new NoSuchMethodError("scala.Predef.wrapRefArray"))
     }
-    assert(lines == Seq("aqe-plugin: installation failed, the plugin stands down. Further faults of this kind are only counted."))
+    assert(lines == Seq("aqe-plugin: installation failed, the plugin is inactive. Further faults of this kind are only counted."))
     assert(Faults.count == before + 1)
   }
 }
@@ -77,7 +77,7 @@ object WrongScalaSuite {
     }
   }
 
-  /** The driver's half as the plugin of that loader makes it when it is told these versions. */
+  /** The driver plugin that the plugin of that loader creates for these versions. */
   private def driverPlugin(loader: ClassLoader, spark: String, scala: String): Option[AnyRef] = {
     val plugin = loader.loadClass(classOf[AqePlugin].getName)
     val method = plugin.getDeclaredMethod("driverPlugin", classOf[String], classOf[String])

@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.aqeplugin.decide.{JoinKind, Side}
 import io.aqeplugin.rules.SparkThreshold
 
-/** AQE has a broadcast threshold of its own, beside the general one. A user who had switched broadcasts off by it got them still. */
+/** AQE has its own broadcast threshold besides the general one. Users who had switched broadcasts off with it still got them. */
 class BroadcastThresholdSuite extends AnyFunSuite {
   private val General = "spark.sql.autoBroadcastJoinThreshold"
   private val Adaptive = "spark.sql.adaptive.autoBroadcastJoinThreshold"
@@ -17,7 +17,7 @@ class BroadcastThresholdSuite extends AnyFunSuite {
     SQLConf.withExistingConf(conf)(SparkThreshold.mayBroadcast(JoinKind.Inner, Side.Right))
   }
 
-  test("a small threshold, which is for estimates, does not forbid a broadcast of what was measured") {
+  test("a small threshold does not forbid a broadcast of a measured build side") {
     assert(mayBroadcast(General -> "10"))
   }
 
@@ -25,7 +25,7 @@ class BroadcastThresholdSuite extends AnyFunSuite {
     assert(!mayBroadcast(General -> "-1"))
   }
 
-  test("a negative threshold of AQE's own forbids broadcasts") {
+  test("a negative AQE threshold forbids broadcasts") {
     assert(!mayBroadcast(General -> "10", Adaptive -> "-1"))
   }
 }

@@ -7,12 +7,12 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.{PluginSession, Ran}
 
-/** What is broadcast is the output of the operators above a finished stage. Its memory was judged by the row width of the stage below them, and a
-  * column of strings that a final aggregate computed made the driver run out of memory.
+/** A broadcast contains the output of the operators above a finished stage. Its memory was estimated from the row width of the stage below
+  * them, so a string column computed by a final aggregate made the driver run out of memory.
   */
 class BroadcastWidthSuite extends AnyFunSuite with PluginSession {
 
-  // Without filters; shuffles are so dear that a broadcast always pays.
+  // No filters, and shuffles so expensive that a broadcast always pays.
   private val BroadcastPays = Seq(
     "spark.sql.autoBroadcastJoinThreshold" -> "1",
     "spark.aqePlugin.filter.minProbeRows" -> "1000000000",
@@ -40,7 +40,7 @@ class BroadcastWidthSuite extends AnyFunSuite with PluginSession {
 
   private def codes(ran: Ran): Set[String] = ran.decided.flatMap(_.decision.findValuesAsText("code").asScala).toSet
 
-  test("strings that an aggregate above the stage computes are not broadcast") {
+  test("strings computed by an aggregate above the stage are not broadcast") {
     val result = runs("SELECT k, repeat(max(CAST(amount AS string)), 900) AS s FROM returns GROUP BY k")
     assert(broadcasts(result) == 0)
     assert(codes(result).contains("BROADCAST_WIDTH"), result.decided)
@@ -50,7 +50,7 @@ class BroadcastWidthSuite extends AnyFunSuite with PluginSession {
     assert(reason.map(_.path("confKey").asText).contains("spark.sql.autoBroadcastJoinThreshold"))
   }
 
-  test("a broadcast within Spark's own threshold for joins stays, and AQE's own threshold is named where it is set") {
+  test("a broadcast within Spark's threshold stays, and AQE's threshold is named if set") {
     val query = "SELECT k, repeat(max(CAST(amount AS string)), 9) AS s FROM returns GROUP BY k"
     val large = runs(query, "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "10m")
     assert(broadcasts(large) == 1)
@@ -60,18 +60,18 @@ class BroadcastWidthSuite extends AnyFunSuite with PluginSession {
     assert(keys.map(_.path("confKey").asText).toSet == Set("spark.sql.adaptive.autoBroadcastJoinThreshold"))
   }
 
-  test("numbers that an aggregate above the stage computes have a width that is known, and are broadcast") {
+  test("numbers computed by an aggregate above the stage are broadcast") {
     assert(broadcasts(runs("SELECT k, sum(amount) AS s FROM returns GROUP BY k")) == 1)
   }
 
-  test("strings that come out of the stage as they are have its measured width, and are broadcast where they fit") {
+  test("strings copied from the stage have its measured width and may be broadcast") {
     assert(broadcasts(runs("SELECT k, max(note) AS s FROM returns GROUP BY k")) == 1)
     val long = runs("SELECT k, max(note) AS s FROM long_notes GROUP BY k")
     assert(broadcasts(long) == 0)
     assert(codes(long).contains("BROADCAST_MEMORY"), long.decided)
   }
 
-  test("nothing waits for a broadcast that would be refused") {
+  test("no probe side waits for a broadcast that would be refused") {
     val result = runs("SELECT k, repeat(max(CAST(amount AS string)), 900) AS s FROM returns GROUP BY k")
     assert(result.decided.forall(!_.decision.path("facts").path("waiting").path("waits").asBoolean), result.decided)
   }

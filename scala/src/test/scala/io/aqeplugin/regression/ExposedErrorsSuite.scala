@@ -4,15 +4,15 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 
-/** Below an outer join's null-supplying side, the right side of an anti join or an aggregate, a filter makes rows that would not be there without it.
-  * They were dropped by the join further up, but a division above them had failed the query before.
+/** Below the null-supplying side of an outer join, the right side of an anti join or an aggregate, a filter produces rows that would not
+  * exist without it. A join further up dropped them, but a division on the way had already failed the query.
   */
 class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
 
   override protected def applicationConf: Map[String, String] =
     Map("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.sql.ansi.enabled" -> "true")
 
-  // No key goes through an explode, so the rows of these stay.
+  // No key goes through an explode, so these rows stay.
   private val Zeros = "(SELECT explode(ks) AS k, zero, v FROM lists)"
 
   override protected def beforeAll(): Unit = {

@@ -5,9 +5,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.FilterSource
 
-/** Filters that were taken for one another, and relations that were read too often. */
+/** Filters that were mistaken for one another, and relations that were read too often. */
 class FilterIdentitySuite extends AnyFunSuite with PluginSession {
-  test("two joins that name the keys of one build side in different orders have filters of their own") {
+  test("joins with the keys of one build side in different orders have own filters") {
     spark.range(0, 200).selectExpr("id", "array(id * 10, id * 10 + 1) AS arr").write.parquet(folder.resolve("t").toString)
     spark.range(
       0,
@@ -31,10 +31,10 @@ class FilterIdentitySuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a relation in which many rows share a key is read once, not once for each of them") {
+  test("a relation with many rows per key is read once") {
     spark.range(0, 60000).selectExpr("IF(id < 59000, 'same', concat('k', id)) AS s", "id AS i").write.parquet(folder.resolve("d").toString)
     spark.range(0, 2000).selectExpr("concat('k', id + 58000) AS s", "id AS n").write.parquet(folder.resolve("p").toString)
-    // Made anew for each run: a frame keeps the plan it was first run with.
+    // Made anew for each run, because a frame keeps its first plan.
     def query =
       spark.read.parquet(folder.resolve("p").toString).join(spark.read.parquet(folder.resolve("d").toString).hint("broadcast"), "s")
     val ran = sameRows(query)

@@ -5,8 +5,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.{PluginSession, Ran}
 
-/** Task results and broadcasts go through `spark.serializer`. With Kryo that takes registered classes only, every query failed for which a filter was
-  * built, and also the broadcast of a filter that passes all.
+/** Task results and broadcasts go through `spark.serializer`. With a Kryo that accepts only registered classes, every query with a filter
+  * failed, even if the filter passes all rows.
   */
 class KryoRegistrationSuite extends AnyFunSuite with PluginSession {
 
@@ -37,14 +37,14 @@ class KryoRegistrationSuite extends AnyFunSuite with PluginSession {
   private val ByNumber = "SELECT * FROM sales JOIN items ON item = i"
   private val ByText = "SELECT * FROM sales JOIN customers ON customer = c"
 
-  test("a filter that few tasks built is applied") {
+  test("a filter built by few tasks is applied") {
     withConf(SortMerge) {
       isFiltered(sameRows(spark.sql(ByNumber)))
       isFiltered(sameRows(spark.sql(ByText)))
     }
   }
 
-  test("a filter whose parts are merged on executors before the driver gets them is applied") {
+  test("a filter whose parts are merged on executors is applied") {
     withConf(SortMerge, "spark.sql.shuffle.partitions" -> "40") {
       isFiltered(sameRows(spark.sql(ByNumber)))
       isFiltered(sameRows(spark.sql(ByText)))
@@ -65,7 +65,7 @@ class KryoRegistrationSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a filter that passes all fails no query") {
+  test("a filter that passes all rows does not fail the query") {
     withConf(SortMerge, "spark.aqePlugin.filter.buildTimeout" -> "1") {
       assert(kinds(sameRows(spark.sql(ByNumber))).forall(_ == "pass_all"))
     }

@@ -10,8 +10,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 
-/** Sources are handed dates and timestamps as `java.sql` values. Days that their calendar does not have came back as 1582-10-15, and row groups
-  * that hold a key were skipped; values too far in the past overflowed and failed the query.
+/** Sources get dates and timestamps as `java.sql` values. Days that the calendar of these values lacks were read as 1582-10-15, and row
+  * groups with a key were skipped; values too far in the past overflowed and failed the query.
   */
 class OldDatesSuite extends AnyFunSuite with PluginSession {
   private val CorrectedMicros = Seq(
@@ -22,13 +22,13 @@ class OldDatesSuite extends AnyFunSuite with PluginSession {
 
   for (
     (what, value) <- Seq(
-      "a day that the Julian calendar's end left out" -> "DATE'1582-10-10'",
+      "a day skipped at the end of the Julian calendar" -> "DATE'1582-10-10'",
       "a time on such a day" -> "TIMESTAMP'1582-10-10 12:00:00'",
-      "the first date there is" -> "date_from_unix_date(-2147483648)",
-      "the first timestamp there is" -> "timestamp_micros(-9223372036854775807L - 1)"
+      "the first date" -> "date_from_unix_date(-2147483648)",
+      "the first timestamp" -> "timestamp_micros(-9223372036854775807L - 1)"
     );
     format <- Seq("parquet", "json")
-    // Text has no years of so many digits.
+    // Text formats cannot write years with so many digits.
     if format == "parquet" || value.contains("1582")
   ) test(s"$what as the key of a join of $format files") {
     withConf(CorrectedMicros: _*) {
@@ -40,8 +40,8 @@ class OldDatesSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  // 1500-02-29 and 1500-03-01 of the Julian calendar are these days of the Gregorian, and both are read as 1500-03-01.
-  for (day <- Seq(10, 11)) test(s"one of two days of the Julian calendar that are read as the same, 1500-03-$day") {
+  // Julian 1500-02-29 and 1500-03-01 are these days of the Gregorian calendar; both are read as 1500-03-01.
+  for (day <- Seq(10, 11)) test(s"two Julian days that are read as the same day, 1500-03-$day") {
     withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.sql.parquet.datetimeRebaseModeInRead" -> "LEGACY") {
       val path = folder.resolve(s"julian-$day.parquet").toString
       writeDays(path, Seq.fill(50)(LocalDate.of(1500, 3, day)))
@@ -53,7 +53,7 @@ class OldDatesSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  /** A file that says nothing of its calendar, as other writers leave it. */
+  /** A file that does not name its calendar, as other writers leave it. */
   private def writeDays(path: String, days: Seq[LocalDate]): Unit = {
     val schema = MessageTypeParser.parseMessageType("message m { required int32 k (DATE); }")
     val writer = ExampleParquetWriter.builder(new Path(path)).withType(schema).build()

@@ -6,12 +6,12 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 
-/** A build side is met by AQE below the filter that is built from it before it is met in its join, where it then stands as a reused exchange.
-  * Filters on the scans of such a build side were not among the outcomes of the query.
+/** AQE finds a build side first below the filter that is built from it, and then in its join as a reused exchange. The query's outcomes
+  * lacked the filters on the scans of such a build side.
   */
 class OutcomesOfBuildSidesSuite extends AnyFunSuite with PluginSession {
 
-  test("filters on the scans of a build side that is itself the source of a filter have outcomes") {
+  test("filters inside a build side that is the source of a filter have outcomes") {
     table("sales", "SELECT id AS sold, id % 50 AS item FROM range(5000)")
     table("returned", "SELECT id * 7 AS back, id % 10 AS reason FROM range(700)")
     table("reasons", "SELECT id AS code, concat('r', id) AS name FROM range(10)")
@@ -23,7 +23,7 @@ class OutcomesOfBuildSidesSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a filter that is there already, made for another scan, is told as used") {
+  test("a filter that was built for another scan is reported as used") {
     table("sold", "SELECT id AS item, id % 60 AS day FROM range(5000)")
     table("bought", "SELECT id AS item, id % 60 AS day FROM range(4000)")
     table("days", "SELECT id AS d, id % 10 AS month FROM range(60)")
@@ -34,7 +34,7 @@ class OutcomesOfBuildSidesSuite extends AnyFunSuite with PluginSession {
     assert(result.decided.forall(_.decision.get("buildFilter").asBoolean))
   }
 
-  test("the wait of a scan is the time from the query's start until its filters were there") {
+  test("a scan's wait is the time from the query's start until its filters were ready") {
     table("late_facts", "SELECT id AS item, id % 60 AS day FROM range(5000)")
     table("late_days", "SELECT id AS d, id % 10 AS month FROM range(60)")
     spark.udf.register("slowly", (month: Long) => { Thread.sleep(20L); month })

@@ -5,8 +5,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.{PluginSession, Ran}
 
-/** Dynamic partition pruning takes the values of a broadcast that the join makes anyway, if the plan of its own for them is the same. Both plans
-  * are made by AQE, each with our rules, and at different times.
+/** Dynamic partition pruning takes its values from the join's broadcast if its own plan for them is equal. AQE makes both plans, each with
+  * our rules, at different times.
   */
 class PruningReuseSuite extends AnyFunSuite with PluginSession {
   private def query(hint: String): String =
@@ -38,7 +38,7 @@ class PruningReuseSuite extends AnyFunSuite with PluginSession {
       }
     }
 
-  test("a join that pruning could use, below a side that is not broadcast, has its filter") {
+  test("a join that pruning could use gets a filter below a side that is not broadcast") {
     withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
       val on = sameRows(spark.sql(query("MERGE")))
       assert(filtered(on).contains("parquet-d1(k)"), on.plan)

@@ -5,8 +5,9 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 
-/** Files whose columns are of another type than the table's can be read, but a pushed key value of the table's type failed the query (ORC) or was
-  * cut to the file's type, and row groups that hold keys were skipped (Parquet decimals), as they were where a file's columns are known by ids.
+/** Files whose columns have another type than the table's can be read. But a pushed key value of the table's type failed the query (ORC),
+  * or was cut to the file's type, so that row groups with keys were skipped (Parquet decimals). The same happened where a file's columns
+  * are identified by field ids.
   */
 class PushedTypesSuite extends AnyFunSuite with PluginSession {
   private val SortMerge = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
@@ -35,7 +36,7 @@ class PushedTypesSuite extends AnyFunSuite with PluginSession {
           spark.sql("SELECT id, CAST(id AS DECIMAL(9,2)) AS k FROM range(1000)").repartition(2).write.parquet(path)
         }
         spark.read.schema("id BIGINT, k DECIMAL(12,2)").parquet(path).createOrReplaceTempView("decimal_fact")
-        // More keys than go into a list, the last of them beyond what the file's type can hold.
+        // More keys than an IN list takes; the last is beyond the range of the file's type.
         table("decimal_dim", "SELECT CAST(if(id = 60, 30000000, id) AS DECIMAL(12,2)) AS k FROM range(61)")
         val result = sameRows(spark.sql("SELECT f.id FROM decimal_fact f LEFT SEMI JOIN decimal_dim d ON f.k = d.k"))
         assert(result.rows.size == 60)
@@ -43,7 +44,7 @@ class PushedTypesSuite extends AnyFunSuite with PluginSession {
       }
     }
 
-  test("Parquet columns that are read by field ids, and whose names are other columns' in the file") {
+  test("Parquet columns read by field ids whose names are other columns' in the file") {
     withConf(SortMerge, "spark.sql.parquet.fieldId.read.enabled" -> "true") {
       def field(name: String, id: Long): StructField =
         StructField(name, IntegerType, nullable = true, new MetadataBuilder().putLong("parquet.field.id", id).build())

@@ -6,14 +6,14 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.{PluginSession, Ran}
 
-/** The rows of a broadcast are collected on the driver. A build side that fitted `broadcast.maxMemoryBytes` and not `spark.driver.maxResultSize` was
-  * broadcast instead of sorted, and the query failed.
+/** The rows of a broadcast are collected on the driver. A build side within `broadcast.maxMemoryBytes` but above
+  * `spark.driver.maxResultSize` was broadcast, and the query failed.
   */
 class ResultSizeSuite extends AnyFunSuite with PluginSession {
 
   override protected def applicationConf: Map[String, String] = Map("spark.driver.maxResultSize" -> "1m")
 
-  test("a build side larger than the driver takes as a result is not broadcast") {
+  test("a build side above the driver's maximum result size is not broadcast") {
     table("wide_fact", "SELECT id * 3 AS k, id AS v, repeat(uuid(), 2) AS w FROM range(300000)", files = 2)
     table("wide_dim", "SELECT id AS k, repeat(uuid(), 3) AS u FROM range(60000)", files = 2)
     withConf("spark.sql.autoBroadcastJoinThreshold" -> "1") {
@@ -25,7 +25,7 @@ class ResultSizeSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a relation is larger than its rows, and Spark's limit is on the relation") {
+  test("Spark's limit applies to the relation, which is larger than its rows") {
     table("paged_fact", "SELECT id * 3 AS k, id AS v FROM range(300000)", files = 2)
     // About half a megabyte as rows, twice that in pages.
     table("paged_dim", "SELECT id AS k, repeat('x', 40) AS u FROM range(5000)", files = 2)
@@ -37,7 +37,7 @@ class ResultSizeSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a filter whose parts together are larger than the driver takes as a result does not fail its build") {
+  test("a build whose parts together exceed the maximum result size succeeds") {
     table("long_fact", "SELECT 'key ' || id AS k FROM range(300000)", files = 2)
     table("long_dim", "SELECT 'key ' || (id * 2) AS k FROM range(200000)", files = 2)
     val conf = Seq("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.sql.adaptive.coalescePartitions.enabled" -> "false")
@@ -47,7 +47,7 @@ class ResultSizeSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  /** The conf keys that the decisions name for a build side that is too large. */
+  /** The conf keys in the reasons for a build side that is too large. */
   private def memoryKeys(ran: Ran): Set[String] = {
     val reasons = ran.decided.flatMap(_.decision.findParents("code").asScala)
     reasons.filter(_.path("code").asText == "BROADCAST_MEMORY").map(_.path("confKey").asText).toSet

@@ -5,8 +5,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.{PluginSession, Ran}
 
-/** AQE puts hints of its own on joins whose finished stage has many empty or only small partitions. They were taken for the author's, and the
-  * join was left alone.
+/** AQE sets its own hints on joins whose finished stage has many empty partitions or only small ones. They were mistaken for the author's,
+  * and the join was left alone.
   */
 class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
 
@@ -33,7 +33,7 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
   private def choices(ran: Ran): Seq[(String, Boolean)] =
     ran.decided.map(_.decision).map(d => d.path("choice").asText -> (d.path("reason").path("code").asText == "HINT"))
 
-  test("a build side of mostly empty partitions is broadcast where that is cheaper") {
+  test("a build side with mostly empty partitions is broadcast where that is cheaper") {
     withConf(ManyPartitions, Threshold -> "1", BroadcastPays) {
       val result = sameRows(spark.sql(selective("")))
       assert(choices(result) == Seq("broadcast" -> false), result.decided)
@@ -41,7 +41,7 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a build side that Spark would broadcast but for its own hint is decided as if there were none") {
+  test("AQE's own hint against a broadcast does not affect the decision") {
     withConf(ManyPartitions, Threshold -> "1", "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "10m") {
       val result = sameRows(spark.sql(selective("")))
       assert(choices(result) == Seq("broadcast" -> false), result.decided)
@@ -67,7 +67,7 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
     (hint, join) <-
       Seq("SHUFFLE_HASH(dim)" -> "shuffle_hash", "MERGE(dim)" -> "merge", "MERGE(fact)" -> "merge", "BROADCAST(dim)" -> "broadcast")
   )
-    test(s"the author's hint $hint decides, whatever Spark's own says") {
+    test(s"the author's hint $hint overrides AQE's own hint") {
       withConf(ManyPartitions, Threshold -> "1", BroadcastPays) {
         val result = sameRows(spark.sql(selective(s"/*+ $hint */")))
         assert(choices(result) == Seq("leave_to_spark" -> true), result.decided)

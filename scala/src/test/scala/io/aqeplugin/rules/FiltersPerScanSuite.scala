@@ -11,10 +11,10 @@ import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.FilterLabel
 import io.aqeplugin.place.{Placement, ScanTarget}
 
-/** A scan carries only so many filters, and the decision whose filter is one too many says so. */
+/** A scan has a limited number of filters, and the decision of a filter above the limit says so. */
 class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
 
-  test("the more selective of two filters stays when a scan may have one, and the other is told as left out") {
+  test("with one filter per scan, the more selective stays; the other has a reason") {
     table("sold", "SELECT id % 100 AS a, id % 90 AS b, id AS v FROM range(3000)", files = 2)
     table("few", "SELECT id AS k FROM range(100) WHERE id < 3")
     table("many", "SELECT id AS k FROM range(90) WHERE id < 60")
@@ -27,7 +27,7 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a plan has 64 filters at most, the most selective, and each further one is told by the limit that it is over") {
+  test("a plan has the 64 most selective filters; the others name the limit") {
     val scans = Seq.fill(70)(spark.range(1).queryExecution.sparkPlan)
     val onScans = scans.zipWithIndex.map { case (scan, i) => placement(scan, i / 100.0) }
     val manyOnOne = Seq.fill(Thresholds.Default(AqeConf.FilterMaxPerScan).toInt)(placement(scans.head, 0.9))

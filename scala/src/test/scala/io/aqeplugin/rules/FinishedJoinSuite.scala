@@ -52,7 +52,7 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
       (NO_BROADCAST_HASH, "10m", Strategy.Broadcast)
     )
   )
-    test(s"AQE's hint ${hint.displayName}, threshold $threshold: Spark's strategy is ${strategy.name}") {
+    test(s"with AQE's hint ${hint.displayName} and threshold $threshold, Spark chooses ${strategy.name}") {
       withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold, "spark.aqePlugin.mode" -> "off") {
         val bySize = new Planned(halfDone("SELECT * FROM fact JOIN dim ON k = dk"))
         val logical = bySize.logical.copy(hint = JoinHint(None, Some(HintInfo(strategy = Some(hint)))))
@@ -67,7 +67,7 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
       }
     }
 
-  test("no filter is decided for scans that another join has come to share since the estimate") {
+  test("no filter is decided for scans that another join shares since the estimate") {
     withConf("spark.sql.autoBroadcastJoinThreshold" -> "1", "spark.aqePlugin.mode" -> "off") {
       val planned = new Planned(halfDone("SELECT * FROM fact JOIN dim ON k = dk"))
       assert(planned.site.targets.nonEmpty)

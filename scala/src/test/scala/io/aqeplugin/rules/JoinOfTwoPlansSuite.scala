@@ -19,8 +19,8 @@ import io.aqeplugin.exec.BuiltFilters
 import io.aqeplugin.observe.{FoundJoin, JoinFinder, QueryState}
 import io.aqeplugin.place.{JoinSite, ReuseGuard}
 
-/** One query may have several plans of one join: subqueries are planned on threads of their own, and dynamic partition pruning plans a build side
-  * once more for itself.
+/** One query may have several plans of one join: subqueries are planned on separate threads, and dynamic partition pruning plans a build
+  * side a second time.
   */
 class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
   import JoinOfTwoPlansSuite._
@@ -39,7 +39,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
       }
     }
 
-  /** The same join with its right side broadcast. */
+  /** The join with its right side broadcast. */
   private def broadcast(plan: SparkPlan): SparkPlan = plan.transformUp { case join: SortMergeJoinExec =>
     val right = BroadcastExchangeExec(HashedRelationBroadcastMode(join.rightKeys), belowExchange(join.right))
     BroadcastHashJoinExec(join.leftKeys, join.rightKeys, join.joinType, BuildRight, join.condition, belowExchange(join.left), right)
@@ -58,7 +58,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
 
   private val LeftJoin = "SELECT * FROM fact LEFT JOIN dim ON k = dk"
 
-  test("a side whose rows are all kept is no target, whatever side it is built from") {
+  test("a side whose rows are all kept gets no filter, whatever the build side") {
     val join = joinOf(sortMerge(LeftJoin))
     val guard = new ReuseGuard(join.node)
     val legal = JoinSite.of(join, Side.Left, guard)
@@ -69,10 +69,10 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     assert(illegal.refused.map { case (target, code) => target.keys.map(_.name) -> code } == Seq(Seq("k") -> ReasonCode.JoinType))
   }
 
-  test("a plan that another thread plans at the same time settles the side, and the filter goes to the other one") {
+  test("concurrent plans of a join use one build side and filter the other") {
     val shuffled = sortMerge(LeftJoin)
     val state = new QueryState(1L)
-    // Asked for the size of a table, which it is while it looks at its join for the first time, the one plan lets the other overtake it.
+    // The first plan asks for a table's size when it first sees its join; there, the second plan overtakes it.
     val overtaken = broadcast(shuffled).transformUp { case scan: FileSourceScanExec =>
       scan.copy(relation =
         scan.relation.copy(location =
@@ -88,7 +88,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     assert(state.estimate(joinOf(shuffled).id).map(_.buildSide).contains(Side.Left))
   }
 
-  test("a join that runs in one plan is not forgotten in another where it does not") {
+  test("a join that runs in one plan keeps its estimate in another where it does not") {
     val initial = sortMerge("SELECT * FROM fact JOIN dim ON k = dk")
     val running = initial.transformUp {
       case exchange: ShuffleExchangeExec if isBy(exchange, "dk") => ShuffleQueryStageExec(0, exchange, exchange.canonicalized)
@@ -102,7 +102,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     assert(known.zip(state.estimate(id)).exists { case (before, after) => before eq after }, "a state made anew")
   }
 
-  test("a join that runs nowhere is weighed anew") {
+  test("a join that runs in no plan is estimated again") {
     val plan = sortMerge("SELECT * FROM fact JOIN dim ON k = dk")
     val state = new QueryState(1L)
     val _ = filtered(state, plan)
@@ -111,7 +111,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     assert(known.zip(state.estimate(joinOf(plan).id)).exists { case (before, after) => before ne after })
   }
 
-  test("a filter that was built twice is not asked for a third time, and that is told") {
+  test("a filter that was built twice is not requested again, with a reason") {
     val query = spark.sql("SELECT * FROM fact JOIN dim ON k = dk")
     val halfDone = withConf("spark.aqePlugin.mode" -> "off", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
       val _ = query.collect()
@@ -150,7 +150,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
 
 object JoinOfTwoPlansSuite {
 
-  /** An index that does something before it tells its size. */
+  /** An index that runs an action before it returns its size. */
   private final class Hooked(index: FileIndex, before: () => Unit) extends FileIndex {
     override def rootPaths: Seq[Path] = index.rootPaths
     override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] =

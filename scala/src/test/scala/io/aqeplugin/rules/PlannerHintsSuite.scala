@@ -25,33 +25,33 @@ class PlannerHintsSuite extends AnyFunSuite {
 
   import Strategy.{Broadcast, FilteredSortMerge, LeaveToSpark, PlainSortMerge}
 
-  test("no hint where Spark does the same by itself, or is to do what it likes") {
+  test("no hint is set where Spark carries out the decision by itself") {
     assert(missing(Broadcast, Broadcast).isEmpty)
     assert(missing(PlainSortMerge, PlainSortMerge).isEmpty)
     assert(missing(LeaveToSpark, Broadcast).isEmpty)
   }
 
-  test("a hint where Spark does something else by itself") {
+  test("a hint is set where Spark would do something else") {
     assert(missing(Broadcast, PlainSortMerge).contains(BROADCAST))
     assert(missing(FilteredSortMerge, Broadcast).contains(NO_BROADCAST_HASH))
   }
 
-  test("a broadcast is asked for against a hint of AQE on either side") {
+  test("a broadcast is requested despite AQE's hint on either side") {
     assert(missing(Broadcast, Broadcast, build = Some(NO_BROADCAST_HASH)).contains(BROADCAST))
     assert(missing(Broadcast, Broadcast, probe = Some(PREFER_SHUFFLE_HASH)).contains(BROADCAST))
   }
 
-  test("a sort-merge join keeps a hint of AQE against a broadcast, and not one that allows it") {
+  test("a sort-merge join keeps only AQE's hints against a broadcast") {
     assert(missing(PlainSortMerge, Broadcast, build = Some(NO_BROADCAST_HASH)).isEmpty)
     assert(missing(PlainSortMerge, Broadcast, build = Some(SHUFFLE_HASH)).isEmpty)
   }
 
-  test("without its broadcast, a join for which AQE prefers hashing is hashed") {
+  test("without a broadcast, a join for which AQE prefers hashing is hashed") {
     assert(missing(PlainSortMerge, Broadcast, build = Some(PREFER_SHUFFLE_HASH)).contains(SHUFFLE_HASH))
     assert(missing(LeaveToSpark, LeaveToSpark, build = Some(PREFER_SHUFFLE_HASH)).isEmpty)
   }
 
-  test("a hint of ours is not set a second time") {
+  test("the plugin's hint is not set twice") {
     assert(missing(Broadcast, PlainSortMerge, build = Some(BROADCAST), probe = Some(NO_BROADCAST_HASH)).isEmpty)
   }
 
@@ -64,12 +64,12 @@ class PlannerHintsSuite extends AnyFunSuite {
       assert(PlannerHints.of(hinted, buildSide) == PlannerHints(build = Some(BROADCAST), probe = Some(ofAqe)))
     }
 
-  test("a hint of AQE on the build side gives way to the one of the decision") {
+  test("the decision's hint replaces AQE's on the build side") {
     val hint = JoinHint(info(None), info(Some(PREFER_SHUFFLE_HASH)))
     assert(PlannerHints.carryOut(decision(Broadcast, LeaveToSpark), hint).rightHint == info(Some(BROADCAST)))
   }
 
-  test("hints with which Spark does what was decided are the same ones") {
+  test("hints that already carry out the decision stay unchanged") {
     val hint = JoinHint(info(Some(NO_BROADCAST_HASH)), info(Some(BROADCAST)))
     assert(PlannerHints.carryOut(decision(Broadcast, PlainSortMerge), hint) eq hint)
   }

@@ -18,7 +18,7 @@ import io.aqeplugin.metrics.Faults
 import io.aqeplugin.place.PlaceFilters
 import io.aqeplugin.tell.QueryEnded
 
-/** The rules on plans that are not run. */
+/** The rules on plans that are not executed. */
 class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
   import WaitAndPlaceFiltersSuite._
 
@@ -44,17 +44,17 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
 
   private def hasFilter(plan: SparkPlan): Boolean = plan.exists(_.isInstanceOf[RuntimeFilterExec])
 
-  test("mode off: the very same plan") {
+  test("mode off returns the same plan") {
     val plan = sparksPlan()
     withConf("spark.aqePlugin.mode" -> "off", OpenGates, SortMerge)(assert(rule(plan) eq plan))
   }
 
-  test("mode observe: the very same plan") {
+  test("mode observe returns the same plan") {
     val plan = sparksPlan()
     withConf("spark.aqePlugin.mode" -> "observe", OpenGates, SortMerge)(assert(rule(plan) eq plan))
   }
 
-  test("mode observe: decisions are recorded, and the query runs as without the plugin") {
+  test("mode observe records decisions and runs the query as without the plugin") {
     withConf("spark.aqePlugin.mode" -> "observe", OpenGates, SortMerge) {
       val result = ran(spark.sql("SELECT * FROM fact JOIN dim ON k = dk"))
       assert(filters(result.plan).isEmpty)
@@ -63,7 +63,7 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("mode observe: a join is decided as if its probe side had waited, as it would in mode apply") {
+  test("mode observe decides a join as mode apply would after a wait") {
     def decided(mode: String) = withConf("spark.aqePlugin.mode" -> mode, OpenGates, SortMerge) {
       val result = ran(spark.sql("SELECT * FROM fact JOIN dim ON k = dk"))
       result.decided.map { join =>
@@ -75,19 +75,19 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
     assert(decided("observe") == decided("apply"))
   }
 
-  test("a plan without joins is the very same plan") {
+  test("a plan without joins stays the same") {
     val plan = sparksPlan("SELECT k, count(*) FROM fact GROUP BY k")
     withConf(OpenGates, SortMerge)(assert(rule(plan) eq plan))
   }
 
-  test("a join that gets no filter leaves the very same plan") {
+  test("a plan whose join gets no filter stays the same") {
     val plan = sparksPlan("SELECT * FROM fact FULL JOIN dim ON k = dk")
     withConf(OpenGates, SortMerge)(assert(rule(plan) eq plan))
     val small = sparksPlan()
     withConf(SortMerge)(assert(rule(small) eq small, "too few rows to be worth a filter"))
   }
 
-  test("applied twice the rule changes nothing more, and taking the filters off gives Spark's plan again") {
+  test("a second application changes nothing, and removing filters gives Spark's plan") {
     val plan = sparksPlan()
     withConf(OpenGates, SortMerge) {
       val once = rule(plan)
@@ -97,7 +97,7 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("nodes that the rule does not know stay where they are, and no filter goes below them") {
+  test("unknown nodes stay, and no filter goes below them") {
     val plan = sparksPlan()
     withConf(OpenGates, SortMerge) {
       val above = rule(Unknown(plan))
@@ -107,7 +107,7 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("the logical rule leaves a plan without finished stages as it is") {
+  test("the logical rule does not change a plan without finished stages") {
     val logical: LogicalPlan = spark.sql("SELECT * FROM fact JOIN dim ON k = dk").queryExecution.optimizedPlan
     withConf(OpenGates)(assert(ChooseJoinStrategy(spark)(logical) eq logical))
   }
@@ -128,7 +128,7 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
       }
     }
 
-  test("a conf value out of its range: Spark's own plan, and the fault is counted") {
+  test("a conf value out of range keeps Spark's own plan and counts as a fault") {
     val plan = sparksPlan()
     withConf(OpenGates, "spark.aqePlugin.filter.maxPassRate" -> "7") {
       val before = Faults.count
@@ -144,21 +144,21 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a key that is none of the plugin's is told") {
+  test("an unknown key of the plugin is logged") {
     withConf("spark.aqePlugin.filter.maxByte" -> "1m", "spark.aqePlugin.filter.maxBytes" -> "2m") {
       assert(SessionConf.unknownKeys(spark.sessionState.conf) == Seq("spark.aqePlugin.filter.maxByte"))
     }
   }
 
   for (error <- Seq(new IllegalStateException("broken"), new StackOverflowError(), new NoSuchMethodError("moved")))
-    test(s"a rule that throws ${error.getClass.getSimpleName}: Spark's own plan, one counted error") {
+    test(s"a rule that throws ${error.getClass.getSimpleName} keeps Spark's plan and counts once") {
       val plan = sparksPlan()
       val before = Faults.count
       assert(new Throwing(error)(plan) eq plan)
       assert(Faults.count == before + 1)
     }
 
-  /** A rule of ours that is broken. */
+  /** A rule that fails. */
   private final class Throwing(error: Throwable) extends SafeRule[SparkPlan](spark) {
     override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = throw error
   }
@@ -166,7 +166,7 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
 
 object WaitAndPlaceFiltersSuite {
 
-  /** An operator that nobody knows. */
+  /** An operator that the rule does not know. */
   final case class Unknown(child: SparkPlan) extends UnaryExecNode {
     override def output: Seq[Attribute] = child.output
     override protected def doExecute(): RDD[InternalRow] = child.execute()

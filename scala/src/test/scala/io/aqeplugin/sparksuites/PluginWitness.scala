@@ -8,8 +8,8 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
 import io.aqeplugin.rules.WaitAndPlaceFilters
 
-/** Counts the queries of an application, and those whose session really has the plugin's rules: a suite that makes its sessions in a way of its
-  * own would otherwise prove nothing. Installed by `spark.extraListeners`.
+/** Counts the queries of an application, and those whose session has the plugin's rules. A suite that creates its sessions differently
+  * would otherwise prove nothing. Installed by `spark.extraListeners`.
   */
 final class PluginWitness extends SparkListener {
 
@@ -31,6 +31,6 @@ object PluginWitness {
   /** Queries that ended in this JVM. */
   def queries: Long = seen.get()
 
-  /** Those of them in whose session the plugin's rules were. */
+  /** Queries among them whose session has the plugin's rules. */
   def queriesWithRules: Long = seenWithRules.get()
 }

@@ -10,9 +10,9 @@ import org.scalatest.events._
 import io.aqeplugin.metrics.Faults
 import io.aqeplugin.tell.DecisionMetrics
 
-/** ScalaTest reporter that writes a run down for `tests/spark/run.py`, as lines of JSON: `{"test", "result", "millis", "message"}` for each test
-  * as it ends, and one last `{"done", "queries", "queriesWithRules", "faults", "metrics"}` line. A file without that last line is of a run that
-  * was broken off. The file is named by the system property [[SuiteReport.FileProperty]].
+/** ScalaTest reporter that records a run for `tests/spark/run.py`, as lines of JSON: `{"test", "result", "millis", "message"}` when a test
+  * ends, and one last line `{"done", "queries", "queriesWithRules", "faults", "metrics"}`. A file without the last line is from an aborted
+  * run. The system property [[SuiteReport.FileProperty]] names the file.
   */
 final class SuiteReport extends Reporter {
   private val out = Files.newBufferedWriter(Paths.get(sys.props(SuiteReport.FileProperty)))
@@ -47,7 +47,7 @@ final class SuiteReport extends Reporter {
     out.close()
   }
 
-  /** What was asserted or thrown, each cause of it, and the first lines of its stack that are in a suite or in the plugin. */
+  /** The failure message, its causes, and the first stack frames inside a suite or the plugin. */
   private def text(message: String, throwable: Option[Throwable]): String = {
     val causes = Iterator.iterate(throwable.orNull)(_.getCause).takeWhile(_ != null).take(SuiteReport.MaxCauses).toSeq
     val frames = causes.flatMap(_.getStackTrace).filter(f => f.getClassName.startsWith("io.aqeplugin") || f.getClassName.contains("Suite"))
@@ -65,7 +65,7 @@ final class SuiteReport extends Reporter {
 object SuiteReport {
   val FileProperty = "aqePlugin.suites.report"
 
-  /** In place of a test's name when the suite could not be set up or torn down. */
+  /** Replaces the test's name when the suite itself could not be set up or torn down. */
   val SuiteItself = "(the suite itself)"
 
   private val MaxCauses = 6

@@ -13,12 +13,12 @@ import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.FilterSummary
 import io.aqeplugin.observe.{TableFacts, TableStatistics}
 
-/** What files tell before they are read, and what they are told to skip. */
+/** What is read from files before a scan, and what is pushed into the scan. */
 class FileStorageSuite extends AnyFunSuite with PluginSession {
 
   private lazy val sales: DataFrame = {
     val path = folder.resolve("sales").toString
-    // Random payload, so that the files are large enough to be worth opening.
+    // Random payload, so that the files are large enough to be opened.
     spark
       .range(0, 400000, 1, 4)
       .selectExpr(
@@ -49,8 +49,8 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     ScanAdapter.withKnownKeys(before, Seq(column(before, name)), summary, facts).asInstanceOf[FileSourceScanExec]
   }
 
-  test("footers tell a table's rows and the ranges of its integer columns, and nothing of other columns") {
-    // A machine that has just started may be slower than planning is ready to wait.
+  test("footers give a table's rows and the ranges of its integer columns only") {
+    // A machine that has just started may be slower than planning is willing to wait.
     val facts = eventually(timeout(30.seconds))(FooterStatistics.of(scan(sales)).getOrElse(fail("no facts")))
     assert(math.abs(facts.rows - 400000L) <= 4000L)
     assert(facts.ranges("k") == ((1000L, 400999L)))
@@ -59,13 +59,13 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     assert(!facts.ranges.contains("payload"))
   }
 
-  test("tables too small to be worth it are not opened") {
+  test("the footers of small tables are not read") {
     val path = folder.resolve("small").toString
     spark.range(10).write.parquet(path)
     assert(FooterStatistics.of(scan(spark.read.parquet(path))).isEmpty)
   }
 
-  test("storage that does not answer holds planning up for a moment only, and serves the next query when it does") {
+  test("storage that hangs delays planning briefly and serves a later query") {
     spark.sparkContext.hadoopConfiguration.set("fs.stalling.impl", classOf[StallingFileSystem].getName)
     assert(sales.columns.nonEmpty)
     val table = spark.read.parquet(s"stalling:${folder.resolve("sales")}")
@@ -78,7 +78,7 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     assert(eventually(timeout(30.seconds))(FooterStatistics.of(scan(table)).getOrElse(fail("no facts"))).ranges.contains("k"))
   }
 
-  test("a catalog that refuses a condition on its partitions is asked without it") {
+  test("a condition that the catalog rejects is not pushed to partitions") {
     spark.sql("CREATE TABLE parted (v INT, p INT) USING parquet PARTITIONED BY (p)")
     spark.sql("INSERT INTO parted VALUES (1, 1), (2, 2), (3, 3)")
     val listed = scan(spark.table("parted"))
@@ -103,7 +103,7 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     assert(before.dataFilters.isEmpty)
   }
 
-  test("a range that leaves out next to nothing of a column is not pushed, except to partitions") {
+  test("a range that covers nearly a whole column is pushed only to partitions") {
     val facts: TableStatistics = _ => Some(TableFacts(400000L, Map("k" -> ((1000L, 400999L)), "part" -> ((0L, 2L)))))
     val unpruned = scan(sales).dataFilters
     assert(pruned("k", built(None, Some((1500L, 400000L))), facts).dataFilters == unpruned)
@@ -122,12 +122,12 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     assert(pruned("narrow", built(Some(Seq(5L, 1L << 40)), Some((5L, 1L << 40)))).dataFilters.isEmpty)
   }
 
-  test("a pruned scan keeps the logical link that AQE finds its stage by") {
+  test("a pruned scan keeps its logical link") {
     assert(pruned("k", built(Some(Seq(5L)), None)).logicalLink == scan(sales).logicalLink)
   }
 }
 
-/** A metastore that takes no condition on partitions. */
+/** A metastore that accepts no condition on partitions. */
 private class RefusingIndex(spark: SparkSession, table: CatalogTable) extends CatalogFileIndex(spark, table, 0L) {
   override def listFiles(partitions: Seq[Expression], data: Seq[Expression]): Seq[PartitionDirectory] =
     if (partitions.isEmpty) super.listFiles(partitions, data) else throw new UnsupportedOperationException("filters on int partitions")

@@ -15,13 +15,13 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 
-/** Footers that cannot be read, or not now. */
+/** Footers that cannot be read, or not yet. */
 class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
   private val Rows = 400000L
 
   private lazy val path: String = {
     val path = folder.resolve("numbers").toString
-    // Random numbers, so that the files are large enough to be worth opening.
+    // Random numbers, so that the files are large enough to be opened.
     spark.range(0, Rows, 1, 4).selectExpr("id AS k", "rand(1) AS a", "rand(2) AS b").write.parquet(path)
     path
   }
@@ -39,7 +39,7 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
     error <-
       Seq(new IOException("throttled"), new SecurityException("no permission"), new NoSuchMethodError("moved"), new OutOfMemoryError())
   )
-    test(s"a ${error.getClass.getSimpleName} while a footer is read: no facts now, and the next query tries again") {
+    test(s"a ${error.getClass.getSimpleName} while a footer is read is retried by the next query") {
       val reads = new ConcurrentLinkedQueue[FileStatus]()
       def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
         val _ = reads.add(file)
@@ -53,7 +53,7 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
       assert(rows(statistics).isDefined && reads.size == 8, "footers that were read are kept")
     }
 
-  test("no thread is free: no facts now, no footer is read for nothing, and the next query tries again") {
+  test("without a free thread, no footer is read, and the next query tries again") {
     val queued = ArrayBuffer.empty[Runnable]
     var places = 2
     val crowded: Executor = task => {
@@ -81,7 +81,7 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
     assert(opened.asScala.map(_.getPath).toSet.size == 4)
   }
 
-  test("the options of a read reach the conf that its footers are opened with") {
+  test("footers are opened with the options of the read") {
     val seen = new ConcurrentLinkedQueue[String]()
     def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
       val _ = seen.add(conf.get("fs.test.credential", "none"))

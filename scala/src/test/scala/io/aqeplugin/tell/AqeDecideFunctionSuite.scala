@@ -37,28 +37,28 @@ class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll with Nee
     root(intercept[Exception](call(factsText, thresholdsText))).getMessage
   }
 
-  test("it decides as the plugin does") {
+  test("aqe_decide makes the plugin's decision") {
     val decision = call(facts, "{}").flatMap(text => DecisionJson.parse(text).flatMap(DecisionJson.read).toOption)
     assert(decision.contains(DecideJoin.decide(FactsGen.Typical, Thresholds.Default)))
   }
 
-  test("other thresholds make another decision") {
+  test("other thresholds give another decision") {
     val decision =
       call(facts, """{"broadcast.maxMemoryBytes": "1m"}""").flatMap(text => DecisionJson.parse(text).flatMap(DecisionJson.read).toOption)
     assert(decision.map(_.choice).contains(Strategy.FilteredSortMerge))
   }
 
-  test("null in, null out") {
+  test("a null argument gives null") {
     assert(call(null, "{}").isEmpty)
     assert(call(facts, null).isEmpty)
   }
 
-  test("facts that cannot be read are an error that names the field") {
+  test("invalid facts are an error that names the field") {
     assert(refusal("""{"joinId": "j"}""", "{}").contains("aqe_decide: facts: kind: missing"))
     assert(refusal("nonsense", "{}").contains("aqe_decide: facts: not JSON"))
   }
 
-  test("thresholds out of range or unknown are an error that names the key") {
+  test("unknown or out-of-range thresholds are an error that names the key") {
     assert(refusal(
       facts,
       """{"filter.maxPassRate": 7}"""
@@ -66,12 +66,12 @@ class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll with Nee
     assert(refusal(facts, """{"filter.maxPasRate": 0.5}""").contains("aqe_decide: thresholds: filter.maxPasRate: no such threshold"))
   }
 
-  test("it takes two arguments") {
+  test("aqe_decide requires two arguments") {
     val error = intercept[AnalysisException](spark.sql("SELECT aqe_decide('{}')"))
     assert(error.getMessage.contains("`aqe_decide` requires 2 parameters but the actual number is 1"))
   }
 
-  test("it works on literals") {
+  test("aqe_decide accepts literals") {
     val text = spark.sql(s"SELECT aqe_decide('$facts', '{}')").head().getString(0)
     assert(text.startsWith("""{"schemaVersion":1,"facts":{"joinId":"join-1""""))
   }

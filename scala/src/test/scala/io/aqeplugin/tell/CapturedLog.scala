@@ -10,13 +10,13 @@ import org.apache.logging.log4j.core.appender.AbstractAppender
 import org.apache.logging.log4j.core.config.{Configurator, Property}
 import org.apache.spark.internal.Logging
 
-/** What the plugin writes into the driver's log. */
+/** The plugin's lines in the driver's log. */
 object CapturedLog {
 
-  // Spark configures Log4j when it first logs, which would take an appender away that is there by then.
+  // Spark configures Log4j when it first logs, which would remove an appender that was added before.
   private object Configured extends Logging { val name: String = log.getName }
 
-  /** Lines of `level` and above that were logged by any thread while `body` ran, and its result. */
+  /** Lines of `level` and above that any thread logged while `body` ran, and its result. */
   def during[A](level: Level)(body: => A): (Seq[String], A) = LogManager.getLogger("io.aqeplugin") match {
     case logger: Logger =>
       require(Configured.name.nonEmpty)
@@ -27,7 +27,7 @@ object CapturedLog {
       val before = logger.getLevel
       appender.start()
       logger.addAppender(appender)
-      // For the loggers below it too, which the logger's own setLevel is not.
+      // For the loggers below it too, which the logger's own setLevel does not reach.
       Configurator.setLevel(logger.getName, level)
       try {
         val result = body

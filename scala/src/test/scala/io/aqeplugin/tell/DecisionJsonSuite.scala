@@ -29,14 +29,14 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     DecideJoin.decide(facts, Thresholds.Default)
   }
 
-  test("a decision is read back as it was written") {
+  test("a decision is read back unchanged") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
       val decision = DecideJoin.decide(facts, thresholds)
       assert(DecisionJson.read(reparsed(DecisionJson.write(decision))) == Right(decision))
     }
   }
 
-  test("facts, reasons and waits are read back as they were written") {
+  test("facts, reasons and waits are read back unchanged") {
     forAll(FactsGen.joinFacts, FactsGen.waitFacts) { (facts, waitFacts) =>
       assert(DecisionJson.readFacts(reparsed(DecisionJson.writeFacts(facts))) == Right(facts))
       val wait = WaitPrice.decide(waitFacts, Thresholds.Default)
@@ -45,7 +45,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("thresholds take full and short keys, and sizes and numbers as a user writes them") {
+  test("thresholds accept full and short keys, and values in conf syntax") {
     val read = DecisionJson
       .parse(
         """{"spark.aqePlugin.filter.maxPassRate": "0.5", "broadcast.maxMemoryBytes": "64m", "cost.jobLaunchNanos": 1e9, "filter.minProbeRows": 1e3}"""
@@ -60,23 +60,23 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(DecisionJson.parse("{}").flatMap(ThresholdsJson.read) == Right(Thresholds.Default))
   }
 
-  test("a threshold out of its range is refused by name") {
+  test("the error of a threshold out of range names its key") {
     val read = DecisionJson.parse("""{"filter.maxPassRate": 2}""").flatMap(ThresholdsJson.read)
     assert(read == Left("Bad value for spark.aqePlugin.filter.maxPassRate: '2'. Allowed: 0 to 1."))
   }
 
-  test("a sort-merge join whose name and whose flag disagree about its filter is refused by name") {
+  test("a choice whose name contradicts its filter flag is an error") {
     val node = DecisionJson.write(complete.copy(method = Some(Method.SortMerge), buildFilter = true)).put("buildFilter", false)
     assert(DecisionJson.read(node) == Left("choice: filtered_sort_merge without a filter is no option"))
   }
 
-  test("a field that nobody knows is skipped") {
+  test("an unknown field is skipped") {
     val node = DecisionJson.write(complete).put("later", 1)
     node.withObject("/facts").put("later", "x")
     assert(DecisionJson.read(node) == Right(complete))
   }
 
-  test("a field that is missing or of the wrong type is named with its path") {
+  test("the error of a missing or wrong field names its path") {
     def broken(change: ObjectNode => Any): Either[String, JoinDecision] = {
       val node = DecisionJson.write(complete)
       change(node)
@@ -85,8 +85,8 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(broken(_.withObject("/facts/build").remove("rows")) == Left("facts.build.rows: missing"))
     assert(broken(_.withObject("/facts/build").putNull("rows")) == Left("facts.build.rows: missing"))
     assert(broken(_.withObject("/facts").put("kind", "outer")) == Left("facts.kind: unknown name 'outer'"))
-    assert(broken(_.put("passRate", "low")) == Left("passRate: a number is expected, not \"low\""))
-    assert(broken(_.put("facts", 7)) == Left("facts: an object is expected, not 7"))
+    assert(broken(_.put("passRate", "low")) == Left("passRate: expected a number, got \"low\""))
+    assert(broken(_.put("facts", 7)) == Left("facts: expected an object, got 7"))
     assert(broken(_.withObject("/facts/probe").put(
       "exchanges",
       1L << 40
@@ -95,7 +95,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(broken(_.withArray("/options").get(1).asInstanceOf[ObjectNode].remove("reason")) == Left("options[1].reason: missing"))
   }
 
-  test("what is no JSON object is refused in one line") {
+  test("text that is not a JSON object gives an error of one line") {
     Seq("", "[]", "7", "null", "{", "{\"a\":}").foreach { text =>
       val error = DecisionJson.parse(text)
       assert(error.left.exists(_.linesIterator.size == 1), text)
@@ -124,7 +124,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("documents have exactly the fields that the event schema describes, with their types") {
+  test("documents have exactly the fields and types of the event schema") {
     follow(DecisionJson.write(complete), "JoinDecision", "decision")
     forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
       follow(reparsed(DecisionJson.write(DecideJoin.decide(facts, thresholds))), "JoinDecision", "decision")
@@ -132,7 +132,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     follow(ReasonJson.writeWait(WaitDecision(waits = true, Reason(ReasonCode.WaitPays), 1, 2)), "WaitDecision", "wait")
   }
 
-  test("events have exactly the fields that the event schema describes") {
+  test("events have exactly the fields of the event schema") {
     def fieldsOf(name: String): Seq[String] = objects(name).fields.map(_.name)
     val nothing = JsonNodeFactory.instance.arrayNode()
     assert(JoinDecided(1, 0, 0, "apply", nothing, nothing).productElementNames.toSeq == fieldsOf("JoinDecided"))

@@ -13,14 +13,14 @@ import org.scalatest.time.{Seconds, Span}
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.e2e.PluginSession
 
-/** `aqe_decisions()` as users ask it, in SQL, of queries that really ran. */
+/** `aqe_decisions()` in SQL, for queries that really ran. */
 class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually {
   import DecisionsTableSuite._
 
   implicit override val patienceConfig: PatienceConfig = PatienceConfig(timeout = Span(60, Seconds), interval = Span(1, Seconds))
 
   override protected def applicationConf: Map[String, String] = Map(
-    // Two tasks are held up in one test, while others read.
+    // One test holds two tasks while other queries read.
     "spark.master" -> "local[4]",
     AqeConf.DecisionsKeptQueries.key -> "12",
     AqeConf.DecisionsKeptPerQuery.key -> "2",
@@ -38,7 +38,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
 
   private val Query = "SELECT * FROM global_temp.g_fact JOIN global_temp.g_dim ON k = dk"
 
-  /** Runs a query under a name to find its rows by. */
+  /** Runs a query under a name by which its rows are found. */
   private def named[A](name: String)(body: => A): A = {
     spark.sparkContext.setJobDescription(name)
     try body
@@ -63,7 +63,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
 
   private def count(): Long = spark.sql("SELECT count(*) FROM aqe_decisions()").head().getLong(0)
 
-  test("a row says what the events say") {
+  test("a row agrees with the events") {
     val result = named("as the events")(ran(spark.sql(Query)))
     val decided = result.decided.head
     val outcome = outcomes(result).head
@@ -102,13 +102,13 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     ).map(_.reason.code.name))
   }
 
-  test("every example of its page has rows") {
+  test("every example query of the documentation returns rows") {
     named("filtered, for the examples")(spark.sql(Query).collect())
     withConf(AqeConf.TestOpenGates.key -> "false")(named("unfiltered, for the examples")(spark.sql(Query).collect()))
     assert(DecisionsTableDocs.Examples.filter { case (_, query) => spark.sql(query).isEmpty }.isEmpty)
   }
 
-  test("its facts are decided again by aqe_decide") {
+  test("aqe_decide accepts the facts of a row") {
     named("decided again")(spark.sql(Query).collect())
     val again = spark.sql(
       """SELECT get_json_object(aqe_decide(facts, '{"test.openGates": true}'), '$.choice') = choice FROM aqe_decisions()
@@ -117,7 +117,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(again.collect().toSeq == Seq(Row(true)))
   }
 
-  test("a query that runs shows its decisions, and what its filters did only when it has ended") {
+  test("a running query has decisions; its filter outcomes come when it has ended") {
     val session = spark
     session.udf.register("held", (value: Int) => if (Held.await(120, TimeUnit.SECONDS)) value else sys.error("held for too long"))
     val pool = Executors.newSingleThreadExecutor()
@@ -143,7 +143,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(value[Long](only("held up"), "filter_rows_in") == 3000)
   }
 
-  test("it can be filtered, aggregated, joined and sorted, and such queries are neither decided nor recorded") {
+  test("queries that read the table are neither decided nor recorded") {
     named("looked at")(spark.sql(Query).collect())
     val before = count()
     val mark = events.mark()
@@ -154,7 +154,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     ).collect()
     assert(joined.map(_.getLong(1)).toSeq == Seq(1L))
     assert(joined.map(_.getLong(2)).toSeq == Seq(3000L))
-    // The joins of the other tables are left alone as well: the decisions may stand anywhere in the query.
+    // Joins of other tables in such a query are left alone too: the table may be anywhere in the query.
     val nested = Seq(
       "SELECT * FROM fact JOIN dim ON k = dk WHERE v IN (SELECT query_joins FROM aqe_decisions())",
       "SELECT * FROM fact JOIN dim ON k = dk WHERE v > (SELECT max(query_joins) FROM aqe_decisions())",
@@ -172,14 +172,14 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(count() == before)
   }
 
-  test("a frame made of it once shows what is there when it is asked again") {
+  test("a frame over the table shows the present rows on each execution") {
     spark.sql("SELECT * FROM aqe_decisions() WHERE description = 'later'").createOrReplaceTempView("lately")
     assert(spark.table("lately").count() == 0)
     named("later")(spark.sql(Query).collect())
     assert(spark.table("lately").count() == 1)
   }
 
-  test("every session shows the decisions of all sessions, and whose they are") {
+  test("every session shows the decisions of all sessions with their owners") {
     val other = spark.newSession()
     named("mine")(spark.sql(Query).collect())
     named("theirs")(other.sql(Query).collect())
@@ -192,7 +192,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(value[String](only("mine"), "user_name") == spark.sql("SELECT current_user()").head().getString(0))
   }
 
-  test("a session that is switched off adds nothing and sees what there is") {
+  test("a session in mode off adds no rows and sees the existing rows") {
     named("switched on")(spark.sql(Query).collect())
     withConf(AqeConf.ModeKey.key -> "off") {
       val before = count()
@@ -203,21 +203,21 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     }
   }
 
-  test("what was only observed has a decision and no filter that ran") {
+  test("in mode observe, a row has a decision and no filter outcome") {
     withConf(AqeConf.ModeKey.key -> "observe")(named("observed")(spark.sql(Query).collect()))
     val row = only("observed")
     assert(value[String](row, "mode") == "observe")
     assert(Seq("filter_kind", "filter_rows_in", "filter_wait_millis").filterNot(column => row.isNullAt(row.fieldIndex(column))).isEmpty)
   }
 
-  test("a query that fails is told so") {
+  test("a failed query has the status failed") {
     withConf("spark.sql.ansi.enabled" -> "true") {
       named("fails")(intercept[Exception](spark.sql("SELECT *, 1 / (v - v) FROM fact JOIN dim ON k = dk").collect()))
     }
     assert(value[String](only("fails"), "query_status") == "failed")
   }
 
-  test("a query is described as in Spark's UI, redacted, with its job group and tags") {
+  test("a row has the redacted description, the job group and the job tags") {
     spark.sparkContext.setJobGroup("group 7", "the password is secret-123")
     spark.sparkContext.addJobTag("nightly")
     try spark.sql(Query).collect()
@@ -230,7 +230,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(row == Row("the password is *********(redacted)", true))
   }
 
-  test("of a query with many joins the first decisions are there, and the others are counted") {
+  test("a query with many joins has its first decisions, and the others are counted") {
     val query =
       "SELECT count(*) FROM fact JOIN dim d1 ON k = d1.dk JOIN dim d2 ON v = d2.dk JOIN dim d3 ON k = d3.dv JOIN dim d4 ON v = d4.dv"
     named("many joins")(spark.sql(query).collect())
@@ -238,7 +238,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(rows.map(value[Long](_, "query_joins")).toSeq == Seq(4L, 4L))
   }
 
-  test("queries of several threads each have their own rows while others read them") {
+  test("concurrent queries have their own rows while others read the table") {
     val threads = Executors.newFixedThreadPool(6)
     try {
       val writers = (1 to 6).map { i =>
@@ -264,7 +264,7 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(seen == (1 to 6).map(i => Row(s"thread $i", "succeeded")).toSet)
   }
 
-  test("no more queries are kept than the application's conf says, the latest ones, and no session can move that") {
+  test("the application's conf limits the kept queries; no session can change it") {
     val last = (1 to 14).map { i =>
       named(s"one of many $i")(spark.sql(Query).collect())
       s"one of many $i"
@@ -275,13 +275,13 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(spark.sql("SELECT DISTINCT execution_id FROM aqe_decisions()").count() == 12)
   }
 
-  test("its columns are described where SQL describes them") {
+  test("DESCRIBE QUERY shows the documentation of the columns") {
     val described = spark.sql("DESCRIBE QUERY SELECT * FROM aqe_decisions()").collect()
     assert(described.map(row => (row.getString(0), row.getString(2))).toSeq == DecisionColumns.All.map(c => (c.name, c.doc)))
     assert(described.map(_.getString(0)).distinct.length == described.length)
   }
 
-  test("it takes no arguments") {
+  test("aqe_decisions accepts no arguments") {
     val error = intercept[AnalysisException](spark.sql("SELECT * FROM aqe_decisions(1)"))
     assert(error.getMessage.contains("`aqe_decisions` requires 0 parameters but the actual number is 1"))
   }

@@ -15,12 +15,12 @@ class GeneratedFilesSuite extends AnyFunSuite {
       case whole: GeneratedFile      => whole.path
       case section: GeneratedSection => s"${section.path}, ${section.name},"
     }
-    test(s"$name says what the code says (`make docs` writes it anew)") {
+    test(s"$name is up to date (`make docs` generates it)") {
       assert(!file.isStale(Paths.get(".")))
     }
   }
 
-  test("examples of reasons are sentences that fit a table") {
+  test("examples of reasons are sentences that fit into a table") {
     ReasonCode.All.map(ReasonExamples.of).foreach(example => assert(example.endsWith(".") && !example.contains("|"), example))
   }
 }

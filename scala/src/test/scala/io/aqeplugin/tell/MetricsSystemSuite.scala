@@ -14,7 +14,7 @@ import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.ExecutorMetrics
 import io.aqeplugin.metrics.Faults
 
-/** The plugin's metrics as Spark hands them out: over HTTP in Prometheus' format, and over JMX. */
+/** The plugin's metrics as Spark exports them: over HTTP in Prometheus' format, and over JMX. */
 class MetricsSystemSuite extends AnyFunSuite with PluginSession {
   private val Namespace = "sales_jobs"
   private val Names = (DecisionMetrics.All ++ ExecutorMetrics.All).flatMap(_.metrics).map(_._1)
@@ -54,7 +54,7 @@ class MetricsSystemSuite extends AnyFunSuite with PluginSession {
   private def sample(name: String): String =
     s"metrics_${Namespace}_driver_plugin_io_aqeplugin_AqePlugin_${name.replaceAll("[^a-zA-Z0-9]", "_")}_"
 
-  /** By how much each metric grows while `body` runs. */
+  /** The growth of each metric while `body` runs. */
   private def growth(body: => Any): String => Double = {
     drain()
     val before = scrape()
@@ -64,13 +64,13 @@ class MetricsSystemSuite extends AnyFunSuite with PluginSession {
     name => after(s"${sample(name)}Count") - before(s"${sample(name)}Count")
   }
 
-  test("every metric of driver and executor is there from the start, under a name of its own") {
+  test("every metric of driver and executor exists from the start under its own name") {
     val samples = scrape().keySet
     assert(Names.filterNot(name => samples(s"${sample(name)}Count") || samples(s"${sample(name)}Value")).isEmpty)
     assert(Names.distinct.size == Names.size)
   }
 
-  test("a query that was filtered is counted by what was decided, and by what its filter did") {
+  test("a filtered query is counted by its decision and by its filter's outcome") {
     var decided = Seq.empty[JoinDecided]
     val grown = growth { decided = ran(spark.sql("SELECT * FROM fact JOIN dim ON k = dk")).decided }
     val decision = DecisionJson.parse(decided.head.decision.toString).flatMap(DecisionJson.read).fold(fail(_), identity)
@@ -92,7 +92,7 @@ class MetricsSystemSuite extends AnyFunSuite with PluginSession {
     assert(faults.map(grown).forall(_ == 0))
   }
 
-  test("a query that fails is counted as such, and not as a fault of the plugin") {
+  test("a failed query is counted as failed and not as a fault of the plugin") {
     val grown = growth {
       withConf(
         "spark.sql.ansi.enabled" -> "true"
@@ -101,13 +101,13 @@ class MetricsSystemSuite extends AnyFunSuite with PluginSession {
     assert(Seq("queries.ended", "queries.failed", "errors").map(grown) == Seq(1, 1, 0))
   }
 
-  test("a conf that cannot be used is counted as a fault, and nothing is decided") {
+  test("an invalid conf is counted as a fault, and nothing is decided") {
     val grown = growth(withConf(AqeConf.FilterMaxPassRate.key -> "7")(spark.sql("SELECT * FROM fact JOIN dim ON k = dk").collect()))
     assert(grown("errors") == 1)
     assert(Names.filter(_.startsWith("decisions.")).map(grown).sum == 0)
   }
 
-  test("all of them are there over JMX") {
+  test("all metrics are available over JMX") {
     val server = ManagementFactory.getPlatformMBeanServer
     val beans = server.queryNames(new ObjectName("metrics:*"), null).asScala.map { bean =>
       bean.getKeyProperty("name").stripPrefix("\"").stripSuffix("\"") -> bean

@@ -35,7 +35,7 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
 
   private def hasTagLike(tag: String): Column = functions.exists(functions.col("job_tags"), _.contains(tag))
 
-  /** A listener before ours in the queue that is slow to hear of a query's end, as on a busy driver. */
+  /** A slow listener before ours in the queue, as on a busy driver. */
   private object Slow extends SparkListener {
     override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
       case _: SparkListenerSQLExecutionEnd => Thread.sleep(500)
@@ -43,13 +43,13 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("every metric that the driver has in Spark's metrics system is there, once, with its unit") {
+  test("the table has every driver metric once, with its unit") {
     val rows = spark.sql("SELECT name, unit FROM aqe_metrics()").collect().map(row => row.getString(0) -> row.getString(1)).toSeq
     assert(rows == DecisionMetrics.All.flatMap(family => family.metrics.map(_._1 -> family.unit)))
     assert(rows.distinct == rows)
   }
 
-  test("a query is counted, and its end is in aqe_decisions(), as soon as it is asked for") {
+  test("a finished query is counted, and in aqe_decisions(), at once") {
     spark.sparkContext.addSparkListener(Slow)
     try {
       val before = counts()
@@ -63,7 +63,7 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
     } finally spark.sparkContext.removeSparkListener(Slow)
   }
 
-  test("a tag is that of its own session") {
+  test("a tag belongs to its own session") {
     spark.addTag("mine")
     try spark.newSession().sql("SELECT 1 FROM range(5) a JOIN range(5) b ON a.id = b.id").collect()
     finally spark.removeTag("mine")
@@ -73,7 +73,7 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
 
   private def isLog(path: Path): Boolean = Files.isRegularFile(path) && !path.toString.endsWith(".crc")
 
-  test("looking at it leaves no trace in the event log") {
+  test("reading the table leaves no trace in the event log") {
     counts()
     drain()
     val lines = Files.walk(eventLog).iterator().asScala.filter(isLog).flatMap(Files.readAllLines(_).asScala).toSeq
@@ -81,7 +81,7 @@ class MetricsTableSuite extends AnyFunSuite with PluginSession {
     assert(!lines.exists(_.contains("EndsSeen")))
   }
 
-  test("it takes no arguments") {
+  test("aqe_metrics accepts no arguments") {
     val error = intercept[AnalysisException](spark.sql("SELECT * FROM aqe_metrics(1)"))
     assert(error.getMessage.contains("`aqe_metrics` requires 0 parameters but the actual number is 1"))
   }

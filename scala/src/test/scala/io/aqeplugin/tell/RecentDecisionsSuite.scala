@@ -7,7 +7,7 @@ import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryState}
 
-/** What is kept and what is forgotten, without a Spark. */
+/** Which queries are kept and dropped, without Spark. */
 class RecentDecisionsSuite extends AnyFunSuite {
 
   private val typical = DecideJoin.decide(FactsGen.Typical, Thresholds.Default)
@@ -18,7 +18,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
   private def place(filterId: String, joinId: String): PlacedFilter =
     PlacedFilter(filterId, joinId, "store_sales", Seq("ss_item_sk"), applied = true, Reason(ReasonCode.FilterPays))
 
-  /** As large as one that shares no value with another. */
+  /** A copy that shares no value with another, and so takes its full memory. */
   private def alone(kept: KeptDecision): KeptDecision =
     kept.copy(decision =
       DecisionJson.parse(DecisionJson.render(DecisionJson.write(kept.decision))).flatMap(DecisionJson.read).fold(fail(_), identity)
@@ -40,13 +40,13 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(idsOf(recent) == Seq(3L, 4L, 5L))
   }
 
-  test("a query that runs outlives younger ones that have ended") {
+  test("a running query is kept longer than newer queries that have ended") {
     val recent = new RecentDecisions(2, 10, _ == 1L)
     (1L to 4L).foreach(id => recent.add(new QueryState(id), decision("j")))
     assert(idsOf(recent) == Seq(1L, 4L))
   }
 
-  test("when all queries run the oldest is forgotten, and does not come back over a younger one") {
+  test("if all queries run, the oldest is dropped and does not replace a newer one") {
     val recent = new RecentDecisions(2, 10, _ => true)
     (1L to 3L).foreach(id => recent.add(new QueryState(id), decision("j")))
     assert(idsOf(recent) == Seq(2L, 3L))
@@ -54,14 +54,14 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(idsOf(recent) == Seq(2L, 3L))
   }
 
-  test("no query is kept when none may be") {
+  test("a limit of 0 keeps no query") {
     val recent = new RecentDecisions(0, 10, _ => true)
     recent.add(new QueryState(1L), decision("j"))
     recent.end(1L, ended("j"))
     assert(recent.queries.isEmpty)
   }
 
-  test("of one query the first decisions are kept and all are counted") {
+  test("the first decisions of a query are kept, and all are counted") {
     val recent = new RecentDecisions(2, 3, _ => true)
     val state = new QueryState(1L)
     (1 to 7).foreach(i => recent.add(state, decision(s"j$i")))
@@ -70,7 +70,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(query.decided == 7)
   }
 
-  test("outcomes are kept of the joins that are kept") {
+  test("outcomes are kept for the kept joins only") {
     val recent = new RecentDecisions(2, 1, _ => true)
     val state = new QueryState(1L)
     Seq("j1", "j2").foreach(join => recent.add(state, decision(join)))
@@ -78,7 +78,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(recent.queries.flatMap(_.end).flatMap(_.outcomes).map(_.joinId) == Seq("j1"))
   }
 
-  test("a query whose end was never announced is unknown, and neither runs nor has ended") {
+  test("a query whose end was never announced has the status unknown") {
     val recent = new RecentDecisions(3, 10, _ == 2L)
     (1L to 3L).foreach(id => recent.add(new QueryState(id), decision("j")))
     recent.end(3L, ended("j").copy(failed = true))
@@ -87,7 +87,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(recent.status(recent.queries.head) == "succeeded")
   }
 
-  test("every status that a query or a filter can have is described") {
+  test("every status of a query or a filter is documented") {
     val statuses = RecentDecisions.Statuses.map(_._1).toSet
     assert(statuses == Set("running", "succeeded", "failed", "unknown"))
     val run = outcome("j")
@@ -101,7 +101,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(filters.map(_.status) == DecisionColumns.FilterStatuses.map(_._1))
   }
 
-  test("threads that add and end at once lose nothing") {
+  test("concurrent threads lose no decision and no end") {
     val recent = new RecentDecisions(100, 100, _ => true)
     val threads = (1L to 8L).map { id =>
       new Thread(() => {
@@ -115,7 +115,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(recent.queries.map(q => (q.executionId, q.decisions.size, q.end.isDefined)) == (1L to 8L).map(id => (id, 50, true)))
   }
 
-  test("texts that a query writes as long as it likes are cut") {
+  test("long texts of a query are truncated") {
     val recent = new RecentDecisions(1, 1, _ => true)
     val long = decision("j")
     val facts = long.decision.facts.copy(keys = Seq.fill(1000)("k" * 100000))
@@ -126,7 +126,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(SizeEstimator.estimate(recent.queries) < 100000)
   }
 
-  test("with the default bounds all decisions together take less than 64 MiB") {
+  test("with the default limits, all decisions take less than 64 MiB") {
     val recent = new RecentDecisions(AqeConf.DecisionsKeptQueries.default.toInt, AqeConf.DecisionsKeptPerQuery.default.toInt, _ => true)
     for (id <- 1L to 100L) {
       val state = new QueryState(id)

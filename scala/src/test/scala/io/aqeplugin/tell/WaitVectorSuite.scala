@@ -27,7 +27,7 @@ class WaitVectorSuite extends AnyFunSuite {
     }
   }
 
-  test("every threshold that a decision is held against is moved by a vector") {
+  test("every threshold of a decision is changed by a vector") {
     val moved = (Vectors.ofDecisions ++ Vectors.ofWaits).map(Vectors.parse).flatMap { root =>
       (Option(root.get("thresholds")) ++ root.get("vectors").asScala.map(_.get("thresholds"))).flatMap(_.fieldNames.asScala)
     }.toSet

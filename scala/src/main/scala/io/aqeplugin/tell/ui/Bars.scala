@@ -6,15 +6,15 @@ import scala.xml.Node
 
 import io.aqeplugin.tell.ui.Html.el
 
-/** Small horizontal bars, drawn without a script. The numbers stand beside them as text. */
+/** Small horizontal bars, drawn without a script. The numbers are beside them as text. */
 object Bars {
   private val WidthPixels = 120
   private val HeightPixels = 12
   private val Ground = "#e9ecef"
-  private val Full = "#3ec0ff" // as Spark's progress bars
+  private val Full = "#3ec0ff" // the color of Spark's progress bars
   private val Mark = "#343a40"
 
-  /** A bar of which `share` is filled, and a mark where that was `expected` to end; shares beyond 0 and 1 are drawn at the ends. */
+  /** A bar filled to `share`, with a mark at the `expected` share; shares outside 0 to 1 are drawn at the ends. */
   def share(share: Double, expected: Option[Double] = None): Node = {
     val title = Quantity.percent(share) + expected.fold("")(value => s"; expected ${Quantity.percent(value)}")
     el(

@@ -2,7 +2,7 @@ package io.aqeplugin.tell.ui
 
 import scala.xml.{Elem, MetaData, Node, Null, Text, TopScope, UnprefixedAttribute}
 
-/** Elements of a page. Text and attributes are escaped when they are written, so whatever a query or table is called stays text. */
+/** Elements of a page. Text and attributes are escaped when written, so names of queries and tables stay text. */
 object Html {
 
   def el(name: String, attributes: (String, String)*)(children: Node*): Elem = {
@@ -16,7 +16,7 @@ object Html {
 
   def strong(value: String): Elem = el("strong")(text(value))
 
-  /** A list of facts, as it stands above the tables of Spark's other pages. */
+  /** A list of facts in the style of Spark's other pages, which have it above their tables. */
   def facts(entries: (String, Seq[Node])*): Elem =
     el("ul", "class" -> "list-unstyled")(entries.map { case (name, value) => el("li")(strong(s"$name: ") +: value: _*) }: _*)
 
@@ -33,14 +33,14 @@ object Html {
 
   def alert(message: String): Seq[Node] = Seq(el("div", "class" -> "alert alert-warning", "role" -> "alert")(text(message)))
 
-  /** `value` with control characters, and those that change the direction of writing, replaced by their escapes. */
+  /** `value` with control characters and characters that change the writing direction replaced by their escapes. */
   def visible(value: String): String = value.flatMap {
     case keep @ ('\n' | '\t')              => keep.toString
     case hidden if Hidden.contains(hidden) => f"\\u${hidden.toInt}%04x"
     case other                             => other.toString
   }
 
-  /** `value`, cut to `length` characters. */
+  /** `value`, truncated to `length` characters. */
   def cut(value: String, length: Int): String = if (value.length <= length) value else value.take(length) + "…"
 
   private val Hidden: Set[Char] = Seq(

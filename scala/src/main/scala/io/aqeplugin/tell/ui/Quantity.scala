@@ -2,7 +2,7 @@ package io.aqeplugin.tell.ui
 
 import java.util.Locale
 
-/** Numbers at a scale that a person reads: `12.3 MiB`, `1.2 s`, `4.5 M rows`, `36.0 %`. The command line writes them alike. */
+/** Numbers in readable units: `12.3 MiB`, `1.2 s`, `4.5 M rows`, `36.0 %`. The command line formats them in the same way. */
 object Quantity {
   private val BinaryUnits = Seq("B", "KiB", "MiB", "GiB", "TiB", "PiB")
   private val Thousands = Seq("", "k", "M", "G", "T", "P")

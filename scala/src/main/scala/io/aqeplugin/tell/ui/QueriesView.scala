@@ -6,11 +6,11 @@ import org.apache.spark.ui.aqeplugin.Formats
 
 import io.aqeplugin.tell.ui.Html._
 
-/** The page that the tab opens with: sums of the application, then its queries, the latest first. */
+/** The tab's first page: totals of the application, then its queries, latest first. */
 object QueriesView {
 
   /** @param execution
-    *   none when the SQL tab has forgotten, or never heard of, the query
+    *   none when the SQL tab has no record of the query
     */
   final case class Line(query: QueryRecord, execution: Option[Execution])
 
@@ -19,7 +19,7 @@ object QueriesView {
   def render(model: Model, links: Links): Seq[Node] = {
     val queries =
       if (model.lines.isEmpty)
-        alert("No join has been decided yet. Joins of queries that AQE plans are decided when their build side is done.")
+        alert("No join has been decided yet. A join of a query that AQE plans is decided when its build side has finished.")
       else
         Seq(el("h4")(text("Queries"))) ++ pages(model.page, links) ++
           Seq(queryTable(model.lines, links)) ++ pages(model.page, links)
@@ -33,17 +33,17 @@ object QueriesView {
       "Queries" -> Quantity.of(totals.queries, ""),
       "Joins decided" -> Words.choices(totals.choices),
       "Filters" -> (s"${Quantity.of(filters.applied, "")} of ${Quantity.of(filters.planned, "")} applied" +
-        (if (filters.passedAll > 0) s", ${Quantity.of(filters.passedAll, "")} let everything through" else "")),
+        (if (filters.passedAll > 0) s", ${Quantity.of(filters.passedAll, "")} let every row pass" else "")),
       "Rows removed" -> removed(filters),
       "Errors" -> (Quantity.of(totals.errors, "") + (if (filters.missing > 0) s", and ${filters.missing} filters not applied" else ""))
     )
     val skipped = Option.when(totals.skipped > 0)(
-      "Events left out" -> s"${Quantity.of(totals.skipped, "")}, which another version of the plugin wrote"
+      "Events left out" -> s"${Quantity.of(totals.skipped, "")}, written by another version of the plugin"
     )
     facts((plain ++ skipped).map { case (name, value) => name -> Seq(text(value)) }: _*)
   }
 
-  /** Where nothing is tried there is no column for the sides of a trial. */
+  /** Without a canary, there is no column for the arm. */
   private def queryTable(lines: Seq[Line], links: Links): Node = {
     val tried = lines.exists(_.query.arm.nonEmpty)
     val headers = HeadersBefore ++ Option.when(tried)("Arm") ++ HeadersAfter
@@ -97,7 +97,7 @@ object QueriesView {
     val parts = Seq(
       query.errors -> "errors",
       query.filters.missing -> "not applied",
-      query.filters.passedAll -> "let everything through"
+      query.filters.passedAll -> "let every row pass"
     ).collect { case (number, what) if number > 0 => s"$number $what" }
     if (parts.isEmpty) Seq(text("0")) else Seq(strong(parts.mkString(", ")))
   }

@@ -8,12 +8,12 @@ import io.aqeplugin.decide._
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 import io.aqeplugin.tell.ui.Html._
 
-/** The page of one query: each join with its options and reasons, and what its filters did. */
+/** The page of one query: each join with its options, reasons, and the outcomes of its filters. */
 object QueryView {
 
   final case class Model(story: QueryStory, execution: Option[Execution])
 
-  /** The page, or the words why there is none. */
+  /** The page, or the reason why there is none. */
   def render(model: Either[String, Model], links: Links): Seq[Node] = model match {
     case Left(why)    => alert(why) :+ link(links.queries(1), "All queries")
     case Right(known) =>
@@ -38,7 +38,7 @@ object QueryView {
     val arm = query.arm.map(arm => "Arm" -> Seq(text(arm)))
     val decided = Seq("Mode" -> Seq(text(query.mode))) ++ arm ++ Seq("Joins" -> Seq(text(Words.choices(query.choices))))
     val done =
-      if (!query.ended) Seq("Duration" -> Seq(text("running; what the filters did is known at its end")))
+      if (!query.ended) Seq("Duration" -> Seq(text("running; the outcomes of the filters are known when the query has ended")))
       else
         Seq(
           "Duration" -> Seq(text(s"${Formats.duration(query.durationMillis)}, of which the plugin's rules took " +
@@ -61,7 +61,7 @@ object QueryView {
 
   private val OptionHeaders = Seq("Option", "Predicted cost", "Taken") ++ Words.ReasonHeaders
 
-  /** Every option, the one that was taken first. */
+  /** Every option, the chosen one first. */
   private def options(decision: JoinDecision): Seq[Node] = {
     val (taken, others) = decision.options.partition(weighed => decision.taken.contains(weighed.option))
     val dearest = decision.options.flatMap(_.costMillis).maxOption.getOrElse(0.0)
@@ -71,7 +71,7 @@ object QueryView {
     first +: others.map(other => answer(text(Words.option(other.option)), other.costMillis.toSeq.flatMap(cost), "no", other.reason))
   }
 
-  /** The two other questions: whether there is a filter, and whether the probe side was held back for it. */
+  /** The two other answers: whether there is a filter, and whether the probe side waits for it. */
   private def verdicts(decision: JoinDecision): Seq[Node] = {
     val filter = answer(
       text("a filter in the probe side's scans"),
@@ -137,9 +137,9 @@ object QueryView {
   private def happened(outcome: FilterOutcome): Seq[Node] =
     if (!outcome.found) Seq(strong("not found when the scan ran: every row passed"))
     else
-      outcome.reason.fold[Seq[Node]](Seq(text("applied")))(why => strong("let everything through: ") +: Words.reasonInOneCell(why))
+      outcome.reason.fold[Seq[Node]](Seq(text("applied")))(why => strong("let every row pass: ") +: Words.reasonInOneCell(why))
 
-  /** A filter without an outcome: it is not in the plan, or its scan has not ended. */
+  /** A filter without an outcome: it is not in the plan, or the query has not ended. */
   private def placed(filter: PlacedFilter): Node = {
     val state = if (filter.applied) text("in the plan: ") else strong("not in the plan: ")
     el("tr")(

@@ -6,10 +6,10 @@ import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 import io.aqeplugin.tell._
 
-/** A [[JoinDecided]] that was understood. */
+/** A parsed [[JoinDecided]]. */
 final case class Decided(executionId: Long, timeMillis: Long, mode: String, decision: JoinDecision, filters: Seq[PlacedFilter])
 
-/** A [[QueryEnded]] that was understood. */
+/** A parsed [[QueryEnded]]. */
 final case class Ended(
     executionId: Long,
     timeMillis: Long,
@@ -19,7 +19,7 @@ final case class Ended(
     outcomes: Seq[FilterOutcome]
 )
 
-/** What the events say. They may come out of a log that another version of the plugin wrote: `Left` says what cannot be read. */
+/** Parses the plugin's events, which may come from a log of another version; `Left` says what cannot be read. */
 object ReadEvents {
 
   def decided(event: JoinDecided): Either[String, Decided] = for {

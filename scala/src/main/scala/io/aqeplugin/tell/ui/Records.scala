@@ -7,29 +7,29 @@ import org.apache.spark.util.kvstore.KVIndex
 import io.aqeplugin.decide.Strategy
 import io.aqeplugin.observe.FilterOutcome
 
-/* What the tab keeps in Spark's UI store. That store may be a database on disk, which writes these values as JSON by their fields: they hold
- * primitives, texts and lists of such values only. */
+/* The tab's records in Spark's UI store. That store may be a database on disk that writes the fields as JSON, so records contain only
+ * primitives, texts and lists of such values. */
 
-/** Joins that were decided for one strategy, `choice` being its name. */
+/** Number of joins decided for one strategy; `choice` is its name. */
 final case class ChoiceCount(choice: String, joins: Long)
 
 object ChoiceCount {
 
-  /** One more join for `strategy`; the order is that of the strategies. */
+  /** Adds a join for `strategy`; the order is that of the strategies. */
   def plus(counts: Seq[ChoiceCount], strategy: Strategy): Seq[ChoiceCount] = Strategy.All.flatMap { known =>
     val joins = counts.find(_.choice == known.name).fold(0L)(_.joins) + (if (known == strategy) 1L else 0L)
     Some(ChoiceCount(known.name, joins)).filter(_.joins > 0)
   }
 }
 
-/** Filters that ran, added up.
+/** Totals of filters that ran.
   *
   * @param planned
   *   filters in plans that ran
   * @param applied
-  *   those that their scan found
+  *   planned filters that their scan found
   * @param passedAll
-  *   those of the applied ones that could not be built and let every row pass
+  *   applied filters that could not be built and let every row pass
   * @param waitMillis
   *   the longest wait of a scan for its filters
   */
@@ -57,13 +57,13 @@ object FilterSums {
     passedAll = outcomes.count(outcome => outcome.found && outcome.reason.isDefined).toLong,
     rowsIn = outcomes.map(_.rowsIn).sum,
     rowsOut = outcomes.map(_.rowsOut).sum,
-    // One filter serves several scans, and is in memory once.
+    // A filter that serves several scans is in memory once.
     bytes = outcomes.map(outcome => outcome.filterId -> outcome.filterBytes).toMap.values.sum,
     waitMillis = outcomes.map(_.waitMillis).maxOption.getOrElse(0L)
   )
 }
 
-/** One query, as the list shows it.
+/** One query in the list.
   *
   * @param firstMillis
   *   when its first join was decided
@@ -72,7 +72,7 @@ object FilterSums {
   * @param ended
   *   whether its outcome is known; until then durations, filters and errors are 0
   * @param arm
-  *   the side of a trial that it is on, none when nothing is tried
+  *   the query's arm; none without a canary
   */
 final case class QueryRecord(
     @(KVIndex @getter) executionId: Long,
@@ -88,7 +88,7 @@ final case class QueryRecord(
     arm: Option[String] = None
 )
 
-/** One join of a query: the texts of its decision, and of where its filters were put, as they stood in the event. */
+/** One join of a query: the texts of its decision and of its filters' placements, as in the event. */
 final case class JoinRecord(
     @(KVIndex @getter) key: String,
     @(KVIndex @getter)(JoinRecord.ByExecution) executionId: Long,
@@ -100,21 +100,21 @@ final case class JoinRecord(
 object JoinRecord {
   final val ByExecution = "execution"
 
-  /** Joins of one query that are kept: more are counted only. */
+  /** Maximum number of kept joins per query; more are only counted. */
   val MaxPerQuery = 200
 
   def key(executionId: Long, number: Int): String = s"$executionId/$number"
 }
 
-/** The text of what the filters of a query that ended did. */
+/** The text of the filter outcomes of a query that has ended. */
 final case class OutcomesRecord(@(KVIndex @getter) executionId: Long, outcomes: String)
 
-/** Sums over all queries of the application, those that are no longer kept included.
+/** Totals over all queries of the application, including those that are no longer kept.
   *
   * @param mode
   *   of the latest decision, empty before the first
   * @param skipped
-  *   events of ours that this version of the plugin cannot read
+  *   number of the plugin's events that this version cannot read
   */
 final case class TotalsRecord(
     @(KVIndex @getter) key: String,

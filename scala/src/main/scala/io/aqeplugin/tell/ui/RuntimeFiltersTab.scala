@@ -13,24 +13,24 @@ import org.slf4j.LoggerFactory
 
 import io.aqeplugin.SparkLine
 
-/** The tab "Runtime filters" of Spark's UI. In a running application and in the History Server the same listener fills the same store, and the same
-  * pages read it. Every caller goes through [[TabGuard]].
+/** The tab "Runtime filters" of Spark's UI. In a running application and in the History Server, the same listener fills the same store and
+  * the same pages read it. Every caller uses [[TabGuard]].
   */
 object RuntimeFiltersTab {
   private val log = LoggerFactory.getLogger("io.aqeplugin")
 
-  /** Right of the SQL tab. */
+  /** To the right of the SQL tab. */
   val DisplayOrder = 1
   val Prefix = "runtime-filters"
   private val QueryPath = "query"
 
-  /** Gives the UI of an application that starts its tab; nothing where there is no UI. */
+  /** Adds the tab to the UI of a starting application, if it has a UI. */
   def attachLive(sparkContext: SparkContext): Unit = TabHost.live(sparkContext).foreach { host =>
     attach(host)
     SparkBridge.addStatusListener(sparkContext, new TabListener(host.store, SparkBridge.retainedExecutions(sparkContext.getConf)))
   }
 
-  /** What reads our events out of an event log; none, with a warning, in a History Server of another Spark line. */
+  /** The listener that reads our events from an event log; none, with a warning, in a History Server of another Spark line. */
   def replayListener(sparkVersion: String, conf: SparkConf, store: KVStore): Option[SparkListener] =
     SparkLine.mismatch(sparkVersion, SparkLine.versionOfScala()).toScala match {
       case Some(warning) =>
@@ -39,7 +39,7 @@ object RuntimeFiltersTab {
       case None => Some(new TabListener(store, SparkBridge.retainedExecutions(conf)))
     }
 
-  /** Gives a UI of the History Server the tab, when its application left something to show. */
+  /** Adds the tab to a UI of the History Server if the application's log has something to show. */
   def attachWhereFilled(host: TabHost): Unit = if (new TabStore(host.store).totals.nonEmpty) attach(host)
 
   private def attach(host: TabHost): Unit = host.attach(
@@ -53,7 +53,7 @@ object RuntimeFiltersTab {
   )
 
   private def guarded(content: PageRequest => Seq[Node])(request: PageRequest): Seq[Node] =
-    TabGuard.orElse(Html.alert("This page could not be made; the driver's, or the History Server's, log says why."))(content(request))
+    TabGuard.orElse(Html.alert("This page could not be rendered. See the log of the driver or the History Server."))(content(request))
 
   private def queries(host: TabHost, request: PageRequest): QueriesView.Model = {
     val store = new TabStore(host.store)
@@ -65,7 +65,7 @@ object RuntimeFiltersTab {
     queryId(request).fold("Runtime filters of a query")(id => s"Runtime filters of query $id")
 
   private def query(host: TabHost, request: PageRequest): Either[String, QueryView.Model] = for {
-    id <- queryId(request).toRight("No query was asked for: the address ends in ?id= and the query's number.")
+    id <- queryId(request).toRight("The address names no query. It must end in ?id= and the query's number.")
     story <- new TabStore(host.store).query(id)
   } yield QueryView.Model(story, execution(host, id))
 
@@ -76,7 +76,7 @@ object RuntimeFiltersTab {
   }
 }
 
-/** What the SQL tab knows of a query.
+/** The SQL tab's record of a query.
   *
   * @param status
   *   `RUNNING`, `COMPLETED` or `FAILED`

@@ -2,18 +2,18 @@ package io.aqeplugin.tell.ui
 
 import io.aqeplugin.metrics.{Faults, Survivable}
 
-/** Around everything that touches Spark's UI: whatever goes wrong there costs the tab, or what it shows, never a query or the application.
+/** Wraps every use of Spark's UI: a failure there costs at most the tab or its content, never a query or the application.
   *
-  * Knows no class of the UI, so that it can be loaded where those are missing or changed.
+  * Refers to no class of the UI, so that it can be loaded where those are missing or different.
   */
 object TabGuard {
 
-  /** `body`, or `otherwise` when it fails. The fault is counted, and warned of once. */
+  /** `body`, or `otherwise` if it fails. The fault is counted, and logged once. */
   def orElse[A](otherwise: => A)(body: => A): A =
     try body
     catch {
       case Survivable(error) =>
-        Faults.note("the UI's tab \"Runtime filters\"", "it is not shown or not complete", error)
+        Faults.note("the UI's tab \"Runtime filters\"", "the tab is missing or incomplete", error)
         otherwise
     }
 }

@@ -6,12 +6,12 @@ import org.apache.spark.util.kvstore.KVStore
 import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.tell.{DecisionJson, JoinDecided, JsonFields, QueryEnded}
 
-/** Writes the plugin's events into Spark's UI store, of a running application or of one that is replayed. Called by one thread at a time.
+/** Writes the plugin's events into Spark's UI store, for a running or a replayed application. Called by one thread at a time.
   *
-  * An event that cannot be read is counted and left out. Nothing is remembered outside the store.
+  * An event that cannot be read is counted and skipped. The listener has no state outside the store.
   *
   * @param retainedQueries
-  *   queries that are kept; the oldest go first, a few at a time
+  *   number of queries to keep; the oldest are dropped first, a few at a time
   */
 final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListener {
   private val records = new TabStore(store)
@@ -48,7 +48,7 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
   private def write(event: Ended, written: QueryEnded): Unit = {
     val sums = FilterSums.of(event.outcomes)
     val before = records.find(event.executionId)
-    // A query without a decision has something to tell only when the plugin failed in it.
+    // A query without a decision is recorded only if the plugin failed in it.
     before.orElse(Option.when(event.errors > 0)(TabListener.begun(event.executionId, event.timeMillis, "", written.arm))).foreach { query =>
       store.write(
         query.copy(
@@ -71,20 +71,20 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
     store.write(totals.copy(skipped = totals.skipped + 1))
   }
 
-  /** A tenth at a time, as Spark does it: finding the oldest means sorting all of them. */
+  /** Drops a tenth at a time, as Spark does: finding the oldest means sorting all. */
   private def forgetOldest(): Unit =
     if (records.count > retained) records.forgetOldest(records.count - retained + retained / 10)
 }
 
 object TabListener {
 
-  /** Longest text of a join key that is kept. */
+  /** Maximum length of a kept join key. */
   private val MaxKeyLength = 1000
 
   private def begun(executionId: Long, timeMillis: Long, mode: String, arm: Option[String]): QueryRecord =
     QueryRecord(executionId, timeMillis, mode, 0, Nil, ended = false, 0, 0, FilterSums.None, 0, arm)
 
-  /** The decision without what may be long and is not shown. */
+  /** The decision without parts that may be long and are not shown. */
   private def bounded(decision: JoinDecision): JoinDecision = {
     val facts = decision.facts
     val build = facts.build.copy(keys = facts.build.keys.copy(histogram = Nil))

@@ -10,7 +10,7 @@ import org.apache.spark.util.kvstore.{KVStore, KVStoreView}
 import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
-/** One join of a query, with what its filters did; nothing yet while the query runs. */
+/** One join of a query with the outcomes of its filters, which are missing while the query runs. */
 final case class JoinStory(
     number: Int,
     decision: JoinDecision,
@@ -18,27 +18,27 @@ final case class JoinStory(
     outcomes: Seq[FilterOutcome]
 )
 
-/** All that is kept of one query. */
+/** The kept records of one query. */
 final case class QueryStory(query: QueryRecord, joins: Seq[JoinStory])
 
-/** The tab's records in Spark's UI store. Holds no state of its own. */
+/** Reads the tab's records from Spark's UI store. Has no state of its own. */
 final class TabStore(store: KVStore) {
 
-  /** Queries that are kept. */
+  /** Number of kept queries. */
   def count: Int = store.count(classOf[QueryRecord]).toInt
 
   def find(executionId: Long): Option[QueryRecord] = read(classOf[QueryRecord], Long.box(executionId))
 
   def totals: TotalsRecord = read(classOf[TotalsRecord], TotalsRecord.Key).getOrElse(TotalsRecord.Zero)
 
-  /** The queries of one page, the latest first. */
+  /** The queries of one page, latest first. */
   def newest(page: Paging): Seq[QueryRecord] =
     all(store.view(classOf[QueryRecord]).reverse().skip(page.skipped.toLong).max(page.size.toLong))
 
   /** One query with its joins in the order of their decisions; `Left` says why there is none. */
   def query(executionId: Long): Either[String, QueryStory] = for {
     query <- find(executionId).toRight(
-      s"Nothing is kept of query $executionId: no join was decided in it, or it is older than the queries that are kept."
+      s"There is no record of query $executionId: it decided no join, or it is older than the kept queries."
     )
     outcomes <- read(classOf[OutcomesRecord], Long.box(executionId)).fold[Either[String, Seq[FilterOutcome]]](Right(Nil))(record =>
       ReadEvents.outcomes(record.outcomes)
@@ -46,7 +46,7 @@ final class TabStore(store: KVStore) {
     joins <- firstError(joinRecords(executionId).map(story(_, outcomes)))
   } yield QueryStory(query, joins)
 
-  /** Takes out the queries with the smallest ids. */
+  /** Removes the queries with the smallest ids. */
   def forgetOldest(queries: Int): Unit = {
     val ids = all(store.view(classOf[QueryRecord]).max(queries.toLong)).map(_.executionId)
     ids.foreach { id =>
@@ -81,7 +81,7 @@ final class TabStore(store: KVStore) {
   * @param number
   *   from 1 to `pages`
   * @param size
-  *   lines on a page
+  *   number of lines on a page
   */
 final case class Paging(number: Int, pages: Int, size: Int) {
   def skipped: Int = (number - 1) * size
@@ -90,7 +90,7 @@ final case class Paging(number: Int, pages: Int, size: Int) {
 object Paging {
   val Size = 50
 
-  /** The page that was asked for, or the nearest there is to it; the first where none, or no number, was asked for. */
+  /** The requested page, or the nearest existing one; the first if no number was requested. */
   def of(asked: Option[String], lines: Int): Paging = {
     val pages = (math.max(1, lines) - 1) / Size + 1
     val number = asked.flatMap(_.trim.toIntOption).getOrElse(1)

@@ -5,13 +5,13 @@ import scala.xml.Node
 import io.aqeplugin.decide._
 import io.aqeplugin.tell.ui.Html.{el, text}
 
-/** Parts of decisions in words. */
+/** Decisions as text. */
 object Words {
 
-  /** The option's name; a filter that the name does not say is added. */
+  /** The option's name, with its filter if the name does not imply one. */
   def option(option: JoinOption): String = named(option.strategy, option.withFilter)
 
-  /** What was decided. */
+  /** The decision's name. */
   def choice(decision: JoinDecision): String = named(decision.choice, decision.buildFilter)
 
   private def named(strategy: Strategy, withFilter: Boolean): String = {
@@ -30,16 +30,16 @@ object Words {
   def choices(counts: Seq[ChoiceCount]): String =
     if (counts.isEmpty) "none" else counts.map(count => s"${Quantity.of(count.joins, "")} ${choiceName(count.choice)}").mkString(", ")
 
-  /** Kind and keys of a join. */
+  /** The type and the keys of a join. */
   def join(facts: JoinFacts): String =
     s"${facts.kind.name.replace('_', ' ')} join on ${facts.keys.map(Html.cut(_, MaxKeyLength)).mkString(", ")}"
 
-  /** How large both sides are. */
+  /** The sizes of both sides. */
   def sides(facts: JoinFacts): String = {
     val build =
-      if (facts.build.rows < 0) "size not known"
+      if (facts.build.rows < 0) "size unknown"
       else s"${Quantity.of(facts.build.rows, "rows")}, ${Quantity.of(facts.build.memoryBytes, "bytes")} in memory"
-    val probe = if (facts.probe.rows < 0) "size not known" else s"about ${Quantity.of(facts.probe.rows, "rows")}"
+    val probe = if (facts.probe.rows < 0) "size unknown" else s"about ${Quantity.of(facts.probe.rows, "rows")}"
     s"build side ${facts.buildSide.name}: $build; probe side: $probe"
   }
 
@@ -51,7 +51,7 @@ object Words {
     Option(reason.confKey).filter(_.nonEmpty).map(key => el("code")(text(key))).toSeq
   )
 
-  /** The same in one cell. */
+  /** As above, in one cell. */
   def reasonInOneCell(reason: Reason): Seq[Node] = {
     val numbers = Seq(reason.measured, reason.limit).flatten.map(Quantity.of(_, reason.unit)).mkString(" against ")
     val details = Seq(numbers, reason.confKey).filter(_.nonEmpty).mkString(", ")

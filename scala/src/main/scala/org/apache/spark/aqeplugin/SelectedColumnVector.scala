@@ -4,12 +4,12 @@ import org.apache.spark.sql.types.Decimal
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarMap}
 import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String}
 
-/** Shows the rows `selection(0)`, `selection(1)`, … of another vector as rows 0, 1, …, without copying.
+/** Presents the rows `selection(0)`, `selection(1)`, … of another vector as rows 0, 1, …, without copying.
   *
-  * Children are wrapped with the same selection: structs and variants are read by final methods of `ColumnVector` that go to `getChild(i)` with
-  * the row number they were given.
+  * Children are wrapped with the same selection, because final methods of `ColumnVector` read structs and variants from `getChild(i)` by
+  * the given row number.
   *
-  * Reads what the vectors of every Spark line have; [[SparkLineApi.selected]] adds what those of the jar's own line have beside that.
+  * Implements the getters that the vectors of every Spark line have; [[SparkLineApi.selected]] adds those of the jar's own line.
   */
 private[aqeplugin] class SelectedColumnVector(vector: ColumnVector, selection: Array[Int]) extends ColumnVector(vector.dataType) {
 
@@ -20,7 +20,7 @@ private[aqeplugin] class SelectedColumnVector(vector: ColumnVector, selection: A
 
   final override def hasNull: Boolean = vector.hasNull
 
-  /** An upper bound, as is all that the readers of a batch rely on. */
+  /** An upper bound; readers of a batch rely on no more. */
   final override def numNulls(): Int = vector.numNulls()
 
   final override def isNullAt(rowId: Int): Boolean = vector.isNullAt(selection(rowId))
@@ -37,10 +37,10 @@ private[aqeplugin] class SelectedColumnVector(vector: ColumnVector, selection: A
   final override def getUTF8String(rowId: Int): UTF8String = vector.getUTF8String(selection(rowId))
   final override def getBinary(rowId: Int): Array[Byte] = vector.getBinary(selection(rowId))
 
-  // Not by way of the children: an Arrow vector has none for it.
+  // Not through the children: an Arrow vector has none for an interval.
   final override def getInterval(rowId: Int): CalendarInterval = vector.getInterval(selection(rowId))
 
-  // Asked once a row and field of a struct, so wrapped once a batch; null until then.
+  // Read once per row and field of a struct, so wrapped once per batch; null until then.
   private var children: Array[ColumnVector] = null
 
   final override def getChild(ordinal: Int): ColumnVector = {

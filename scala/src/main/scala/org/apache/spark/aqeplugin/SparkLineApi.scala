@@ -8,11 +8,11 @@ import org.apache.spark.ui.SparkUITab
 
 /** The members of Spark that the plugin uses and that differ between the supported Spark lines.
   *
-  * Each line implements the trait once, as `ThisSparkLine` in `scala-spark-<line>`; all other code calls `ThisSparkLine` and names none of these
-  * members. `tests/build/test_line_differences.py` compares the jars of all lines and fails when shared code refers to a member that is not the
-  * same in all of them, which includes members whose calls compile on every line only because of default arguments.
+  * Each line implements the trait once, as `ThisSparkLine` in `scala-spark-<line>`; all other code uses `ThisSparkLine` and none of these
+  * members. `tests/build/test_line_differences.py` compares the jars of all lines and fails when shared code refers to a member that
+  * differs between them. That includes members whose calls compile on every line only because of default arguments.
   *
-  * What differs, by line:
+  * The differences by line:
   *
   *   - `UIUtils.headerSparkPage` has seven parameters up to 4.1 and eight since 4.2. The added one has a default.
   *   - `ColumnVector` reads geography and geometry values with `getGeography` and `getGeometry` in 4.1 and with `getBinaryView` since 4.2; 4.0 has
@@ -24,8 +24,8 @@ trait SparkLineApi {
   /** A page of `tab`: Spark's navigation bar and header around `content`. */
   private[spark] def page(request: HttpServletRequest, title: String, content: => Seq[Node], tab: SparkUITab): Seq[Node]
 
-  /** The rows `selection(0)`, `selection(1)`, … of `vector` as rows 0, 1, …, without copying. Every getter of the line's `ColumnVector` is answered
-    * by `vector`. Closing the result closes `vector`.
+  /** The rows `selection(0)`, `selection(1)`, … of `vector` as rows 0, 1, …, without copying. `vector` implements every getter of the
+    * line's `ColumnVector`. Closing the result closes `vector`.
     */
   def selected(vector: ColumnVector, selection: Array[Int]): ColumnVector
 }

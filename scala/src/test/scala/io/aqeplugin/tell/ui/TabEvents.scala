@@ -12,7 +12,7 @@ object TabEvents {
 
   val Key: String = "ss_item_sk = sr_item_sk"
 
-  /** A join whose sides are far apart in size: a filter pays. */
+  /** A join whose sides differ so much in size that a filter pays. */
   val Facts: JoinFacts = DecisionDocs.ExampleJoin
 
   val Decision: JoinDecision = DecideJoin.decide(Facts, Thresholds.Default)

@@ -23,7 +23,7 @@ class TabListenerSuite extends AnyFunSuite {
 
   private val leftToSpark = Decision.copy(method = None)
 
-  test("a query that runs shows its joins, and no outcome yet") {
+  test("a running query has its joins and no outcome yet") {
     val store = new Fixture().see(decided(7, filters = s"[${placed()}]"), decided(7, leftToSpark)).store
     val query = store.find(7).getOrElse(fail("the query is not kept"))
     assert((query.firstMillis, query.mode, query.joins, query.ended) == ((1007L, "apply", 2, false)))
@@ -35,7 +35,7 @@ class TabListenerSuite extends AnyFunSuite {
     assert(story.joins.forall(_.outcomes.isEmpty))
   }
 
-  test("the end of a query brings what its filters did, and the sums over all queries") {
+  test("the end of a query adds its filter outcomes and the totals") {
     val lost = outcome("web_sales", "pass_all", """{"code":"BUILD_TIMEOUT","measured":31.0,"limit":30.0,"unit":"millis","confKey":"k"}""")
     val store = new Fixture().see(decided(7), ended(7, Seq(outcome(), lost), errors = 2), decided(9), ended(9, Nil)).store
     val query = store.find(7).getOrElse(fail("the query is not kept"))
@@ -48,13 +48,13 @@ class TabListenerSuite extends AnyFunSuite {
     assert(totals.filters.rowsRemoved == 1980)
   }
 
-  test("a filter that its scan did not find is missing, and not applied") {
+  test("a filter that its scan did not find counts as missing, not as applied") {
     val store = new Fixture().see(decided(7), ended(7, Seq(outcome(kind = "missing")))).store
     assert(store.find(7).map(_.filters.missing).contains(1L))
     assert(store.query(7).map(_.joins.flatMap(_.outcomes).map(_.found)) == Right(Seq(false)))
   }
 
-  test("events of another version, and such that cannot be read, are counted and left out") {
+  test("events that this version cannot read are counted and skipped") {
     val before = Faults.count
     val noChoice = decided(1)
     val strange = Seq(
@@ -75,7 +75,7 @@ class TabListenerSuite extends AnyFunSuite {
     assert(Faults.count == before, "an event that cannot be read is no fault of the plugin")
   }
 
-  test("no more queries are kept than may be; the oldest go, with all that was kept of them, and the sums stay") {
+  test("above the limit, the oldest queries are dropped, and the totals stay") {
     val retained = 20
     val fixture = new Fixture(retained)
     (1L to 100L).foreach { id =>
@@ -86,29 +86,29 @@ class TabListenerSuite extends AnyFunSuite {
     val kept = fixture.store.newest(Paging.of(None, retained)).map(_.executionId)
     assert(kept.head == 100 && kept == kept.sorted.reverse && kept.size >= retained * 9 / 10)
     assert(fixture.store.totals.queries == 100)
-    assert(fixture.store.query(1).left.exists(_.contains("Nothing is kept of query 1")))
+    assert(fixture.store.query(1).left.exists(_.contains("There is no record of query 1")))
   }
 
-  test("one query that may be kept is the latest one") {
+  test("with a limit of one, the latest query is kept") {
     val fixture = new Fixture(retained = 1).see(decided(1), ended(1), decided(2))
     assert(fixture.store.newest(Paging.of(None, 1)).map(_.executionId) == Seq(2))
   }
 
-  test("of a query with very many joins the first are kept, and all are counted") {
+  test("the first joins of a query are kept, and all are counted") {
     val joins = JoinRecord.MaxPerQuery + 5
     val fixture = new Fixture().see(Seq.fill(joins)(decided(1)): _*)
     assert(fixture.store.find(1).map(_.joins).contains(joins))
     assert(fixture.store.query(1).map(_.joins.size) == Right(JoinRecord.MaxPerQuery))
   }
 
-  test("a query in which the plugin only failed is shown; one that it had nothing to say about is not") {
+  test("a query with only a fault is shown; a query without decisions is not") {
     val fixture = new Fixture().see(ended(1, Nil, errors = 3), ended(2, Nil))
     assert(fixture.store.newest(Paging.of(None, 2)).map(q => q.executionId -> q.errors) == Seq(1L -> 3L))
     assert(fixture.store.totals.errors == 3)
     assert(fixture.store.totals.queries == 0)
   }
 
-  test("what is long and not shown is not kept") {
+  test("long texts that are not shown are not kept") {
     val key = "k" * 100000
     val fixture = new Fixture().see(decided(1, Decision.copy(facts = Facts.copy(keys = Seq(key)))))
     assert(fixture.kv.view(classOf[JoinRecord]).iterator().next().decision.length < 10000)

@@ -9,7 +9,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.aqeplugin.decide._
 
-/** The pages as functions of what is kept. */
+/** The pages as functions of the kept records. */
 class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import TabEvents._
 
@@ -22,7 +22,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     new TabStore(kv)
   }
 
-  /** The page as a browser gets it, read back: what was written is well-formed, and its text is what a user reads. */
+  /** The page as a browser reads it, parsed back: the markup must be well-formed, and its text is what a user reads. */
   private def page(nodes: Seq[Node]): Node = XML.loadString(nodes.mkString("<div>", "", "</div>"))
 
   private def list(store: TabStore, asked: Option[String] = None, execution: Option[Execution] = None): Node = {
@@ -39,7 +39,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def hrefs(page: Node): Seq[String] = (page \\ "a").map(a => (a \ "@href").text)
 
-  test("the summary says what the plugin did in the whole application") {
+  test("the summary has the totals of the application") {
     val shown = list(store(decided(1), ended(1), decided(2), ended(2, Nil, errors = 1)))
     val facts = (shown \ "ul" \ "li").map(_.text)
     assert(facts.contains("Mode: apply"))
@@ -51,16 +51,16 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(!facts.exists(_.startsWith("Events left out")))
   }
 
-  test("events that were left out are told") {
+  test("the summary counts the skipped events") {
     val shown = list(store(decided(1), decided(2, schemaVersion = 2)))
-    assert(shown.text.contains("Events left out: 1, which another version of the plugin wrote"))
+    assert(shown.text.contains("Events left out: 1, written by another version of the plugin"))
   }
 
   test("an application without a decision says so") {
     assert(list(store()).text.contains("No join has been decided yet."))
   }
 
-  test("queries stand newest first, linked to their own page and to the SQL tab's") {
+  test("queries are listed newest first, with links to their page and the SQL tab") {
     val execution = Execution("select 1", 5000, "COMPLETED")
     val shown = list(store(decided(1), ended(1), decided(12), ended(12)), execution = Some(execution))
     val rows = cells(table(shown, "runtime-filter-queries"))
@@ -69,7 +69,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(hrefs(shown).take(2) == Seq("/base/runtime-filters/query/?id=12", "/base/SQL/execution/?id=12"))
   }
 
-  test("where something is tried, each query says on which side it was, and elsewhere there is no column for it") {
+  test("with a canary, each query shows its arm; otherwise there is no such column") {
     val plain = store(decided(1), ended(1))
     val tried = store(decided(1, arm = Some("canary")), ended(1), decided(2, arm = Some("<b>own")), decided(3))
     def headers(of: TabStore): Seq[String] = (table(list(of), "runtime-filter-queries") \\ "th").map(_.text.trim)
@@ -82,7 +82,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(!(query(plain, 1) \ "ul" \ "li").exists(_.text.startsWith("Arm")))
   }
 
-  test("a page holds a bounded number of queries, and a page that is not there shows the nearest") {
+  test("a page has a limited number of queries, and a missing page shows the nearest") {
     val all = store((1L to Paging.Size * 2 + 5L).flatMap(id => Seq(decided(id), ended(id))): _*)
     def ids(asked: Option[String]): Seq[Long] = cells(table(list(all, asked), "runtime-filter-queries")).map(_.head.toLong)
     assert(ids(None) == (105L to 56L by -1))
@@ -96,7 +96,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     ))
   }
 
-  test("every page there is shows some line, whatever page is asked for") {
+  test("every requested page shows at least one line") {
     forAll { (asked: String, lines: Int) =>
       val paging = Paging.of(Some(asked), lines)
       assert(paging.number >= 1 && paging.number <= paging.pages)
@@ -104,7 +104,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a join shows every option with its price and reason, the one taken first, with measured value, limit and conf key") {
+  test("a join shows every option with price and reason, the chosen one first") {
     val ruledOut = WeighedOption(
       JoinOption.Broadcast,
       None,
@@ -133,14 +133,14 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(rows(2)(3).startsWith(decision.filterReason.code.name))
   }
 
-  test("a join says whether its probe side was held back, and what was promised") {
+  test("a join shows whether its probe side waited, and the estimated saving") {
     val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays, Some(900), Some(40), "millis"), 900, 40)
     val decision = Decision.copy(facts = Facts.copy(waiting = Some(wait)))
     val rows = cells(table(query(store(decided(1, decision)), 1), "join-1-options"))
     assert(rows.last.take(3) == Seq("the probe side waits for the build side", "saves 900 ms, idle for 40 ms", "yes"))
   }
 
-  test("a filter shows kind, size, rows in, out and removed, passed against expected, build time and wait") {
+  test("a filter shows its size, rows, pass rates and times") {
     val shown = query(store(decided(1, filters = s"[${placed()}]"), ended(1)), 1)
     val rows = cells(table(shown, "join-1-filters"))
     assert(rows.size == 1)
@@ -150,27 +150,27 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(row.drop(8) == Seq("3", "17 ms", "40 ms", "applied"))
   }
 
-  test("a filter that did not work says why") {
+  test("a filter that did not work shows the reason") {
     val timeout =
       """{"code":"BUILD_TIMEOUT","measured":31000.0,"limit":30000.0,"unit":"millis","confKey":"spark.aqePlugin.filter.buildTimeout"}"""
     val outcomes = Seq(outcome("a", "pass_all", timeout), outcome("b", "missing"))
     val shown = query(store(decided(1, filters = s"[${placed("c", applied = false)}]"), ended(1, outcomes)), 1)
     val rows = cells(table(shown, "join-1-filters")).map(_.last)
-    assert(rows.head == "let everything through: the filter was not ready in time, so every row passes " +
+    assert(rows.head == "let every row pass: the filter was not ready in time, so every row passes " +
       "(BUILD_TIMEOUT: 31.0 s against 30.0 s, spark.aqePlugin.filter.buildTimeout)")
     assert(rows(1) == "not found when the scan ran: every row passed")
     assert(rows(2).startsWith("not in the plan: "))
   }
 
-  test("a query that nothing is kept of is told, with a way back") {
+  test("a query without a record has a message and a link back") {
     val shown = query(store(decided(1)), 5)
-    assert(shown.text.contains("Nothing is kept of query 5"))
+    assert(shown.text.contains("There is no record of query 5"))
     assert(hrefs(shown) == Seq("/base/runtime-filters/?page=1"))
   }
 
   private val hostile = "</td><script>alert('1')</script><img src=x onerror=\"alert(2)\"> & \" ' \u202edrawkcab \u0000\u001b[31m"
 
-  test("whatever queries, tables and keys are called stays text") {
+  test("names of queries, tables and keys are never markup") {
     val decision = Decision.copy(facts = Facts.copy(keys = Seq(hostile)))
     val execution = Execution(hostile, 1, hostile)
     val events = store(decided(1, decision, filters = s"[${placed(hostile, applied = false)}]"), ended(1, Seq(outcome(hostile))))
@@ -183,7 +183,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert((query(events, 1) \\ "td").exists(_.text.contains("onerror")), "the table's name")
   }
 
-  test("any text at all gives a well-formed page that says it") {
+  test("any text gives a well-formed page that shows it") {
     forAll { (description: String) =>
       val whole = description.filterNot(Character.isSurrogate).filterNot(c => c == '\ufffe' || c == '\uffff')
       val shown = list(store(decided(1)), execution = Some(Execution(whole, 1, "COMPLETED")))
@@ -191,7 +191,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("numbers are written at a scale that a person reads") {
+  test("numbers are shown in readable units") {
     assert(Quantity.of(0L, "bytes") == "0 B")
     assert(Quantity.of(1023L, "bytes") == "1,023 B")
     assert(Quantity.of(1024L, "bytes") == "1.0 KiB")
@@ -205,7 +205,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(Quantity.of(2.5, "") == "2.50")
   }
 
-  test("a bar stays within its frame, and carries its numbers as text") {
+  test("a bar stays within its frame and has its numbers as text") {
     forAll { (share: Double, expected: Double) =>
       val bar = XML.loadString(Bars.share(share, Some(expected)).toString)
       assert((bar \ "title").text.contains("expected"))

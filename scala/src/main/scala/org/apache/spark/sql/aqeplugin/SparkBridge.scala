@@ -15,14 +15,14 @@ import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.util.Utils
 
-/** The few members of Spark that are private to its own packages. Nothing here decides anything. */
+/** Opens the few members of Spark that are private to its packages. Has no logic. */
 object SparkBridge {
 
-  /** A broadcast whose value the driver does not keep a second time as an object. */
+  /** A broadcast of which the driver keeps no second copy as an object. */
   def broadcast[T: ClassTag](sparkContext: SparkContext, value: T): Broadcast[T] =
     sparkContext.broadcastInternal(value, serializedOnly = true)
 
-  /** Whether a job ended because somebody cancelled it. */
+  /** Whether a job ended because it was cancelled. */
   def isCancellation(error: Throwable): Boolean = error match {
     case _: InterruptedException => true
     case spark: SparkThrowable   => spark.getCondition == "SPARK_JOB_CANCELLED"
@@ -31,26 +31,26 @@ object SparkBridge {
 
   def cancelJobsWithTag(sparkContext: SparkContext, tag: String): Unit = sparkContext.cancelJobsWithTag(tag)
 
-  /** Whether an RDD gives the same rows in the same order whenever it is computed. */
+  /** Whether an RDD gives the same rows in the same order every time it is computed. */
   def isDeterminate(rdd: RDD[_]): Boolean = rdd.outputDeterministicLevel == DeterministicLevel.DETERMINATE
 
-  /** Whether a task of the shuffle's map side that is run again may give other rows. */
+  /** Whether a map task of the shuffle that runs again may give other rows. */
   def isIndeterminate(shuffle: ShuffleExchangeLike): Boolean = shuffle match {
     case exchange: ShuffleExchangeExec => exchange.shuffleDependency.rdd.outputDeterministicLevel == DeterministicLevel.INDETERMINATE
     case _                             => true
   }
 
-  /** Changes the conf of a running context; what sessions take from it at their start they see, what was read before they do not. */
+  /** Changes the conf of a running context. Sessions that start later see the change; values that were read before do not change. */
   def setConf(sparkContext: SparkContext, key: String, value: String): Unit = {
     val _ = sparkContext.conf.set(key, value)
   }
 
   def post(sparkContext: SparkContext, event: SparkListenerEvent): Unit = sparkContext.listenerBus.post(event)
 
-  /** A listener on the queue that the UI is filled from. */
+  /** Adds a listener to the queue that fills the UI. */
   def addStatusListener(sparkContext: SparkContext, listener: SparkListener): Unit = sparkContext.listenerBus.addToStatusQueue(listener)
 
-  /** How many executions the SQL tab keeps. */
+  /** Number of executions that the SQL tab keeps. */
   def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
 
   /** Whether equal strings of this type have equal bytes. */
@@ -59,10 +59,10 @@ object SparkBridge {
   /** Waits until all listeners have seen all events posted so far. */
   def drainEvents(sparkContext: SparkContext, timeoutMillis: Long): Unit = sparkContext.listenerBus.waitUntilEmpty(timeoutMillis)
 
-  /** The query that ended, when the event was not read back from a log. */
+  /** The query that ended; none when the event was read from a log. */
   def queryOf(end: SparkListenerSQLExecutionEnd): Option[QueryExecution] = Option(end.qe)
 
-  /** The text of the query that the calling thread plans, as Spark itself writes it into its events: redacted and cut, or the place in the code. */
+  /** The text of the query that the calling thread plans, as in Spark's own events: redacted and truncated, or the call site. */
   def description(sparkContext: SparkContext, conf: SQLConf): String = {
     val maxLength = sparkContext.conf.get(StaticSQLConf.SQL_EVENT_TRUNCATE_LENGTH)
     Option(sparkContext.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION))

@@ -7,7 +7,7 @@ import org.apache.spark.ui.SparkUI
 
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
-/** What the History Server finds by `META-INF/services`; its trait is private to Spark. */
+/** The History Server finds this class through `META-INF/services`; its trait is private to Spark. */
 final class AqeHistoryServerPlugin extends AppHistoryServerPlugin {
 
   override def createListeners(conf: SparkConf, store: ElementTrackingStore): Seq[SparkListener] =

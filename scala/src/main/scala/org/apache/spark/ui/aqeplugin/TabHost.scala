@@ -9,15 +9,15 @@ import org.apache.spark.sql.execution.ui.{SQLAppStatusStore, SQLExecutionUIData}
 import org.apache.spark.ui.{SparkUI, SparkUITab, UIUtils, WebUIPage}
 import org.apache.spark.util.kvstore.KVStore
 
-/** The UI of one application, live or in the History Server, for a tab that is made of functions. Like [[Formats]], only what is private to
-  * Spark's UI.
+/** The UI of one application, live or in the History Server, for a tab made of functions. Like [[Formats]], it only opens members that are
+  * private to Spark's UI.
   */
 final class TabHost private[aqeplugin] (ui: SparkUI) {
 
-  /** Where Spark keeps what the UI shows. */
+  /** The store of the UI's data. */
   def store: KVStore = ui.store.store
 
-  /** What the SQL tab knows of an execution. */
+  /** The SQL tab's data of an execution. */
   def execution(id: Long): Option[SQLExecutionUIData] = new SQLAppStatusStore(store).execution(id)
 
   def attach(prefix: String, name: String, displayOrder: Int, pages: Seq[TabPage]): Unit =
@@ -26,28 +26,28 @@ final class TabHost private[aqeplugin] (ui: SparkUI) {
 
 object TabHost {
 
-  /** The UI of an application that runs; none when it has none. */
+  /** The UI of a running application, if it has one. */
   def live(sparkContext: SparkContext): Option[TabHost] = sparkContext.ui.map(new TabHost(_))
 }
 
 /** A page of a tab.
   *
   * @param path
-  *   below the tab's own, empty for the page that the tab opens with
+  *   relative to the tab's path; empty for the tab's first page
   * @param title
-  *   what stands above the content
+  *   the heading above the content
   */
 final case class TabPage(path: String, title: PageRequest => String, content: PageRequest => Seq[Node])
 
-/** What a page was asked for. */
+/** A request for a page. */
 final class PageRequest private[aqeplugin] (request: HttpServletRequest, basePath: String) {
   def parameter(name: String): Option[String] = Option(request.getParameter(name))
 
-  /** The address of a place within the same application's UI, `path` beginning with `/`. */
+  /** The address of `path`, which begins with `/`, in the same application's UI. */
   def link(path: String): String = UIUtils.prependBaseUri(request, basePath, path)
 }
 
-/** Values as the rest of Spark's UI writes them. */
+/** Formats values as the rest of Spark's UI does. */
 object Formats {
   val TableClass: String = UIUtils.TABLE_CLASS_STRIPED
 

@@ -14,7 +14,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.tell.ui._
 
-/** Event logs as the History Server reads them: Spark's own reader, and the listener that it finds by itself. */
+/** Event logs in the History Server: Spark's own reader, with the listener that it finds by itself. */
 class EventLogReplaySuite extends AnyFunSuite {
 
   private def written(event: SparkListenerEvent): String = JsonProtocol.sparkEventToJsonString(event)
@@ -28,7 +28,7 @@ class EventLogReplaySuite extends AnyFunSuite {
     found.head
   }
 
-  /** What is in the store when the log has been read, and whether it was read to its last line. */
+  /** The content of the store after the log was read, and whether it was read to its last line. */
   private def replayed(lines: String*): (TabStore, Boolean) = {
     val kv = new InMemoryStore()
     val conf = new SparkConf(loadDefaults = false).set("spark.appStateStore.asyncTracking.enable", "false")
@@ -42,7 +42,7 @@ class EventLogReplaySuite extends AnyFunSuite {
     (new TabStore(kv), sawEnd.get)
   }
 
-  test("events are read back as they were written") {
+  test("events are read back unchanged") {
     Seq(decided, ended).foreach { event =>
       val read = JsonProtocol.sparkEventFromJson(written(event))
       assert(read.getClass == event.getClass && written(read) == written(event))
@@ -60,14 +60,14 @@ class EventLogReplaySuite extends AnyFunSuite {
     assert(store.totals == new TabStore(live).totals)
   }
 
-  test("an event with members that this version does not write is read without them") {
+  test("unknown members of an event are ignored") {
     val older = written(ended).replaceFirst("\\{", """{"joinCosts":[{"joinId":"j","unmeasured":"query_failed"}],""")
     assert(older != written(ended))
     def query(end: String) = replayed(written(decided), end)._1.query(3)
     assert(query(older).isRight && query(older) == query(written(ended)))
   }
 
-  test("events of an older or a newer version, of whatever form, are skipped and counted, and the rest of the log is read") {
+  test("events of other versions are counted and skipped, and the rest is read") {
     def event(name: String, rest: String): String = s"""{"Event":"io.aqeplugin.tell.$name"$rest}"""
     val strange = Seq(
       event("JoinDecided", ""),
@@ -84,12 +84,12 @@ class EventLogReplaySuite extends AnyFunSuite {
     assert(store.query(3).map(_.query.ended) == Right(true))
   }
 
-  test("an application without the plugin leaves nothing, so it gets no tab") {
+  test("an application without the plugin gets no tab") {
     val (store, whole) = replayed()
     assert(whole && !store.totals.nonEmpty)
   }
 
-  test("a History Server that keeps its store on disk gets back what was put in") {
+  test("a History Server with a store on disk reads the same records") {
     val kv = new InMemoryStore()
     val listener = new TabListener(kv, 1000)
     Seq(decided, ended, TabEvents.decided(4)).foreach(listener.onOtherEvent)
@@ -99,7 +99,7 @@ class EventLogReplaySuite extends AnyFunSuite {
       assert(records.nonEmpty, kind)
       records.foreach(record => assert(disk.deserialize(disk.serialize(record), kind) == record))
     }
-    // A list of numbers that came back as numbers of another width would compare equal, and fail when it is added up.
+    // Numbers of another width would compare equal, but fail when they are added up.
     val totals = disk.deserialize(disk.serialize(new TabStore(kv).totals), classOf[TotalsRecord])
     assert(totals.choices.map(_.joins).sum == 2)
   }

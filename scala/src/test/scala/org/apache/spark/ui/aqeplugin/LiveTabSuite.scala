@@ -14,7 +14,7 @@ import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.plugin.AqeDriverPlugin
 import io.aqeplugin.tell.ui.Paging
 
-/** The tab of a running application, asked for as a browser does. */
+/** The tab of a running application, requested as a browser does. */
 class LiveTabSuite extends AnyFunSuite with PluginSession {
   import LiveTabSuite._
 
@@ -53,7 +53,7 @@ class LiveTabSuite extends AnyFunSuite with PluginSession {
     drain()
   }
 
-  test("the tab stands beside the SQL tab, and lists the query with its filter") {
+  test("the tab is next to the SQL tab and lists the query with its filter") {
     filteredQuery()
     val (status, page) = get("/runtime-filters/")
     assert(status == 200)
@@ -64,7 +64,7 @@ class LiveTabSuite extends AnyFunSuite with PluginSession {
     assert(jobs.indexOf(">SQL / DataFrame<") < jobs.indexOf(">Runtime filters<") && jobs.contains(">Runtime filters<"))
   }
 
-  test("the page of a query shows its join, the reasons, and what the filter did; the SQL tab's page of it is there too") {
+  test("the page of a query shows its join, reasons and filter, with a link to SQL") {
     filteredQuery()
     val (status, page) = get(s"/runtime-filters/query/?id=$latest")
     assert(status == 200)
@@ -74,7 +74,7 @@ class LiveTabSuite extends AnyFunSuite with PluginSession {
     assert(get(s"/SQL/execution/?id=$latest")._1 == 200)
   }
 
-  test("an address that names no query, or a wrong one, says so") {
+  test("an address without a valid query shows a message") {
     Seq("", "?id=", "?id=x", "?id=99999", "?id=%3Cscript%3E").foreach { query =>
       val (status, page) = get(s"/runtime-filters/query/$query")
       assert(status == 200 && page.contains("role=\"alert\""), query)
@@ -82,7 +82,7 @@ class LiveTabSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("no more queries are kept than the SQL tab keeps") {
+  test("the tab keeps no more queries than the SQL tab") {
     (1 to 11).foreach(_ => withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1")(spark.sql(Query).collect()))
     drain()
     val store = new io.aqeplugin.tell.ui.TabStore(ui.store.store)
@@ -91,7 +91,7 @@ class LiveTabSuite extends AnyFunSuite with PluginSession {
     assert(store.totals.queries > 10)
   }
 
-  test("where the UI's classes are missing or changed the tab is lost, and nothing else") {
+  test("missing or changed UI classes cost only the tab") {
     val tabs = ui.getTabs.map(_.name)
     val loader = new WithoutUiClasses
     val lost = loader.loadClass(classOf[AqeDriverPlugin].getName).getConstructor().newInstance().asInstanceOf[DriverPlugin]
@@ -106,10 +106,10 @@ class LiveTabSuite extends AnyFunSuite with PluginSession {
 
 object LiveTabSuite {
 
-  /** What pages are made of in the Spark that the plugin was built with. */
+  /** The classes that build pages in the Spark with which the plugin was built. */
   private val Missing = Seq("jakarta.servlet.", classOf[SparkUITab].getName, classOf[WebUIPage].getName)
 
-  /** Loads the plugin's classes once more, where Spark's UI lacks some of its own. */
+  /** Loads the plugin's classes again without some classes of Spark's UI. */
   private final class WithoutUiClasses extends URLClassLoader(ownFolders, classOf[AqePlugin].getClassLoader) {
     override def loadClass(name: String, resolve: Boolean): Class[_] = getClassLoadingLock(name).synchronized {
       if (Missing.exists(name.startsWith)) throw new ClassNotFoundException(name)

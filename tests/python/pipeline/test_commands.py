@@ -1,0 +1,158 @@
+"""The pipeline's commands, and ``recommend`` and ``apply`` on its tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from aqe_plugin.events.describe import quantity
+from aqe_plugin.install.journal import Actor
+from commands import Answer
+from pipeline_logs import read, stored
+from samples import (
+    query_lines,
+    write_log,
+)
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def command(spark: SparkSession, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> Answer:
+    """The command line over the package's session, because a process has only one."""
+
+    @contextmanager
+    def session(name: str, **how: bool) -> Iterator[SparkSession]:
+        yield spark
+
+    for module in ("pipeline", "history_source"):
+        monkeypatch.setattr(f"aqe_plugin.cli.{module}.job_session", session)
+    return answer
+
+
+def test_recommend_finds_the_same_in_tables_and_in_logs(
+    command: Answer, spark: SparkSession, logs: Path, tables: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def replay() -> Iterator[Any]:
+        from aqe_plugin.tuning.spark_replay import SparkReplay
+
+        yield SparkReplay(spark)
+
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", replay)
+    from_tables = command("recommend", "--decisions", tables, "--format", "json")
+    from_logs = command("recommend", str(logs), "--format", "json")
+    assert from_tables[:2] == from_logs[:2]
+    assert from_tables[0] == 0
+    assert len(from_tables[1].splitlines()) == 8
+
+
+def test_apply_takes_the_same_steps_with_tables_and_with_logs(
+    command: Answer, spark: SparkSession, logs: Path, tables: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def replay() -> Iterator[Any]:
+        from aqe_plugin.tuning.spark_replay import SparkReplay
+
+        yield SparkReplay(spark)
+
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", replay)
+    clock = datetime(2023, 11, 14, tzinfo=timezone.utc)
+    monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, lambda: clock))
+    steps: dict[str, list[str]] = {}
+    written: dict[str, list[str]] = {}
+    for source, canary in (((str(logs),), "--canary-log"), (("--decisions", tables), "--canary-decisions")):
+        folder = tmp_path / canary
+        folder.mkdir()
+        files = [folder / name for name in ("spark-defaults.conf", "queue-a.conf")]
+        for file in files:
+            file.write_text("spark.master yarn\n")
+        words = ["apply", *source, "--target", str(files[0]), "--format", "json", "--yes", "--canary", str(files[1])]
+        # With the whole fleet's runs as those of the canary.
+        words += [canary, source[-1]]
+        asked = ("--set", "spark.aqePlugin.filter.maxPassRate=0.4")
+        answers = [command(*words), command(*words, *asked), command(*words)]
+        assert [code for code, _, _ in answers] == [0, 0, 0], answers
+        recommended, *went = [out.replace(str(folder), "FOLDER") for _, out, _ in answers]
+        steps[canary] = [recommended, answers[0][2].splitlines()[-1], *went]
+        written[canary] = [file.read_text() for file in files]
+    assert steps["--canary-decisions"] == steps["--canary-log"]
+    assert written["--canary-decisions"] == written["--canary-log"]
+    assert "Nothing to change: no group passes" in steps["--canary-log"][1]
+    assert [json.loads(out)["ring"] for out in steps["--canary-log"][2:]] == ["canary", "all"]
+    code, _, err = command("apply", str(logs), "--canary-decisions", tables, "--target", str(files[0]))
+    assert (code, err) == (5, "--canary-decisions goes with --decisions, and in place of --canary-log.\n")
+    assert command("apply", "--target", str(files[0]))[0] == 5
+
+
+def test_spark_submit_runs_a_job_with_only_the_script_and_the_jar(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    write_log(tmp_path / "logs" / "app-1", query_lines(1))
+    home = Path(pyspark.__file__).parent
+    ask = [sys.executable, "-m", "aqe_plugin"]
+    script, jar = (
+        subprocess.run([*ask, *words], capture_output=True, text=True, check=True).stdout.strip()
+        for words in (("pipeline", "script-path"), ("jar-path",))
+    )
+    confs = ("spark.plugins=io.aqeplugin.AqePlugin", "spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
+    submitted = [word for conf in confs for word in ("--conf", conf)]
+    words = ["--master", "local[2]", "--jars", jar, *submitted, script, "ingest"]
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    environment.pop("PYSPARK_GATEWAY_PORT", None)
+    ran = subprocess.run(
+        [str(home / "bin" / "spark-submit"), *words, str(tmp_path / "logs"), "--tables", str(tmp_path / "tables")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert stored(spark, str(tmp_path / "tables")) == read(tmp_path / "logs")
+
+
+def test_the_commands_report_their_work_and_what_is_missing(
+    command: Answer, logs: Path, tables: str, tmp_path: Path
+) -> None:
+    (tmp_path / "one").mkdir()
+    content = write_log(tmp_path / "one" / "app-1", query_lines(1)).stat().st_size
+    _, _, told = command("pipeline", "ingest", str(tmp_path / "one"), "--tables", str(tmp_path / "of-one"))
+    size = quantity(content, "bytes")
+    assert told.splitlines()[:5] == [
+        "Starting Spark ...",
+        "Looking for logs ...",
+        f"Found 1 files ({size}) of 1 application attempts. Comparing them with the tables ...",
+        f"Reading what is new or has grown: 1 files ({size}) of 1 application attempts ...",
+        "Writing the tables ...",
+    ]
+    code, out, told = command("pipeline", "ingest", str(logs), "--tables", tables)
+    assert (code, out, told.splitlines()[-1]) == (0, "", "Nothing new.")
+    nowhere, empty = str(tmp_path / "nowhere"), str(tmp_path / "empty")
+    for words, told in (
+        (("ingest", nowhere, "--tables", empty), f"{nowhere}: no such file or folder."),
+        (("aggregate", "--tables", empty), f"{empty}: no tables of aqe-plugin there."),
+        (
+            ("report", "--tables", empty),
+            f"{empty}: no aggregates in this folder. `aqe-plugin pipeline aggregate` makes them.",
+        ),
+    ):
+        code, out, err = command("pipeline", *words)
+        assert (code, out) == (4, "")
+        assert told in err
+        assert "Traceback" not in err
+    (tmp_path / "file").write_text("no folder")
+    code, _, err = command("pipeline", "ingest", str(logs), "--tables", str(tmp_path / "file" / "tables"))
+    assert code == 8
+    assert "a file system refused access" in err
+    assert command("recommend")[0] == 5

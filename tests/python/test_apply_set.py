@@ -1,0 +1,79 @@
+"""``apply --set`` tries a value that the user names."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands import Answer
+from tuned_cluster import Cluster, step, with_canary
+
+pytestmark = pytest.mark.simulation
+
+ASKED = "spark.aqePlugin.filter.buildTimeout=10"
+
+
+def test_a_value_of_set_goes_to_the_canary_at_once(cluster: Cluster, answer: Answer) -> None:
+    before = cluster.target.read_bytes()
+    words = ("--canary", str(cluster.canary), "--set", ASKED, "--set", "spark.aqePlugin.mode=apply", "--why", "a test")
+    begun = step(cluster, answer, *words)
+    assert (begun["group"], begun["before"], begun["ring"]) == ("asked", "observe", "canary")
+    assert [change["key"] for change in begun["canaryChanges"]] == [ASKED.split("=")[0]]
+    assert (
+        cluster.canary.read_text() == "spark.master yarn\nspark.aqePlugin.mode apply\n" + ASKED.replace("=", " ") + "\n"
+    )
+    assert cluster.target.read_bytes() == before
+    cluster.week_with_canary(slowdown=0.8)
+    assert step(cluster, answer, *with_canary(cluster))["ring"] == "all"
+    assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\nspark.aqePlugin.mode apply\n")
+
+
+def test_set_begins_without_logs(cluster: Cluster, answer: Answer) -> None:
+    code, _, err = answer("apply", "--target", str(cluster.target), "--set", ASKED, "--yes")
+    assert (code, "Read " in err) == (0, False), err
+    assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\n")
+    # From then on there is something to compare.
+    code, _, err = answer("apply", "--target", str(cluster.target), "--yes")
+    assert (code, err[:15]) == (5, "Give event logs")
+
+
+def test_a_harmful_value_of_set_is_rolled_back_byte_for_byte(cluster: Cluster, answer: Answer) -> None:
+    before = {file: file.read_bytes() for file in (cluster.target, cluster.canary)}
+    step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)
+    cluster.week_with_canary(slowdown=1.5)
+    found = step(cluster, answer, *with_canary(cluster))
+    assert (found["ring"], found["why"][:7]) == ("rolled_back", "slower:")
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def test_a_value_of_set_goes_to_all_without_a_canary(cluster: Cluster, answer: Answer) -> None:
+    assert step(cluster, answer, "--set", ASKED)["ring"] == "all"
+    assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--set", "spark.aqePlugin.filter.buildTimeout"], "write KEY=VALUE"),
+        (["--set", "spark.master=local"], "spark.master = local: not a key of the plugin (spark.aqePlugin.*)."),
+        (["--set", "spark.aqePlugin.filter.buildTimeout=0"], "buildTimeout = 0: "),
+        (["--set", ASKED, "--set", ASKED], "given twice, as 10 and as 10."),
+    ],
+)
+def test_a_value_that_the_plugin_refuses_begins_no_rollout(
+    cluster: Cluster, answer: Answer, words: list[str], why: str
+) -> None:
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes", *words)
+    assert (code, why in err) == (5, True), err
+    assert answer("history", "--target", str(cluster.target), "--format", "json")[1] == ""
+
+
+def test_set_is_refused_while_a_rollout_is_under_way(cluster: Cluster, answer: Answer) -> None:
+    step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED)
+    assert (code, "rollout no. 1 (asked) is under way, in the ring canary. Let it end first" in err) == (5, True), err
+
+
+def test_a_value_that_is_already_set_begins_no_rollout(cluster: Cluster, answer: Answer) -> None:
+    cluster.target.write_text("spark.aqePlugin.filter.buildTimeout 10\n")
+    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED, "--yes")
+    assert (code, "Nothing to change" in err) == (0, True), err
