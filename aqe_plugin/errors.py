@@ -1,9 +1,33 @@
 """Every error that a user can meet.
 
-The class below :class:`AqePluginError` says what kind of trouble it is and sets the exit code, which
-:data:`EXIT_CODES` explains to users; its subclasses name the thing concerned. Messages are complete sentences for a
-person and say how to mend it. A function's ``Raises`` names what it finds wrong itself, a port's what callers must
-expect; errors of what a function calls pass through it.
+::
+
+    AqePluginError                     exit code
+    ├── SetupError                     3  this machine or installation lacks something
+    │   ├── MissingJarError
+    │   ├── UnsupportedSparkError
+    │   ├── PysparkMissingError
+    │   ├── JavaError
+    │   ├── SessionError
+    │   ├── NotAvailableError
+    │   ├── CodecMissingError
+    │   └── ExtraMissingError
+    ├── InputError                     4  the input cannot be read or holds no data
+    │   ├── EventLogError
+    │   ├── NoDataError
+    │   ├── EventSchemaError
+    │   ├── TargetError
+    │   ├── ClusterError
+    │   ├── TablesError
+    │   ├── JournalError
+    │   └── CheckpointError
+    ├── ConfError                      5  a value is not allowed
+    ├── PortInUseError                 6  the port is taken
+    ├── ConflictError                  7  a file to change is in a state that is left alone
+    └── WriteError                     8  a file cannot be written
+
+Messages are complete sentences for a person and say how to mend it. A function's ``Raises`` names what it finds wrong
+itself, a port's what callers must expect; errors of what a function calls pass through it.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Generator
 from typing import Any, NoReturn
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import settings
 
+from aqe_plugin.install.jars import jar_for
 from tests.extent import TRIES_ALL
 
 # Drivers of tests run each piece of generated code a few times: the second compiler would cost more than it saves.
@@ -43,6 +45,22 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         if item.get_closest_marker("unit") is not None:
             patch.setattr(subprocess.Popen, "__init__", _refuse)
         return (yield)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spark_jvm(request: pytest.FixtureRequest) -> None:
+    """The one JVM of all Spark sessions in this process: with the plugin's jar, without the conf of any session.
+
+    A session that starts the JVM leaves its own conf to every later one.
+    """
+    if not any(item.get_closest_marker(kind) for item in request.session.items for kind in ("spark", "e2e")):
+        return
+    from pyspark import SparkContext, __version__
+
+    with pytest.MonkeyPatch.context() as patch:
+        options = f"--driver-memory 3g --jars {shlex.quote(str(jar_for(__version__)))} pyspark-shell"
+        patch.setenv("PYSPARK_SUBMIT_ARGS", options)
+        SparkContext._ensure_initialized()
 
 
 def _refuse(_: object, command: object, *__: Any, **___: Any) -> NoReturn:

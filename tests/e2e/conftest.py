@@ -29,7 +29,7 @@ def event_log_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spark(dataset: Dataset, event_log_folder: Path) -> "Iterator[SparkSession]":
-    settings = SessionSettings("tpcds answers", event_log_folder, driver_memory="3g", shuffle_partitions=4)
+    settings = SessionSettings("tpcds answers", event_log_folder, shuffle_partitions=4)
     with spark_session(settings, with_plugin=True) as session:
         # Small splits, so that a table of a few megabytes is read by several tasks.
         session.conf.set("spark.sql.files.maxPartitionBytes", "1m")

@@ -31,9 +31,6 @@ def spark(folder: Path) -> Iterator[SparkSession]:
     confs = {**CONFS, "spark.sql.warehouse.dir": (folder / "warehouse").as_uri()}
     builder = SparkSession.builder.master("local[2]").appName("aqe-plugin api").config(map=dict(confs))
     session = aqe_plugin.configure(builder).getOrCreate()
-    # The first session of a process starts its JVM, and what that session set is there for all later ones.
-    for key in [key for key in session.conf.getAll if key.startswith("spark.aqePlugin.")]:
-        session.conf.unset(key)
     try:
         write_tables(session, folder)
         yield session

@@ -75,8 +75,6 @@ def live(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         "spark.ui.enabled": "true",
         "spark.ui.port": "0",
         "spark.aqePlugin.test.openGates": "true",
-        # The first session of a process starts its JVM, and what that session sets is there for all later ones.
-        "spark.aqePlugin.mode": "apply",
     }
     builder = SparkSession.builder.master("local[2]").appName("tab").config(map=dict(settings))
     spark = aqe_plugin.configure(builder).getOrCreate()

@@ -1,6 +1,6 @@
 package io.aqeplugin.e2e
 
-import org.apache.spark.sql.execution.joins.{BaseJoinExec, BroadcastHashJoinExec, SortMergeJoinExec}
+import org.apache.spark.sql.execution.joins.{BaseJoinExec, BroadcastHashJoinExec, BroadcastNestedLoopJoinExec, SortMergeJoinExec}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.decide.JoinKind
@@ -87,6 +87,7 @@ object JoinMatrixSuite {
 
   private val Hashed: JoinClass = classOf[BroadcastHashJoinExec]
   private val Merged: JoinClass = classOf[SortMergeJoinExec]
+  private val NestedLoop: JoinClass = classOf[BroadcastNestedLoopJoinExec]
 
   /** The joins that the final plan may have. There may be none if AQE sees an empty side, or a null in NOT IN. */
   private def possibleJoins(kind: JoinKind, key: Key, shape: Shape, strategy: JoinStrategy): Set[Seq[JoinClass]] = {
@@ -96,7 +97,8 @@ object JoinMatrixSuite {
       case _                                                                          => false
     }
     val joined: Set[JoinClass] = (kind, shape) match {
-      case (JoinKind.NullAwareAnti, _)                                         => Set(Hashed)
+      // Spark 4.2 hashes NOT IN only where the build side is below the broadcast threshold, and merges keys that cannot be null.
+      case (JoinKind.NullAwareAnti, _)                                         => Set(Hashed, NestedLoop, Merged)
       case _ if kind == JoinKind.FullOuter || !key.hashed                      => Set(Merged)
       case (JoinKind.Existence, Shape.Empty | Shape.AllNull | Shape.NoneMatch) =>
         // No row passes a filter, and an empty side is below all of Spark's thresholds.
