@@ -158,7 +158,7 @@ object AqeConf {
     0.2,
     0.0,
     1.0,
-    "Share of the build side's rows that each of its predicates is assumed to keep."
+    "Share of the rows that a filter operator with selective predicates, or a scan with partition filters, is assumed to keep, however many there are."
   )
   val WaitMaxIdle: ConfEntry[Long] =
     whole(

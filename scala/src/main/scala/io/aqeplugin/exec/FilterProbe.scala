@@ -18,7 +18,7 @@ import io.aqeplugin.metrics.Faults
 final case class SelfDisable(sampleBatches: Int, maxPassRate: Double, skipBatches: Int)
 
 /** One filter as used by one task. It holds that task's counters, so it is mutable and must not be shared. */
-final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, counters: FilterCounters) {
+final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, counters: FilterCounters) {
   private var codes = new Array[Long](0)
   private var scratch = new Array[Long](0)
   private var sampledBatches = 0
@@ -34,7 +34,7 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
 
   /** Keeps the positions whose rows may match: compacts `positions` in place and returns the number kept. */
   def retain(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =
-    if (resting()) {
+    if (isPaused()) {
       count
     } else {
       if (codes.length < batch.numRows()) {
@@ -52,7 +52,7 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
   def mightMatch(row: InternalRow): Boolean = !coder.hasNull(row) && filter.mightContain(coder.code(row))
 
   /** Whether this filter is paused for the next batch or run of rows. */
-  def resting(): Boolean =
+  def isPaused(): Boolean =
     if (failed) {
       true
     } else if (batchesToSkip > 0) {
@@ -81,10 +81,10 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, rest: SelfDisable, c
     sampledBatches += 1
     sampledIn += in
     sampledOut += out
-    if (sampledBatches >= rest.sampleBatches) {
-      if (sampledOut > rest.maxPassRate * sampledIn) {
-        batchesToSkip = rest.skipBatches
-        ExecutorMetrics.rests.add(1L)
+    if (sampledBatches >= pause.sampleBatches) {
+      if (sampledOut > pause.maxPassRate * sampledIn) {
+        batchesToSkip = pause.skipBatches
+        ExecutorMetrics.pauses.add(1L)
       }
       sampledBatches = 0
       sampledIn = 0L

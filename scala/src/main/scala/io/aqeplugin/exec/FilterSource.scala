@@ -45,12 +45,12 @@ object FilterSource {
 }
 
 /** Makes the [[FilterProbe]] of one filter for one task. */
-final case class ProbeFactory(broadcast: Broadcast[Array[Byte]], coder: KeyCoder, rest: SelfDisable, counters: FilterCounters) {
+final case class ProbeFactory(broadcast: Broadcast[Array[Byte]], coder: KeyCoder, pause: SelfDisable, counters: FilterCounters) {
 
   /** None if the filter cannot be read: every row passes. */
   def open(): Option[FilterProbe] = {
     val filter = DecodedFilters.of(broadcast.value)
     if (filter.isEmpty) counters.faults.add(1L)
-    filter.map(new FilterProbe(coder, _, rest, counters))
+    filter.map(new FilterProbe(coder, _, pause, counters))
   }
 }

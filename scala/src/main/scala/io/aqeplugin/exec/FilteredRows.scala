@@ -69,7 +69,7 @@ final class FilteredRows(input: Iterator[InternalRow], probes: Array[FilterProbe
   private def startRun(): Unit = {
     var p = 0
     while (p < probes.length) {
-      active(p) = !probes(p).resting()
+      active(p) = !probes(p).isPaused()
       p += 1
     }
   }

@@ -36,7 +36,7 @@ case class RuntimeFilterExec(
     keys: Seq[Seq[Expression]],
     sources: Seq[SparkPlan],
     labels: Seq[FilterLabel],
-    rest: SelfDisable
+    pause: SelfDisable
 ) extends SparkPlan
     with StartedFilters {
 
@@ -156,7 +156,7 @@ case class RuntimeFilterExec(
         ProbeFactory(
           broadcast,
           coder,
-          rest,
+          pause,
           FilterCounters(metric("RowsIn"), metric("RowsOut"), metric("BatchesSkipped"), longMetric("numFaults"))
         )
       )

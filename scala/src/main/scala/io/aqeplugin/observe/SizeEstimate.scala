@@ -31,7 +31,8 @@ final case class SizeEstimate(rows: Double, kept: Double)
   * equi-join keeps the same share of its larger side as the smaller side kept of its own table (a foreign key to a filtered table).
   *
   * @param keptPerPredicate
-  *   share of rows that a predicate is assumed to keep
+  *   share of the rows that a filter operator with selective predicates, or a scan with partition filters, is assumed to keep, however many
+  *   there are
   * @param tables
   *   the facts that the files of a table provide
   */

@@ -26,7 +26,7 @@ final case class Placement(source: SparkPlan, sourceKeys: Seq[Attribute], target
   * Each node is rewritten once and cached by identity: the build exchange below a filter must be the same tree as in the join, including
   * the filters inside it. Otherwise the build side would run twice.
   */
-final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: SelfDisable, tables: TableStatistics) {
+final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, pause: SelfDisable, tables: TableStatistics) {
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
 
   def apply(plan: SparkPlan): SparkPlan =
@@ -51,7 +51,7 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, rest: 
         p.sourceKeys
       ).flatMap(_.result.toOption).fold(scan)(ScanAdapter.withKnownKeys(scan, p.target.keys, _, tables))
     }
-    RuntimeFilterExec(pruned, here.map(_.target.keys), sources, here.map(_.label), rest)
+    RuntimeFilterExec(pruned, here.map(_.target.keys), sources, here.map(_.label), pause)
   }
 }
 

@@ -43,9 +43,8 @@ final class ReuseGuard(plan: SparkPlan) {
     marks.getOrElseUpdate(
       node,
       node match {
-        case stage: QueryStageExec      => mark(stage.plan)
-        case reused: ReusedExchangeExec => mark(reused.child)
-        // A location's own hash code: every reading of a partitioned table makes a new index, equal to the others.
+        case stage: QueryStageExec         => mark(stage.plan)
+        case reused: ReusedExchangeExec    => mark(reused.child)
         case scan: FileSourceScanExec      => scan.relation.location.hashCode
         case leaf if leaf.children.isEmpty => leaf.getClass.hashCode
         case other                         => other.children.map(mark).sum

@@ -64,7 +64,7 @@ final class AqeDriverPlugin extends DriverPlugin {
         val assigned = if (canary.draws(appId)) canary.assigned(conf.getOption(_)) else Nil
         assigned.foreach { case (key, value) => SparkBridge.setConf(sparkContext, key, value) }
         log.info(
-          s"aqe-plugin: $appId is ${if (canary.draws(appId)) "drawn for" else "not in"} the canary; it is given ${assigned.map(_._1)}"
+          s"aqe-plugin: $appId is ${if (canary.draws(appId)) "in" else "not in"} the canary; it is given ${assigned.map(_._1)}"
         )
     }
   }

@@ -82,5 +82,4 @@ object RuleContext {
   // This asks the driver's block manager for every known executor.
   private def clusterOf(sparkContext: SparkContext): ClusterFacts =
     ClusterFacts(sparkContext.defaultParallelism, math.max(1, sparkContext.getExecutorMemoryStatus.size - 1))
-
 }

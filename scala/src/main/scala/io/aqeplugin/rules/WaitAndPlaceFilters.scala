@@ -36,7 +36,7 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
       } else {
         val rewritten =
           if (chosen.kept.isEmpty) stripped
-          else new PlaceFilters(chosen.kept, limits(context.thresholds), rest(context.thresholds), wanted.tables)(stripped)
+          else new PlaceFilters(chosen.kept, limits(context.thresholds), pause(context.thresholds), wanted.tables)(stripped)
         // Only a plan that had filters before can be unchanged.
         if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }
@@ -56,7 +56,7 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
     timeoutMillis = thresholds(AqeConf.FilterBuildTimeout)
   )
 
-  private def rest(thresholds: Thresholds): SelfDisable = SelfDisable(
+  private def pause(thresholds: Thresholds): SelfDisable = SelfDisable(
     thresholds(AqeConf.SelfDisableSampleBatches).min(Int.MaxValue).toInt,
     if (thresholds.openGates) 1.0 else thresholds(AqeConf.SelfDisableMaxPassRate),
     thresholds(AqeConf.SelfDisableSkipBatches).min(Int.MaxValue).toInt

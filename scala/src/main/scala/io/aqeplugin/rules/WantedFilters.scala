@@ -49,8 +49,8 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
         if (isWanted && !isRepeated) placements(join.id, site, ExplainText.short(decision), decision.passRate) else Nil
       case None =>
         val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
-        val leftAlone = state.leaveAloneOnce(join.id, (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
-        if (estimate.waiting.exists(_.waits)) placements(join.id, site, "waits for its build side", leftAlone.passRate) else Nil
+        val unfiltered = state.leaveAloneOnce(join.id, (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
+        if (estimate.waiting.exists(_.waits)) placements(join.id, site, "waits for its build side", unfiltered.passRate) else Nil
     }
   }
 

@@ -22,9 +22,9 @@ class FilteredBatchesSuite extends AnyFunSuite {
 
   private def metric: SQLMetric = new SQLMetric("sum", 0L)
 
-  private def probe(filter: KeyFilter, rest: SelfDisable = SelfDisable(1000, 1.0, 1)): (FilterProbe, FilterCounters) = {
+  private def probe(filter: KeyFilter, pause: SelfDisable = SelfDisable(1000, 1.0, 1)): (FilterProbe, FilterCounters) = {
     val counters = FilterCounters(metric, metric, metric, metric)
-    (new FilterProbe(coder, filter, rest, counters), counters)
+    (new FilterProbe(coder, filter, pause, counters), counters)
   }
 
   /** A vector that records whether it was freed. */
@@ -94,11 +94,11 @@ class FilteredBatchesSuite extends AnyFunSuite {
   }
 
   test("a filter with a high pass rate pauses, samples again and loses no needed row") {
-    val (resting, counters) = probe(filter(1), SelfDisable(sampleBatches = 2, maxPassRate = 0.5, skipBatches = 3))
+    val (pausing, counters) = probe(filter(1), SelfDisable(sampleBatches = 2, maxPassRate = 0.5, skipBatches = 3))
     val input = Iterator.fill(7)(batch(vectorOf(Some(1), Some(1), Some(1), Some(9)), 4))
-    def counted: Seq[Long] = Seq(ExecutorMetrics.batchesNotChecked, ExecutorMetrics.rests, ExecutorMetrics.rowsIn).map(_.count)
+    def counted: Seq[Long] = Seq(ExecutorMetrics.batchesNotChecked, ExecutorMetrics.pauses, ExecutorMetrics.rowsIn).map(_.count)
     val before = counted
-    val rows = new FilteredBatches(input, Array(resting), NodeCounters(metric, metric)).map(left).toSeq
+    val rows = new FilteredBatches(input, Array(pausing), NodeCounters(metric, metric)).map(left).toSeq
     assert(rows.map(_.size) == Seq(3, 3, 4, 4, 4, 3, 3))
     assert(counters.batchesSkipped.value == 3 && counters.rowsIn.value == 16)
     assert(counted.zip(before).map { case (now, then) => now - then } == Seq(3, 2, 16))
