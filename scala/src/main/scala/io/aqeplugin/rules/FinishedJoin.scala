@@ -13,6 +13,9 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
 
 /** A join whose build stage has finished, as shown equally by a logical and a physical plan.
   *
+  * Only a physical plan shows one whose build stage is a cached table, which must have the partitions that the join needs: a logical plan
+  * does not tell whether an exchange lies between. No hint can carry out a strategy for it, so the strategy is left to Spark.
+  *
   * @param stage
   *   the build stage
   * @param keys
@@ -60,7 +63,9 @@ final case class FinishedJoin(
   private def sparkStrategy(estimate: JoinFacts): Strategy = {
     val isSmall = estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
     val ofAqe = if (estimate.hint.isEmpty) hints else PlannerHints.Empty
-    if (isBroadcast) Strategy.Broadcast else ofAqe.sparkStrategy(isSmall)
+    if (isBroadcast) Strategy.Broadcast
+    else if (FinishedJoin.isCache(stage)) Strategy.LeaveToSpark
+    else ofAqe.sparkStrategy(isSmall)
   }
 
   private def probe(probe: ProbeFacts): ProbeFacts = {

@@ -1,12 +1,14 @@
 package io.aqeplugin.regression
 
 import org.apache.spark.scheduler.SparkListenerJobStart
+import org.apache.spark.sql.execution.joins.SortMergeJoinExec
+import org.apache.spark.sql.functions.col
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.{PluginSession, Ran}
 
-/** AQE loads a cached table once for each place of the plan that reads it. A build side below filters that waited for it stood in as many places as
-  * there were scans, and was loaded as often.
+/** AQE loads a cached table once for each place of the plan that reads it, and a filter puts its build side into one more place for each
+  * scan.
   */
 class CachedBuildSideSuite extends AnyFunSuite with PluginSession {
   private val Scans = 4
@@ -59,4 +61,26 @@ class CachedBuildSideSuite extends AnyFunSuite with PluginSession {
       }
     }
   }
+
+  test("a cache partitioned by the join key gives a filter and leaves the join to Spark") {
+    // The probe side is the output of another join, so its shuffle has not started when the cache is ready.
+    val query = "SELECT * FROM (SELECT k, v FROM fact1 JOIN small ON v = dv) JOIN kept ON k = dk"
+    table("small", "SELECT CAST(id + 7 AS int) AS dv FROM range(20)")
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "1") {
+      val kept = spark.table("dim").repartition(4, col("dk")).cache()
+      try {
+        kept.createOrReplaceTempView("kept")
+        assert(kept.count() == 4)
+        val expected = withoutPlugin(spark.sql(query))
+        val result = withPlugin(spark.sql(query))
+        assert(result.rows == expected)
+        val decisions = result.decided.map(_.decision).filter(_.path("facts").path("joinId").asText.contains("dk"))
+        assert(decisions.map(d => d.path("choice").asText -> d.path("buildFilter").asBoolean) == Seq("leave_to_spark" -> true))
+        assert(collect(result.plan) { case join: SortMergeJoinExec if keysOf(join).contains("dk") => join }.size == 1, result.plan)
+        assert(filtered(result).contains("parquet-fact1(k)"))
+      } finally { val _ = kept.unpersist() }
+    }
+  }
+
+  private def keysOf(join: SortMergeJoinExec): Seq[String] = (join.leftKeys ++ join.rightKeys).flatMap(_.references.map(_.name))
 }
