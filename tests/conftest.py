@@ -16,7 +16,7 @@ from tests.extent import TRIES_ALL
 
 # Drivers of tests run each piece of generated code a few times: the second compiler would cost more than it saves.
 for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC")
+    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1")
 
 # A busy machine is no fault of a property.
 settings.register_profile("sample", deadline=None, max_examples=25)
@@ -53,7 +53,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(scope="session")
 def spark_jvm() -> None:
-    """The one JVM of all Spark sessions in this process: with the plugin's jar, and otherwise without any session's conf.
+    """The one JVM of all Spark sessions in this process: with the plugin's jar, and without the conf of any session.
 
     A session that starts the JVM leaves its own conf to every later one.
     """
