@@ -16,7 +16,7 @@ PRIMARY_JAR := aqe_plugin/jars/.primary
 # The sbt project of the Spark line that is tested in full.
 PRIMARY := spark41
 PYTEST := $(BIN)/python -m pytest -q
-# Tests that need nothing but this process share two of them.
+# Tests that need nothing but this process share two of them; those that start others already use both cores.
 WORKERS := --numprocesses=2 --dist=loadfile
 
 JVM_SOURCES := $(shell find scala/src/main project -name target -prune -o -type f \( -name '*.scala' -o -name '*.java' -o -name '*.sbt' -o -path '*/resources/*' \) -print) \
@@ -97,7 +97,7 @@ test-python: lint-python jar ## the Python tests: units, contracts, sessions, TP
 	@mkdir -p $(REPORTS)
 	{ failed=0; \
 	  $(PYTEST) -m unit $(WORKERS) --junitxml=$(REPORTS)/python-units.xml || failed=1; \
-	  $(PYTEST) -m "not unit" $(WORKERS) --durations=20 --junitxml=$(REPORTS)/python.xml || failed=1; \
+	  $(PYTEST) -m "not unit" --durations=20 --junitxml=$(REPORTS)/python.xml || failed=1; \
 	  exit $$failed; } 2>&1 | tee $(REPORTS)/python.log
 
 .PHONY: test-all
@@ -146,7 +146,7 @@ test-s3a: venv ## event logs behind s3a://, with Hadoop's client from Maven Cent
 
 .PHONY: test-long-line
 test-long-line: venv ## a line of two gigabytes in an event log, read by the daemon in bounded memory
-	AQE_PLUGIN_LINE_BYTES=2147483648 $(BIN)/python -m pytest -q tests/python/test_bad_input.py -k endless_line
+	AQE_PLUGIN_LINE_BYTES=2147483648 $(BIN)/python -m pytest -q tests/python/exporter/test_bad_input.py -k endless_line
 
 .PHONY: jar
 jar: $(JARS) ## the plugin's jar for every Spark line, into aqe_plugin/jars/

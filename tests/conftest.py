@@ -16,7 +16,7 @@ from tests.extent import TRIES_ALL
 
 # Drivers of tests run each piece of generated code a few times: the second compiler would cost more than it saves.
 for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC")
+    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1")
 
 # A busy machine is no fault of a property.
 settings.register_profile("sample", deadline=None, max_examples=25)
@@ -26,6 +26,7 @@ settings.load_profile("whole" if TRIES_ALL else "sample")
 _KINDS = ("unit", "spark", "process", "e2e", "simulation")
 # Fixtures that start programs: a test that uses one is a test of processes, unless it says what it is.
 _STARTS_PROGRAMS = {"programs"}
+_WITH_SPARK = {"spark", "e2e"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,6 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         kinds = {mark.name for mark in item.iter_markers() if mark.name in _KINDS}
         if len(kinds) > 1:
             raise pytest.UsageError(f"{item.nodeid} has more than one kind: {', '.join(sorted(kinds))}")
+        if kinds & _WITH_SPARK and isinstance(item, pytest.Function):
+            # First of all fixtures: those of a module may start a session.
+            item.fixturenames.insert(0, "spark_jvm")
         if not kinds:
             item.add_marker("process" if _STARTS_PROGRAMS & set(getattr(item, "fixturenames", ())) else "unit")
 
@@ -47,14 +51,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def spark_jvm(request: pytest.FixtureRequest) -> None:
-    """The one JVM of all Spark sessions in this process: with the plugin's jar, without the conf of any session.
+@pytest.fixture(scope="session")
+def spark_jvm() -> None:
+    """The one JVM of all Spark sessions in this process: with the plugin's jar, and without the conf of any session.
 
     A session that starts the JVM leaves its own conf to every later one.
     """
-    if not any(item.get_closest_marker(kind) for item in request.session.items for kind in ("spark", "e2e")):
-        return
     from pyspark import SparkContext, __version__
 
     with pytest.MonkeyPatch.context() as patch:

@@ -128,7 +128,7 @@ def explain(
                 continue
             printed += 1
             if stdout.is_terminal:
-                progress.stop()
+                progress.hide()
             if output is TableOrJson.JSON:
                 print_json(query_json(found), stdout)
             else:

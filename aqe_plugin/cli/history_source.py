@@ -86,8 +86,7 @@ def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHis
     with log_progress(Console(stderr=True)) as progress:
         found = chain.from_iterable(read_queries(log, conf, progress.track) for log in logs)
         history = history_of(usable(found, skipped))
-    read = sum(int(task.completed) for task in progress.tasks)
-    say(f"Read {read:,} {'log' if read == 1 else 'logs'}.")
+    say(f"Read {progress.read:,} {'log' if progress.read == 1 else 'logs'}.")
     if skipped:
         warn(f"skipped {len(skipped)}, the first: {skipped[0]}")
     return history

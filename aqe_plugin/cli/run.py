@@ -14,6 +14,8 @@ import typer
 from aqe_plugin.cli.log_options import AddressOption, ApplicationsOption, HadoopConfOption, PortOption
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
+from aqe_plugin.conf.stores.locate import LIVE, find_target
+from aqe_plugin.conf.stores.session_address import SCHEME, without_secrets
 from aqe_plugin.errors import ConfError, PysparkMissingError
 from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
 from aqe_plugin.logs.access import access as access_of
@@ -85,6 +87,7 @@ def run(
     if is_url(source):
         access = access_of(source, history_user, history_password, history_token, history_running_every)
     words = _tuning_words(source, tune_every, apply)
+    target = _target_of_apply(context) if apply else ""
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.exporter.daemon.run import serve_for_good
     from aqe_plugin.exporter.daemon.tuner import Schedule
@@ -92,7 +95,8 @@ def run(
     schedule = None
     if tune_every is not None:
         settings = find_settings(context.find_root().params.get("config"), os.environ)
-        schedule = Schedule(words, tune_every * 3600, _tuning_environment(settings, hadoop_conf or []))
+        environment = _tuning_environment(settings, hadoop_conf or [], target)
+        schedule = Schedule(words, tune_every * 3600, environment, without_secrets(target))
     serve_for_good(
         source,
         checkpoint,
@@ -122,10 +126,30 @@ def _require_no_secret(context: typer.Context) -> None:
             )
 
 
-def _tuning_environment(settings: Path | None, hadoop_conf: Sequence[str]) -> dict[str, str]:
+def _tuning_environment(settings: Path | None, hadoop_conf: Sequence[str], target: str) -> dict[str, str]:
     """What the command that tunes needs besides its words, which the journal and every list of processes show."""
-    environment = {} if settings is None else {CONFIG_VARIABLE: str(settings.absolute())}
-    return {**environment, f"{PREFIX}HADOOP_CONF": json.dumps(list(hadoop_conf))} if hadoop_conf else environment
+    environment = {
+        CONFIG_VARIABLE: "" if settings is None else str(settings.absolute()),
+        f"{PREFIX}HADOOP_CONF": json.dumps(list(hadoop_conf)) if hadoop_conf else "",
+        # Kept for every run, whatever the settings say by then; an address may hold a token.
+        f"{PREFIX}APPLY__TARGET": target,
+    }
+    return {name: value for name, value in environment.items() if value}
+
+
+def _target_of_apply(context: typer.Context) -> str:
+    """The target that the settings of ``apply`` and the environment name: an address, or the path of a file.
+
+    Raises:
+        ConfError: they name none.
+        TargetError: the folder of ``spark-home`` does not exist.
+    """
+    settings = (context.find_root().default_map or {}).get("apply", {})
+    target, home = settings.get("target"), settings.get("spark_home")
+    # A server that is away now may be there when the command runs.
+    if target is not None and target.startswith((LIVE, SCHEME)):
+        return str(target)
+    return str(find_target(target and Path(target), home and Path(home), os.environ))
 
 
 def _tuning_words(source: str, every_hours: float | None, apply: bool) -> tuple[str, ...]:

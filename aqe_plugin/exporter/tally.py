@@ -45,7 +45,7 @@ class TallyState:
 class Tally:
     """Sums of events. Counts only grow; not safe to share between threads.
 
-    Memory is bounded by the number of label values, ``applications``, 10,000 open queries, and some 100 bytes for each
+    Memory is bounded by the number of label values, ``applications``, 10,000 open queries, and some 350 bytes for each
     of 100,000 logs.
 
     Args:

@@ -30,7 +30,7 @@ def read_or_none(path: Path) -> bytes | None:
         # Checked before opening: a device has no end, and opening a pipe waits for a writer.
         kind = path.stat().st_mode
         if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
-            raise TargetError(f"{path}: a device, a pipe or a socket. Give a file, e.g. spark-defaults.conf.")
+            raise TargetError(f"{path}: a device, a pipe or a socket. Give a file.")
         return path.read_bytes()
     except FileNotFoundError:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,13 +12,14 @@ from typing import Any
 from aqe_plugin.events.describe import quantity
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.pipeline.report_charts import bars, calibration
-from aqe_plugin.render.terminal import visible_lines
+from aqe_plugin.render.terminal import visible
 from aqe_plugin.tuning.history import QueryHistory, in_arm
 from aqe_plugin.tuning.recommendation import Finding
 
 Row = Mapping[str, Any]
 
 _MAX_CHARS = 2000
+_BETWEEN_TABS_AND_LINE_ENDS = re.compile(r"[^\t\r\n]+")
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1d2733}"
     "h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2.2rem}table{border-collapse:collapse;width:100%}"
@@ -215,7 +217,7 @@ def _none(text: str) -> str:
 def _shown(text: Any) -> str:
     cut = str(text)
     cut = cut if len(cut) <= _MAX_CHARS else f"{cut[:_MAX_CHARS]} ..."
-    return escape(visible_lines(cut))
+    return escape(_BETWEEN_TABS_AND_LINE_ENDS.sub(lambda match: visible(match[0]), cut))
 
 
 def _millis(millis: Any) -> str:

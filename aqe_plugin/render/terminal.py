@@ -11,13 +11,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _CONTROL = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c\u2028\u2029\ud800-\udfff\ufffe\uffff]"
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufffe\uffff"
+    r"\U000e0000-\U000e007f]"
 )
 
 
 def visible(text: str) -> str:
-    """``text`` with escapes for what a terminal must not get: control and direction-changing characters, and lone
-    surrogates, which stand for bytes that are not UTF-8 and which nothing can write."""
+    """``text`` with escapes for what a terminal must not get.
+
+    These are control, direction-changing and invisible characters, and lone surrogates, which stand for bytes that are
+    not UTF-8 and which nothing can write.
+    """
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 

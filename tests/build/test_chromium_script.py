@@ -66,7 +66,7 @@ def test_the_list_of_packages_is_fetched_when_a_package_is_not_found(machine: Ma
     assert listed.exists()
 
 
-def test_without_it_and_without_apt_it_says_what_to_do(machine: Machine) -> None:
+def test_without_the_program_and_apt_the_script_says_what_to_do(machine: Machine) -> None:
     done = machine.run(_SCRIPT)
     assert (done.returncode, done.stdout) == (1, "")
     assert "missing: Chromium, in which the tests look at the Spark UI" in done.stderr

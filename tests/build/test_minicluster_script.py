@@ -44,7 +44,7 @@ def test_the_jar_is_fetched_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mvn", "why"), [(None, "mvn is not there"), ("echo 'no network'; exit 1", "no network")])
-def test_where_it_cannot_be_fetched_it_says_why_and_leaves_nothing(tmp_path: Path, mvn: str | None, why: str) -> None:
+def test_a_failed_fetch_says_why_and_leaves_nothing(tmp_path: Path, mvn: str | None, why: str) -> None:
     done = run(tmp_path, mvn)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"Maven could not fetch it: {why}" in done.stderr

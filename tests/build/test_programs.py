@@ -34,7 +34,7 @@ def test_tests_whose_required_program_is_missing_fail_with_a_fix(finds_none: Pat
         program_of(finds_none, {REQUIRED: "chromium,prometheus"})
 
 
-def test_what_is_found_is_taken(tmp_path: Path) -> None:
+def test_a_program_on_the_path_is_used(tmp_path: Path) -> None:
     assert program_of(_script(tmp_path, f"echo {tmp_path}"), {}) == tmp_path
 
 

@@ -49,7 +49,7 @@ def test_the_list_of_packages_is_fetched_when_the_package_is_not_found(machine: 
     assert listed.exists()
 
 
-def test_without_it_and_without_apt_it_says_what_to_do(machine: Machine) -> None:
+def test_without_the_program_and_apt_the_script_says_what_to_do(machine: Machine) -> None:
     done = machine.run(_SCRIPT)
     assert done.returncode == 1
     assert done.stdout == ""

@@ -15,19 +15,21 @@ from pathlib import Path
 
 import msgspec
 
-from aqe_plugin.errors import CheckpointError, ConfError, ConflictError
+from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, TargetError
 from aqe_plugin.exporter.tally import Tally, TallyState
 from aqe_plugin.logs import FileOffset, FileOffsets
 from aqe_plugin.machine.disk import leftovers, lock, read_or_none, replace_file
 
 SCHEMA_VERSION = 3
+_SQLITE_START = b"SQLite format 3\0"
+# It names every application.
+_NEW_FILE_MODE = 0o600
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """What is stored; ``tuned_at_seconds``, since 1970, is when the command that tunes was last started."""
 
-    schema_version: int
     source: str
     offsets: dict[str, FileOffset]
     tally: TallyState
@@ -60,7 +62,7 @@ class Checkpoint:
     def put(self, state: State) -> None:
         """Stores ``state``, unless it is what the file holds; errors as of :meth:`write`."""
         if state != self.state:
-            replace_file(self._path, _bytes(state))
+            replace_file(self._path, _bytes(state), _NEW_FILE_MODE)
             self.state = state
 
 
@@ -69,16 +71,22 @@ def opened(path: Path, source: str) -> Iterator[Checkpoint]:
     """The checkpoint at ``path``, created if needed, for as long as the context lasts.
 
     Args:
-        path: the file; a ``.lock`` stands beside it and, during a write, its next content.
+        path: the file, or a link to it, which stays a link. Only its owner may read a new file. A ``.lock``
+            stands beside the file and, during a write, its next content.
         source: the name of the source, the same each time.
 
     Raises:
         ConflictError: another process works with it.
         ConfError: it belongs to another source.
         CheckpointError: it is damaged, no checkpoint, or of another version.
-        TargetError: it cannot be read.
+        TargetError: it is a folder, or cannot be read.
         WriteError: it cannot be written.
     """
+    path = path.resolve()
+    if path.is_dir():
+        raise TargetError(
+            f"{path}: a folder, not a file. Give --checkpoint a file in it, e.g. {path / 'checkpoint.db'}."
+        )
     with ExitStack() as held:
         try:
             held.enter_context(lock(path.with_name(f"{path.name}.lock")))
@@ -91,8 +99,8 @@ def opened(path: Path, source: str) -> Iterator[Checkpoint]:
             replace_file(left, None)
         content = read_or_none(path)
         if content is None:
-            content = _bytes(State(SCHEMA_VERSION, source, {}, Tally().state(), 0.0))
-            replace_file(path, content)
+            content = _bytes(State(source, {}, Tally().state(), 0.0))
+            replace_file(path, content, _NEW_FILE_MODE)
         state = _state(content, path)
         if state.source != source:
             raise ConfError(
@@ -103,13 +111,17 @@ def opened(path: Path, source: str) -> Iterator[Checkpoint]:
 
 def _bytes(state: State) -> bytes:
     # Python's own JSON keeps file names that are not UTF-8.
-    return json.dumps(msgspec.to_builtins(state)).encode()
+    return json.dumps({"schemaVersion": SCHEMA_VERSION, **msgspec.to_builtins(state)}).encode()
 
 
 def _state(content: bytes, path: Path) -> State:
+    if content.startswith(_SQLITE_START):
+        raise CheckpointError(
+            f"{path}: an older aqe-plugin wrote this checkpoint, as a database. Move it away; counts then begin at 0."
+        )
     try:
         value = json.loads(content)
-        version = value["schema_version"]
+        version = value["schemaVersion"]
         if version == SCHEMA_VERSION:
             return msgspec.convert(value, State)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -118,6 +130,6 @@ def _state(content: bytes, path: Path) -> State:
             "away; counts then begin at 0."
         ) from error
     raise CheckpointError(
-        f"{path}: schema_version {version}, this aqe-plugin writes {SCHEMA_VERSION}. Use the aqe-plugin that wrote "
+        f"{path}: schemaVersion {version}, this aqe-plugin writes {SCHEMA_VERSION}. Use the aqe-plugin that wrote "
         "it, or give another --checkpoint; counts then begin at 0."
     )

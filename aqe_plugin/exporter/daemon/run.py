@@ -48,7 +48,7 @@ def serve_for_good(
         hadoop_conf: ``KEY=VALUE`` for Hadoop's file systems.
         access: the rights for requests to a History Server.
     """
-    log, stop, path = stderr_log(), threading.Event(), checkpoint.absolute()
+    log, stop, path = stderr_log(), threading.Event(), checkpoint.resolve()
     conf = conf_of(hadoop_conf)
     if not is_url(source):
         require_folder(source)
@@ -70,6 +70,8 @@ def serve_for_good(
         tuner = None
         if schedule is not None:
             journal = path.with_name(f"{path.name}.tuning.jsonl")
+            if schedule.target:
+                log.info("changes are rolled out", target=schedule.target)
             tuner = Tuner(schedule, stored, journal, log)
             held.callback(tuner.close)
         while not stop.is_set():

@@ -37,11 +37,19 @@ class Schedule:
         words: the command, as its words after ``aqe-plugin``.
         every_seconds: the time from one start to the next.
         environment: added to the environment of this process; unlike ``words``, it is not journaled.
+        target: the name of the conf that the command changes, without secrets; empty when it changes none. The journal
+            shows it as an option of the command, which reads the target from ``environment``.
     """
 
     words: tuple[str, ...]
     every_seconds: float
     environment: Mapping[str, str] = field(default_factory=dict)
+    target: str = ""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The command as the journal shows it."""
+        return (*self.words, "--target", self.target) if self.target else self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +133,7 @@ class Tuner:
             "schemaVersion": SCHEMA_VERSION,
             "atMillis": int(running.at_seconds * 1000),
             "seconds": round(max(0.0, time.time() - running.at_seconds), 1),
-            "command": self._schedule.words,
+            "command": self._schedule.shown,
             "exitCode": code,
             "stderr": err,
             "answers": answers,

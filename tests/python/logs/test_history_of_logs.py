@@ -58,22 +58,55 @@ def test_recommend_says_how_many_logs_it_read_and_what_it_skipped(
     logs.mkdir()
     for number in range(2):
         (logs / f"app-{number}").write_bytes(log_of(fleet.week(None), f"app-{number}"))
-    (logs / "note").write_text("no log")
+    for number in range(3):
+        (logs / f"note-{number}").write_text("no log")
     monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", lambda: nullcontext(fleet.replay))
     code, _, err = answer("recommend", str(logs), "--format", "json")
     assert code == 0
     assert err.splitlines()[:2] == [
-        "Read 3 logs.",
-        f"skipped 1, the first: {logs / 'note'}: not a Spark event log",
+        "Read 5 logs.",
+        f"skipped 3, the first: {logs / 'note-0'}: not a Spark event log",
     ]
 
 
-def test_progress_is_shown_on_a_terminal_only(folder: Path) -> None:
-    for terminal in (True, False):
-        out = StringIO()
-        console = Console(file=out, force_terminal=terminal, width=100)
-        with log_progress(console) as progress:
-            assert len(list(read_queries(folder, track=progress.track))) == 9
-            progress.refresh()
-        assert ("6/6" in out.getvalue()) == terminal
-        assert bool(out.getvalue()) == terminal
+@pytest.mark.parametrize("terminal", [True, False])
+def test_logs_are_counted_everywhere_and_shown_on_a_terminal_only(folder: Path, terminal: bool) -> None:
+    out = StringIO()
+    with log_progress(on_console(out, terminal)) as progress:
+        assert len(list(read_queries(folder, track=progress.track))) == 9
+    assert progress.read == 6
+    assert ("reading logs" in out.getvalue()) == ("6/6" in out.getvalue()) == bool(out.getvalue()) == terminal
+
+
+def test_the_logs_of_several_places_are_one_sum() -> None:
+    out = StringIO()
+    with log_progress(on_console(out, terminal=True)) as progress:
+        assert [*progress.track("abc"), *progress.track("de")] == list("abcde")
+    assert progress.read == 5
+    assert "5/5" in out.getvalue()
+
+
+def test_reading_goes_on_after_the_progress_was_hidden_and_prints_nothing_more() -> None:
+    out = StringIO()
+    with log_progress(on_console(out, terminal=True)) as progress:
+        logs = progress.track("abc")
+        next(logs)
+        progress.hide()
+        shown = out.getvalue()
+        assert list(logs) == ["b", "c"]
+        progress.hide()
+    assert progress.read == 3
+    assert out.getvalue() == shown
+
+
+def test_a_terminal_without_a_cursor_gets_no_progress_and_no_empty_line() -> None:
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, _environ={"TERM": "dumb"})
+    with log_progress(console) as progress:
+        assert list(progress.track("ab")) == ["a", "b"]
+        progress.hide()
+    assert out.getvalue() == ""
+
+
+def on_console(out: StringIO, terminal: bool) -> Console:
+    return Console(file=out, force_terminal=terminal, width=100, _environ={"TERM": "xterm"})

@@ -22,7 +22,7 @@ from aqe_plugin.tuning.rollout.application_pairs import application_pairs
 from aqe_plugin.tuning.rollout.sequential import Outcome, compare
 from drawing import draws, position
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "canary" / "positions.json").read_text(encoding="utf-8"))
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "canary" / "positions.json").read_text(encoding="utf-8"))
 IDS = [f"application_1763712000000_{number:04d}" for number in range(10_000)]
 PASS_RATE = "filter.maxPassRate"
 SHARES = st.floats(0, 1)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sqlite3
+import stat
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, WriteError
+from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, TargetError, WriteError
 from aqe_plugin.exporter import EventLogCollector, Tally, stderr_log
 from aqe_plugin.exporter import collector as collector_module
 from aqe_plugin.exporter.daemon.checkpoint import opened
@@ -52,11 +55,54 @@ def test_a_file_that_is_no_checkpoint_is_not_changed(tmp_path: Path) -> None:
     assert path.read_text() == "to be kept\n" * 100
 
 
-def test_a_checkpoint_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_a_database_of_an_older_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE offsets (path TEXT)")
+    content = path.read_bytes()
+    with pytest.raises(CheckpointError) as error, opened(path, "logs"):
+        pass
+    assert str(error.value) == (
+        f"{path}: an older aqe-plugin wrote this checkpoint, as a database. Move it away; counts then begin at 0."
+    )
+    assert path.read_bytes() == content
+
+
+def test_a_folder_is_refused_as_a_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(TargetError) as error, opened(tmp_path, "logs"):
+        pass
+    assert str(error.value) == (
+        f"{tmp_path}: a folder, not a file. Give --checkpoint a file in it, e.g. {tmp_path}/checkpoint.db."
+    )
+
+
+def test_only_its_owner_may_read_a_new_checkpoint_and_a_later_mode_stays(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.db"
     with opened(path, "logs") as kept:
-        kept.put(replace(kept.state, schema_version=9))
-    newer = pytest.raises(CheckpointError, match=r"checkpoint\.db: schema_version 9, this aqe-plugin writes 3\. ")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        path.chmod(0o640)
+        kept.put(replace(kept.state, tuned_at_seconds=1.0))
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_link_to_a_checkpoint_stays_a_link_and_shares_its_lock(tmp_path: Path) -> None:
+    path, link = tmp_path / "stored" / "counts.json", tmp_path / "checkpoint.db"
+    path.parent.mkdir()
+    link.symlink_to(path)
+    with opened(link, "logs") as kept:
+        kept.put(replace(kept.state, tuned_at_seconds=1.0))
+        with pytest.raises(ConflictError), opened(path, "logs"):
+            pass
+    assert link.is_symlink()
+    assert json.loads(path.read_text())["tuned_at_seconds"] == 1.0
+
+
+def test_a_checkpoint_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.db"
+    with opened(path, "logs"):
+        pass
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schemaVersion": 9}))
+    newer = pytest.raises(CheckpointError, match=r"checkpoint\.db: schemaVersion 9, this aqe-plugin writes 3\. ")
     with newer, opened(path, "logs"):
         pass
 

@@ -191,19 +191,86 @@ def test_hadoop_conf_reaches_the_tuning_command_and_not_the_journal(tmp_path: Pa
 
 
 def test_the_tuning_command_gets_the_settings_file_of_the_daemon(
-    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, answer: Answer, schedules: list[tuner.Schedule], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.toml").write_text("[recommend]\nmin-runs = 9\n")
-    schedules: list[tuner.Schedule] = []
-    serve = "aqe_plugin.exporter.daemon.run.serve_for_good"
-    monkeypatch.setattr(serve, lambda *_, schedule, **__: schedules.append(schedule))
     words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1")
     assert answer("--config", "mine.toml", *words)[0] == answer(*words)[0] == 0
     assert [schedule.environment for schedule in schedules] == [
         {"AQE_PLUGIN__CONFIG": str(tmp_path / "mine.toml")},
         {},
     ]
+
+
+@pytest.fixture
+def schedules(monkeypatch: pytest.MonkeyPatch) -> list[tuner.Schedule]:
+    """The schedule of each daemon that would have been started."""
+    found: list[tuner.Schedule] = []
+    serve = "aqe_plugin.exporter.daemon.run.serve_for_good"
+    monkeypatch.setattr(serve, lambda *_, schedule, **__: found.append(schedule))
+    return found
+
+
+def test_rollouts_without_a_target_are_refused_at_the_start(
+    tmp_path: Path, answer: Answer, schedules: list[tuner.Schedule]
+) -> None:
+    code, _, err = answer("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--apply")
+    assert (code, schedules) == (5, [])
+    assert err.startswith("Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: ")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "target"),
+    [
+        ("SPARK_CONF_DIR", "conf", "conf/spark-defaults.conf"),
+        ("SPARK_HOME", "spark", "spark/conf/spark-defaults.conf"),
+        ("AQE_PLUGIN__APPLY__TARGET", "mine.conf", "mine.conf"),
+        ("AQE_PLUGIN__APPLY__SPARK_HOME", "", "conf/spark-defaults.conf"),
+    ],
+)
+def test_rollouts_keep_the_target_that_the_daemon_found(
+    variable: str,
+    value: str,
+    target: str,
+    tmp_path: Path,
+    answer: Answer,
+    schedules: list[tuner.Schedule],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(variable, str(tmp_path / value))
+    words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--apply")
+    assert answer(*words)[0] == 0
+    (schedule,) = schedules
+    assert schedule.environment["AQE_PLUGIN__APPLY__TARGET"] == schedule.target == str(tmp_path / target)
+    assert schedule.shown == (*schedule.words, "--target", str(tmp_path / target))
+
+
+def test_the_journal_names_a_session_without_its_token(
+    tmp_path: Path, answer: Answer, schedules: list[tuner.Schedule]
+) -> None:
+    session = "sc://spark:15002/;session_id=0c0a7e5e-6e0a-4a3a-9a39-0d5b3f1f0f00"
+    settings = tmp_path / "mine.toml"
+    settings.write_text(f'[apply]\ntarget = "{session};token=hunter2"\n')
+    words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--apply")
+    assert answer("--config", str(settings), *words)[0] == 0
+    (schedule,) = schedules
+    assert schedule.environment["AQE_PLUGIN__APPLY__TARGET"] == f"{session};token=hunter2"
+    assert schedule.shown[-2:] == ("--target", f"{session};token=(hidden)")
+    assert "hunter2" not in " ".join(schedule.words)
+
+
+def test_the_daemon_logs_and_journals_the_target_of_its_rollouts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, checkpoint, conf = tmp_path / "logs", tmp_path / "checkpoint.db", tmp_path / "spark-defaults.conf"
+    folder.mkdir()
+    monkeypatch.setenv("AQE_PLUGIN__APPLY__TARGET", str(conf))
+    with daemon(folder, checkpoint, "--tune-every", "1", "--apply") as running:
+        running.wait_until(lambda: "event=tuned exit_code=4" in running.stderr)
+        assert running.stderr.count(f"target={conf}") == 1
+    found = json.loads((tmp_path / "checkpoint.db.tuning.jsonl").read_text())
+    assert found["command"][-2:] == ["--target", str(conf)]
 
 
 def test_the_daemon_tunes_on_its_schedule_and_journals_each_run(tmp_path: Path) -> None:

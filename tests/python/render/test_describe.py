@@ -175,6 +175,11 @@ def test_control_characters_and_markup_are_shown_as_text() -> None:
     assert not set(text) & {"\x1b", "\x07", "\r", "\u202e"}
 
 
+def test_invisible_characters_are_shown_as_escapes() -> None:
+    hidden = "\u200b\u200d\u2060\u206f\ufeff\U000e0041"
+    assert visible(f"a{hidden}b") == "a" + hidden.encode("unicode_escape").decode() + "b"
+
+
 @given(st.text(st.characters()))
 def test_visible_text_is_writable_and_has_no_control_character(text: str) -> None:
     assert visible(text).encode() is not None

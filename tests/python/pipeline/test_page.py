@@ -88,6 +88,10 @@ def test_the_page_can_always_be_written_as_utf_8(text: str) -> None:
     assert page(summary(text), [], text, NOTHING).encode()
 
 
+def test_tabs_and_line_ends_stay_as_they_are_and_control_characters_become_escapes() -> None:
+    assert "a\tb\r\nc\\x1b\\u200bd" in page(summary("a\tb\r\nc\x1b\u200bd"), [], "a", NOTHING)
+
+
 def test_a_page_without_data_says_so() -> None:
     text = opened(page(empty(), [], "/tables", NOTHING)).text
     for told in (

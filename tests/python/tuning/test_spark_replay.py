@@ -25,7 +25,7 @@ from samples import DECISION, FACTS, OUTCOME, ended, merge_patch
 
 pytestmark = pytest.mark.spark
 
-VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("*.json"))
+VECTORS = sorted((Path(__file__).parents[2] / "vectors").glob("*.json"))
 
 
 @pytest.fixture(scope="module")
