@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import typer
 
 import aqe_plugin
+from aqe_plugin import errors
 from aqe_plugin.cli.app import app
 
 PACKAGE = Path(aqe_plugin.__file__).parent
@@ -48,3 +50,9 @@ def test_no_two_classes_share_a_name() -> None:
             if isinstance(one, ast.ClassDef):
                 homes[one.name].append(module)
     assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
+
+
+def test_the_drawn_tree_of_errors_is_that_of_the_classes() -> None:
+    drawn = re.findall(r"(\w+Error)\b", (errors.__doc__ or "").partition("Messages are")[0])
+    classes = [one.__name__ for one in vars(errors).values() if isinstance(one, type) and issubclass(one, Exception)]
+    assert sorted(drawn) == sorted(classes)
