@@ -1,6 +1,6 @@
 """The canary: values that a share of the applications tries, and the keys that ask for it.
 
-The plugin reads the keys when an application starts. It gives a drawn application the values as defaults of its
+The plugin reads the keys when an application starts. It gives an application in the canary the values as defaults of its
 sessions, and reports each query's arm in its events (:class:`~aqe_plugin.events.model.TrialArm`).
 """
 
