@@ -70,7 +70,9 @@ object Bounds {
     val rounds = 2 * domains.size + 2
     val passes = Iterator.iterate(first)(round(domains, comparisons, _)).take(rounds + 1).sliding(2)
     val settled = passes.collectFirst { case Seq(before, after) if before == after => before }
-    settled.filterNot(_.exists(_.isEmpty)).map(_.zipWithIndex.collect { case (interval, i) if interval != Interval.All => i -> interval }.toMap)
+    settled.filterNot(_.exists(_.isEmpty)).map(_.zipWithIndex.collect {
+      case (interval, i) if interval != Interval.All => i -> interval
+    }.toMap)
   }
 
   private def round(domains: IndexedSeq[Domain], comparisons: Seq[AtMost], known: IndexedSeq[Interval]): IndexedSeq[Interval] =

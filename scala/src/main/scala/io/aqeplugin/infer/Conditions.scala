@@ -6,10 +6,10 @@ import org.apache.spark.sql.catalyst.expressions._
 private[infer] object Conditions {
 
   def conjuncts(condition: Expression): Seq[Expression] = condition match {
-    case And(left, right)      => conjuncts(left) ++ conjuncts(right)
-    case Not(Or(left, right))  => conjuncts(negated(left)) ++ conjuncts(negated(right))
-    case Not(Not(inner))       => conjuncts(inner)
-    case other                 => Seq(other)
+    case And(left, right)     => conjuncts(left) ++ conjuncts(right)
+    case Not(Or(left, right)) => conjuncts(negated(left)) ++ conjuncts(negated(right))
+    case Not(Not(inner))      => conjuncts(inner)
+    case other                => Seq(other)
   }
 
   def disjuncts(condition: Expression): Seq[Expression] = condition match {

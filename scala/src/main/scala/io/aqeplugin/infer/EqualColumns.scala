@@ -55,9 +55,9 @@ private[infer] object EqualColumns {
     * some collations are equal and differ in bytes.
     */
   private def areTheSameWhenEqual(a: Attribute, b: Attribute): Boolean = a.dataType == b.dataType && (a.dataType match {
-    case BooleanType | BinaryType | DateType                              => true
-    case TimestampType | TimestampNTZType | _: DecimalType                => true
-    case string: StringType                                               => SparkBridge.isComparedByBytes(string)
-    case other                                                            => Scale.isWhole(other)
+    case BooleanType | BinaryType | DateType               => true
+    case TimestampType | TimestampNTZType | _: DecimalType => true
+    case string: StringType                                => SparkBridge.isComparedByBytes(string)
+    case other                                             => Scale.isWhole(other)
   })
 }

@@ -41,9 +41,22 @@ object InferFilters {
     (changed, found.result())
   }
 
-  /** A streaming join keeps rows for later ones, and a row-level command must read whole files. */
+  /** A streaming join keeps rows for later ones, and a row-level command must read whole files. Most other plans have nothing to infer from. */
   private def isLeftAlone(plan: LogicalPlan): Boolean =
-    plan.isStreaming || !plan.containsPattern(TreePattern.JOIN) || plan.exists(_.isInstanceOf[RowLevelWrite])
+    plan.isStreaming || !plan.containsPattern(TreePattern.JOIN) || plan.exists(_.isInstanceOf[RowLevelWrite]) ||
+      !plan.exists(node => conditionOf(node).exists(isOfColumns))
+
+  private def conditionOf(node: LogicalPlan): Option[Expression] = node match {
+    case filter: Filter => Some(filter.condition)
+    case join: Join     => join.condition
+    case _              => None
+  }
+
+  /** Whether a part of the condition has several columns and is no equality. Spark itself gives a condition on one column to its equals. */
+  private def isOfColumns(condition: Expression): Boolean = condition match {
+    case And(left, right) => isOfColumns(left) || isOfColumns(right)
+    case other            => other.references.size > 1 && !EqualColumns.isEquality(other)
+  }
 
   /** Columns that more than one place of the plan makes. */
   private def ambiguous(plan: LogicalPlan): Set[ExprId] = {
@@ -68,7 +81,7 @@ object InferFilters {
     case aggregate: Aggregate =>
       val groups = AttributeSet(aggregate.groupingExpressions.collect { case column: Attribute => column })
       aggregate.aggregateExpressions.collect {
-        case column: Attribute if groups.contains(column)                    => column
+        case column: Attribute if groups.contains(column)                   => column
         case alias @ Alias(column: Attribute, _) if groups.contains(column) => alias.toAttribute
       }
     case window: Window     => window.partitionSpec.collect { case column: Attribute => column }
@@ -92,22 +105,22 @@ object InferFilters {
       */
     private def input(plan: LogicalPlan, knowledge: Knowledge, own: Seq[Expression]): LogicalPlan = plan match {
       case filter @ Filter(condition, child) if condition.deterministic =>
-        val conjuncts = Conditions.conjuncts(condition)
+        val conjuncts = conjunctsOf(filter)
         input(child, knowledge.plus(conjuncts), own ++ conjuncts) match {
           case Filter(more, grandchild) if grandchild.fastEquals(child) => Filter(And(condition, more), child)
-          case changed                                                 => filter.withNewChildren(Seq(changed))
+          case changed                                                  => filter.withNewChildren(Seq(changed))
         }
       case project: Project if project.deterministic =>
-        project.withNewChildren(Seq(input(project.child, knowledge.plus(renamed(project.projectList)), own)))
-      case sort: Sort => sort.withNewChildren(Seq(input(sort.child, knowledge, own)))
-      case join: Join => join.withNewChildren(sides(join, knowledge))
+        project.withNewChildren(Seq(input(project.child, knowledge.plus(renamedBy(project)), own)))
+      case sort: Sort        => sort.withNewChildren(Seq(input(sort.child, knowledge, own)))
+      case join: Join        => join.withNewChildren(sides(join, knowledge))
       case _: CTERelationRef => plan
       case leaf: LeafNode    => filtered(leaf, knowledge, own).fold[LogicalPlan](leaf)(Filter(_, leaf))
       case other             => throughOperator(other, knowledge, own).fold(other.mapChildren(below))(below)
     }
 
     private def sides(join: Join, knowledge: Knowledge): Seq[LogicalPlan] = {
-      val on = join.condition.toSeq
+      val on = conjunctsOf(join)
       val left = facts(join.left)
       val right = facts(join.right)
       def only(side: LogicalPlan): Knowledge = knowledge.without(side.outputSet)
@@ -149,10 +162,14 @@ object InferFilters {
       case changed => (conditions(changed).map(_.canonicalized).toSet -- conditions(operator).map(_.canonicalized)).forall(Total(_))
     }
 
-    private def conditions(plan: LogicalPlan): Seq[Expression] = plan.collect {
-      case filter: Filter => Conditions.conjuncts(filter.condition)
-      case join: Join     => join.condition.toSeq.flatMap(Conditions.conjuncts)
-    }.flatten
+    private def conditions(plan: LogicalPlan): Seq[Expression] =
+      plan.flatMap(node => conditionOf(node).toSeq.flatMap(Conditions.conjuncts))
+
+    private val split = new java.util.IdentityHashMap[LogicalPlan, Seq[Expression]]
+
+    /** The parts of a node's condition: the same objects at each call. */
+    private def conjunctsOf(node: LogicalPlan): Seq[Expression] =
+      split.computeIfAbsent(node, _ => conditionOf(node).toSeq.flatMap(Conditions.conjuncts))
 
     private val known = new java.util.IdentityHashMap[LogicalPlan, Seq[Expression]]
 
@@ -164,11 +181,11 @@ object InferFilters {
     }
 
     private def factsOf(plan: LogicalPlan): Seq[Expression] = plan match {
-      case Filter(condition, child) if condition.deterministic => Conditions.conjuncts(condition) ++ facts(child)
-      case project: Project if project.deterministic           => renamed(project.projectList) ++ facts(project.child)
-      case join: Join                                          =>
+      case filter: Filter if filter.condition.deterministic => conjunctsOf(filter) ++ facts(filter.child)
+      case project: Project if project.deterministic        => renamedBy(project) ++ facts(project.child)
+      case join: Join                                       =>
         join.joinType match {
-          case _: InnerLike | LeftSemi                 => join.condition.toSeq ++ facts(join.left) ++ facts(join.right)
+          case _: InnerLike | LeftSemi                 => conjunctsOf(join) ++ facts(join.left) ++ facts(join.right)
           case LeftOuter | LeftAnti | ExistenceJoin(_) => facts(join.left)
           case RightOuter                              => facts(join.right)
           case _                                       => Nil
@@ -181,8 +198,10 @@ object InferFilters {
       case _                                                    => Nil
     }
 
+    private def renamedBy(project: Project): Seq[Expression] = split.computeIfAbsent(project, _ => renamed(project.projectList))
+
     private def renamed(list: Seq[NamedExpression]): Seq[Expression] = list.collect {
-      case alias @ Alias(column: Attribute, _) => EqualNullSafe(alias.toAttribute, column)
+      case alias @ Alias(column: Attribute, _)                                                => EqualNullSafe(alias.toAttribute, column)
       case alias @ Alias(sum @ (_: Add | _: Subtract | _: Cast | _: DateAdd | _: DateSub), _) => EqualNullSafe(alias.toAttribute, sum)
     }
   }

@@ -126,11 +126,11 @@ private[infer] final class Fulfilled(facts: Seq[Expression], ordered: Ordered) {
     }
 
   private def holds(condition: Expression): Boolean = canonical(condition.canonicalized) || (condition match {
-    case And(left, right)           => holds(left) && holds(right)
-    case Or(left, right)            => holds(left) || holds(right)
+    case And(left, right)             => holds(left) && holds(right)
+    case Or(left, right)              => holds(left) || holds(right)
     case IsNotNull(column: Attribute) => facts.exists(isNeverNull(_, column))
-    case EqualNullSafe(left, right) => canonical(EqualTo(left, right).canonicalized)
-    case _                          =>
+    case EqualNullSafe(left, right)   => canonical(EqualTo(left, right).canonicalized)
+    case _                            =>
       val branches = alternatives(condition)
       branches.size > 1 && branches.exists(holds) ||
       ordered.exactly(condition).exists { case (column, interval) => intervals.getOrElse(column, Interval.All).isWithin(interval) }
@@ -139,17 +139,17 @@ private[infer] final class Fulfilled(facts: Seq[Expression], ordered: Ordered) {
   /** An IN list is an OR of equalities. */
   private def alternatives(condition: Expression): Seq[Expression] = condition match {
     case In(value, list) if list.size <= Fulfilled.MaxList && list.forall(_.isInstanceOf[Literal]) => list.map(EqualTo(value, _))
-    case other                                                                                    => Conditions.disjuncts(other)
+    case other                                                                                     => Conditions.disjuncts(other)
   }
 
   private def isNeverNull(fact: Expression, column: Attribute): Boolean = fact match {
-    case IsNotNull(other: Attribute)                  => other.exprId == column.exprId
-    case _: EqualNullSafe                             => false
-    case comparison: BinaryComparison                 => comparison.children.exists(_.semanticEquals(column))
-    case In(value, _)                                 => value.semanticEquals(column)
-    case InSet(value, _)                              => value.semanticEquals(column)
-    case Not(inner @ (_: BinaryComparison | _: In))   => isNeverNull(inner, column)
-    case _                                            => false
+    case IsNotNull(other: Attribute)                => other.exprId == column.exprId
+    case _: EqualNullSafe                           => false
+    case comparison: BinaryComparison               => comparison.children.exists(_.semanticEquals(column))
+    case In(value, _)                               => value.semanticEquals(column)
+    case InSet(value, _)                            => value.semanticEquals(column)
+    case Not(inner @ (_: BinaryComparison | _: In)) => isNeverNull(inner, column)
+    case _                                          => false
   }
 }
 

@@ -4,14 +4,14 @@ import org.apache.spark.sql.catalyst.expressions._
 
 /** Conditions that are all true in every row that counts: what a join's inputs contribute to its output.
   *
-  * @param canonical
-  *   the facts in Spark's canonical form
+  * @param seen
+  *   the conditions that were added, usable or not
   * @param ambiguous
   *   columns that stand for different values in different parts of the plan; a condition with one of them is not used
   */
 private[infer] final class Knowledge private (
     val facts: Vector[Expression],
-    canonical: Set[Expression],
+    seen: Set[Knowledge.Instance],
     ambiguous: Set[ExprId],
     equalBefore: => EqualColumns,
     fresh: Seq[Expression]
@@ -25,12 +25,14 @@ private[infer] final class Knowledge private (
   /** Whether some of [[intervals]] may be new to Spark, which itself carries constants across equalities. */
   lazy val hasInequalities: Boolean = facts.exists(Knowledge.comparesColumns)
 
-  def plus(conditions: Seq[Expression]): Knowledge = {
-    val added = Conditions.distinct(
-      conditions.flatMap(Conditions.conjuncts).filter(condition => !canonical(condition.canonicalized) && isUsable(condition))
-    )
+  def plus(conjuncts: Seq[Expression]): Knowledge = {
+    // Every join of a plan is asked for the same conditions; telling equal ones apart from others by their content costs more.
+    val added = conjuncts.filter(condition => !seen(new Knowledge.Instance(condition)))
     if (added.isEmpty) this
-    else new Knowledge(facts ++ added, canonical ++ added.map(_.canonicalized), ambiguous, equal, added)
+    else {
+      val usable = added.filter(isUsable)
+      new Knowledge(facts ++ usable, seen ++ added.map(new Knowledge.Instance(_)), ambiguous, equal, usable)
+    }
   }
 
   /** The facts that mention none of `columns`. */
@@ -45,6 +47,15 @@ private[infer] final class Knowledge private (
 
 private[infer] object Knowledge {
   private val MaxNodes = 500
+
+  /** An expression that equals only itself. */
+  private[infer] final class Instance(private val of: Expression) {
+    override def hashCode: Int = System.identityHashCode(of)
+    override def equals(other: Any): Boolean = other match {
+      case that: Instance => that.of eq of
+      case _              => false
+    }
+  }
 
   def empty(ambiguous: Set[ExprId]): Knowledge = new Knowledge(Vector.empty, Set.empty, ambiguous, EqualColumns.None, Nil)
 

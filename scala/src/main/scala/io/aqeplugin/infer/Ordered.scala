@@ -135,14 +135,14 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
       }
 
     def add(condition: Expression): Unit = condition match {
-      case And(left, right)          => add(left); add(right)
-      case EqualTo(left, right)      => compare(left, right, strict = false); compare(right, left, strict = false)
+      case And(left, right)     => add(left); add(right)
+      case EqualTo(left, right) => compare(left, right, strict = false); compare(right, left, strict = false)
       case EqualNullSafe(left, right) if !isNull(left) && !isNull(right) =>
         compare(left, right, strict = false); compare(right, left, strict = false)
-      case LessThan(left, right)           => compare(left, right, strict = true)
-      case LessThanOrEqual(left, right)    => compare(left, right, strict = false)
-      case GreaterThan(left, right)        => compare(right, left, strict = true)
-      case GreaterThanOrEqual(left, right) => compare(right, left, strict = false)
+      case LessThan(left, right)                                   => compare(left, right, strict = true)
+      case LessThanOrEqual(left, right)                            => compare(left, right, strict = false)
+      case GreaterThan(left, right)                                => compare(right, left, strict = true)
+      case GreaterThanOrEqual(left, right)                         => compare(right, left, strict = false)
       case In(value, list) if list.forall(_.isInstanceOf[Literal]) => oneOf(value, list.collect { case l: Literal => l })
       case InSet(value, set)                                       => oneOf(value, set.toSeq.map(Literal(_, value.dataType)))
       case _: Or                                                   => anyOf(Conditions.disjuncts(condition))
@@ -168,9 +168,11 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
 
     private def compare(lesser: Expression, greater: Expression, strict: Boolean): Unit = {
       val difference = (lesser, greater) match {
-        case (Difference(first, second), constant: Literal) => for { a <- term(first); b <- term(second); c <- offset(constant) } yield (a, moved(b, c))
-        case (constant: Literal, Difference(first, second)) => for { a <- term(first); b <- term(second); c <- offset(constant) } yield (moved(b, c), a)
-        case _                                              => for { a <- term(lesser); b <- term(greater) } yield (a, b)
+        case (Difference(first, second), constant: Literal) =>
+          for { a <- term(first); b <- term(second); c <- offset(constant) } yield (a, moved(b, c))
+        case (constant: Literal, Difference(first, second)) =>
+          for { a <- term(first); b <- term(second); c <- offset(constant) } yield (moved(b, c), a)
+        case _ => for { a <- term(lesser); b <- term(greater) } yield (a, b)
       }
       difference.foreach { case ((scale, a), (other, b)) => if (scale == other) comparisons += AtMost(a, b, strict) }
     }
@@ -183,7 +185,8 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
     private def term(expression: Expression): Option[(Scale, Term)] = expression match {
       case literal: Literal if literal.value != null =>
         for { scale <- scaleOf(literal.dataType); position <- scale.position(literal) } yield {
-          val index = number(scale, Right(position), Domain(Long.MinValue, Long.MaxValue, isDiscrete = scale.domain(literal.dataType).isDiscrete))
+          val index =
+            number(scale, Right(position), Domain(Long.MinValue, Long.MaxValue, isDiscrete = scale.domain(literal.dataType).isDiscrete))
           val limit = Some(Limit(position, strict = false))
           start(index) = Interval(limit, limit)
           (scale, Term(index))
@@ -191,10 +194,10 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
       case column: Attribute =>
         scaleOf(column.dataType).map(scale => (scale, Term(number(scale, Left(column.exprId), scale.domain(column.dataType)))))
       case Cast(child, to, _, _) if Scale.isWhole(to) && Scale.isWhole(child.dataType) && Cast.canUpCast(child.dataType, to) => term(child)
-      case Sum(number, constant)                                    => term(number).map(moved(_, constant))
+      case Sum(number, constant)                                     => term(number).map(moved(_, constant))
       case DateAdd(date: Attribute, Literal(days: Int, IntegerType)) => wrapping(date, days.toLong)
       case DateSub(date: Attribute, Literal(days: Int, IntegerType)) => wrapping(date, -days.toLong)
-      case _                                                        => None
+      case _                                                         => None
     }
 
     private def wrapping(date: Attribute, days: Long): Option[(Scale, Term)] =
@@ -228,9 +231,9 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
   /** An integer plus a constant. A sum that overflows is null or fails the query; in any case, no comparison with it is true. */
   private object Sum {
     def unapply(expression: Expression): Option[(Expression, Long)] = expression match {
-      case add: Add if isChecked(add)           => constant(add.right).map((add.left, _)).orElse(constant(add.left).map((add.right, _)))
+      case add: Add if isChecked(add) => constant(add.right).map((add.left, _)).orElse(constant(add.left).map((add.right, _)))
       case subtract: Subtract if isChecked(subtract) => constant(subtract.right).map(value => (subtract.left, -value))
-      case _                                    => None
+      case _                                         => None
     }
 
     private def constant(expression: Expression): Option[Long] = expression match {
@@ -242,7 +245,7 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
   private object Difference {
     def unapply(expression: Expression): Option[(Expression, Expression)] = expression match {
       case subtract: Subtract if isChecked(subtract) && !subtract.right.isInstanceOf[Literal] => Some((subtract.left, subtract.right))
-      case _                                                                                => None
+      case _                                                                                  => None
     }
   }
 

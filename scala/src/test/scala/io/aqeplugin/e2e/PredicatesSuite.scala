@@ -111,7 +111,8 @@ class PredicatesSuite extends AnyFunSuite with PluginSession {
   addsNothing("a random condition is not moved", "SELECT * FROM l JOIN r ON l.k = r.k AND l.x = r.x WHERE l.k = 1 OR rand() < 2 OR r.x = 2")
 
   test("the plan of a query is a fixed point of the optimizer") {
-    val query = "SELECT * FROM l JOIN m JOIN r WHERE l.x < m.y AND m.y < r.x AND r.x < 5 AND (l.k = 1 AND r.v = 'v1' OR r.k = 2 AND l.v = 'v2')"
+    val query =
+      "SELECT * FROM l JOIN m JOIN r WHERE l.x < m.y AND m.y < r.x AND r.x < 5 AND (l.k = 1 AND r.v = 'v1' OR r.k = 2 AND l.v = 'v2')"
     val once = spark.sql(query).queryExecution.optimizedPlan
     assert(spark.sessionState.optimizer.execute(once).canonicalized == once.canonicalized)
   }

@@ -46,7 +46,11 @@ class BoundsProperties extends AnyFunSuite {
   test("a sum that wraps bounds a column only where it cannot wrap") {
     val domains = Vector.fill(2)(Domain(-8, 7, isDiscrete = true))
     def highOfFirst(high: Long): Option[Limit] = Bounds
-      .of(domains, Map(1 -> Interval(None, Some(Limit(high, strict = false)))), Seq(AtMost(Term(0), Term(1, 3, wraps = true), strict = false)))
+      .of(
+        domains,
+        Map(1 -> Interval(None, Some(Limit(high, strict = false)))),
+        Seq(AtMost(Term(0), Term(1, 3, wraps = true), strict = false))
+      )
       .flatMap(_.get(0)).flatMap(_.high)
     assert(highOfFirst(2).contains(Limit(5, strict = false)))
     assert(highOfFirst(5).isEmpty)

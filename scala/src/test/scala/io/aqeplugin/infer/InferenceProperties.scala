@@ -33,8 +33,9 @@ class InferenceProperties extends AnyFunSuite {
   test("a few rounds reach a fixed point, which is the same in whatever order the conditions come") {
     for (seed <- Seeds) {
       val known = new Case(seed)
-      val settled = Iterator.iterate(Sides.map(_ -> Seq.empty[Expression]).toMap)(known.extended(_, known.conditions)).sliding(2).take(Rounds)
-        .collectFirst { case Seq(before, after) if before == after => before }
+      val settled =
+        Iterator.iterate(Sides.map(_ -> Seq.empty[Expression]).toMap)(known.extended(_, known.conditions)).sliding(2).take(Rounds)
+          .collectFirst { case Seq(before, after) if before == after => before }
       val added = settled.getOrElse(fail(s"seed $seed: no fixed point of ${known.conditions.map(_.sql)}"))
       val again = known.extended(added, new Random(seed).shuffle(known.conditions))
       assert(again == added, s"seed $seed: ${known.conditions.map(_.sql)}")
@@ -57,8 +58,9 @@ object InferenceProperties {
   )
 
   private val Columns: Seq[Seq[AttributeReference]] = Sides.map { side =>
-    Seq[(String, DataType)]("i" -> IntegerType, "j" -> IntegerType, "y" -> ByteType, "d" -> DateType, "s" -> StringType).map { case (name, of) =>
-      AttributeReference(s"$name$side", of)(exprId = NamedExpression.newExprId)
+    Seq[(String, DataType)]("i" -> IntegerType, "j" -> IntegerType, "y" -> ByteType, "d" -> DateType, "s" -> StringType).map {
+      case (name, of) =>
+        AttributeReference(s"$name$side", of)(exprId = NamedExpression.newExprId)
     }
   }
 
@@ -79,13 +81,13 @@ object InferenceProperties {
     /** The conditions on one side alone, which Spark has pushed. */
     def own(side: Int): Seq[Expression] = conditions.filter(_.references.subsetOf(AttributeSet(columnsOf(side))))
 
-    private val knowledge = Knowledge.empty(Set.empty).plus(conditions)
+    private val knowledge = Knowledge.empty(Set.empty).plus(conditions.flatMap(Conditions.conjuncts))
 
     def predicates(side: Int): Seq[InferredPredicate] = new Inference(columnsOf(side), own(side), own(side), knowledge).predicates
 
     /** What each side has after another round, in which the others know what was added. */
     def extended(added: Map[Int, Seq[Expression]], conditions: Seq[Expression]): Map[Int, Seq[Expression]] = {
-      val all = Knowledge.empty(Set.empty).plus(conditions ++ Sides.flatMap(added))
+      val all = Knowledge.empty(Set.empty).plus((conditions ++ Sides.flatMap(added)).flatMap(Conditions.conjuncts))
       added.map { case (side, before) =>
         side -> (before ++ new Inference(columnsOf(side), own(side), own(side) ++ before, all).predicates.map(_.condition))
       }
@@ -93,7 +95,8 @@ object InferenceProperties {
 
     private val used = pool.filter(column => conditions.exists(_.references.contains(column)))
 
-    lazy val rows: Seq[Seq[Any]] = used.foldLeft(Seq(Seq.empty[Any]))((all, column) => all.flatMap(row => Values(column.dataType).map(row :+ _)))
+    lazy val rows: Seq[Seq[Any]] =
+      used.foldLeft(Seq(Seq.empty[Any]))((all, column) => all.flatMap(row => Values(column.dataType).map(row :+ _)))
 
     lazy val rowsThatCount: Seq[Seq[Any]] = rows.filter(row => conditions.forall(isTrue(_, row)))
 
@@ -121,14 +124,14 @@ object InferenceProperties {
       val other = oneOf(pool.filter(_.dataType == column.dataType))
       def constant: Literal = Literal(oneOf(Values(column.dataType).filter(_ != null)), column.dataType)
       random.nextInt(10) match {
-        case 0           => compared(column, constant)
-        case 1           => In(column, Seq(constant, constant, if (random.nextBoolean()) constant else Literal(null, column.dataType)))
-        case 2           => if (random.nextBoolean()) IsNull(column) else IsNotNull(column)
-        case 3           => EqualNullSafe(column, oneOf(Seq(other, constant)))
-        case 4 | 5       => compared(column, moved(other))
-        case 6           => EqualTo(column, other)
-        case 7           => difference(column, other)
-        case _           => compared(column, other)
+        case 0     => compared(column, constant)
+        case 1     => In(column, Seq(constant, constant, if (random.nextBoolean()) constant else Literal(null, column.dataType)))
+        case 2     => if (random.nextBoolean()) IsNull(column) else IsNotNull(column)
+        case 3     => EqualNullSafe(column, oneOf(Seq(other, constant)))
+        case 4 | 5 => compared(column, moved(other))
+        case 6     => EqualTo(column, other)
+        case 7     => difference(column, other)
+        case _     => compared(column, other)
       }
     }
 
@@ -143,10 +146,12 @@ object InferenceProperties {
     private def mode: EvalMode.Value = oneOf(Seq(EvalMode.ANSI, EvalMode.LEGACY, EvalMode.TRY))
 
     private def moved(column: Attribute): Expression = column.dataType match {
-      case IntegerType => if (random.nextBoolean()) sum(column, Literal(random.nextInt(5) - 2)) else minus(column, Literal(random.nextInt(5) - 2))
-      case ByteType    => sum(column, Literal((random.nextInt(5) - 2).toByte))
-      case DateType    => if (random.nextBoolean()) DateAdd(column, Literal(random.nextInt(9) - 4)) else DateSub(column, Literal(random.nextInt(9) - 4))
-      case _           => column
+      case IntegerType =>
+        if (random.nextBoolean()) sum(column, Literal(random.nextInt(5) - 2)) else minus(column, Literal(random.nextInt(5) - 2))
+      case ByteType => sum(column, Literal((random.nextInt(5) - 2).toByte))
+      case DateType =>
+        if (random.nextBoolean()) DateAdd(column, Literal(random.nextInt(9) - 4)) else DateSub(column, Literal(random.nextInt(9) - 4))
+      case _ => column
     }
 
     private def difference(a: Attribute, b: Attribute): Expression = a.dataType match {
