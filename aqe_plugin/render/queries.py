@@ -9,6 +9,7 @@ from rich.text import Text
 
 from aqe_plugin.events.describe import (
     describe_join,
+    describe_limit,
     describe_outcome,
     describe_price,
     describe_reason,
@@ -17,22 +18,24 @@ from aqe_plugin.events.describe import (
 )
 from aqe_plugin.events.json_values import Json, encode_object
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.render.query_text import COLUMNS, Segments, join_cells, query_footing, query_heading
+from aqe_plugin.render.query_text import COLUMNS, Segments, join_cells, limit_lines, query_footing, query_heading
 
 
 def query_table(query: QueryStory) -> RenderableType:
-    """A heading, one row for each join, and a line on the whole query."""
+    """A heading, one row for each join, a line for each limit, and a line on the whole query."""
     table = Table(box=box.SIMPLE_HEAD, expand=True, show_lines=True)
     for column, ratio in zip(COLUMNS, (3, 4, 4), strict=True):
         table.add_column(column, ratio=ratio, overflow="fold")
     for join in query.joins:
         table.add_row(*(_styled(cell) for cell in join_cells(join)))
-    return Group(_styled(query_heading(query)), table, _styled(query_footing(query)), Text())
+    parts = [table] if query.joins or not query.limits else []
+    return Group(_styled(query_heading(query)), *parts, _styled((*limit_lines(query), *query_footing(query))), Text())
 
 
 def query_json(query: QueryStory) -> Json:
     """The values of ``query``, with each decision's reasons in words beside them."""
-    return {**encode_object(query), "joins": [_join_json(join) for join in query.joins]}
+    limits: list[Json] = [{**encode_object(limit), "inWords": describe_limit(limit)} for limit in query.limits]
+    return {**encode_object(query), "joins": [_join_json(join) for join in query.joins], "limits": limits}
 
 
 def _styled(segments: Segments) -> Text:
