@@ -52,10 +52,10 @@ object TopFiles {
 
   /** The rank up to which rows of the file are sorted, with the number of these rows. */
   private def counts(file: KeyedFile, nullsFirst: Boolean): Option[(Rank, Long)] = (file.range, file.nulls) match {
-    case (Some((_, high)), _) if nullsFirst   => Some(((1, high), file.rows))
-    case (None, _) if nullsFirst              => Some((NullsFirst, file.rows))
-    case (Some((_, high)), Some(nulls))       => Some(((1, high), (file.rows - nulls).max(0L)))
-    case _                                    => None
+    case (Some((_, high)), _) if nullsFirst => Some(((1, high), file.rows))
+    case (None, _) if nullsFirst            => Some((NullsFirst, file.rows))
+    case (Some((_, high)), Some(nulls))     => Some(((1, high), (file.rows - nulls).max(0L)))
+    case _                                  => None
   }
 
   /** The smallest rank that a row of the file may have. */

@@ -62,8 +62,9 @@ case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace
     else {
       val rank = ranks.zipWithIndex.toMap
       splits.sortBy {
-        case files: FilePartition => files.files.map(file => rank.getOrElse(file.toPath.toString, ranks.size)).minOption.getOrElse(ranks.size)
-        case _                    => ranks.size
+        case files: FilePartition =>
+          files.files.map(file => rank.getOrElse(file.toPath.toString, ranks.size)).minOption.getOrElse(ranks.size)
+        case _ => ranks.size
       }.map(_.index)
     }
   }

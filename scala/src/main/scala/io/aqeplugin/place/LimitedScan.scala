@@ -34,7 +34,7 @@ object LimitedScan {
     case FilterExec(condition, child)   => below(child).map(found => found.copy(conditions = found.conditions :+ onScan(condition, found)))
     case ProjectExec(projection, child) => below(child).map { found =>
         val copies = projection.collect {
-          case column: Attribute               => column.toAttribute -> column
+          case column: Attribute                   => column.toAttribute -> column
           case alias @ Alias(column: Attribute, _) => alias.toAttribute -> column
         }
         found.copy(sources = AttributeMap(copies.flatMap { case (output, column) => found.sources.get(column).map(output -> _) }))

@@ -14,7 +14,7 @@ import io.aqeplugin.decide._
 import io.aqeplugin.exec.CollectLimitFilesExec
 import io.aqeplugin.observe.{DecidedLimit, LimitOutcome}
 import io.aqeplugin.place.LimitedScan
-import io.aqeplugin.storage.{ConditionRanges, FooterSearch, ScanFiles}
+import io.aqeplugin.storage.{ConditionRanges, FooterSearch, ScanAdapter, ScanFiles}
 import io.aqeplugin.tell.{DecisionLog, ExplainText}
 
 /** Lets the scan below a limit read fewer files.
@@ -44,6 +44,7 @@ final case class ReadFewerFiles(session: SparkSession) extends SafeRule[SparkPla
 
 /** One limit of a plan. */
 private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleContext) {
+
   /** A scan and the limit over it. */
   private type Changed = (FileSourceScanExec, SparkPlan)
 
@@ -87,15 +88,17 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
     val nullsFirst = order.nullOrdering == NullsFirst
     val key = limited.source(order.child).filter(key => ConditionRanges.isOrdered(key.dataType))
     key match {
-      case None      => (LimitDecision.leftToSpark(facts(limited, files, top.limit, LimitOperator.Top), Reason(ReasonCode.SortKeyType)), None)
+      case None => (LimitDecision.leftToSpark(facts(limited, files, top.limit, LimitOperator.Top), Reason(ReasonCode.SortKeyType)), None)
       case Some(key) =>
         val search = searchOf(limited, files)
         val choice = search.top(key, top.limit, order.direction == Descending, nullsFirst)
-        val decision = LimitDecision.top(facts(limited, files, top.limit, LimitOperator.Top, search), choice, maxFooters, AqeConf.LimitMaxFooters.key)
+        val decision =
+          LimitDecision.top(facts(limited, files, top.limit, LimitOperator.Top, search), choice, maxFooters, AqeConf.LimitMaxFooters.key)
         (
           decision,
           choice.filter(_ => decision.choice == LimitChoice.TopFiles).map { choice =>
-            val scan = files.reading(choice.kept)
+            val upTo = choice.bound.flatMap(ScanAdapter.upTo(limited.scan, key, _, order.direction == Descending, nullsFirst))
+            val scan = files.reading(choice.kept, upTo.toSeq)
             (scan, top.copy(child = limited.replacedIn(child, scan)))
           }
         )
@@ -114,7 +117,10 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
   ): SparkPlan = found match {
     case Left(reason) =>
       val scan = LimitedScan.below(child).toOption.map(_.scan)
-      record(LimitDecision.leftToSpark(LimitFacts(operator, scan.fold("")(ReportedDecisions.tableName), rowsWanted), reason), applied = false)(None)
+      record(
+        LimitDecision.leftToSpark(LimitFacts(operator, scan.fold("")(ReportedDecisions.tableName), rowsWanted), reason),
+        applied = false
+      )(None)
       plan
     case Right((limited, files)) =>
       val (decision, changed) = decide(limited, files)
@@ -129,10 +135,11 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
       System.currentTimeMillis(),
       decision,
       applied,
-      () => ran.map { scan =>
-        def counted(metric: String): Long = scan.metrics.get(metric).fold(0L)(_.value)
-        LimitOutcome(counted("numFiles"), counted("numOutputRows"), Some(splitsStarted.get).filter(_ > 0))
-      }
+      () =>
+        ran.map { scan =>
+          def counted(metric: String): Long = scan.metrics.get(metric).fold(0L)(_.value)
+          LimitOutcome(counted("numFiles"), counted("numOutputRows"), Some(splitsStarted.get).filter(_ > 0))
+        }
     ))
   }
 

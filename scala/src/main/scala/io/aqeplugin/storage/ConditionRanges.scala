@@ -74,7 +74,7 @@ object ConditionRanges {
       case GreaterThanOrEqual(left, right)                                   => compare(left, right)((l, r) => r <= l)
       case EqualTo(left, right)                                              => compare(left, right)(_ === _)
       case In(value, list)                                                   => anyOf(list.map(one => compare(value, one)(_ === _)))
-      case InSet(value, set) =>
+      case InSet(value, set)                                                 =>
         anyOf(set.toSeq.map(one => compare(value, Literal(one, value.dataType))(_ === _)))
       case IsNull(child)    => values(child, ranges).fold(Truths.Any)(_.isNull)
       case IsNotNull(child) => values(child, ranges).fold(Truths.Any)(v => !v.isNull)
@@ -91,18 +91,19 @@ object ConditionRanges {
   }
 
   private def values(expression: Expression, ranges: Attribute => Option[ValueRange]): Option[ValueRange] = expression match {
-    case column: Attribute if isOrdered(column.dataType)                            => ranges(column)
-    case constant if constant.foldable && isOrdered(constant.dataType) => Try(constant.eval(InternalRow.empty)).toOption.flatMap(constantRange)
-    case _                                                                          => None
+    case column: Attribute if isOrdered(column.dataType)               => ranges(column)
+    case constant if constant.foldable && isOrdered(constant.dataType) =>
+      Try(constant.eval(InternalRow.empty)).toOption.flatMap(constantRange)
+    case _ => None
   }
 
   /** The range of one value of an ordered type. */
   def constantRange(value: Any): Option[ValueRange] = value match {
-    case null         => Some(ValueRange(None, mayBeNull = true))
-    case b: Byte      => Some(ValueRange.constant(b.toLong))
-    case s: Short     => Some(ValueRange.constant(s.toLong))
-    case i: Int       => Some(ValueRange.constant(i.toLong))
-    case l: Long      => Some(ValueRange.constant(l))
-    case _            => None
+    case null     => Some(ValueRange(None, mayBeNull = true))
+    case b: Byte  => Some(ValueRange.constant(b.toLong))
+    case s: Short => Some(ValueRange.constant(s.toLong))
+    case i: Int   => Some(ValueRange.constant(i.toLong))
+    case l: Long  => Some(ValueRange.constant(l))
+    case _        => None
   }
 }

@@ -52,11 +52,15 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
 
   private def proofOf(file: Int, footer: Option[FooterFacts]): Proof =
     if (conditions.isEmpty) Proof.AllMatch
-    else Proof.of(ConditionRanges.truths(conditionsOf(file), column => for {
-      facts <- footer
-      named <- attributes.get(column)
-      found <- facts.columns.get(named).flatten
-    } yield ValueRange(found.range, mayBeNull = !found.nulls.contains(0L))))
+    else Proof.of(ConditionRanges.truths(
+      conditionsOf(file),
+      column =>
+        for {
+          facts <- footer
+          named <- attributes.get(column)
+          found <- facts.columns.get(named).flatten
+        } yield ValueRange(found.range, mayBeNull = !found.nulls.contains(0L))
+    ))
 
   private def facts: IndexedSeq[FileFacts] = files.indices.map(factsOf)
 
@@ -77,7 +81,8 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
       val choice = FileChoice.of(now, rowsWanted)
       val decided = now.count(file => file.rows.isDefined && file.proof != Proof.Unknown)
       val batch = if (choice.provenRows > 0) filesFor(rowsWanted - choice.provenRows, choice) else Batch
-      val further = largestFirst.filter(i => now(i).rows.isEmpty && now(i).proof != Proof.NoneMatch).take(math.min(batch, maxFooters - read))
+      val further =
+        largestFirst.filter(i => now(i).rows.isEmpty && now(i).proof != Proof.NoneMatch).take(math.min(batch, maxFooters - read))
       if (choice.isEnough || decided == 0 || further.isEmpty || isLate) choice else search(further, read + further.size)
     }
     val first = if (mayProve && files.size > 1) sample.take(maxFooters) else Nil
@@ -109,7 +114,10 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
     val isSorted = choose(sample, math.min(rowsWanted, math.max(1L, rowsInSample / 2))).exists(_.kept.size < sample.size)
     if (!isSorted) choose(files.indices, rowsWanted)
     else {
-      files.indices.filter(known(_, columns).isEmpty).take(maxFooters - sample.size).grouped(Batch).takeWhile(_ => !isLate).foreach(load(_, columns))
+      files.indices.filter(known(_, columns).isEmpty).take(maxFooters - sample.size).grouped(Batch).takeWhile(_ => !isLate).foreach(load(
+        _,
+        columns
+      ))
       choose(files.indices, rowsWanted)
     }
   }

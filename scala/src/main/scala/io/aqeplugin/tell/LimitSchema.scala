@@ -52,7 +52,13 @@ private[tell] object LimitSchema {
       FieldSchema("mode", "text", "", "mode of the plugin", values = Mode.All.map(_.name)),
       FieldSchema("applied", "boolean", "", "whether the plan reads what was chosen"),
       FieldSchema("decision", "LimitDecision", "", "the decision"),
-      FieldSchema("outcome", "LimitOutcome", "", "what was read; null when the limit is not directly over a scan of files", required = false),
+      FieldSchema(
+        "outcome",
+        "LimitOutcome",
+        "",
+        "what was read; null when the limit is not directly over a scan of files",
+        required = false
+      ),
       EventSchema.Arm
     )
   )

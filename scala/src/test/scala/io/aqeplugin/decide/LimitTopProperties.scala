@@ -10,13 +10,17 @@ class LimitTopProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 3000)
 
   private type Value = Option[Long]
-  private val value: Gen[Value] = Gen.frequency(1 -> Gen.const(None), 5 -> Gen.frequency(
-    8 -> Gen.choose(-6L, 6L),
-    1 -> Gen.oneOf(Long.MinValue, Long.MaxValue)
-  ).map(Some(_)))
+  private val value: Gen[Value] = Gen.frequency(
+    1 -> Gen.const(None),
+    5 -> Gen.frequency(
+      8 -> Gen.choose(-6L, 6L),
+      1 -> Gen.oneOf(Long.MinValue, Long.MaxValue)
+    ).map(Some(_))
+  )
   private val file: Gen[(Vector[Value], Boolean, Boolean)] =
     Gen.zip(Gen.choose(0, 5).flatMap(Gen.containerOfN[Vector, Value](_, value)), Gen.prob(0.85), Gen.prob(0.8))
-  private val tables: Gen[Vector[(Vector[Value], Boolean, Boolean)]] = Gen.choose(1, 7).flatMap(Gen.containerOfN[Vector, (Vector[Value], Boolean, Boolean)](_, file))
+  private val tables: Gen[Vector[(Vector[Value], Boolean, Boolean)]] =
+    Gen.choose(1, 7).flatMap(Gen.containerOfN[Vector, (Vector[Value], Boolean, Boolean)](_, file))
 
   private def factsOf(values: Vector[Value], nullsKnown: Boolean): KeyedFile = KeyedFile(
     values.size.toLong,
@@ -24,12 +28,13 @@ class LimitTopProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     Option.when(nullsKnown || values.flatten.isEmpty)(values.count(_.isEmpty).toLong)
   )
 
-  private def order(descending: Boolean, nullsFirst: Boolean): Ordering[Value] = (a, b) => (a, b) match {
-    case (Some(x), Some(y)) => if (descending) y.compare(x) else x.compare(y)
-    case (None, None)       => 0
-    case (None, _)          => if (nullsFirst) -1 else 1
-    case (_, None)          => if (nullsFirst) 1 else -1
-  }
+  private def order(descending: Boolean, nullsFirst: Boolean): Ordering[Value] = (a, b) =>
+    (a, b) match {
+      case (Some(x), Some(y)) => if (descending) y.compare(x) else x.compare(y)
+      case (None, None)       => 0
+      case (None, _)          => if (nullsFirst) -1 else 1
+      case (_, None)          => if (nullsFirst) 1 else -1
+    }
 
   private def forAllChoices(check: (Vector[Vector[Value]], Int, Ordering[Value], Boolean, TopFiles) => Any): Unit =
     forAll(tables, Gen.choose(1, 12), Gen.prob(0.5), Gen.prob(0.5)) { (table, rows, descending, nullsFirst) =>

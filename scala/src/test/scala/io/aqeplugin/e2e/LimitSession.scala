@@ -33,6 +33,9 @@ trait LimitSession extends PluginSession { this: Suite =>
         "CAST(hash(id) % 1000 AS int) AS u",
         "CASE WHEN id % 10 = 0 THEN NULL ELSE id END AS n",
         "'name ' || id AS s",
+        "date_add(DATE'2000-01-01', CAST(id / 10 AS int)) AS d",
+        "TIMESTAMP'2000-01-01 00:00:00' + make_dt_interval(0, CAST(id AS int)) AS ts",
+        "CAST(id / 150 AS smallint) AS w",
         s"CAST(id / ${FileRows * 5} AS int) AS p"
       )
       val writer = rows.write.format(format)

@@ -123,7 +123,9 @@ object LimitWavesSuite {
     if (isNew) {
       val now = running.incrementAndGet()
       val _ = most.updateAndGet(before => math.max(before, now))
-      context.addTaskCompletionListener[Unit](_ => { val _ = running.decrementAndGet() })
+      context.addTaskCompletionListener[Unit] { _ =>
+        val _ = running.decrementAndGet()
+      }
     }
     if (id >= 1000000) {
       begun.countDown()
