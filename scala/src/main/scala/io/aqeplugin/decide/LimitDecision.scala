@@ -95,7 +95,8 @@ object LimitDecision {
     val kept = choice.fold(facts.files)(_.kept.size)
     val files = Reason(ReasonCode.TopRows, Some(kept.toDouble), Some(facts.files.toDouble), "files")
     val key = if (facts.footers >= maxFooters) footerKey else ""
-    if (kept < facts.files) LimitDecision(facts, LimitChoice.TopFiles, files, kept)
+    if (choice.isEmpty) leftToSpark(facts, Reason(ReasonCode.RowsNotProven, None, Some(facts.rowsWanted.toDouble), "rows", key))
+    else if (kept < facts.files) LimitDecision(facts, LimitChoice.TopFiles, files, kept)
     else leftToSpark(facts, files.copy(code = ReasonCode.RangesOverlap, confKey = key))
   }
 }

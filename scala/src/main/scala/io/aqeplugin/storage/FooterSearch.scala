@@ -75,18 +75,22 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
     val mayProve = conditions.isEmpty || attributes.nonEmpty
     val sample = if (conditions.isEmpty) largestFirst.take(1) else spread(Sample)
 
-    @tailrec def search(next: Seq[Int], read: Int): FileChoice = {
+    @tailrec def search(next: Seq[Int], tried: Set[Int]): FileChoice = {
       load(next, attributes.values.toSeq)
       val now = facts
       val choice = FileChoice.of(now, rowsWanted)
-      val decided = now.count(file => file.rows.isDefined && file.proof != Proof.Unknown)
-      val batch = if (choice.provenRows > 0) filesFor(rowsWanted - choice.provenRows, choice) else Batch
-      val further =
-        largestFirst.filter(i => now(i).rows.isEmpty && now(i).proof != Proof.NoneMatch).take(math.min(batch, maxFooters - read))
-      if (choice.isEnough || decided == 0 || further.isEmpty || isLate) choice else search(further, read + further.size)
+      val proves = now.exists(file => file.rows.isDefined && file.proof != Proof.Unknown)
+      val isHopeless = !proves && (conditions.nonEmpty || tried.size >= Sample)
+      val batch =
+        if (choice.provenRows > 0) filesFor(rowsWanted - choice.provenRows, choice)
+        else if (tried.size < Sample) Sample
+        else Batch
+      val open = largestFirst.filter(i => !tried(i) && now(i).rows.isEmpty && now(i).proof != Proof.NoneMatch)
+      val further = open.take(math.min(batch, maxFooters - tried.size))
+      if (choice.isEnough || isHopeless || further.isEmpty || isLate) choice else search(further, tried ++ further)
     }
     val first = if (mayProve && files.size > 1) sample.take(maxFooters) else Nil
-    search(first, first.size)
+    search(first, first.toSet)
   }
 
   /** The files for the first `rowsWanted` rows in the order of `key`; none when the known files hold too few rows. */

@@ -17,7 +17,9 @@ trait LimitSession extends PluginSession { this: Suite =>
     "spark.sql.files.maxPartitionBytes" -> "128m",
     "spark.sql.files.openCostInBytes" -> "128m",
     // Files that Spark orders by size would otherwise follow their order of writing.
-    "spark.sql.parquet.compression.codec" -> "none"
+    "spark.sql.parquet.compression.codec" -> "none",
+    // Spark's default, INT96, has no statistics.
+    "spark.sql.parquet.outputTimestampType" -> "TIMESTAMP_MICROS"
   )
 
   protected val FileRows = 100
