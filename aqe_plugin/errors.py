@@ -6,11 +6,8 @@
     ├── SetupError                     3  this machine or installation lacks something
     │   ├── MissingJarError
     │   ├── UnsupportedSparkError
-    │   ├── PysparkMissingError
-    │   ├── JavaError
     │   ├── SessionError
     │   ├── NotAvailableError
-    │   ├── CodecMissingError
     │   └── ExtraMissingError
     ├── InputError                     4  the input cannot be read or holds no data
     │   ├── EventLogError
@@ -18,9 +15,7 @@
     │   ├── EventSchemaError
     │   ├── TargetError
     │   ├── ClusterError
-    │   ├── TablesError
-    │   ├── JournalError
-    │   └── CheckpointError
+    │   └── StateError
     ├── ConfError                      5  a value is not allowed
     ├── PortInUseError                 6  the port is taken
     ├── ConflictError                  7  a file to change is in a state that is left alone
@@ -72,14 +67,6 @@ class UnsupportedSparkError(SetupError):
     """The Spark in use belongs to a line that has no jar."""
 
 
-class PysparkMissingError(SetupError):
-    """PySpark cannot be imported."""
-
-
-class JavaError(SetupError):
-    """No Java, or one that is too old for Spark 4."""
-
-
 class SessionError(SetupError):
     """The plugin cannot be added to this session."""
 
@@ -88,12 +75,8 @@ class NotAvailableError(SetupError):
     """The session, or Spark, has no lawful way to do what was asked for."""
 
 
-class CodecMissingError(SetupError):
-    """An event log is compressed with a codec whose Python package is not installed."""
-
-
 class ExtraMissingError(SetupError):
-    """A command needs an extra of the package that is not installed."""
+    """A package is missing that an extra of this package installs, such as PySpark or a codec of event logs."""
 
 
 class InputError(AqePluginError):
@@ -122,16 +105,8 @@ class ClusterError(InputError):
     """A Kubernetes API server or a Spark Connect server cannot be found, does not answer, or does not let us in."""
 
 
-class TablesError(InputError):
-    """The tables of the decision-log pipeline cannot be used, or are of a newer aqe-plugin."""
-
-
-class JournalError(InputError):
-    """What the controller wrote down about a file is damaged, or there is nothing in it to go back to."""
-
-
-class CheckpointError(InputError):
-    """What the daemon wrote down about its source is damaged, or of another version."""
+class StateError(InputError):
+    """What aqe-plugin itself wrote (a journal, a checkpoint, tables) is damaged, of another version, or not there."""
 
 
 class ConfError(AqePluginError):

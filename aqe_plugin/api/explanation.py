@@ -1,4 +1,4 @@
-"""What the plugin decided for a query."""
+"""What the plugin decided for a query, and what it counted."""
 
 from __future__ import annotations
 
@@ -37,3 +37,12 @@ class Explanation(Shown):
 def _table(query: QueryStory) -> Table:
     rows = tuple(tuple(plain(cell) for cell in join_cells(join)) for join in query.joins)
     return Table(plain(query_heading(query)), COLUMNS, rows, (plain(query_footing(query)),))
+
+
+class Counters(Shown, dict[str, int]):
+    """Counts by name, as in Spark's metrics system under ``plugin.io.aqeplugin.AqePlugin``; zeros are not shown."""
+
+    def _tables(self) -> tuple[Table, ...]:
+        rows = tuple((name, f"{count:,}") for name, count in self.items() if count)
+        rest = f"{len(self) - len(rows)} others are 0."
+        return (Table("Counted since the application started", ("name", "count"), rows, (rest,)),)

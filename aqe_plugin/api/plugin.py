@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast, get_args, overload
 
-from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
-from aqe_plugin.api.explanation import Explanation
+from aqe_plugin.api.explanation import Counters, Explanation
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
 from aqe_plugin.api.session_check import Checks, join_checks
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
-from aqe_plugin.api.threshold_fields import ThresholdChanges
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys
@@ -20,6 +18,8 @@ from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from aqe_plugin.api.threshold_fields import ThresholdChanges
 
 _RAN = "The frame was run once, its rows discarded."
 

@@ -1,4 +1,4 @@
-"""The thresholds of a session: their names in Python, the values they take, and each as a typed attribute.
+"""The thresholds of a session: their names in Python, and the values they take.
 
 ``spark.aqePlugin.filter.maxPassRate`` is ``filter_max_pass_rate``. The table that the Scala side generates has every
 key with its name and what it allows.
@@ -6,46 +6,13 @@ key with its name and what it allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar, overload
 
 from aqe_plugin.conf.keys import ConfKey, conf_keys, number_of, problem_of
 from aqe_plugin.errors import ConfError
-
-N = TypeVar("N", bound=float)
-
-
-class Threshold(Generic[N]):
-    """One of them: reading it asks the session, setting it checks the value and sets the session's conf."""
-
-    def __init__(self, kind: Callable[[float], N]) -> None:
-        self._kind = kind
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @property
-    def key(self) -> ConfKey:
-        """The conf key behind it, with default, unit and range."""
-        return threshold_keys()[self._name]
-
-    @overload
-    def __get__(self, thresholds: None, owner: type) -> Threshold[N]: ...
-
-    @overload
-    def __get__(self, thresholds: Any, owner: type) -> N: ...
-
-    def __get__(self, thresholds: Any, owner: type) -> Threshold[N] | N:
-        if thresholds is None:
-            return self
-        return self._kind(value_of(self.key, thresholds.session_conf.get(self.key.key, None)))
-
-    def __set__(self, thresholds: Any, value: N | str) -> None:
-        for key, text in conf_values({self._name: value}).items():
-            thresholds.session_conf.set(key, text)
 
 
 @cache

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.api.threshold import conf_values, threshold_keys, value_of
-from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
+else:
+    # The names come from the table of keys; the stub tells type checkers and editors the same.
+    ThresholdFields = object
 
-class SessionThresholds(ThresholdFields, Shown):
+
+class SessionThresholds(Shown, ThresholdFields):
     """Every threshold of the session by its name; units and ranges are those of ``docs/configuration.md``.
 
     An attribute that is set stays set until the session ends or :meth:`reset`. Calling the object sets several and
@@ -28,6 +32,24 @@ class SessionThresholds(ThresholdFields, Shown):
 
     def __init__(self, session_conf: SessionConf) -> None:
         self.session_conf = session_conf
+
+    def __getattr__(self, name: str) -> float:
+        key = threshold_keys().get(name)
+        if key is None:
+            raise AttributeError(f"{name!r} is no threshold")
+        value = value_of(key, self.session_conf.get(key.key, None))
+        return value if key.type == "number" else int(value)
+
+    def __setattr__(self, name: str, value: float | str | SessionConf) -> None:
+        if name not in threshold_keys():
+            # Refuses all but the session's conf.
+            object.__setattr__(self, name, value)
+            return
+        for key, text in conf_values({name: value}).items():
+            self.session_conf.set(key, text)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *threshold_keys()]
 
     def __call__(self, **changes: Unpack[ThresholdChanges]) -> ConfScope:
         """Sets ``changes`` at once; all of them or none."""

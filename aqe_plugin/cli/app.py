@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import signal
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -32,17 +31,18 @@ from aqe_plugin.cli.run import run
 from aqe_plugin.cli.settings import PATH, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
-from aqe_plugin.logs.hadoop.conf import conf_of
+from aqe_plugin.logs.addresses import conf_of
 from aqe_plugin.logs.queries import read_queries, usable
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
-from aqe_plugin.render.queries import query_json, query_table
+from aqe_plugin.render.queries import query_table
 from aqe_plugin.render.terminal import print_json
 
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
@@ -130,7 +130,7 @@ def explain(
             if stdout.is_terminal:
                 progress.hide()
             if output is TableOrJson.JSON:
-                print_json(query_json(found), stdout)
+                print_json(encode(found), stdout)
             else:
                 stdout.print(query_table(found))
     if printed == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
@@ -158,10 +158,10 @@ def export(
     Example: aqe-plugin export /tmp/spark-events --port 9417
     """
     # Nothing else needs its libraries, which take longer to import than the rest.
-    from aqe_plugin.exporter import serve
+    from aqe_plugin.exporter import on_signals, serve
 
     with ExitStack() as held:
-        held.enter_context(_left_by_signals())
+        held.enter_context(on_signals(lambda *_: sys.exit(0)))
         conf = conf_of(hadoop_conf or [])
         served = held.enter_context(serve(folder, port, address, applications=applications, hadoop_conf=conf))
         say(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
@@ -225,21 +225,3 @@ def _no_decision(log: str, query: int | None) -> NoDataError:
         f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it) "
         "and spark.aqePlugin.mode observe or apply?"
     )
-
-
-@contextmanager
-def _left_by_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM end the context and the command with exit code 0.
-
-    The first process of a container ignores a signal that it does not handle.
-    """
-
-    def leave(*_: object) -> NoReturn:
-        raise SystemExit(0)
-
-    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from aqe_plugin.errors import ConfError, NoDataError
 from aqe_plugin.logs import Skipped
-from aqe_plugin.logs.hadoop.conf import conf_of
+from aqe_plugin.logs.addresses import conf_of
 from aqe_plugin.logs.queries import read_queries, usable
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
@@ -22,61 +20,47 @@ from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 from aqe_plugin.tuning.spark_session import job_session
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 @dataclass(frozen=True, slots=True)
 class HistorySource:
-    """Past queries.
+    """Past queries, and what starts the decision function."""
 
-    Attributes:
-        everywhere: all but those of the canary's own logs.
-        canary: reads those of the canary's own logs; none where there are none.
-        replay: starts the decision function.
-    """
-
-    everywhere: QueryHistory
-    canary: Callable[[], QueryHistory]
+    history: QueryHistory
     replay: Callable[[], AbstractContextManager[Replay]]
 
 
 @contextmanager
 def opened_history(
-    logs: Sequence[str] | None,
-    tables: str | None,
-    hadoop_conf: Sequence[str] | None,
-    *,
-    canary_logs: Sequence[str] | None = None,
-    canary_tables: str | None = None,
+    logs: Sequence[str] | None, tables: str | None, hadoop_conf: Sequence[str] | None
 ) -> Iterator[HistorySource]:
     """The queries in ``logs`` (paths, or addresses that Spark opens with ``hadoop_conf``), or in ``tables``.
 
     Raises:
-        ConfError: neither is given, or both; likewise for the canary.
+        ConfError: neither is given, or both.
+        NoDataError: there is no finished query with a decision.
     """
     if (tables is None) == (not logs):
         raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
-    if canary_tables is not None and (tables is None or canary_logs):
-        raise ConfError("--canary-decisions goes with --decisions, and in place of --canary-log.")
-
-    def of_canary_logs() -> QueryHistory:
-        return _read_logs(canary_logs, hadoop_conf or ()) if canary_logs else QueryHistory((), ())
-
     if tables is None:
-        history = _read_logs(logs or (), hadoop_conf or ())
-        yield HistorySource(history, of_canary_logs, partial(_local_replay, history))
+        history = _checked(history_of_logs(logs or (), hadoop_conf or ()), ", ".join(logs or ()))
+
+        def local() -> AbstractContextManager[Replay]:
+            say(f"{_counted(history)}. Starting Spark to decide them again ...")
+            return local_replay()
+
+        yield HistorySource(history, local)
         return
+    from aqe_plugin.pipeline.history import history_in
+
     say("Starting Spark to read the tables ...")
     with job_session("aqe-plugin tuning") as spark:
-        history = _read_tables(spark, tables)
+        history = _checked(history_in(spark, tables), tables)
 
         def replay() -> AbstractContextManager[Replay]:
             say(f"{_counted(history)}. Deciding them again ...")
             return nullcontext(SparkReplay(spark))
 
-        canary = of_canary_logs if canary_tables is None else partial(_read_tables, spark, canary_tables)
-        yield HistorySource(history, canary, replay)
+        yield HistorySource(history, replay)
 
 
 def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHistory:
@@ -92,26 +76,10 @@ def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHis
     return history
 
 
-def _read_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHistory:
-    return _checked(history_of_logs(logs, hadoop_conf), ", ".join(logs))
-
-
-def _read_tables(spark: SparkSession, tables: str) -> QueryHistory:
-    from aqe_plugin.pipeline.history import history_in
-
-    return _checked(history_in(spark, tables), tables)
-
-
 def _checked(history: QueryHistory, source: str) -> QueryHistory:
     if not history.runs:
         raise NoDataError(f"{source}: no finished query with a decision of aqe-plugin in it.")
     return history
-
-
-def _local_replay(history: QueryHistory) -> AbstractContextManager[Replay]:
-    say(f"{_counted(history)}. Starting Spark to decide them again ...")
-    start: Callable[[], AbstractContextManager[Replay]] = local_replay
-    return start()
 
 
 def _counted(history: QueryHistory) -> str:

@@ -77,7 +77,8 @@ def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: Hom
     """
     from aqe_plugin.pipeline.aggregate import aggregate as job
 
-    thresholds = _thresholds(target, spark_home)
+    named = target is not None or spark_home is not None
+    thresholds = current(read_target(find_target(target, spark_home, os.environ)).conf.items() if named else {})
     with _session("aggregate", tables) as spark:
         done = job(spark, tables, thresholds)
     rows = ", ".join(f"{count:,} in {table}" for table, count in done.rows.items())
@@ -90,19 +91,15 @@ def report(
     output: Annotated[
         Path, typer.Option("--output", "-o", readable=False, metavar=PATH, help="The HTML file to write.")
     ] = Path("aqe-plugin.html"),
-    target: TargetOption = None,
-    spark_home: HomeOption = None,
 ) -> None:
-    """Write one HTML page from the latest aggregates: savings, losses, and what to change.
+    """Write one HTML page from the latest aggregates: what the plugin saved, and what it lost.
 
-    The page loads nothing and runs nothing. Its advice starts from the values of the conf that --target or
-    --spark-home names, else from the defaults.
+    The page loads nothing and runs nothing.
     """
     from aqe_plugin.pipeline.report import report as job
 
-    thresholds = _thresholds(target, spark_home)
     with _session("report", tables) as spark:
-        job(spark, tables, thresholds, output)
+        job(spark, tables, output)
     say(f"Wrote {output}.")
 
 
@@ -137,9 +134,3 @@ def _session(job: str, tables: str, *, few_rows: bool = False) -> Iterator[Spark
     say("Starting Spark ...")
     with job_session(f"aqe-plugin pipeline {job}", few_rows=few_rows) as spark, refusals_as_errors(tables):
         yield spark
-
-
-def _thresholds(target: Path | None, spark_home: Path | None) -> dict[str, float]:
-    if target is None and spark_home is None:
-        return current({})
-    return current(read_target(find_target(target, spark_home, os.environ)).conf.items())

@@ -10,18 +10,14 @@ from rich.console import Console
 from aqe_plugin.cli.history_source import opened_history
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
 from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
-from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import read_target
-from aqe_plugin.errors import ConfError
-from aqe_plugin.install.controller import propose_tuning
-from aqe_plugin.render.control import diff_of
 from aqe_plugin.render.formats import FindingsFormat
 from aqe_plugin.render.messages import say
 from aqe_plugin.render.terminal import print_json, print_lines
 from aqe_plugin.render.tuning import conf_lines, finding_json, print_findings
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
-from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best
+from aqe_plugin.tuning.recommendation import Finding, Limits, best
 
 LogsArgument = Annotated[
     list[str] | None,
@@ -33,7 +29,7 @@ DecisionsOption = Annotated[
 ]
 FindingsFormatOption = Annotated[
     FindingsFormat,
-    typer.Option("--format", help="A table or JSON of every group; conf lines or a diff of the best."),
+    typer.Option("--format", help="A table or JSON of every group; conf lines of the best."),
 ]
 StepOption = Annotated[float, typer.Option(min=1.01, max=10, help="The largest factor by which a value may change.")]
 RunsOption = Annotated[int, typer.Option(min=5, max=1000, help="Runs that a fingerprint must have to count.")]
@@ -58,15 +54,13 @@ def recommend_command(
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
     path = place_of(target, spark_home) if target is not None or spark_home is not None else None
-    if output is FindingsFormat.DIFF and path is None:
-        raise ConfError("--format diff needs the file to change: give --target FILE or --spark-home FOLDER.")
     conf = {} if path is None else read_target(path).conf.items()
     with opened_history(logs, decisions, hadoop_conf) as source, source.replay() as replay:
-        findings = recommend(source.everywhere.runs, current(conf), limits, replay)
-    _show_findings(findings, limits, path, output)
+        findings = recommend(source.history.runs, current(conf), limits, replay)
+    _show_findings(findings, limits, output)
 
 
-def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Where | None, output: FindingsFormat) -> None:
+def _show_findings(findings: tuple[Finding, ...], limits: Limits, output: FindingsFormat) -> None:
     stdout = Console(soft_wrap=output is not FindingsFormat.TABLE)
     chosen = best(findings, limits)
     if output is FindingsFormat.TABLE:
@@ -75,16 +69,9 @@ def _show_findings(findings: tuple[Finding, ...], limits: Limits, path: Where | 
         for finding in findings:
             print_json(finding_json(finding, limits, chosen), stdout)
     elif chosen is not None:
-        print_lines(_lines(chosen, path, output), stdout)
+        print_lines(conf_lines(chosen), stdout)
     if chosen is None:
         print_nothing_recommended(findings, limits)
-
-
-def _lines(chosen: Recommendation, path: Where | None, output: FindingsFormat) -> list[str]:
-    lines = conf_lines(chosen)
-    if output is FindingsFormat.CONF or path is None:
-        return lines
-    return diff_of(propose_tuning(path, dict(line.split(" ", 1) for line in lines), chosen.why))
 
 
 def print_nothing_recommended(findings: tuple[Finding, ...], limits: Limits) -> None:

@@ -16,7 +16,7 @@ from aqe_plugin.cli.settings import PATH
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
 from aqe_plugin.conf.stores.locate import LIVE, find_target
 from aqe_plugin.conf.stores.session_address import SCHEME, without_secrets
-from aqe_plugin.errors import ConfError, PysparkMissingError
+from aqe_plugin.errors import ConfError, ExtraMissingError
 from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
 from aqe_plugin.logs.access import access as access_of
 from aqe_plugin.logs.addresses import is_url
@@ -157,7 +157,7 @@ def _tuning_words(source: str, every_hours: float | None, apply: bool) -> tuple[
 
     Raises:
         ConfError: an option asks for what another rules out.
-        PysparkMissingError: tuning needs PySpark.
+        ExtraMissingError: tuning needs PySpark.
     """
     if every_hours is None:
         if apply:
@@ -166,6 +166,6 @@ def _tuning_words(source: str, every_hours: float | None, apply: bool) -> tuple[
     if is_url(source):
         raise ConfError("--tune-every reads a folder of event logs; a History Server is only watched.")
     if find_spec("pyspark") is None:
-        raise PysparkMissingError("--tune-every needs PySpark: pip install 'aqe-plugin[spark]'.")
+        raise ExtraMissingError("--tune-every needs PySpark: pip install 'aqe-plugin[spark]'.")
     command = ("apply", source, "--yes", "--why", "aqe-plugin run") if apply else ("recommend", source)
     return (*command, "--format", "json")

@@ -175,9 +175,10 @@ def _taken(value: Any, option: Any, place: str, path: Path | None) -> Any:
         raise ConfError(f"{place}: expected {expected}.")
     if option.is_flag:
         return value
+    if option.multiple:
+        return [str(one) for one in value]
     folder = path.absolute().parent if in_file and path is not None and option.metavar == PATH else None
-    taken = [_beside(folder, str(one)) for one in (value if option.multiple else [value])]
-    return taken if option.multiple else taken[0]
+    return _beside(folder, str(value))
 
 
 def _beside(folder: Path | None, text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from aqe_plugin.machine.state import make_state_folder
+from aqe_plugin.machine.disk import make_state_folder
 
 
 class TargetConf(Protocol):
@@ -35,7 +35,6 @@ class TargetConf(Protocol):
 
     def items(self) -> dict[str, str]:
         """Every key that is set, with the value that Spark will see."""
-        ...
 
     def get(self, key: str) -> str | None:
         return self.items().get(key)
@@ -66,24 +65,20 @@ class ConfStore(Protocol):
     @property
     def name(self) -> str:
         """The target as the user writes it."""
-        ...
 
     @property
     def effect(self) -> str:
         """A sentence: when a change takes effect."""
-        ...
 
     @property
     def journal_folder(self) -> Path:
         """The folder on this machine that holds the journal and the backups."""
-        ...
 
     def make_journal_folder(self) -> None:
         make_state_folder(self.journal_folder)
 
     def read(self) -> bytes | None:
         """The content, ``None`` when there is none."""
-        ...
 
     def parse(self, content: bytes | None) -> TargetConf:
         """``content`` as a conf of this store.
@@ -92,7 +87,6 @@ class ConfStore(Protocol):
             TargetError: it is not the conf that the target's name promises.
             ConflictError: it is written in a way that cannot be changed.
         """
-        ...
 
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
         """Tries ``replace`` without doing it, where a server allows that; returns a sentence for the user, or nothing.
@@ -109,7 +103,6 @@ class ConfStore(Protocol):
             WriteError: it could not be written, and the content is as it was.
             InputError: the server does not answer, so whether it was written is unknown.
         """
-        ...
 
     def leftovers(self) -> list[Path]:
         """Temporary files of writers that were killed."""

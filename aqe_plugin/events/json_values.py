@@ -9,10 +9,8 @@ required, with its type. Field types are ``int``, ``float``, ``str``, ``bool``, 
 from __future__ import annotations
 
 import json
-import re
 import types
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -25,43 +23,50 @@ T = TypeVar("T")
 
 # The range of a Scala Long. A number outside is damage, and Spark's own reader of the same lines refuses it too.
 _LONG = 2**63
-_AT_PATH = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 
 
-def decode(shape: type[T], value: object, name: str = "") -> T:
+def decode(shape: type[T], value: object) -> T:
     """``value``, parsed JSON, as a ``shape``.
 
-    Args:
-        name: what error messages call the value; the name of ``shape`` when empty.
-
     Raises:
-        EventSchemaError: names the member by its path (``decision.facts.build.rows``), with the expected type
-            and the value.
+        EventSchemaError: names the member by its path, and the expected type.
     """
     _, convert = _readers(cast("Any", shape))
-    try:
-        return cast("T", convert(value))
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise EventSchemaError(_problem(error, value, name or shape.__name__)) from error
+    found: T = _read(convert, value, shape.__name__)
+    return found
 
 
 def decode_text(shape: type[T], text: bytes, name: str = "") -> T:
-    """``text``, one JSON value, as a ``shape``; arguments and errors are those of ``decode``."""
-    parse, _ = _readers(cast("Any", shape))
+    """``text``, one JSON value, as a ``shape``; errors are those of ``decode``.
+
+    Args:
+        name: what error messages call the value; the name of ``shape`` when empty.
+    """
+    parse, convert = _readers(cast("Any", shape))
+    name = name or shape.__name__
+    found: T
     try:
-        value: T = parse(text)
+        found = parse(text)
     except (ValueError, RecursionError):
-        return _decode_slowly(shape, text, name)
-    return value
+        # Python's parser accepts what msgspec refuses, half a character or 1e400, and what both refuse is an error.
+        found = _read(convert, _read(json.loads, text, name), name)
+    return found
 
 
-def encode(value: object) -> Json:
+def _read(read: Callable[[Any], Any], value: object, name: str) -> Any:
+    try:
+        return read(value)
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise EventSchemaError(f"{name}: {error}") from error
+
+
+def encode(value: object) -> Any:
     """The JSON of a dataclass value, which ``decode`` turns back into an equal value; ``None`` fields are left out."""
     if is_dataclass(value) and not isinstance(value, type):
         members = ((camel_case(field.name), getattr(value, field.name)) for field in fields(value))
         return {name: encode(member) for name, member in members if member is not None}
     if isinstance(value, Enum):
-        return cast("str", value.value)
+        return value.value
     if isinstance(value, tuple):
         return [encode(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
@@ -69,26 +74,10 @@ def encode(value: object) -> Json:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def encode_object(value: object) -> dict[str, Json]:
-    """The JSON object of a dataclass value; see :func:`encode`."""
-    members = encode(value)
-    assert isinstance(members, dict)
-    return members
-
-
 def camel_case(name: str) -> str:
     """The JSON member of a field."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
-
-
-def _decode_slowly(shape: type[T], text: bytes, name: str) -> T:
-    # By Python's parser, so that errors show the value, and numbers that msgspec refuses (1e400) are accepted.
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise EventSchemaError(f"{name or shape.__name__}: not valid JSON") from error
-    return decode(shape, value, name)
 
 
 @cache
@@ -133,16 +122,3 @@ def is_optional(hint: Any) -> bool:
 def required(hint: Any) -> Any:
     """``X`` of the type ``X | None``, and any other type as it is."""
     return next(one for one in get_args(hint) if one is not types.NoneType) if is_optional(hint) else hint
-
-
-def _problem(error: Exception, value: Any, name: str) -> str:
-    """msgspec's message with the path before it and the value behind it."""
-    match = _AT_PATH.fullmatch(str(error))
-    assert match is not None
-    problem, path = match["problem"], match["path"] or ""
-    found = value
-    with suppress(KeyError, IndexError, TypeError):
-        for member, index in re.findall(r"\.(\w+)|\[(\d+)\]", path):
-            found = found[member] if member else found[int(index)]
-    shown = "" if problem.startswith("Object missing") else f", found {repr(found)[:80]}"
-    return f"{name}{path}: {problem[:1].lower()}{problem[1:]}{shown}"

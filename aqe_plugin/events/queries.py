@@ -130,6 +130,7 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         )
         for joined in query.joins
     )
+    message = (query.spark_ended and query.spark_ended.error_message) or ""
     yield QueryStory(
         application=application.app_id,
         application_name=application.app_name,
@@ -139,7 +140,7 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         duration_millis=_duration_millis(query),
         joins=joins,
         ended=query.ended,
-        error=first_line(query.spark_ended.error_message) if query.spark_ended is not None else None,
+        error=next(iter(message.strip().splitlines()), None),
         limits=tuple(query.limits),
     )
 
@@ -150,9 +151,3 @@ def _duration_millis(query: _Open) -> int | None:
     if query.started is not None and query.spark_ended is not None:
         return max(0, query.spark_ended.time - query.started.time)
     return None
-
-
-def first_line(text: str | None) -> str | None:
-    """The first line of an error message, ``None`` when there is none."""
-    lines = (text or "").strip().splitlines()
-    return lines[0] if lines else None

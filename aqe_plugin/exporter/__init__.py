@@ -4,11 +4,11 @@ from aqe_plugin.errors import ExtraMissingError
 
 try:
     from aqe_plugin.exporter.collector import EventLogCollector
-    from aqe_plugin.exporter.server import listening, serve, stderr_log
+    from aqe_plugin.exporter.server import listening, on_signals, serve, stderr_log
     from aqe_plugin.exporter.tally import Tally
 except ModuleNotFoundError as missing:
     if missing.name not in {"prometheus_client", "structlog"}:
         raise
     raise ExtraMissingError(f"Metrics need the package {missing.name}: pip install 'aqe-plugin[metrics]'.") from missing
 
-__all__ = ["EventLogCollector", "Tally", "listening", "serve", "stderr_log"]
+__all__ = ["EventLogCollector", "Tally", "listening", "on_signals", "serve", "stderr_log"]

@@ -7,13 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 
 from prometheus_client import Metric as Family
-from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.errors import EventLogError
 from aqe_plugin.exporter import metrics
-from aqe_plugin.exporter.histogram import Bucket, QueryExemplar
 from aqe_plugin.exporter.metrics import Metric, MetricType
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.install.jars import PACKAGE_VERSION
@@ -131,7 +130,7 @@ class EventLogCollector(Collector):
     def _family(self, metric: Metric) -> Family:
         if metric.type is MetricType.HISTOGRAM:
             histogram = self._tally.histogram(metric)
-            buckets = [_row(bucket) for bucket in histogram.buckets()]
+            buckets = histogram.buckets()
             return HistogramMetricFamily(metric.name, metric.help, buckets=buckets, sum_value=histogram.sum)
         if metric.type is MetricType.GAUGE:
             gauge = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
@@ -146,13 +145,3 @@ class EventLogCollector(Collector):
         if metric is metrics.BUILD_INFO:
             return (PACKAGE_VERSION,), 1
         return (), self.files if metric is metrics.FILES else self._last_read_seconds
-
-
-def _row(bucket: Bucket) -> tuple[str, float] | tuple[str, float, Exemplar]:
-    bound = "+Inf" if bucket.bound == float("inf") else repr(bucket.bound)
-    return (bound, bucket.count) if bucket.exemplar is None else (bound, bucket.count, _exemplar(bucket.exemplar))
-
-
-def _exemplar(query: QueryExemplar) -> Exemplar:
-    labels = {"application_id": query.application_id, "query": str(query.execution_id)}
-    return Exemplar(labels, query.value, query.time_seconds)

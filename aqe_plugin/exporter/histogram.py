@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
+from prometheus_client.core import Exemplar
+
 
 @dataclass(frozen=True, slots=True)
 class QueryExemplar:
@@ -14,15 +16,6 @@ class QueryExemplar:
     execution_id: int
     value: float
     time_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """Observations at or below ``bound`` (the last is infinite), and the latest one above the bucket before."""
-
-    bound: float
-    count: int
-    exemplar: QueryExemplar | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +52,16 @@ class Histogram:
         if state.bounds == self._bounds[:-1] and len(state.counts) == len(state.exemplars) == len(self._bounds):
             self._counts, self._exemplars, self.sum = list(state.counts), list(state.exemplars), state.sum
 
-    def buckets(self) -> list[Bucket]:
-        """Cumulative, as Prometheus wants them."""
-        total, buckets = 0, []
-        for bound, count, exemplar in zip(self._bounds, self._counts, self._exemplars, strict=True):
+    def buckets(self) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
+        """Upper bound, cumulative count, and exemplar if any, as Prometheus wants them."""
+        total, rows = 0, list[tuple[str, float] | tuple[str, float, Exemplar]]()
+        bounds = (*map(repr, self._bounds[:-1]), "+Inf")
+        for bound, count, query in zip(bounds, self._counts, self._exemplars, strict=True):
             total += count
-            buckets.append(Bucket(bound, total, exemplar))
-        return buckets
+            rows.append((bound, total) if query is None else (bound, total, _exemplar(query)))
+        return rows
+
+
+def _exemplar(query: QueryExemplar) -> Exemplar:
+    labels = {"application_id": query.application_id, "query": str(query.execution_id)}
+    return Exemplar(labels, query.value, query.time_seconds)

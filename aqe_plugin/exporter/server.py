@@ -7,13 +7,16 @@ their end and sums are complete; before, it answers 503.
 from __future__ import annotations
 
 import errno
+import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from socketserver import ThreadingMixIn
+from types import FrameType
 from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
@@ -21,11 +24,12 @@ import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 from structlog.typing import EventDict, FilteringBoundLogger
 
-from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
+from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PortInUseError
 from aqe_plugin.exporter.collector import EventLogCollector
-from aqe_plugin.exporter.source import opened_folder
 from aqe_plugin.exporter.tally import Tally
-from aqe_plugin.logs.addresses import is_url
+from aqe_plugin.logs import FileOffsets, FolderFollower
+from aqe_plugin.logs.addresses import is_hadoop_uri, is_url
+from aqe_plugin.logs.files import opened_files
 from aqe_plugin.render.terminal import visible
 
 if TYPE_CHECKING:
@@ -66,6 +70,32 @@ def serve(
 
 
 @contextmanager
+def opened_folder(
+    folder: str,
+    hadoop_conf: Mapping[str, str] | None = None,
+    spool: Path | None = None,
+    offsets: FileOffsets | None = None,
+) -> Iterator[FolderFollower]:
+    """Follows ``folder``, a path or an address in a Hadoop file system; arguments as for ``opened_files``."""
+    require_folder(folder)
+    with opened_files(folder, hadoop_conf, spool) as files:
+        if is_hadoop_uri(folder):
+            with suppress(NoDataError):
+                files.find()
+        yield FolderFollower(files, offsets)
+
+
+def require_folder(folder: str) -> None:
+    """Checks that a local folder exists; an address is checked when it is opened.
+
+    Raises:
+        EventLogError: the folder does not exist.
+    """
+    if not is_hadoop_uri(folder) and not Path(folder).is_dir():
+        raise EventLogError(f"{folder}: no such folder; give the folder that spark.eventLog.dir names.")
+
+
+@contextmanager
 def listening(collector: EventLogCollector, port: int, address: str) -> Iterator[int]:
     """Serves ``collector`` while the context lasts, and gives the port (0 asks for any free one).
 
@@ -95,6 +125,20 @@ def listening(collector: EventLogCollector, port: int, address: str) -> Iterator
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def on_signals(handle: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """SIGINT and SIGTERM call ``handle`` while the context lasts.
+
+    The first process of a container ignores a signal that it does not handle.
+    """
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _endpoint(registry: CollectorRegistry, ready: Callable[[], bool]) -> WSGIApplication:

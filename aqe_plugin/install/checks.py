@@ -73,8 +73,8 @@ def _tried(name: str, find: Callable[[], str]) -> Check:
 
 def java_works() -> Check:
     def find() -> str:
-        found = find_java()
-        return f"Java {found.release} at {found.path}"
+        path, release = find_java()
+        return f"Java {release} at {path}"
 
     return _tried("Java", find)
 

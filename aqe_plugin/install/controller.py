@@ -17,7 +17,7 @@ from aqe_plugin.conf.keys import JARS_KEY, PLUGINS_KEY, PREFIX, problem_of
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
-from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, JournalError, SessionError, WriteError
+from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, SessionError, StateError, WriteError
 from aqe_plugin.install.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of
 from aqe_plugin.install.plan import is_ours, plan_install, plan_uninstall, purged
 from aqe_plugin.machine.disk import digest, leftovers, lock, replace_file
@@ -70,7 +70,7 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
         purge: remove the plugin's own keys too, whoever set them.
 
     Raises:
-        JournalError: its journal cannot be used.
+        StateError: its journal cannot be used.
     """
     target = read_target(where)
     journal = journal_of(target.store)
@@ -125,13 +125,13 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
 
     Raises:
         ConflictError: somebody else changed the target since, and ``force`` is not given.
-        JournalError: there is nothing to roll back, ``to`` is not in force, or the backup is missing.
+        StateError: there is nothing to roll back, ``to`` is not in force, or the backup is missing.
     """
     store = store_of(where)
     content, journal = store.read(), journal_of(store)
     changed = in_force(_settled(journal, content))
     if not changed:
-        raise JournalError(f"{store.name}: there is nothing to roll back; no change of aqe-plugin is in force.")
+        raise StateError(f"{store.name}: there is nothing to roll back; no change of aqe-plugin is in force.")
     last = changed[-1]
     if digest(content) != last.after and not force:
         raise ConflictError(
@@ -216,13 +216,13 @@ def _first_after(number: int, changed: list[Record], name: str) -> Record:
     """The oldest change to undo so that change ``number`` is the last one in force."""
     known = [record.number for record in changed]
     if number not in (0, *known):
-        raise JournalError(
+        raise StateError(
             f"{name}: change no. {number} is not in force; in force: {', '.join(map(str, known))}. "
             "0 goes back before the first."
         )
     later = next((record for record in changed if record.number > number), None)
     if later is None:
-        raise JournalError(f"{name}: change no. {number} is the last one in force; there is nothing to roll back.")
+        raise StateError(f"{name}: change no. {number} is the last one in force; there is nothing to roll back.")
     return later
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.file_store import Where, store_of
-from aqe_plugin.errors import EventSchemaError, JournalError
+from aqe_plugin.errors import EventSchemaError, StateError
 from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.machine.disk import append_line, digest, make_folder, read_or_none, replace_file
 
@@ -124,13 +124,13 @@ class Journal:
         """The content with this digest; ``None`` for an absent file.
 
         Raises:
-            JournalError: its backup is missing or damaged.
+            StateError: its backup is missing or damaged.
         """
         if wanted is None:
             return None
         content = read_or_none(self._backup(wanted))
         if digest(content) != wanted:
-            raise JournalError(
+            raise StateError(
                 f"{self._backup(wanted)}: the backup is missing or damaged; restore the file by other means."
             )
         return content
@@ -173,7 +173,7 @@ def _record(line: bytes, folder: Path) -> Record | None:
         if isinstance(value, dict) and isinstance(value.get("schemaVersion"), int):
             version = value["schemaVersion"]
             if version > SCHEMA_VERSION:
-                raise JournalError(
+                raise StateError(
                     f"{folder}: the journal has schemaVersion {version}, and this aqe-plugin reads up to "
                     f"{SCHEMA_VERSION}: upgrade aqe-plugin."
                 )

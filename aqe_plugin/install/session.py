@@ -39,7 +39,7 @@ def configure(builder: SparkSession.Builder, mode: Mode | None = None) -> SparkS
 
     Raises:
         ConfError: ``mode`` is none of the three.
-        PysparkMissingError: PySpark is not installed.
+        ExtraMissingError: PySpark is not installed.
         MissingJarError: this package carries no jar.
         UnsupportedSparkError: it carries none for the installed PySpark.
         SessionError: the JVM is running without the plugin's jar, or the session is a Spark Connect client.

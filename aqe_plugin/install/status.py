@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqe_plugin.conf.canary import Canary, canary_in
-from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, entries_of, problem_of
+from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, entries_of, problem_of
 from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import Target, read_target
 from aqe_plugin.install.checks import conf_checks
@@ -34,7 +33,6 @@ class InstallStatus:
         mode: as set, ``None`` for the plugin's default.
         problems: sentences on what keeps the plugin from working.
         remarks: sentences on what is seldom intended.
-        canary: what a share of the applications tries, if anything.
     """
 
     file: str
@@ -46,7 +44,6 @@ class InstallStatus:
     settings: tuple[SettingStatus, ...]
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
-    canary: Canary | None = None
 
 
 def status_of(where: Where) -> InstallStatus:
@@ -70,8 +67,7 @@ def status_of(where: Where) -> InstallStatus:
             if key.startswith(PREFIX)
         ),
         problems=(*problems, *([missing] if missing else [])),
-        remarks=(*target.conf.remarks(), *_unused_canary(conf), *_interruptions(target)),
-        canary=canary_in(conf),
+        remarks=(*target.conf.remarks(), *_interruptions(target)),
     )
 
 
@@ -80,15 +76,6 @@ def _jar(entry: str, on_this_machine: bool) -> JarStatus:
     assert name is not None
     local = on_this_machine and (":" not in entry or entry.startswith("file:"))
     return JarStatus(entry, name.line, name.version, Path(entry.removeprefix("file:")).is_file() if local else None)
-
-
-def _unused_canary(conf: dict[str, str]) -> list[str]:
-    keys = sorted(key for key in conf if key.startswith(CANARY))
-    if not keys or canary_in(conf) is not None:
-        return []
-    wrong = next((key for key in keys if problem_of(key, conf[key])), None)
-    why = f"{wrong} is not allowed" if wrong else "a share above 0, a value to try, or the value it replaces is missing"
-    return [f"there are keys of a canary, and no application tries anything: {why}."]
 
 
 def _interruptions(target: Target) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
 
-from aqe_plugin.errors import CodecMissingError, EventLogError
+from aqe_plugin.errors import EventLogError, ExtraMissingError
 
 # 32 MiB at most come out of so many.
 _ZSTD_BYTES_AT_ONCE = 1024
@@ -44,12 +44,10 @@ class Decompressor(Protocol):
         Raises:
             EventLogError: the bytes are not of this compression, or damaged.
         """
-        ...
 
     @property
     def complete(self) -> bool:
         """Whether the stream could end here; ``False`` inside a block or frame."""
-        ...
 
 
 def decompressor(codec: str, offset_bytes: int = 0) -> Decompressor:
@@ -60,7 +58,7 @@ def decompressor(codec: str, offset_bytes: int = 0) -> Decompressor:
         offset_bytes: where in the file it begins: 0, or where a piece can be come to again.
 
     Raises:
-        CodecMissingError: the codec's Python package is not installed.
+        ExtraMissingError: the codec's Python package is not installed.
         EventLogError: the codec is not one of ``CODECS``.
     """
     if codec not in CODECS:
@@ -218,7 +216,7 @@ def _library(module: str, package: str, codec: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise CodecMissingError(
+        raise ExtraMissingError(
             f"it is compressed with {codec}, which needs the Python package {package}: pip install 'aqe-plugin[codecs]'"
         ) from error
 

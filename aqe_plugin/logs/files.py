@@ -18,7 +18,6 @@ class Files(Protocol):
     @property
     def root(self) -> Path:
         """The folder that all parts are in, as of the latest ``find``."""
-        ...
 
     def find(self) -> list[EventLog]:
         """The logs that are there, sorted by name.
@@ -27,11 +26,9 @@ class Files(Protocol):
             EventLogError: the file or folder is missing or cannot be listed.
             NoDataError: it is a folder without any event log.
         """
-        ...
 
     def signature(self, part: LogPart) -> tuple[int, ...] | None:
         """Changes when anything is written to the part; ``None`` when only reading it can tell."""
-        ...
 
     def pieces(self, part: LogPart, reader: PartReader) -> Iterator[Path]:
         """Files with what ``reader`` reads next, at its offset in the part, and with the beginning of the part.
@@ -42,7 +39,6 @@ class Files(Protocol):
             OSError: the part cannot be read, or is damaged beyond reading; other parts may be readable.
             EventLogError: nothing can be read for the moment.
         """
-        ...
 
 
 class LocalFiles:

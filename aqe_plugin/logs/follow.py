@@ -39,12 +39,10 @@ class EventSource(Protocol):
         Raises:
             EventLogError: the source cannot be read, as a whole or in parts; everything readable was handed out.
         """
-        ...
 
     @property
     def offsets(self) -> FileOffsets:
         """How far each file was read."""
-        ...
 
 
 class Failures:

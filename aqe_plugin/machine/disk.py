@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import escape
 from hashlib import sha256
@@ -94,6 +94,27 @@ def make_folder(folder: Path, mode: int) -> None:
         folder.mkdir(mode=mode, exist_ok=True)
     except OSError as error:
         raise _not_written(folder, error) from error
+
+
+def state_home(environment: Mapping[str, str]) -> Path:
+    """The folder above the journals of targets that are not files on this machine."""
+    given = environment.get("XDG_STATE_HOME")
+    return Path(given) if given else Path("~/.local/state").expanduser()
+
+
+def make_state_folder(folder: Path) -> None:
+    """Creates a folder below :func:`state_home`, and its parents.
+
+    Raises:
+        WriteError: it failed.
+    """
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(
+            f"{folder}: the folder of the journal cannot be created ({error.strerror}). "
+            "Set XDG_STATE_HOME to a writable folder."
+        ) from error
 
 
 def leftovers(folder: Path, name: str | None = None) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqe_plugin.errors import PysparkMissingError
+from aqe_plugin.errors import ExtraMissingError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -14,10 +14,10 @@ def import_pyspark() -> ModuleType:
     """The ``pyspark`` package.
 
     Raises:
-        PysparkMissingError: it is not installed.
+        ExtraMissingError: it is not installed.
     """
     try:
         import pyspark
     except ImportError as error:
-        raise PysparkMissingError("PySpark is not installed: pip install 'aqe-plugin[spark]'.") from error
+        raise ExtraMissingError("PySpark is not installed: pip install 'aqe-plugin[spark]'.") from error
     return pyspark

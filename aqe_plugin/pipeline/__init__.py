@@ -5,7 +5,7 @@
     event logs -> ingest -> attempts, queries, decisions, outcomes, rejected
                                      |
                                      +-> history -> recommend, apply
-                                     +-> aggregate -> fingerprint_days, join_days, pass_rate_days -> report
+                                     +-> aggregate -> fingerprint_days, join_days -> report
 
 A job consists of Spark's own functions from table to table. Python runs only on the driver, and only the rows of a page
 pass through it. :mod:`aqe_plugin.pipeline.warehouse` explains why a killed job loses and duplicates nothing.

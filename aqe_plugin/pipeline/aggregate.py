@@ -1,4 +1,4 @@
-"""Job: the tables of events summed up by day, by fingerprint, join and predicted pass rate."""
+"""Job: the tables of events summed up by day, by fingerprint and join."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from aqe_plugin.pipeline.warehouse import Commit, Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_BUCKETS = 20
 _JOIN_COLUMNS = (
     *("log", "executionId", "fingerprint", "date", "join", "mode", "ranFiltered", "waited", "waitMillis"),
     *("rowsIn", "rowsOut", "predictedPass", "measuredPass", "savedMillis", "regretMillis"),
@@ -36,13 +35,12 @@ def aggregate(spark: SparkSession, tables: str, thresholds: Mapping[str, float])
     joins = priced.drop("date").join(of_query, ["log", "executionId"]).select(*_JOIN_COLUMNS)
     run = house.new_run()
     staged = house.path("_staging", run)
-    # So that joins are decided again once, and not for each of three tables.
+    # So that joins are decided again once, and not for each table.
     joins.write.parquet(staged)
     joins = spark.read.parquet(staged)
     frames = {
         "fingerprint_days": fingerprint_days(queries, joins),
         "join_days": join_days(joins),
-        "pass_rate_days": pass_rate_days(joins),
     }
     rows = {
         table: house.write(frames[table], table, run, by_date=by_date) for table, (_, by_date) in AGGREGATES.items()
@@ -88,20 +86,6 @@ def join_days(joins: DataFrame) -> DataFrame:
         F.count("measuredPass").alias("measuredJoins"),
     )
     return rows.select(*_columns("join_days"))
-
-
-def pass_rate_days(joins: DataFrame) -> DataFrame:
-    """Predicted against measured pass rates, for each day and twentieth of the predicted rate."""
-    bounded = F.greatest(F.lit(0.0), F.least(F.lit(1.0), F.col("predictedPass")))
-    bucket = F.least(F.lit(_BUCKETS - 1), F.floor(bounded * _BUCKETS)).cast("int")
-    measured = joins.where("measuredPass IS NOT NULL AND NOT isnan(predictedPass)").withColumn("_predicted", bounded)
-    rows = measured.groupBy("date", bucket.alias("bucket")).agg(
-        F.count(F.lit(1)).alias("joins"),
-        F.avg("_predicted").alias("predictedPass"),
-        F.avg("measuredPass").alias("measuredPass"),
-        F.avg(F.abs(F.col("measuredPass") - F.col("_predicted"))).alias("absoluteError"),
-    )
-    return rows.select(*_columns("pass_rate_days"))
 
 
 def _of_joins() -> list[Column]:

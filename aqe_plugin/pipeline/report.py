@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,8 @@ from pyspark.sql import functions as F
 
 from aqe_plugin.errors import NoDataError
 from aqe_plugin.machine.disk import replace_file
-from aqe_plugin.pipeline.history import history_in
 from aqe_plugin.pipeline.report_page import Row, Summary, page
 from aqe_plugin.pipeline.warehouse import Warehouse
-from aqe_plugin.tuning.recommend import recommend
-from aqe_plugin.tuning.recommendation import Limits
-from aqe_plugin.tuning.spark_replay import SparkReplay
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,16 +20,9 @@ _MAX_ROWS = 15
 _MIN_RUNS = 5
 
 
-def report(spark: SparkSession, tables: str, thresholds: Mapping[str, float], output: Path) -> None:
-    """Writes the page to ``output``, which holds the whole old page or the whole new one.
-
-    Args:
-        thresholds: the present ones, as ``tuning.groups.current`` gives them; recommended changes start there.
-    """
-    summary = summary_of(Warehouse(spark, tables))
-    history = history_in(spark, tables)
-    findings = recommend(history.runs, thresholds, Limits(), SparkReplay(spark)) if history.runs else ()
-    replace_file(output, page(summary, findings, tables, history).encode())
+def report(spark: SparkSession, tables: str, output: Path) -> None:
+    """Writes the page to ``output``, which holds the whole old page or the whole new one."""
+    replace_file(output, page(summary_of(Warehouse(spark, tables)), tables).encode())
 
 
 def summary_of(house: Warehouse) -> Summary:
@@ -46,8 +34,7 @@ def summary_of(house: Warehouse) -> Summary:
     commits = house.commits("aggregate")[-1:]
     if not commits:
         raise NoDataError(f"{house.root}: no aggregates in this folder. `aqe-plugin pipeline aggregate` makes them.")
-    names = ("fingerprint_days", "join_days", "pass_rate_days")
-    queries, joins, rates = (house.read(name, commits) for name in names)
+    queries, joins = (house.read(name, commits) for name in ("fingerprint_days", "join_days"))
     both = both_ways(queries)
     return Summary(
         totals=_rows(_totals(queries), 1)[0],
@@ -55,7 +42,6 @@ def summary_of(house: Warehouse) -> Summary:
         faster=_rows(both.where("savedMillis > 0").orderBy(F.desc("savedMillis"), "fingerprint"), _MAX_ROWS),
         slower=_rows(both.where("savedMillis < 0").orderBy("savedMillis", "fingerprint"), _MAX_ROWS),
         joins=_rows(_joins(joins).orderBy(F.desc("regretMillis"), "join"), _MAX_ROWS),
-        pass_rates=_rows(_pass_rates(rates).orderBy("bucket"), 1000),
         rejected=_rows(_rejected(house.current("rejected")), _MAX_ROWS),
     )
 
@@ -109,15 +95,6 @@ def _joins(join_days: DataFrame) -> DataFrame:
     ]
     rows = join_days.groupBy("join", "mode").agg(*(F.sum(name).alias(name) for name in names), *weighted)
     return rows.where("regretMillis > 0")
-
-
-def _pass_rates(rates: DataFrame) -> DataFrame:
-    def mean(name: str) -> Any:
-        return (F.sum(F.col(name) * F.col("joins")) / F.sum("joins")).alias(name)
-
-    return rates.groupBy("bucket").agg(
-        mean("predictedPass"), mean("measuredPass"), mean("absoluteError"), F.sum("joins").alias("joins")
-    )
 
 
 def _rejected(rejected: DataFrame) -> DataFrame:

@@ -10,11 +10,7 @@ from html import escape
 from typing import Any
 
 from aqe_plugin.events.describe import quantity
-from aqe_plugin.events.model import TrialArm
-from aqe_plugin.pipeline.report_charts import bars, calibration
 from aqe_plugin.render.terminal import visible
-from aqe_plugin.tuning.history import QueryHistory, in_arm
-from aqe_plugin.tuning.recommendation import Finding
 
 Row = Mapping[str, Any]
 
@@ -25,7 +21,7 @@ _STYLE = (
     "h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2.2rem}table{border-collapse:collapse;width:100%}"
     "th,td{text-align:left;vertical-align:top;padding:.25rem .6rem;border-bottom:1px solid #e3e7ec}"
     "td.n,th.n{text-align:right;white-space:nowrap}td.t{word-break:break-word;white-space:pre-line}"
-    "svg{width:100%;height:auto;font-size:11px}dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}"
+    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}"
     "dd{margin:0}.none{color:#66717e}"
 )
 _COMPARED = ("observed", "applied", "saved")
@@ -43,7 +39,6 @@ class Summary:
         faster: fingerprints that ran with and without the plugin's choices and took less time with them, most
             ``savedMillis`` first; ``slower`` those that took longer, most lost first.
         joins: joins with most regret.
-        pass_rates: predicted against measured, by bucket of the predicted rate.
         rejected: number of rejected lines by reason.
     """
 
@@ -52,27 +47,17 @@ class Summary:
     faster: list[Row]
     slower: list[Row]
     joins: list[Row]
-    pass_rates: list[Row]
     rejected: list[Row]
 
 
-def page(summary: Summary, findings: Sequence[Finding], source: str, history: QueryHistory) -> str:
-    """The whole page.
-
-    Args:
-        findings: of ``tuning.recommend``; none without a history.
-        source: the address of the tables, for the heading.
-        history: past queries, which the page counts by arm of a trial.
-    """
+def page(summary: Summary, source: str) -> str:
+    """The whole page; ``source`` is the address of the tables, for the heading."""
     sections = (
         _section("In all", _totals(summary.totals)),
         _section("Saved and lost by day", _days(summary.days)),
         _section("Faster with the plugin's choices than without", _compared(summary.faster, "took less time")),
         _section("Slower with the plugin's choices than without", _compared(summary.slower, "took longer")),
         _section("Joins with most regret", _joins(summary.joins)),
-        _section("How well pass rates are predicted", _pass_rates(summary.pass_rates)),
-        _section("Recommended changes", _findings(findings)),
-        _section("Tried by a share of the applications", _arms(history)),
         _section("Rejected lines", _rejected(summary.rejected)),
     )
     return (
@@ -119,17 +104,19 @@ def _totals(totals: Row) -> str:
 def _days(days: Sequence[Row]) -> str:
     if not days:
         return _none("No query ran in mode apply.")
-    labels = [str(day["date"]) for day in days]
+    names = {"savedMillis": "saved", "regretMillis": "regret", "waitMillis": "waited"}
+    most = max(1.0, *(_finite(day[name]) for day in days for name in names))
 
-    def seconds(name: str) -> list[float]:
-        return [_finite(day[name]) / 1000 for day in days]
+    def cell(millis: Any) -> str:
+        # The browser draws the bar; a loss has none.
+        bar = f'<meter max="{most:.3f}" value="{max(0.0, _finite(millis)):.3f}"></meter>'
+        return f'<td class="n">{_shown(_millis(millis))} {bar}</td>'
 
-    return bars(
-        "seconds saved and regretted, by day",
-        labels,
-        [("saved", seconds("savedMillis")), ("regret", seconds("regretMillis")), ("waited", seconds("waitMillis"))],
-        "seconds",
+    head = "".join(f'<th class="n">{name}</th>' for name in names.values())
+    body = "".join(
+        f"<tr><td>{_shown(day['date'])}</td>{''.join(cell(day[name]) for name in names)}</tr>" for day in days
     )
+    return f"<table><thead><tr><th>day</th>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _compared(fingerprints: Sequence[Row], did: str) -> str:
@@ -154,41 +141,6 @@ def _joins(joins: Sequence[Row]) -> str:
     ]
     heads = ("join", "#mode", "#decided", "#regret", "#pass rate predicted", "#measured")
     return _table(heads, rows, "No join has any regret.")
-
-
-def _pass_rates(rates: Sequence[Row]) -> str:
-    if not rates:
-        return _none("No filter has measured a pass rate.")
-    points = [(_finite(row["predictedPass"]), _finite(row["measuredPass"]), int(row["joins"])) for row in rates]
-    joins = sum(count for _, _, count in points)
-    error = sum(_finite(row["absoluteError"]) * row["joins"] for row in rates) / joins
-    text = f"Mean absolute error {quantity(error, 'ratio')} over {joins:,} joins; on the line both are equal."
-    return calibration("predicted against measured pass rate", points) + f"<p>{_shown(text)}</p>"
-
-
-def _findings(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return _none("No finished query to learn from.")
-    made = [finding.recommendation for finding in findings if finding.recommendation is not None]
-    changed = [
-        (change.key, f"{change.old:.6g}", f"{change.new:.6g}", _rate(one.risk.confidence), one.why)
-        for one in made
-        for change in one.changes
-    ]
-    unchanged = [(one.group, one.reason) for one in findings if one.recommendation is None]
-    changes = _table(("key", "#old", "#new", "#confidence", "why"), changed, "Nothing to change.")
-    return changes + (_table(("unchanged", "because"), unchanged, "") if unchanged else "")
-
-
-def _arms(history: QueryHistory) -> str:
-    rows = []
-    for arm in TrialArm:
-        of_arm = in_arm(history, arm)
-        applications = {run.application for run in of_arm.runs} | {failure.application for failure in of_arm.failures}
-        if applications:
-            rows.append((arm.value, f"{len(applications):,}", f"{len(of_arm.runs):,}", f"{len(of_arm.failures):,}"))
-    heads = ("arm", "#applications", "#finished queries", "#failed queries")
-    return _table(heads, rows, "No query belonged to an arm of a trial.")
 
 
 def _rejected(rejected: Sequence[Row]) -> str:

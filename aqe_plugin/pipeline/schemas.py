@@ -70,11 +70,9 @@ _JOIN_DAYS = (
     f"fingerprint string, join string, mode string, {_OF_JOINS}, predictedPass double, measuredPass double, "
     "measuredJoins bigint, date date"
 )
-_RATE_DAYS = "bucket int, joins bigint, predictedPass double, measuredPass double, absoluteError double, date date"
 
 # The tables that `aggregate` makes of them, anew each time.
 AGGREGATES = {
     "fingerprint_days": (_FINGERPRINT_DAYS, True),
     "join_days": (_JOIN_DAYS, True),
-    "pass_rate_days": (_RATE_DAYS, True),
 }

@@ -26,7 +26,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from aqe_plugin.errors import NoDataError, TablesError, WriteError
+from aqe_plugin.errors import NoDataError, StateError, WriteError
 from aqe_plugin.pipeline.schemas import AGGREGATES, TABLES
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Warehouse:
         """The finished runs of ``jobs``, oldest first.
 
         Raises:
-            TablesError: another version of aqe-plugin wrote them, or one of the files is no commit.
+            StateError: another version of aqe-plugin wrote them, or one of the files is no commit.
         """
         names = (status.getPath().getName().removesuffix(".json") for status in self._listed("_commits"))
         runs = sorted(name for name in names if _RUN.fullmatch(name))
@@ -87,7 +87,7 @@ class Warehouse:
         stream.write(bytearray(json.dumps(value).encode()))
         stream.close()
         if not self._files.rename(beside, self._hadoop("_commits", f"{commit.run}.json")):
-            raise TablesError(f"{self.root}: run {commit.run} could not be committed. Run it again.")
+            raise StateError(f"{self.root}: run {commit.run} could not be committed. Run it again.")
 
     def write(self, frame: DataFrame, table: str, run: str, *, by_date: bool, spread: bool = True) -> int:
         """Writes one table of a run, balanced over tasks or, unless ``spread``, by one task; returns its rows."""
@@ -174,12 +174,12 @@ class Warehouse:
             value = json.loads(text)
             version, job, rows = value["layoutVersion"], value["job"], value["rows"]
         except (ValueError, KeyError, TypeError) as error:
-            raise TablesError(
+            raise StateError(
                 f"{path.toString()}: not a commit of aqe-plugin. Remove it; ingest reads the logs again."
             ) from error
         if version != LAYOUT_VERSION:
             cure = "upgrade it" if version > LAYOUT_VERSION else "ingest the logs into a new folder"
-            raise TablesError(
+            raise StateError(
                 f"{self.root}: the tables have layoutVersion {version}, this aqe-plugin reads {LAYOUT_VERSION}: {cure}."
             )
         return Commit(run, job, rows)

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aqe_plugin.conf.canary import Canary
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
@@ -75,7 +74,6 @@ def print_status(status: InstallStatus, console: Console) -> None:
         ("plugin", state),
         *(("jar", _jar_in_words(jar)) for jar in status.jars),
         ("mode", Text(visible(status.mode) if status.mode is not None else "not set (apply is the default)")),
-        *([] if status.canary is None else [("canary", Text(visible(_canary_in_words(status.canary))))]),
     ]
     for name, value in rows:
         console.print(Text(f"{name:<8}").append(value))
@@ -128,8 +126,3 @@ def _jar_in_words(jar: JarStatus) -> Text:
     known = {True: "exists", False: "does not exist", None: "not on this machine, so not checked"}[jar.exists]
     words = f"{visible(jar.location)} (version {jar.version}, for Spark {jar.line}, {known})"
     return Text(words, style="red" if jar.exists is False else "")
-
-
-def _canary_in_words(canary: Canary) -> str:
-    tried = ", ".join(f"{change.key} = {change.new} instead of {change.old or '(not set)'}" for change in canary.tried)
-    return f"{canary.share:.3g} of the applications try {tried}"

@@ -21,9 +21,8 @@ class ProposalFormat(str, Enum):
 
 
 class FindingsFormat(str, Enum):
-    """Recommended values: also the best as lines of a conf, and as a diff of the file."""
+    """Recommended values: also the best as lines of a conf."""
 
     TABLE = "table"
     JSON = "json"
     CONF = "conf"
-    DIFF = "diff"

@@ -19,52 +19,37 @@ class LogProgress:
         read: the logs that were handed out and are done with.
     """
 
-    def __init__(self, bar: Progress | None) -> None:
+    def __init__(self, bar: Progress) -> None:
         self.read = 0
         self._found = 0
         self._bar = bar
-        self._task = None if bar is None else bar.add_task("reading logs", total=0)
+        self._task = bar.add_task("reading logs", total=0)
 
     def track(self, logs: Sequence[T]) -> Iterator[T]:
         """Hands out the logs of one source, and counts each when the next is asked for."""
         self._found += len(logs)
-        self._update()
+        self._bar.update(self._task, total=self._found)
         for log in logs:
             yield log
             self.read += 1
-            self._update()
+            self._bar.update(self._task, completed=self.read)
 
     def hide(self) -> None:
         """Removes the bar for good; reading and counting go on."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-    def _update(self) -> None:
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self.read, total=self._found)
+        self._bar.stop()
 
 
 @contextmanager
 def log_progress(console: Console) -> Iterator[LogProgress]:
     """A count of logs, with a bar on ``console`` while the context lasts if that is a terminal with a cursor."""
-    bar = None
-    if console.is_interactive:
-        bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            # Other output keeps its own stream.
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-    progress = LogProgress(bar)
-    if bar is not None:
-        bar.start()
-    try:
-        yield progress
-    finally:
-        progress.hide()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(
+        *columns,
+        console=console,
+        transient=True,
+        # Other output keeps its own stream.
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not console.is_interactive,
+    ) as bar:
+        yield LogProgress(bar)

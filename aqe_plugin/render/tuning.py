@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.events.json_values import encode_object
+from aqe_plugin.events.json_values import encode
 from aqe_plugin.render.control import changes_table
 from aqe_plugin.render.terminal import visible
 from aqe_plugin.tuning.groups import written
@@ -46,7 +46,7 @@ def finding_json(finding: Finding, limits: Limits, chosen: Recommendation | None
     made = finding.recommendation
     stopped = [] if made is None else list(violations(made, limits))
     return {
-        **encode_object(finding),
+        **encode(finding),
         "passes": made is not None and not stopped,
         "stoppedBy": stopped,
         "chosen": made is not None and made == chosen,
@@ -70,7 +70,7 @@ def print_rollout_step(step: RolloutStep, before: Ring | None, console: Console)
 
 def rollout_step_json(step: RolloutStep, before: Ring | None, done: bool) -> dict[str, object]:
     """The step, the ring before it, and whether it was taken."""
-    return {**encode_object(step), "before": None if before is None else before.value, "applied": done}
+    return {**encode(step), "before": None if before is None else before.value, "applied": done}
 
 
 def in_future(last: RolloutStep, folder: str) -> str:

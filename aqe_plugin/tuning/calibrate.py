@@ -28,7 +28,6 @@ from statistics import median
 from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.groups import COEFFICIENTS, alone
 from aqe_plugin.tuning.history import Run, median_deviation
-from aqe_plugin.tuning.normal_equations import inverse, quadratic_form, residuals
 from aqe_plugin.tuning.replay import JoinOption, Replay
 
 # One option of one join: milliseconds by group, in the order of COEFFICIENTS.
@@ -224,3 +223,49 @@ def _noise(repeated: _Repeated) -> float:
     ]
     around = [value - median(values) for values in several for value in values]
     return max(median_deviation(around), _MIN_NOISE * median(repeated.durations), 1.0)
+
+
+# Linear algebra for a few unknowns, for which no numerical library is needed.
+
+
+def inverse(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The inverse of a symmetric positive definite matrix, of n rows of n numbers.
+
+    Raises:
+        ValueError: it is not positive definite.
+    """
+    size = len(matrix)
+    # The matrix and beside it the identity, turned into the identity and beside it the inverse. The pivots of a
+    # positive definite matrix are positive, in any order.
+    rows = [[*row, *(1.0 if at == column else 0.0 for column in range(size))] for at, row in enumerate(matrix)]
+    for at in range(size):
+        pivot = rows[at][at]
+        if not pivot > 0:
+            raise ValueError("the matrix is not positive definite")
+        rows[at] = [value / pivot for value in rows[at]]
+        for other in (other for other in range(size) if other != at):
+            factor = rows[other][at]
+            rows[other] = [value - factor * above for value, above in zip(rows[other], rows[at], strict=True)]
+    return [row[size:] for row in rows]
+
+
+def quadratic_form(matrix: Sequence[Sequence[float]], vector: Sequence[float]) -> float:
+    """``vector' matrix vector``."""
+    return math.fsum(
+        left * value * right
+        for left, row in zip(vector, matrix, strict=True)
+        for value, right in zip(row, vector, strict=True)
+    )
+
+
+def residuals(values: Sequence[float], covariate: Sequence[float]) -> list[float]:
+    """``values`` less their part that is proportional to ``covariate``, a sequence of the same length.
+
+    Other covariates have to explain the rest (Frisch and Waugh, "Partial Time Regressions as Compared with Individual
+    Trends", Econometrica 1933). A covariate of zeros explains nothing.
+    """
+    square = math.fsum(value * value for value in covariate)
+    if square == 0:
+        return list(values)
+    share = math.fsum(a * b for a, b in zip(values, covariate, strict=True)) / square
+    return [value - share * other for value, other in zip(values, covariate, strict=True)]

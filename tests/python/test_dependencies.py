@@ -111,7 +111,7 @@ from aqe_plugin import api
 for module in pkgutil.iter_modules(api.__path__):
     importlib.import_module(f"aqe_plugin.api.{module.name}")
 aqe_plugin.AqePlugin
-from aqe_plugin.api.counters import Counters
+from aqe_plugin.api.explanation import Counters
 print(repr(Counters({"filters_built": 3})))
 """
     ran = without_dependencies(code, tmp_path)

@@ -1,11 +1,10 @@
-"""A simulated fleet with its conf files and event logs, and ``apply`` on it."""
+"""A simulated fleet with its conf and event logs, and ``apply`` on it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -24,16 +23,13 @@ DEAR_BROADCASTS = (1.0, 1.0, 3.0, 1.0, 1.0, 1.0)
 
 
 class Cluster:
-    """A fleet, its conf files and its event logs, and a clock that goes with its days."""
+    """A fleet, its conf and its event logs, and a clock that goes with its days."""
 
     def __init__(self, folder: Path, truth: tuple[float, ...], seed: int = 0) -> None:
         self.fleet: Fleet = fleet_of(seed, truth, queries=12)
-        self.target, self.canary = folder / "spark-defaults.conf", folder / "queue-a.conf"
+        self.target, self.logs = folder / "spark-defaults.conf", folder / "events"
         self.target.write_text("# ours\nspark.master yarn\n")
-        self.canary.write_text("spark.master yarn\nspark.aqePlugin.mode apply\n")
-        self.logs, self.canary_logs = folder / "events", folder / "canary-events"
-        for made in (self.logs, self.canary_logs):
-            made.mkdir()
+        self.logs.mkdir()
         self.write(self.fleet.week(None))
         self.week()
 
@@ -43,21 +39,11 @@ class Cluster:
     def week(self) -> None:
         self.write(self.fleet.week(self.thresholds(self.target)))
 
-    def week_with_canary(self, slowdown: float = 1.0, errors: int = 0, canary: Where | None = None) -> None:
-        day = self.fleet.day
-        self.week()
-        self.fleet.day = day
-        runs = self.fleet.week(self.thresholds(canary or self.canary))
-        slowed = [replace(run, duration_millis=round(run.duration_millis * slowdown)) for run in runs]
-        self.write(slowed, self.canary_logs, errors)
-
-    def write(self, runs: list[Run], folder: Path | None = None, errors: int = 0) -> None:
-        """An application each day; the last one with so many errors of the plugin."""
-        days = sorted({run.at_millis for run in runs})
-        for at in days:
+    def write(self, runs: list[Run]) -> None:
+        """An application each day."""
+        for at in sorted({run.at_millis for run in runs}):
             application = f"app-{at // DAY_MILLIS}"
-            content = log_of([run for run in runs if run.at_millis == at], application, errors if at == days[-1] else 0)
-            ((folder or self.logs) / application).write_bytes(content)
+            (self.logs / application).write_bytes(log_of([run for run in runs if run.at_millis == at], application))
 
     def now(self) -> datetime:
         # Between the last day that was and the next.
@@ -83,7 +69,3 @@ def step(cluster: Cluster, answer: Answer, *words: str) -> dict[str, Any]:
     assert code == 0, err
     found: dict[str, Any] = json.loads(out)
     return found
-
-
-def with_canary(cluster: Cluster) -> tuple[str, ...]:
-    return ("--canary", str(cluster.canary), "--canary-log", str(cluster.canary_logs))

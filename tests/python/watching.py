@@ -50,7 +50,7 @@ def sums(tally: Tally) -> Sums:
         elif metric.type is metrics.MetricType.HISTOGRAM:
             histogram = tally.histogram(metric)
             found[metric.name, "sum"] = histogram.sum
-            found |= {(metric.name, repr(bucket.bound)): bucket.count for bucket in histogram.buckets()}
+            found |= {(metric.name, repr(float(bound))): count for bound, count, *_ in histogram.buckets()}
     return found
 
 

@@ -23,11 +23,11 @@ __all__ = ["ALERT", "BAD_VALUES", "Clock", "Seen", "tour"]
 # No filter is ready in a millisecond, so each lets every row through; no side is broadcast, so all are shuffled.
 BAD_VALUES = ("spark.aqePlugin.filter.buildTimeout=1", "spark.aqePlugin.broadcast.maxMemoryBytes=0")
 ALERT = "AqePluginFiltersPassAll"
-CANARY_CONF = "# queue a\nspark.executor.cores   2\n"
 # A comparison is a sequential test by signs: seven pairs of applications of which the canary loses all are the fewest
-# that show it. The eighth, since the first of a process is slow as its classes are loaded.
+# that show it. Half of the applications are drawn for the canary, and the first of a process is slow as its classes are
+# loaded.
 _QUERIES = ("q93", "q50")
-_APPLICATIONS = 8
+_APPLICATIONS = 20
 _MOST_ROUNDS = 3
 _APPLICATION = Path(__file__).with_name("application.py")
 
@@ -50,16 +50,16 @@ class Seen:
     Attributes:
         shown: step -> command and output.
         history: what ``aqe-plugin history`` knows of the rollout, oldest first.
-        before: bytes of both conf files before the first install, ``None`` without a file; ``after`` at the end.
-        canary: bytes of the canary's file before the bad value, and after it went back.
+        before: bytes of the conf file before the first install, ``None`` without a file; ``after`` at the end.
+        tried: bytes of the conf file before the bad value, and after it went back.
         passing: points of (seconds since 1970, share of filters that let every row through).
     """
 
     shown: dict[str, Shown]
     history: list[dict[str, Any]]
-    before: tuple[bytes | None, bytes | None]
-    after: tuple[bytes | None, bytes | None]
-    canary: tuple[bytes, bytes]
+    before: bytes | None
+    after: bytes | None
+    tried: tuple[bytes, bytes]
     clock: Clock
     passing: list[tuple[float, float]]
 
@@ -74,13 +74,8 @@ def tour(folder: Path, data: Path, prometheus: Path, report: Callable[[str], Non
         report: told each step, before it is taken.
     """
     home, conf = spark_home(folder / "spark"), folder / "spark" / "conf" / "spark-defaults.conf"
-    canary = folder / "queue-a" / "spark-defaults.conf"
-    canary.parent.mkdir()
-    canary.write_text(CANARY_CONF)
-    before = (_bytes(conf), _bytes(canary))
-    events, canary_events = folder / "events", folder / "events-of-queue-a"
+    before, events = _bytes(conf), folder / "events"
     events.mkdir()
-    canary_events.mkdir()
     shown: dict[str, Shown] = {}
 
     def take(step: str, typed: str, **places: Path) -> Shown:
@@ -89,69 +84,60 @@ def tour(folder: Path, data: Path, prometheus: Path, report: Callable[[str], Non
         shown[step] = run(f"aqe-plugin {typed}", [sys.executable, "-m", "aqe_plugin", *words])
         return shown[step]
 
-    def submit(name: str, conf_folder: Path, log: Path, times: int) -> None:
-        report(f"{name}: spark-submit, {times} applications of {' and '.join(_QUERIES)}")
-        settings = ["--conf", f"spark.eventLog.dir={log.as_uri()}", "--conf", "spark.eventLog.enabled=true"]
+    def submit(times: int) -> None:
+        report(f"spark-submit, {times} applications of {' and '.join(_QUERIES)}")
+        settings = ["--conf", f"spark.eventLog.dir={events.as_uri()}", "--conf", "spark.eventLog.enabled=true"]
         machine = ["--master", "local[2]", "--driver-memory", "3g", "--conf", "spark.sql.shuffle.partitions=4"]
-        words = [
-            str(home / "bin" / "spark-submit"),
-            *machine,
-            *settings,
-            str(_APPLICATION),
-            str(data),
-            name,
-            str(times),
-        ]
-        run("spark-submit", [*words, *_QUERIES], {"SPARK_HOME": str(home), "SPARK_CONF_DIR": str(conf_folder)})
+        words = [str(home / "bin" / "spark-submit"), *machine, *settings, str(_APPLICATION), str(data)]
+        run(
+            "spark-submit",
+            [*words, "nightly", str(times), *_QUERIES],
+            {"SPARK_HOME": str(home), "SPARK_CONF_DIR": str(conf.parent)},
+        )
 
-    places = {"SPARK_HOME": home, "QUEUE_A": canary, "LOGS": events, "LOGS_OF_A": canary_events}
-    with _watched(folder, prometheus, events, canary_events) as server:
+    places = {"SPARK_HOME": home, "LOGS": events}
+    with _watched(folder, prometheus, events) as server:
         take("install", "install --spark-home <SPARK_HOME> --mode apply --yes", **places)
         take("status", "status --spark-home <SPARK_HOME>", **places)
-        submit("nightly", conf.parent, events, 1)
+        submit(1)
         ended = time.time()
         scraped = _first_scrape(server)
-        take("install canary", "install --target <QUEUE_A> --spark 4.1 --mode apply --yes", **places)
-        good = canary.read_bytes()
+        good = conf.read_bytes()
         asked = " ".join(f"--set {value}" for value in BAD_VALUES)
-        take("bad value", f"apply <LOGS> --spark-home <SPARK_HOME> --canary <QUEUE_A> {asked} --yes", **places)
+        take("bad value", f"apply --spark-home <SPARK_HOME> --canary-share 0.5 {asked} --yes", **places)
         began = time.time()
         for _ in range(_MOST_ROUNDS):
-            submit("nightly", conf.parent, events, _APPLICATIONS)
-            submit("queue a", canary.parent, canary_events, _APPLICATIONS)
-            words = "apply <LOGS> --spark-home <SPARK_HOME> --canary-log <LOGS_OF_A> --yes"
+            submit(_APPLICATIONS)
             # Undecided, the rollout stays where it is, and the next nights say more.
-            if "canary -> " in take("roll back", words, **places).plain:
+            if "canary -> " in take("roll back", "apply <LOGS> --spark-home <SPARK_HOME> --yes", **places).plain:
                 break
         report(f"alert: waiting for {ALERT}")
         fired = _first_firing(server)
-        rolled_back, back = time.time(), canary.read_bytes()
+        rolled_back, back = time.time(), conf.read_bytes()
         take("history", "history --spark-home <SPARK_HOME>", **places)
         told = take("history json", "history --spark-home <SPARK_HOME> --format json", **places)
         passing = _passing(server, began, time.time())
         take("uninstall", "uninstall --spark-home <SPARK_HOME> --yes", **places)
-        take("uninstall canary", "uninstall --target <QUEUE_A> --yes", **places)
     return Seen(
         shown=shown,
         history=[json.loads(line) for line in told.plain.splitlines() if line.startswith("{")],
         before=before,
-        after=(_bytes(conf), _bytes(canary)),
-        canary=(good, back),
+        after=_bytes(conf),
+        tried=(good, back),
         clock=Clock(ended, scraped, began, fired, rolled_back),
         passing=passing,
     )
 
 
 @contextmanager
-def _watched(folder: Path, programs: Path, *events: Path) -> Iterator[PrometheusServer]:
+def _watched(folder: Path, programs: Path, events: Path) -> Iterator[PrometheusServer]:
     data = folder / "prometheus"
     data.mkdir()
     with (
-        exporter(events[0]) as one,
-        exporter(events[1]) as other,
-        prometheus_server(programs, data, one, other, alert_at_once=True) as server,
+        exporter(events) as port,
+        prometheus_server(programs, data, port, alert_at_once=True) as server,
     ):
-        server.wait_until("count(aqe_plugin_queries_total == 0) == 2")
+        server.wait_until("count(aqe_plugin_queries_total == 0) == 1")
         yield server
 
 

@@ -20,7 +20,7 @@ from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
-from aqe_plugin.machine.state import state_home
+from aqe_plugin.machine.disk import state_home
 
 _TRIES = 5
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")

@@ -20,7 +20,7 @@ from aqe_plugin.conf.stores.session_address import parse_session_address
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConfError, ConflictError
-from aqe_plugin.machine.state import state_home
+from aqe_plugin.machine.disk import state_home
 
 if TYPE_CHECKING:
     from aqe_plugin.conf.stores.connect_server import ConnectApi

@@ -15,13 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, TargetError
+from aqe_plugin.errors import ConfError, ConflictError, StateError, TargetError
 from aqe_plugin.exporter.tally import Tally, TallyState
 from aqe_plugin.logs import FileOffset, FileOffsets
 from aqe_plugin.machine.disk import leftovers, lock, read_or_none, replace_file
 
 SCHEMA_VERSION = 3
-_SQLITE_START = b"SQLite format 3\0"
 # It names every application.
 _NEW_FILE_MODE = 0o600
 
@@ -78,7 +77,7 @@ def opened(path: Path, source: str) -> Iterator[Checkpoint]:
     Raises:
         ConflictError: another process works with it.
         ConfError: it belongs to another source.
-        CheckpointError: it is damaged, no checkpoint, or of another version.
+        StateError: it is damaged, no checkpoint, or of another version.
         TargetError: it is a folder, or cannot be read.
         WriteError: it cannot be written.
     """
@@ -115,21 +114,17 @@ def _bytes(state: State) -> bytes:
 
 
 def _state(content: bytes, path: Path) -> State:
-    if content.startswith(_SQLITE_START):
-        raise CheckpointError(
-            f"{path}: an older aqe-plugin wrote this checkpoint, as a database. Move it away; counts then begin at 0."
-        )
     try:
         value = json.loads(content)
         version = value["schemaVersion"]
         if version == SCHEMA_VERSION:
             return msgspec.convert(value, State)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise CheckpointError(
+        raise StateError(
             f"{path}: not a checkpoint of aqe-plugin, or damaged ({error}). Give another --checkpoint, or move it "
             "away; counts then begin at 0."
         ) from error
-    raise CheckpointError(
+    raise StateError(
         f"{path}: schemaVersion {version}, this aqe-plugin writes {SCHEMA_VERSION}. Use the aqe-plugin that wrote "
         "it, or give another --checkpoint; counts then begin at 0."
     )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import signal
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from structlog.typing import FilteringBoundLogger
 
 from aqe_plugin.errors import WriteError
-from aqe_plugin.exporter import EventLogCollector, Tally, listening, stderr_log
+from aqe_plugin.exporter import EventLogCollector, Tally, listening, on_signals, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
 from aqe_plugin.exporter.daemon.tuner import Schedule, Tuner
-from aqe_plugin.exporter.source import opened_folder, require_folder
+from aqe_plugin.exporter.server import opened_folder, require_folder
 from aqe_plugin.logs import EventSource
 from aqe_plugin.logs.access import Access
-from aqe_plugin.logs.addresses import is_hadoop_uri, is_url
-from aqe_plugin.logs.hadoop import conf_of
+from aqe_plugin.logs.addresses import conf_of, is_hadoop_uri, is_url
 from aqe_plugin.logs.history_server import HistoryServerFollower
 from aqe_plugin.render.messages import say
 
@@ -53,7 +51,7 @@ def serve_for_good(
     if not is_url(source):
         require_folder(source)
     with ExitStack() as held:
-        held.enter_context(_stopped_by_signals(stop))
+        held.enter_context(on_signals(lambda *_: stop.set()))
         stored = held.enter_context(opened(checkpoint, _name_of(source)))
         tally = Tally(applications)
         stored.restore(tally)
@@ -95,14 +93,3 @@ def _read_on(collector: EventLogCollector, log: FilteringBoundLogger) -> None:
         log.error("checkpoint not written", error=str(error))  # noqa: TRY400 - no trace for a full disk
     if collector.ready and not was_ready:
         log.info("event logs read", files=collector.files)
-
-
-@contextmanager
-def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set ``stop``."""
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

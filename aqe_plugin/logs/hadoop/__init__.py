@@ -4,7 +4,6 @@ Spark's own client lists and reads them, in a JVM that is started only for them.
 folder, piece by piece, where the reader of :mod:`aqe_plugin.logs` reads them.
 """
 
-from aqe_plugin.logs.hadoop.conf import conf_of
 from aqe_plugin.logs.hadoop.files import HadoopFiles, opened_hadoop_files
 
-__all__ = ["HadoopFiles", "conf_of", "opened_hadoop_files"]
+__all__ = ["HadoopFiles", "opened_hadoop_files"]

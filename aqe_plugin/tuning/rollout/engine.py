@@ -14,7 +14,7 @@ from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import QueryHistory
 from aqe_plugin.tuning.recommendation import Evidence, Limits, Recommendation
 from aqe_plugin.tuning.replay import Replay
-from aqe_plugin.tuning.rollout.file_changes import file_changes
+from aqe_plugin.tuning.rollout.file_changes import file_change
 from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep, step_before_last, write_step
 from aqe_plugin.tuning.rollout.manual_edits import manual_edits
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
@@ -26,27 +26,17 @@ _NO_EVIDENCE = Evidence(0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class CanaryChoice:
-    """The applications that try a change first: the readers of a conf file, a share of all, or none."""
-
-    file: str | None = None
-    share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Rollouts:
     """The rollouts of one file.
 
     Attributes:
         file: the file that all applications read.
         steps: those of all its rollouts, oldest first.
-        environment: of this process.
         by: who takes the next step.
     """
 
     file: Where
     steps: tuple[RolloutStep, ...]
-    environment: Mapping[str, str]
     by: Actor
 
     @property
@@ -54,10 +44,10 @@ class Rollouts:
         """The last step of the rollout that is not over, ``None`` when there is none."""
         return self.steps[-1] if self.steps and not is_over(self.steps[-1].ring) else None
 
-    def trial(self, everywhere: QueryHistory, canary: QueryHistory) -> Trial:
-        """The rollout that is under way, with the queries of readers of the file, and of the canary's file."""
+    def trial(self, history: QueryHistory) -> Trial:
+        """The rollout that is under way, with the queries of readers of the file."""
         number = self.steps[-1].number
-        return Trial(tuple(step for step in self.steps if step.number == number), everywhere, canary)
+        return Trial(tuple(step for step in self.steps if step.number == number), history)
 
     @property
     def now_millis(self) -> int:
@@ -72,15 +62,15 @@ class NextStep:
     Attributes:
         step: the ledger's last line about it.
         before: the ring until now, ``None`` when the rollout begins.
-        first: the ledger's lines from before the files are changed.
-        proposals: the changes of files, in order.
+        first: the ledger's lines from before the file is changed.
+        proposal: the change of the file, if any.
         interrupted: whether an earlier process began the step.
     """
 
     step: RolloutStep
     before: Ring | None
     first: tuple[RolloutStep, ...] = ()
-    proposals: tuple[Proposal, ...] = ()
+    proposal: Proposal | None = None
     interrupted: bool = False
 
     @property
@@ -93,27 +83,27 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     """The step that comes before any other: it ends a rollout after a manual edit, or finishes an interrupted step."""
     if not rollouts.steps:
         return None
-    edits = manual_edits(rollouts.steps, rollouts.file, rollouts.environment)
+    edits = manual_edits(rollouts.steps, rollouts.file)
     if edits is not None:
         return _ended(rollouts, edits)
     last = rollouts.steps[-1]
     if last.phase is not Phase.BEGUN:
         return None
     before = step_before_last(rollouts.steps, rollouts.file)
-    proposals = file_changes(before, last.ring, rollouts.file, rollouts.environment)
-    return NextStep(replace(last, phase=Phase.DONE), before.ring, (), proposals, interrupted=True)
+    proposal = file_change(before, last.ring, rollouts.file)
+    return NextStep(replace(last, phase=Phase.DONE), before.ring, (), proposal, interrupted=True)
 
 
-def begin(rollouts: Rollouts, recommendation: Recommendation, canary: CanaryChoice) -> NextStep:
+def begin(rollouts: Rollouts, recommendation: Recommendation, canary_share: float | None) -> NextStep:
     """Begins a rollout of ``recommendation`` in the ring ``observe``: it is only remembered."""
     changes = changes_of(recommendation, read_target(rollouts.file).conf)
-    step = _first_step(rollouts, recommendation.why, changes, canary)
+    step = _first_step(rollouts, recommendation.why, changes, canary_share)
     confidence = recommendation.risk.confidence
     step = replace(step, group=recommendation.group, evidence=recommendation.evidence, confidence=confidence)
     return NextStep(step, None)
 
 
-def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary: CanaryChoice) -> NextStep | None:
+def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_share: float | None) -> NextStep | None:
     """Begins a rollout of values that somebody asks for, on the canary or, without one, everywhere.
 
     Returns:
@@ -127,7 +117,7 @@ def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary: Can
     changes = tuple(Change(key, conf.get(key), value, why) for key, value in values.items() if conf.get(key) != value)
     if not changes:
         return None
-    observed = _first_step(rollouts, why, changes, canary)
+    observed = _first_step(rollouts, why, changes, canary_share)
     return _moved(rollouts, observed, Ring.CANARY if observed.has_canary else Ring.ALL, why, (observed,))
 
 
@@ -153,7 +143,7 @@ def go_on(
     move = advance(last.ring, seen, rings)
     step = _moved(rollouts, last, move.ring, move.why)
     # Reading the history may have taken an hour.
-    edits = manual_edits(rollouts.steps, rollouts.file, rollouts.environment)
+    edits = manual_edits(rollouts.steps, rollouts.file)
     return step if edits is None else _ended(rollouts, edits)
 
 
@@ -164,13 +154,12 @@ def take(rollouts: Rollouts, step: NextStep) -> None:
     for line in step.first:
         write_step(rollouts.file, line)
     why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
-    for proposal in step.proposals:
-        if not proposal.nothing_to_do:
-            carry_out(proposal, replace(rollouts.by, why=why))
+    if step.proposal is not None and not step.proposal.nothing_to_do:
+        carry_out(step.proposal, replace(rollouts.by, why=why))
     write_step(rollouts.file, step.step)
 
 
-def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], canary: CanaryChoice) -> RolloutStep:
+def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share: float | None) -> RolloutStep:
     return RolloutStep(
         schema_version=SCHEMA_VERSION,
         number=rollouts.steps[-1].number + 1 if rollouts.steps else 1,
@@ -182,11 +171,9 @@ def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], canar
         asked_why=rollouts.by.why,
         group=_ASKED,
         changes=changes,
-        canary=canary.file,
-        canary_changes=(),
         evidence=_NO_EVIDENCE,
         confidence=0.0,
-        canary_share=canary.share,
+        canary_share=share,
     )
 
 
@@ -194,16 +181,13 @@ def _moved(
     rollouts: Rollouts, last: RolloutStep, ring: Ring, why: str, first: tuple[RolloutStep, ...] = ()
 ) -> NextStep:
     """From ``last`` into ``ring``; ``first`` are lines of the ledger that go before those of the step."""
-    proposals = file_changes(last, ring, rollouts.file, rollouts.environment)
-    canary_changes = last.canary_changes
-    if ring is Ring.CANARY and last.ring is not Ring.CANARY:
-        canary_changes = tuple(change for proposal in proposals for change in proposal.changes)
-    step = replace(_signed(rollouts, last), ring=ring, why=why, canary_changes=canary_changes)
-    return NextStep(step, last.ring, (*first, replace(step, phase=Phase.BEGUN)), proposals)
+    proposal = file_change(last, ring, rollouts.file)
+    step = replace(_signed(rollouts, last), ring=ring, why=why)
+    return NextStep(step, last.ring, (*first, replace(step, phase=Phase.BEGUN)), proposal)
 
 
 def _ended(rollouts: Rollouts, edits: str) -> NextStep:
-    """Ends a rollout whose values somebody changed; files stay as they are."""
+    """Ends a rollout whose values somebody changed; the file stays as it is."""
     last = rollouts.steps[-1]
     interrupted = last.phase is Phase.BEGUN
     before = step_before_last(rollouts.steps, rollouts.file).ring if interrupted else last.ring

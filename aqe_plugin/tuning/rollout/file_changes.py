@@ -1,48 +1,55 @@
-"""What a rollout changes in conf files when it goes from ring to ring."""
+"""What a rollout changes in the conf when it goes from ring to ring."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
-from aqe_plugin.conf.canary import keys_of
-from aqe_plugin.conf.keys import CANARY
+from aqe_plugin.conf.changes import Change
+from aqe_plugin.conf.keys import CANARY, CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX
 from aqe_plugin.conf.stores.file_store import Where
-from aqe_plugin.conf.stores.locate import find_target, read_target
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import ConflictError
 from aqe_plugin.install.controller import Proposal, propose_tuning
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
 
 
-def file_changes(step: RolloutStep, ring: Ring, file: Where, environment: Mapping[str, str]) -> tuple[Proposal, ...]:
-    """The changes that take a rollout at ``step`` into ``ring``; none when it is there."""
-    number, share = step.number, step.canary_share
-    canary = None if step.canary is None else find_target(Path(step.canary), None, environment)
+def canary_keys(changes: Iterable[Change], share: float | None) -> dict[str, str]:
+    """The keys and values that make ``share`` of the applications try ``changes``; none without a share.
+
+    The plugin reads the keys when an application starts. It gives a drawn application the values as defaults of its
+    sessions, and reports each query's arm in its events (:class:`~aqe_plugin.events.model.TrialArm`).
+    """
+    if share is None:
+        return {}
+    keys = {CANARY_SHARE: f"{share:.10g}"}
+    for change in changes:
+        name = change.key.removeprefix(PREFIX)
+        if change.new is not None:
+            keys[CANARY_SET + name] = change.new
+            if change.old is not None:
+                keys[CANARY_REPLACES + name] = change.old
+    return keys
+
+
+def file_change(step: RolloutStep, ring: Ring, file: Where) -> Proposal | None:
+    """The change that takes a rollout at ``step`` into ``ring``; ``None`` when nothing changes in ``file``."""
     if ring is step.ring:
-        return ()
-    new = {change.key: change.new for change in step.changes}
+        return None
+    tried = canary_keys(step.changes, step.canary_share)
     why = step.changes[0].why if step.changes else step.why
-    if ring is Ring.CANARY and canary is not None:
-        return (propose_tuning(canary, new, f"rollout no. {number}, canary: {why}"),)
-    if ring is Ring.CANARY and share is not None:
-        tried = keys_of(step.changes, share)
+    if ring is Ring.CANARY:
         _require_no_other_canary(file, tried)
-        return (propose_tuning(file, tried, f"rollout no. {number}, {share:.3g}: {why}"),)
-    without_share: dict[str, str | None] = {} if share is None else dict.fromkeys(keys_of(step.changes, share))
+        return propose_tuning(file, tried, f"rollout no. {step.number}, {tried[CANARY_SHARE]}: {why}")
     if ring is Ring.ALL:
-        return (propose_tuning(file, {**without_share, **new}, f"rollout no. {number}, all: {why}"),)
-    if ring is not Ring.ROLLED_BACK:
-        return ()
-    back = f"rollout no. {number} goes back"
-    undone = []
-    if step.ring is Ring.ALL:
-        undone.append(propose_tuning(file, {change.key: change.old for change in step.changes}, back))
-    if step.ring is Ring.CANARY and share is not None:
-        undone.append(propose_tuning(file, without_share, back))
-    if canary is not None and step.canary_changes:
-        undone.append(propose_tuning(canary, {change.key: change.old for change in step.canary_changes}, back))
-    return tuple(undone)
+        new = {change.key: change.new for change in step.changes}
+        return propose_tuning(file, {**dict.fromkeys(tried), **new}, f"rollout no. {step.number}, all: {why}")
+    back = f"rollout no. {step.number} goes back"
+    if ring is Ring.ROLLED_BACK and step.ring is Ring.ALL:
+        return propose_tuning(file, {change.key: change.old for change in step.changes}, back)
+    if ring is Ring.ROLLED_BACK and step.ring is Ring.CANARY:
+        return propose_tuning(file, dict.fromkeys(tried), back)
+    return None
 
 
 def _require_no_other_canary(file: Where, ours: Mapping[str, str]) -> None:

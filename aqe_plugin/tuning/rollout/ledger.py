@@ -15,15 +15,14 @@ from pathlib import Path
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.file_store import Where, store_of
-from aqe_plugin.errors import EventSchemaError, JournalError
+from aqe_plugin.errors import EventSchemaError, StateError
 from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.install.journal import Phase, journal_of
 from aqe_plugin.machine.disk import append_line, lock, read_or_none
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.rings import Ring
 
-# Version 1 had `cohorts` in the evidence for `fingerprints`.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,10 @@ class RolloutStep:
         ring: the ring from this step on.
         why: the reason for the step, with its numbers.
         asked_why: the reason that the person who took the step gave.
-        changes: of the file that all applications read, made when the rollout reaches the ring ``all``.
-        canary: the conf file that a part of the applications reads, ``None`` when there is none.
-        canary_changes: those made for the canary: in its file, or for a share in that of all; none before that.
+        changes: made when the rollout reaches the ring ``all``.
         evidence: that of the recommendation.
         confidence: the recommendation's probability of saving time.
-        canary_share: the share of the applications that try the changes first, by keys of the file that all of them
-            read; ``None`` for a canary with a file of its own, and without a canary.
+        canary_share: the share of the applications that try the changes first; ``None`` without a canary.
     """
 
     schema_version: int
@@ -56,8 +52,6 @@ class RolloutStep:
     asked_why: str
     group: str
     changes: tuple[Change, ...]
-    canary: str | None
-    canary_changes: tuple[Change, ...]
     evidence: Evidence
     confidence: float
     canary_share: float | None = None
@@ -65,7 +59,7 @@ class RolloutStep:
     @property
     def has_canary(self) -> bool:
         """Whether a part of the applications tries the changes first."""
-        return self.canary is not None or self.canary_share is not None
+        return self.canary_share is not None
 
 
 def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
@@ -85,15 +79,14 @@ def step_before_last(steps: Sequence[RolloutStep], file: Where) -> RolloutStep:
     """The step before the last one of ``steps``, of the same rollout of ``file``.
 
     Raises:
-        JournalError: the ledger has no readable line of it.
+        StateError: the ledger has no readable line of it.
     """
     number = steps[-1].number
     if len(steps) < 2 or steps[-2].number != number:
-        raise JournalError(
+        raise StateError(
             f"{_path(file)}: a line is missing or damaged: rollout no. {number} has no step before its last one, which "
             "was interrupted. Restore this file from a backup. Without a backup, check the values of "
-            f"{store_of(file).name} and of the canary's conf, correct them if need be, and move this file away: the "
-            "next apply begins anew."
+            f"{store_of(file).name}, correct them if need be, and move this file away: the next apply begins anew."
         )
     return steps[-2]
 
@@ -120,13 +113,9 @@ def _step(line: bytes, file: Where) -> RolloutStep | None:
     try:
         value = json.loads(line)
         version = value.get("schemaVersion") if isinstance(value, dict) else None
-        if isinstance(version, int) and version > SCHEMA_VERSION:
-            raise JournalError(
-                f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads up to {SCHEMA_VERSION}: upgrade it."
-            )
-        if version == 1:
-            evidence = dict(value["evidence"])
-            value = {**value, "evidence": {**evidence, "fingerprints": evidence.get("cohorts")}}
+        if isinstance(version, int) and version != SCHEMA_VERSION:
+            cure = "upgrade it" if version > SCHEMA_VERSION else "move the file away, and the next apply begins anew"
+            raise StateError(f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads {SCHEMA_VERSION}: {cure}.")
         return decode(RolloutStep, value)
     except (ValueError, TypeError, KeyError, RecursionError, EventSchemaError):
         return None

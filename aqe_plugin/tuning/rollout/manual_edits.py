@@ -1,17 +1,16 @@
-"""Whether somebody changed the keys of a rollout in its files: then the rollout is over, and their edit stays."""
+"""Whether somebody changed the keys of a rollout in its file: then the rollout is over, and their edit stays."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
-from aqe_plugin.conf.canary import keys_of
 from aqe_plugin.conf.keys import CANARY_SHARE, number_of
-from aqe_plugin.conf.stores.file_store import Where, store_of
-from aqe_plugin.conf.stores.locate import find_target, read_target
+from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.install.journal import Action, Phase, journal_of
+from aqe_plugin.tuning.rollout.file_changes import canary_keys
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, step_before_last
 from aqe_plugin.tuning.rollout.rings import Ring, is_over
 
@@ -21,7 +20,7 @@ Values = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """One key of the rollout in one file: its value as expected, as found, and from before the rollout."""
+    """One key of the rollout: its value as expected, as found, and from before the rollout."""
 
     file: str
     key: str
@@ -38,20 +37,20 @@ class _Held:
         return _same(self.key, self.before, self.found)
 
 
-def manual_edits(steps: Sequence[RolloutStep], file: Where, environment: Mapping[str, str]) -> str | None:
+def manual_edits(steps: Sequence[RolloutStep], file: Where) -> str | None:
     """A sentence that names every key that somebody changed, with the values that were expected and found.
 
     Args:
-        steps: those of the rollout so far, at least one; if the last was interrupted, each file may hold the values
-            from before it or from after it.
+        steps: those of the rollout so far, at least one; if the last was interrupted, the file may hold the values from
+            before it or from after it.
 
     Returns:
-        ``None`` when the files hold what they should, or the rollout is over.
+        ``None`` when the file holds what it should, or the rollout is over.
     """
     last = steps[-1]
     if last.phase is Phase.DONE and is_over(last.ring):
         return None
-    held = [one for each in _files(last, file, environment) for one in _held(steps, each, file)]
+    held = _held(steps, file)
     changed = [one for one in held if not one.is_kept]
     if not changed:
         return None
@@ -61,23 +60,17 @@ def manual_edits(steps: Sequence[RolloutStep], file: Where, environment: Mapping
     return f"{how}: {'; '.join(edits)}" + (f"; left unchanged: {'; '.join(stays)}" if stays else "")
 
 
-def _files(step: RolloutStep, file: Where, environment: Mapping[str, str]) -> list[Where]:
-    return [file] if step.canary is None else [file, find_target(Path(step.canary), None, environment)]
-
-
-def _held(steps: Sequence[RolloutStep], here: Where, file: Where) -> list[_Held]:
-    last, everywhere = steps[-1], store_of(here).name == store_of(file).name
+def _held(steps: Sequence[RolloutStep], file: Where) -> list[_Held]:
+    last = steps[-1]
     possible = [last]
-    if last.phase is Phase.BEGUN and not _was_carried_out(last, here):
-        possible.append(replace(step_before_last(steps, file), canary_changes=last.canary_changes))
-    target = read_target(here)
-    values_in = _in_target if everywhere else _in_canary
-    before = values_in(last, Ring.ROLLED_BACK)
+    if last.phase is Phase.BEGUN and not _was_carried_out(last, file):
+        possible.append(step_before_last(steps, file))
+    target, before = read_target(file), _values(last, Ring.ROLLED_BACK)
     # A file is replaced as a whole: all its values are of one step.
     readings = [
         [
             _Held(target.store.name, key, value, target.conf.get(key), before.get(key))
-            for key, value in values_in(step, step.ring).items()
+            for key, value in _values(step, step.ring).items()
         ]
         for step in possible
     ]
@@ -95,23 +88,16 @@ def _was_carried_out(step: RolloutStep, file: Where) -> bool:
     )
 
 
-def _in_target(step: RolloutStep, ring: Ring) -> Values:
-    """The values in ``ring`` in the file that all applications read."""
+def _values(step: RolloutStep, ring: Ring) -> Values:
+    """The values of the rollout's keys in ``ring``."""
     old: Values = {change.key: change.old for change in step.changes}
     if ring is Ring.OBSERVE:
         return old
-    tried = {} if step.canary_share is None else keys_of(step.changes, step.canary_share)
+    tried = canary_keys(step.changes, step.canary_share)
     if ring is Ring.CANARY:
         return {**old, **tried}
     values = {change.key: change.new for change in step.changes} if ring in (Ring.ALL, Ring.SETTLED) else old
     return {**values, **dict.fromkeys(tried)}
-
-
-def _in_canary(step: RolloutStep, ring: Ring) -> Values:
-    """The values in ``ring`` in the canary's file, before the rollout only those of changed keys."""
-    if ring in (Ring.OBSERVE, Ring.ROLLED_BACK):
-        return {change.key: change.old for change in step.canary_changes}
-    return {change.key: change.new for change in step.changes}
 
 
 def _same(key: str, one: str | None, other: str | None) -> bool:

@@ -27,13 +27,11 @@ class Trial:
 
     Attributes:
         steps: its steps so far, oldest first; at least one.
-        everywhere: the queries of the applications that read the file itself.
-        canary: those of the applications that read the canary's file; empty when the canary is a share of all.
+        history: the queries of the applications that read the file.
     """
 
     steps: tuple[RolloutStep, ...]
-    everywhere: QueryHistory
-    canary: QueryHistory
+    history: QueryHistory
 
     @property
     def last(self) -> RolloutStep:
@@ -63,34 +61,29 @@ def recommended_again(trial: Trial, conf: TargetConf, replay: Replay, limits: Li
 def compared(trial: Trial, rings: RingLimits) -> Observation:
     """In a ring with the change in force: runs with the change against runs without it.
 
-    For a share of the applications, events name the arm, and both arms ran at the same time with the same conf. Once
-    all applications have the change, none runs without it: the newest applications from before it are the control.
+    In the canary events name the arm, and both arms ran at the same time with the same conf. Once all applications have
+    the change, none runs without it: the newest applications from before it are the control.
     """
     last, began = trial.last, _entered(trial, trial.last.ring)
-    if last.ring is Ring.CANARY and last.canary_share is not None:
-        newer = applications_since(trial.everywhere, began)
+    newer = applications_since(trial.history, began)
+    if last.ring is Ring.CANARY:
         changed, unchanged = in_arm(newer, TrialArm.CANARY), in_arm(newer, TrialArm.CONTROL)
-    elif last.ring is Ring.CANARY:
-        changed = applications_since(trial.canary, began)
-        unchanged = trial.everywhere.where(lambda query: query.at_millis > began)
     else:
         first = _entered(trial, Ring.CANARY) if last.has_canary else began
-        changed = applications_since(trial.everywhere, began)
-        unchanged = trial.everywhere.where(lambda query: query.at_millis <= first)
-        if last.canary_share is not None:
-            # Applications in an arm started before the canary's keys were removed.
-            changed = in_arm(changed, None)
+        # Applications in an arm started before the canary's keys were removed.
+        changed = in_arm(newer, None) if last.has_canary else newer
+        unchanged = trial.history.where(lambda query: query.at_millis <= first)
     pairs = application_pairs(changed.runs, unchanged.runs, rings.max_pairs)
     comparison = compare(pairs, rings.margin, rings.alpha)
     return Observation(None, comparison, errors_of(changed, unchanged), last.has_canary)
 
 
 def _confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> bool | None:
-    newer = Counter(run.fingerprint for run in applications_since(trial.everywhere, trial.last.at_millis).runs)
+    newer = Counter(run.fingerprint for run in applications_since(trial.history, trial.last.at_millis).runs)
     if max(newer.values(), default=0) < limits.min_runs:
         return None
     present = current(conf.items())
-    findings = recommend(trial.everywhere.runs, present, limits, replay)
+    findings = recommend(trial.history.runs, present, limits, replay)
     found = best([finding for finding in findings if finding.group == trial.last.group], limits)
     return found is not None and _goes_up(changes_of(found, conf), present) == _goes_up(trial.last.changes, present)
 

@@ -31,94 +31,48 @@ HOSTILE = "<script>alert(1)</script> & \"'\x1b[2J\u202e"
 # Rows of the table of decisions
 
 
-def reason(code: str, name: str = "reason") -> dict[str, Any]:
-    return {name: code, f"{name}_measured": 1.0, f"{name}_limit": 2.0, f"{name}_unit": None, f"{name}_conf_key": None}
-
-
-def filter_row(status: str, **ran: Any) -> dict[str, Any]:
-    unknown = dict.fromkeys(("kind", "rows_in", "rows_out", "batches_not_checked", "bytes", "build_millis"))
-    place = {"filter_id": status, "table": "sales", "columns": ["item"], "wait_millis": None, "build_rows": None}
-    return {**unknown, **place, "status": status, **reason("FILTER_PAYS"), **ran}
-
-
-RAN = {"rows_in": 9, "rows_out": 4, "batches_not_checked": 0, "bytes": 1, "build_millis": 1, "wait_millis": 1}
-
-
-def decision_row(**changes: Any) -> dict[str, Any]:
-    """A row as ``aqe_decisions()`` has it, of the sample's facts."""
-    option = {"strategy": "plain_sort_merge", "with_filter": False, "cost_millis": None, **reason("COSTLIER")}
+def decision_row(execution_id: int = 7, join: JoinStory | None = None, **changes: Any) -> dict[str, Any]:
+    """A row of ``aqe_decisions()`` with the columns that are read."""
     return {
-        "execution_id": 7,
-        "description": "q93",
+        "execution_id": execution_id,
         "mode": "apply",
         "arm": None,
         "query_status": "succeeded",
         "query_millis": 900,
         "query_rule_millis": 3,
         "query_errors": 0,
-        "join_id": "j1",
-        "facts": json.dumps(encode(FACTS)),
-        "choice": "broadcast",
-        "with_filter": True,
-        "predicted_pass_rate": 0.04,
-        "predicted_cost_millis": 812.0,
-        "options_not_taken": [option],
-        "filters": [],
-        **reason("CHEAPEST"),
-        **reason("FILTER_PAYS", "filter_reason"),
+        "events": json.dumps(encode(join or JoinStory(DECISION, (PLANNED,), (OUTCOME,)))),
         **changes,
     }
 
 
 def test_rows_of_the_table_become_one_story_for_each_query() -> None:
-    first, second = stories_of([decision_row(execution_id=9), decision_row(), decision_row(join_id="j2")])
+    first, second = stories_of([decision_row(), decision_row(), decision_row(9)])
     assert (first.execution_id, len(first.joins), second.execution_id) == (7, 2, 9)
-    decision = first.joins[0].decision
-    assert decision.facts == FACTS
-    assert [(one.strategy, one.cost_millis) for one in decision.options] == [
-        (Strategy.BROADCAST, 812.0),
-        (Strategy.PLAIN_SORT_MERGE, None),
-    ]
+    assert first.joins[0] == JoinStory(DECISION, (PLANNED,), (OUTCOME,))
 
 
 def test_an_explanation_shows_the_arm_of_a_query() -> None:
-    plain, tried = stories_of([decision_row(), decision_row(execution_id=8, arm="canary")])
+    plain, tried = stories_of([decision_row(), decision_row(8, arm="canary")])
     assert (plain.arm, tried.arm) == (None, TrialArm.CANARY)
     assert "[apply, canary]" in repr(Explanation("", (tried,)))
     assert "[apply]" in repr(Explanation("", (plain,)))
 
 
-def test_a_join_that_was_left_to_spark_has_no_option_of_its_own() -> None:
-    (story,) = stories_of([decision_row(choice="leave_to_spark", predicted_cost_millis=None)])
-    assert [one.strategy for one in story.joins[0].decision.options] == [Strategy.PLAIN_SORT_MERGE]
-
-
 def test_a_running_query_has_no_outcome_and_a_failed_one_an_error() -> None:
+    without_outcome = JoinStory(DECISION, (PLANNED,), ())
     running, failed = stories_of(
-        [decision_row(filters=None, query_millis=None), decision_row(execution_id=8, query_status="failed")]
+        [decision_row(join=without_outcome, query_millis=None), decision_row(8, query_status="failed")]
     )
     assert (running.ended, running.error, running.joins[0].outcomes) == (None, None, ())
     assert failed.error == "the query failed or was cancelled"
 
 
-def test_each_status_of_a_filter_becomes_a_plan_or_an_outcome() -> None:
-    filters = [
-        filter_row("applied", kind="exact", build_rows=5, **RAN),
-        filter_row("passed_all", kind="pass_all", build_rows=0, **RAN),
-        filter_row("missing", kind="missing", build_rows=0, **RAN),
-        filter_row("not_started"),
-        filter_row("not_placed"),
-    ]
-    (story,) = stories_of([decision_row(filters=filters)])
-    (join,) = story.joins
-    assert [(one.filter_id, one.reason is None) for one in join.outcomes] == [
-        ("applied", True),
-        ("passed_all", False),
-        ("missing", True),
-    ]
-    assert [(one.filter_id, one.applied) for one in join.filters] == [("not_started", True), ("not_placed", False)]
+def test_a_filter_that_its_scan_did_not_find_is_planned_and_not_applied() -> None:
+    missing = replace(OUTCOME, filter_id="missing", kind="missing")
+    (story,) = stories_of([decision_row(join=JoinStory(DECISION, (PLANNED,), (OUTCOME, missing)))])
     assert story.ended is not None
-    assert (story.ended.planned, story.ended.applied) == (3, 2)
+    assert (story.ended.planned, story.ended.applied) == (2, 1)
 
 
 # Replays

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast, get_type_hints
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aqe_plugin import api
 from aqe_plugin.api.force import Choice, force_in_scope, force_join
 from aqe_plugin.api.session_confs import set_for_a_while
-from aqe_plugin.api.threshold import Threshold, conf_values, threshold_keys
-from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
+from aqe_plugin.api.threshold import conf_values, threshold_keys
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.errors import ConfError, NotAvailableError
@@ -25,15 +26,16 @@ PASS_RATE_KEY = f"{PREFIX}filter.maxPassRate"
 
 
 def test_every_threshold_is_an_attribute_and_an_argument_of_its_type() -> None:
-    attributes = {name: one for name, one in vars(ThresholdFields).items() if isinstance(one, Threshold)}
-    arguments = get_type_hints(ThresholdChanges)
-    assert list(attributes) == list(arguments) == list(threshold_keys())
+    stub = Path(api.__file__).with_name("threshold_fields.pyi").read_text(encoding="utf-8")
     thresholds = SessionThresholds(Confs())
+    arguments, attributes = [], []
     for name, key in threshold_keys().items():
-        whole = key.type in ("integer", "bytes")
-        assert attributes[name].key == key
-        assert arguments[name] == (int | str if whole else float | str), name
-        assert type(getattr(thresholds, name)) is (int if whole else float), name
+        kind = int if key.type in ("integer", "bytes") else float
+        arguments.append((name, f"{kind.__name__} | str"))
+        attributes.append((name, f"Threshold[{kind.__name__}]"))
+        assert type(getattr(thresholds, name)) is kind, name
+        assert name in dir(thresholds)
+    assert re.findall(r"^    (\w+): (.*)$", stub, re.MULTILINE) == [*arguments, *attributes]
 
 
 def test_a_threshold_has_its_default_or_the_value_of_the_conf() -> None:

@@ -39,7 +39,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 def answered(port: int, user: str, *statements: str) -> list[list[str]]:
     """The rows of ``statements`` in a JDBC session of their own, without headings."""
     jars = Path(pyspark.__file__).parent / "jars" / "*"
-    client = [str(find_java().path), "-XX:TieredStopAtLevel=1", "-cp", str(jars), "org.apache.hive.beeline.BeeLine"]
+    client = [str(find_java()[0]), "-XX:TieredStopAtLevel=1", "-cp", str(jars), "org.apache.hive.beeline.BeeLine"]
     options = ["--silent=true", "--showHeader=false", "--outputformat=tsv2", "--nullemptystring=false"]
     asked = [part for statement in statements for part in ("-e", statement)]
     ran = subprocess.run(

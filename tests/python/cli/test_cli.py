@@ -315,9 +315,9 @@ def test_every_error_has_an_exit_code_that_help_and_manual_document(answer: Answ
 
 def test_help_breaks_its_lines_where_the_terminal_ends_alone(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    out = [line.strip() for line in answer("pipeline", "report", "--help")[1].splitlines()]
-    first = next(number for number, line in enumerate(out) if line.startswith("The page loads nothing"))
+    out = [line.strip() for line in answer("pipeline", "aggregate", "--help")[1].splitlines()]
+    first = next(number for number, line in enumerate(out) if line.startswith("Prices are the plugin"))
     assert out[first : first + 2] == [
-        "The page loads nothing and runs nothing. Its advice starts from the values of",
-        "the conf that --target or --spark-home names, else from the defaults.",
+        "Prices are the plugin's own, at the thresholds of the conf that --target or",
+        "--spark-home names, else at the defaults.",
     ]

@@ -22,7 +22,7 @@ KNOWN = {
     "rollback": ("table", "json", "diff"),
     "uninstall": ("table", "json", "diff"),
     "history": ("table", "json"),
-    "recommend": EVERY,
+    "recommend": ("table", "json", "conf"),
     "apply": ("table", "json"),
     "config-show": ("table", "json"),
 }

@@ -88,11 +88,11 @@ def _raise(error: Exception) -> Any:
 
 def test_every_option_that_is_a_path_is_relative_to_the_settings_file(toml: Path) -> None:
     paths = {one.name for one in EVERY if one.option.metavar == PATH}
-    assert paths == {"target", "spark-home", "canary", "canary-log", "checkpoint", "event-log", "jar", "output"}
-    toml.write_text('target = "conf/a.conf"\n[apply]\ncanary-log = ["logs", "/abs", "hdfs://nn/logs"]\n')
+    assert paths == {"target", "spark-home", "checkpoint", "event-log", "jar", "output"}
+    toml.write_text('target = "conf/a.conf"\n[verify]\njar = "/abs/a.jar"\n')
     settings = found({}, toml)
     assert settings["install", "target"].value == f"{toml.parent}/conf/a.conf"
-    assert settings["apply", "canary-log"].value == [f"{toml.parent}/logs", "/abs", "hdfs://nn/logs"]
+    assert settings["verify", "jar"].value == "/abs/a.jar"
     for address in ("kubernetes:ns/ConfigMap/c", "sc://h:1/;session_id=x"):
         toml.write_text(f'target = "{address}"\n')
         assert found({}, toml)["install", "target"].value == address
@@ -132,7 +132,7 @@ def test_the_environment_wins_over_the_file_and_one_command_over_all(toml: Path)
         ("MAX_STEP", "nan", 'MAX_STEP = "nan" is not allowed: .*10'),
         ("EXPROT__PORT", "1", r"EXPROT__PORT: no such setting; did you mean AQE_PLUGIN__EXPORT__PORT\?"),
         ("ZZZ", "1", r"ZZZ: no such setting; aqe-plugin config show lists every setting\."),
-        ("APPLY__CANARY_LOG", "/logs", r'APPLY__CANARY_LOG: expected a list such as \["a", "b"\]\.'),
+        ("APPLY__SET", "x=1", r'APPLY__SET: expected a list such as \["a", "b"\]\.'),
     ],
 )
 def test_a_wrong_variable_is_refused_with_what_is_allowed(variable: str, value: str, message: str) -> None:
@@ -150,7 +150,7 @@ def test_a_wrong_variable_is_refused_with_what_is_allowed(variable: str, value: 
         ("[exprot]\nport = 1", r"\[exprot\] port: no such setting; did you mean \[export\] port\?"),
         ("max_step = 2", r"max_step: no such setting; did you mean max-step\?"),
         ("yes = true", r"yes: no such setting; did you mean \[\w+\] yes\?"),
-        ("[apply]\ncanary-log = '/x'", r'\[apply\] canary-log: expected a list such as \["a", "b"\]\.'),
+        ("[apply]\nset = 'x=1'", r'\[apply\] set: expected a list such as \["a", "b"\]\.'),
         ("[export.port]\nx = 1", r"\[export\] port: expected one value\."),
         ("[export]\naddress = ['a']", r"\[export\] address: expected one value\."),
     ],

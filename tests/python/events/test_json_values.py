@@ -78,9 +78,13 @@ def test_a_float_member_accepts_numbers_of_any_size(text: bytes, measured: float
     assert event.measured == pytest.approx(measured, rel=1e-3)
 
 
+def test_half_a_character_is_text() -> None:
+    assert decode_text(Reason, b'{"code":"\\ud800","unit":"","confKey":""}').code == "\ud800"
+
+
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400])
 def test_a_whole_number_beyond_a_scala_long_is_an_error(number: int) -> None:
-    with pytest.raises(EventSchemaError, match=r"QueryEnded\.durationMillis: expected `int` .*, found -?\d+"):
+    with pytest.raises(EventSchemaError, match=r"^QueryEnded: "):
         decode_text(QueryEnded, line(ended(), durationMillis=number))
 
 
@@ -93,34 +97,30 @@ def test_unknown_members_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("where", "value", "message"),
     [
-        (["facts", "build", "rows"], "many", "facts.build.rows: expected `int`, got `str`, found 'many'"),
-        (["facts", "build", "rows"], True, "facts.build.rows: expected `int`, got `bool`, found True"),
-        (["facts", "build", "rows"], None, "facts.build.rows: expected `int`, got `null`, found None"),
-        (["passRate"], "0.5", "passRate: expected `float`, got `str`, found '0.5'"),
-        (["passRate"], 10**400, "passRate: "),
-        (["facts", "joinId"], 7, "facts.joinId: expected `str`, got `int`, found 7"),
-        (["buildFilter"], 1, "buildFilter: expected `bool`, got `int`, found 1"),
-        (["options"], {}, "options: expected `array`, got `object`, found {}"),
-        (["options", 1, "reason"], [], "options[1].reason: expected `object`, got `array`, found []"),
-        (["choice"], "nested_loop", "choice: invalid enum value 'nested_loop'"),
+        (["facts", "build", "rows"], "many", "Expected `int`, got `str` - at `$.decision.facts.build.rows`"),
+        (["facts", "build", "rows"], True, "Expected `int`, got `bool` - at `$.decision.facts.build.rows`"),
+        (["facts", "build", "rows"], None, "Expected `int`, got `null` - at `$.decision.facts.build.rows`"),
+        (["passRate"], "0.5", "Expected `float`, got `str` - at `$.decision.passRate`"),
+        (["facts", "joinId"], 7, "Expected `str`, got `int` - at `$.decision.facts.joinId`"),
+        (["buildFilter"], 1, "Expected `bool`, got `int` - at `$.decision.buildFilter`"),
+        (["options"], {}, "Expected `array`, got `object` - at `$.decision.options`"),
+        (["options", 1, "reason"], [], "Expected `object`, got `array` - at `$.decision.options[1].reason`"),
+        (["choice"], "nested_loop", "Invalid enum value 'nested_loop' - at `$.decision.choice`"),
     ],
 )
-def test_an_error_names_the_member_by_its_path_and_shows_the_value(
-    where: list[str | int], value: object, message: str
-) -> None:
-    damaged = changed(["decision", *where], value)
-    assert error_of(damaged).startswith(f"JoinDecided.decision.{message}")
+def test_an_error_names_the_expected_type_and_the_path(where: list[str | int], value: object, message: str) -> None:
+    assert error_of(changed(["decision", *where], value)) == f"JoinDecided: {message}"
 
 
 def test_a_missing_member_is_named() -> None:
     with pytest.raises(EventSchemaError) as error:
-        decode(Reason, {"unit": "", "confKey": ""}, "reason")
-    assert str(error.value) == "reason: object missing required field `code`"
+        decode(Reason, {"unit": "", "confKey": ""})
+    assert str(error.value) == "Reason: Object missing required field `code`"
 
 
 @pytest.mark.parametrize("text", [b'{"code":"X","unit":"\xff","confKey":""}', b'{"code":"X"', b"[" * 100_000, b""])
 def test_text_that_is_not_json_is_an_error(text: bytes) -> None:
-    with pytest.raises(EventSchemaError, match="Reason: not valid JSON"):
+    with pytest.raises(EventSchemaError, match=r"^Reason: "):
         decode_text(Reason, text)
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
-import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from aqe_plugin.errors import CheckpointError, ConfError, ConflictError, TargetError, WriteError
+from aqe_plugin.errors import ConfError, ConflictError, StateError, TargetError, WriteError
 from aqe_plugin.exporter import EventLogCollector, Tally, stderr_log
 from aqe_plugin.exporter import collector as collector_module
 from aqe_plugin.exporter.daemon.checkpoint import opened
@@ -49,23 +47,10 @@ def test_a_checkpoint_of_another_source_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_checkpoint_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("to be kept\n" * 100)
-    damaged = pytest.raises(CheckpointError, match=r"notes\.txt: not a checkpoint of aqe-plugin, or damaged \(")
+    damaged = pytest.raises(StateError, match=r"notes\.txt: not a checkpoint of aqe-plugin, or damaged \(")
     with damaged, opened(path, "logs"):
         pass
     assert path.read_text() == "to be kept\n" * 100
-
-
-def test_a_checkpoint_that_is_a_database_of_an_older_version_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("CREATE TABLE offsets (path TEXT)")
-    content = path.read_bytes()
-    with pytest.raises(CheckpointError) as error, opened(path, "logs"):
-        pass
-    assert str(error.value) == (
-        f"{path}: an older aqe-plugin wrote this checkpoint, as a database. Move it away; counts then begin at 0."
-    )
-    assert path.read_bytes() == content
 
 
 def test_a_folder_is_refused_as_a_checkpoint(tmp_path: Path) -> None:
@@ -102,7 +87,7 @@ def test_a_checkpoint_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with opened(path, "logs"):
         pass
     path.write_text(json.dumps({**json.loads(path.read_text()), "schemaVersion": 9}))
-    newer = pytest.raises(CheckpointError, match=r"checkpoint\.db: schemaVersion 9, this aqe-plugin writes 3\. ")
+    newer = pytest.raises(StateError, match=r"checkpoint\.db: schemaVersion 9, this aqe-plugin writes 3\. ")
     with newer, opened(path, "logs"):
         pass
 
@@ -114,7 +99,7 @@ def test_a_damaged_member_is_an_error(tmp_path: Path, member: str) -> None:
     write_log(folder / "app-1")
     read_with_checkpoint(folder, path)
     path.write_text(json.dumps({**json.loads(path.read_text()), member: {"x": 1}}))
-    with pytest.raises(CheckpointError, match="not a checkpoint of aqe-plugin, or damaged"):
+    with pytest.raises(StateError, match="not a checkpoint of aqe-plugin, or damaged"):
         read_with_checkpoint(folder, path)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.exporter import serve, source, stderr_log
+from aqe_plugin.exporter import serve, server, stderr_log
 from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.logs import FolderFollower, Record
@@ -60,7 +60,7 @@ def test_while_the_logs_are_read_it_is_healthy_and_not_ready(tmp_path: Path, mon
             assert go_on.wait(30)
             yield from super().poll()
 
-    monkeypatch.setattr(source, "FolderFollower", Slow)
+    monkeypatch.setattr(server, "FolderFollower", Slow)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
 
@@ -95,7 +95,7 @@ def test_a_signal_stops_the_daemon_while_it_reads_logs(
             yield from super().poll()
 
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(source, "FolderFollower", Stopped)
+    monkeypatch.setattr(server, "FolderFollower", Stopped)
     code, out, err = answer("export", str(tmp_path), "--port", "0")
     assert (code, out) == (0, "")
     assert "Serving" not in err

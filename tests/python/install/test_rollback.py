@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.errors import ConflictError, JournalError
+from aqe_plugin.errors import ConflictError, StateError
 from aqe_plugin.install.controller import propose_rollback, propose_uninstall
 from aqe_plugin.install.journal import Action, Phase, journal_of
 from aqe_plugin.install.status import status_of
@@ -27,7 +27,7 @@ def test_rollback_goes_back_one_change_at_a_time(conf: Path) -> None:
     assert conf.read_bytes() == first
     rollback(conf)
     assert conf.read_bytes() == THEIRS
-    with pytest.raises(JournalError) as error:
+    with pytest.raises(StateError) as error:
         propose_rollback(conf, force=False)
     assert str(error.value) == (f"{conf}: there is nothing to roll back; no change of aqe-plugin is in force.")
 
@@ -63,7 +63,7 @@ def test_a_damaged_backup_is_not_restored(conf: Path) -> None:
     install(conf)
     for backup in (journal_of(conf).folder / "backups").iterdir():
         backup.write_bytes(b"half")
-    with pytest.raises(JournalError, match="the backup is missing or damaged"):
+    with pytest.raises(StateError, match="the backup is missing or damaged"):
         propose_rollback(conf, force=False)
 
 
@@ -108,5 +108,5 @@ def test_a_journal_of_a_newer_version_is_refused(conf: Path) -> None:
     install(conf)
     path = journal_of(conf).folder / "journal.jsonl"
     path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
-    with pytest.raises(JournalError, match="schemaVersion 2, and this aqe-plugin reads up to 1: upgrade"):
+    with pytest.raises(StateError, match="schemaVersion 2, and this aqe-plugin reads up to 1: upgrade"):
         propose_uninstall(conf, purge=False)

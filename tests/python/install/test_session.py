@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import aqe_plugin
-from aqe_plugin.errors import ConfError, PysparkMissingError, SessionError, UnsupportedSparkError
+from aqe_plugin.errors import ConfError, ExtraMissingError, SessionError, UnsupportedSparkError
 from aqe_plugin.install import session
 
 JAR = Path("/jars/aqe-plugin-spark-4.1-0.1.0.jar")
@@ -91,7 +91,7 @@ def test_an_unknown_mode_is_refused_with_the_allowed_values() -> None:
 def test_without_pyspark_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     made = builder()
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(PysparkMissingError) as error:
+    with pytest.raises(ExtraMissingError) as error:
         aqe_plugin.configure(made)
     assert str(error.value) == "PySpark is not installed: pip install 'aqe-plugin[spark]'."
 

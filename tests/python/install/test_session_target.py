@@ -340,11 +340,11 @@ def test_a_jar_for_a_session_is_refused(answer: Answer, target: str) -> None:
         assert (code, "has what its server loaded. Leave the option out." in err) == (5, True)
 
 
-def test_a_canary_for_a_session_is_refused(answer: Answer, target: str, tmp_path: Path) -> None:
-    log, conf = str(write_log(tmp_path / "app")), str(tmp_path / "spark-defaults.conf")
-    for words in (("--target", target, "--canary", conf), ("--target", conf, "--canary", target)):
-        code, _, err = answer("apply", log, *words)
-        assert (code, "a running session has no canary and cannot be one" in err, "s3cret" in err) == (5, True, False)
+def test_a_share_of_a_session_is_refused(answer: Answer, target: str, tmp_path: Path) -> None:
+    log = str(write_log(tmp_path / "app"))
+    code, _, err = answer("apply", log, "--target", target, "--canary-share", "0.1")
+    assert (code, "s3cret" in err) == (5, False)
+    assert "a running session is one application, which has no share" in err
 
 
 def test_an_address_without_a_session_id_is_refused(answer: Answer, server: ConnectServer) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.cli.history_source import history_of_logs
-from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PysparkMissingError, SessionError
+from aqe_plugin.errors import ConfError, EventLogError, ExtraMissingError, NoDataError, SessionError
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
 from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, reader
-from aqe_plugin.logs.hadoop import HadoopFiles, conf_of, files, opened_hadoop_files
+from aqe_plugin.logs.addresses import conf_of
+from aqe_plugin.logs.hadoop import HadoopFiles, files, opened_hadoop_files
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 from commands import Answer
 from daemons import daemon
@@ -213,7 +214,7 @@ def test_a_hadoop_conf_that_is_not_xml_is_named(monkeypatch: pytest.MonkeyPatch,
 
 def test_without_pyspark_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    missing = pytest.raises(PysparkMissingError, match=r"pip install 'aqe-plugin\[spark\]'")
+    missing = pytest.raises(ExtraMissingError, match=r"pip install 'aqe-plugin\[spark\]'")
     with missing, opened_hadoop_files("hdfs://nn/logs", {}, spool):
         pass
     assert not spool.exists()

@@ -72,28 +72,24 @@ def test_apply_takes_the_same_steps_with_tables_and_with_logs(
     monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, lambda: clock))
     steps: dict[str, list[str]] = {}
     written: dict[str, list[str]] = {}
-    for source, canary in (((str(logs),), "--canary-log"), (("--decisions", tables), "--canary-decisions")):
-        folder = tmp_path / canary
+    for source in ((str(logs),), ("--decisions", tables)):
+        folder = tmp_path / source[0].strip("/-").replace("/", "-")
         folder.mkdir()
-        files = [folder / name for name in ("spark-defaults.conf", "queue-a.conf")]
-        for file in files:
-            file.write_text("spark.master yarn\n")
-        words = ["apply", *source, "--target", str(files[0]), "--format", "json", "--yes", "--canary", str(files[1])]
-        # With the whole fleet's runs as those of the canary.
-        words += [canary, source[-1]]
+        file = folder / "spark-defaults.conf"
+        file.write_text("spark.master yarn\n")
+        words = ["apply", *source, "--target", str(file), "--format", "json", "--yes"]
         asked = ("--set", "spark.aqePlugin.filter.maxPassRate=0.4")
         answers = [command(*words), command(*words, *asked), command(*words)]
         assert [code for code, _, _ in answers] == [0, 0, 0], answers
         recommended, *went = [out.replace(str(folder), "FOLDER") for _, out, _ in answers]
-        steps[canary] = [recommended, answers[0][2].splitlines()[-1], *went]
-        written[canary] = [file.read_text() for file in files]
-    assert steps["--canary-decisions"] == steps["--canary-log"]
-    assert written["--canary-decisions"] == written["--canary-log"]
-    assert "Nothing to change: no group passes" in steps["--canary-log"][1]
-    assert [json.loads(out)["ring"] for out in steps["--canary-log"][2:]] == ["canary", "all"]
-    code, _, err = command("apply", str(logs), "--canary-decisions", tables, "--target", str(files[0]))
-    assert (code, err) == (5, "--canary-decisions goes with --decisions, and in place of --canary-log.\n")
-    assert command("apply", "--target", str(files[0]))[0] == 5
+        steps[source[0]] = [recommended, answers[0][2].splitlines()[-1], *went]
+        written[source[0]] = [file.read_text()]
+    from_logs, from_tables = str(logs), "--decisions"
+    assert steps[from_tables] == steps[from_logs]
+    assert written[from_tables] == written[from_logs]
+    assert "Nothing to change: no group passes" in steps[from_logs][1]
+    assert [json.loads(out)["ring"] for out in steps[from_logs][2:]] == ["all", "rolled_back"]
+    assert command("apply", "--target", str(file))[0] == 5
 
 
 def test_spark_submit_runs_a_job_with_only_the_script_and_the_jar(spark: SparkSession, tmp_path: Path) -> None:

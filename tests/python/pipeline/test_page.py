@@ -10,15 +10,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.events.model import JoinDecided, QueryEnded, TrialArm
-from aqe_plugin.pipeline.report_charts import bars, calibration
+from aqe_plugin.events.model import JoinDecided, QueryEnded
 from aqe_plugin.pipeline.report_page import Summary, page
 from aqe_plugin.pipeline.required_members import rules_of
-from aqe_plugin.tuning.history import Failure, QueryHistory, Run
-from aqe_plugin.tuning.recommendation import Finding
 from opened_page import opened
-
-NOTHING = QueryHistory((), ())
 
 TOTALS: dict[str, Any] = dict.fromkeys(
     (
@@ -64,7 +59,6 @@ def summary(text: str = "a", number: Any = 1.0) -> Summary:
         faster=[compared],
         slower=[compared],
         joins=[join],
-        pass_rates=[{"predictedPass": number, "measuredPass": number, "absoluteError": number, "joins": 4}],
         rejected=[{"why": text, "lines": 2, "logs": 1}],
     )
 
@@ -76,8 +70,8 @@ def empty() -> Summary:
 
 @given(text=st.text(), number=NUMBERS)
 def test_no_text_or_number_of_a_log_becomes_an_html_element(text: str, number: Any) -> None:
-    made = opened(page(summary(text, number), [Finding(text, None, text)], text, NOTHING))
-    plain = opened(page(summary(), [Finding("a", None, "a")], "a", NOTHING))
+    made = opened(page(summary(text, number), text))
+    plain = opened(page(summary(), "a"))
     assert made.tags == plain.tags
     assert made.loads == []
     assert made.unclosed == []
@@ -85,54 +79,28 @@ def test_no_text_or_number_of_a_log_becomes_an_html_element(text: str, number: A
 
 @given(text=st.text())
 def test_the_page_can_always_be_written_as_utf_8(text: str) -> None:
-    assert page(summary(text), [], text, NOTHING).encode()
+    assert page(summary(text), text).encode()
 
 
 def test_tabs_and_line_ends_stay_as_they_are_and_control_characters_become_escapes() -> None:
-    assert "a\tb\r\nc\\x1b\\u200bd" in page(summary("a\tb\r\nc\x1b\u200bd"), [], "a", NOTHING)
+    assert "a\tb\r\nc\\x1b\\u200bd" in page(summary("a\tb\r\nc\x1b\u200bd"), "a")
 
 
 def test_a_page_without_data_says_so() -> None:
-    text = opened(page(empty(), [], "/tables", NOTHING)).text
-    for told in (
-        "No query ran in mode apply.",
-        "No join has any regret.",
-        "No filter has measured a pass rate.",
-        "No query belonged to an arm of a trial.",
-    ):
+    text = opened(page(empty(), "/tables")).text
+    for told in ("No query ran in mode apply.", "No join has any regret."):
         assert told in text
 
 
 def test_the_page_forbids_scripts_and_external_resources() -> None:
-    assert "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page(
-        empty(), [], "", NOTHING
-    )
+    assert "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page(empty(), "")
 
 
-def test_queries_are_counted_by_arm_of_a_trial() -> None:
-    def ran(application: str, arm: TrialArm | None) -> Run:
-        return Run("c", application, 1, 10, 0, (), arm)
-
-    runs = (ran("a", TrialArm.CANARY), ran("a", TrialArm.CANARY), ran("b", TrialArm.CONTROL), ran("c", None))
-    made = page(empty(), [], "", QueryHistory(runs, (Failure("c", "d", 1, TrialArm.CANARY),)))
-    rows = made.split("Tried by a share of the applications", 1)[1].split("</section>")[0].split("<tr>")[2:]
-    assert [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in rows] == [
-        ["canary", "2", "2", "1"],
-        ["control", "1", "1", "0"],
-    ]
-
-
-@given(values=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
-def test_every_bar_is_inside_its_chart(values: list[float]) -> None:
-    made = bars("t", [str(at) for at in range(len(values))], [("one", values)], "s")
-    assert made.count("<rect") == len(values)
-    heights = [float(part.split('"')[1]) for part in made.split("<rect ")[1:] for part in [part.split("height=")[1]]]
-    assert all(0 <= height <= 240 for height in heights)
-
-
-@given(points=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(1, 10**9)), max_size=20))
-def test_every_pass_rate_is_a_point(points: list[tuple[float, float, int]]) -> None:
-    assert calibration("t", points).count("<circle") == len(points)
+@given(number=NUMBERS)
+def test_every_bar_is_inside_its_scale(number: Any) -> None:
+    bars = re.findall(r'<meter max="([\d.]+)" value="([\d.]+)">', page(summary(number=number), "a"))
+    assert len(bars) == 6
+    assert all(0 <= float(value) <= float(most) for most, value in bars)
 
 
 def test_every_required_member_of_an_event_has_a_rule() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,34 +10,29 @@ from pathlib import Path
 import pytest
 
 from api_server import ApiServer
-from aqe_plugin.conf.stores.locate import find_target
 from commands import Answer
 from fleet import DEFAULTS, log_of
-from tuned_cluster import Cluster, step, with_canary
+from tuned_cluster import Cluster, step
 
 pytestmark = pytest.mark.simulation
 
 
 def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer) -> None:
     before = cluster.target.read_bytes()
-    words = with_canary(cluster)
-    assert step(cluster, answer, "--canary", str(cluster.canary))["ring"] == "observe"
-    waiting = step(cluster, answer, "--canary", str(cluster.canary))
+    assert step(cluster, answer)["ring"] == "observe"
+    waiting = step(cluster, answer)
     assert (waiting["ring"], waiting["why"]) == ("observe", "too few newer runs to confirm the change")
     cluster.week()
-    assert step(cluster, answer, "--canary", str(cluster.canary))["ring"] == "canary"
     assert cluster.target.read_bytes() == before
-    assert cluster.thresholds(cluster.canary)["cost.hashBuildNanosPerRow"] > 80
-    cluster.week_with_canary()
-    assert step(cluster, answer, *words, "--why", "as agreed")["ring"] == "all"
-    assert cluster.thresholds(cluster.target) == cluster.thresholds(cluster.canary)
+    assert step(cluster, answer, "--why", "as agreed")["ring"] == "all"
+    assert cluster.thresholds(cluster.target)["cost.hashBuildNanosPerRow"] > 80
     assert cluster.fleet.excess(cluster.thresholds(cluster.target)) < cluster.fleet.excess(DEFAULTS)
     cluster.week()
-    assert step(cluster, answer, *words)["ring"] == "settled"
+    assert step(cluster, answer)["ring"] == "settled"
 
     _, table, _ = answer("history", "--target", str(cluster.target))
     assert re.search(r"^  evidence \d+ runs, \d+ fingerprints, .* confidence [01]\.\d+$", table, re.MULTILINE)
-    for word in ("observe", "canary", "all", "settled", "ann@host", "(as agreed)", "tune"):
+    for word in ("observe", "all", "settled", "ann@host", "(as agreed)", "tune"):
         assert word in table
     records = [
         json.loads(line)
@@ -46,35 +40,18 @@ def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer)
     ]
     (tuned,) = [record for record in records if record.get("action") == "tune"]
     assert "confidence" in tuned["changes"][0]["why"]
-    assert [record["ring"] for record in records if "ring" in record] == ["observe", "canary", "all", "settled"]
-
-
-@pytest.mark.parametrize(("slowdown", "errors", "why"), [(1.5, 0, "slower: slower in"), (0.5, 1, "1 errors")])
-def test_a_slower_or_failing_canary_gets_its_old_bytes_back(
-    cluster: Cluster, answer: Answer, slowdown: float, errors: int, why: str
-) -> None:
-    before = {file: file.read_bytes() for file in (cluster.target, cluster.canary)}
-    step(cluster, answer, "--canary", str(cluster.canary))
-    cluster.week()
-    assert step(cluster, answer)["ring"] == "canary"
-    assert cluster.canary.read_bytes() != before[cluster.canary]
-    cluster.week_with_canary(slowdown, errors)
-    found = step(cluster, answer, *with_canary(cluster))
-    assert found["ring"] == "rolled_back"
-    assert found["why"].startswith(why)
-    assert {file: file.read_bytes() for file in before} == before
+    assert [record["ring"] for record in records if "ring" in record] == ["observe", "all", "settled"]
 
 
 def test_one_application_is_one_pair_and_decides_nothing(cluster: Cluster, answer: Answer) -> None:
-    step(cluster, answer, "--canary", str(cluster.canary))
+    step(cluster, answer)
     cluster.week()
-    assert step(cluster, answer)["ring"] == "canary"
-    cluster.week()
+    assert step(cluster, answer)["ring"] == "all"
     slow = [replace(run, duration_millis=3 * run.duration_millis) for run in cluster.fleet.week(None)]
     # 96 runs of one application, which may be slow for reasons of its own.
-    (cluster.canary_logs / "one").write_bytes(log_of(slow, "one"))
-    found = step(cluster, answer, *with_canary(cluster))
-    assert (found["ring"], found["why"][:42]) == ("canary", "undecided so far: slower in 1 of 1 pairs, ")
+    (cluster.logs / "one").write_bytes(log_of(slow, "one"))
+    found = step(cluster, answer)
+    assert (found["ring"], found["why"][:42]) == ("all", "undecided so far: slower in 1 of 1 pairs, ")
 
 
 def test_without_a_canary_the_control_is_the_runs_before_the_change(cluster: Cluster, answer: Answer) -> None:
@@ -89,19 +66,19 @@ def test_without_a_canary_the_control_is_the_runs_before_the_change(cluster: Clu
     assert cluster.target.read_bytes() == before
 
 
-def test_a_canary_on_an_api_server_goes_back(
+def test_a_rollout_of_a_configmap_on_an_api_server_goes_back(
     cluster: Cluster, answer: Answer, api: ApiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    path, name = "/api/v1/namespaces/spark/configmaps/queue-a", "kubernetes:spark/configmap/queue-a"
+    path = "/api/v1/namespaces/spark/configmaps/conf"
     before = {"spark-defaults.conf": "spark.aqePlugin.mode apply\n"}
     api.put(path, data=before)
     monkeypatch.setenv("KUBECONFIG", str(api.kubeconfig(tmp_path)))
-    step(cluster, answer, "--canary", "kubernetes:cm/queue-a")
-    cluster.week()
-    assert step(cluster, answer, "--canary", name)["ring"] == "canary"
-    assert "hashBuildNanosPerRow" in api.objects[path]["data"]["spark-defaults.conf"]
-    cluster.week_with_canary(slowdown=1.5, canary=find_target(Path(name), None, os.environ))
-    assert step(cluster, answer, "--canary-log", str(cluster.canary_logs))["ring"] == "rolled_back"
+    words = ("apply", str(cluster.logs), "--target", "kubernetes:cm/conf", "--yes", "--format", "json")
+    assert json.loads(answer(*words, "--set", "spark.aqePlugin.filter.buildTimeout=10")[1])["ring"] == "all"
+    assert "buildTimeout 10" in api.objects[path]["data"]["spark-defaults.conf"]
+    slow = cluster.fleet.week(None)
+    cluster.write([replace(run, duration_millis=3 * run.duration_millis) for run in slow])
+    assert json.loads(answer(*words)[1])["ring"] == "rolled_back"
     assert api.objects[path]["data"] == before
 
 

@@ -5,26 +5,11 @@ from __future__ import annotations
 import pytest
 
 from commands import Answer
-from tuned_cluster import Cluster, step, with_canary
+from tuned_cluster import Cluster, step
 
 pytestmark = pytest.mark.simulation
 
 ASKED = "spark.aqePlugin.filter.buildTimeout=10"
-
-
-def test_a_value_of_set_goes_to_the_canary_at_once(cluster: Cluster, answer: Answer) -> None:
-    before = cluster.target.read_bytes()
-    words = ("--canary", str(cluster.canary), "--set", ASKED, "--set", "spark.aqePlugin.mode=apply", "--why", "a test")
-    begun = step(cluster, answer, *words)
-    assert (begun["group"], begun["before"], begun["ring"]) == ("asked", "observe", "canary")
-    assert [change["key"] for change in begun["canaryChanges"]] == [ASKED.split("=")[0]]
-    assert (
-        cluster.canary.read_text() == "spark.master yarn\nspark.aqePlugin.mode apply\n" + ASKED.replace("=", " ") + "\n"
-    )
-    assert cluster.target.read_bytes() == before
-    cluster.week_with_canary(slowdown=0.8)
-    assert step(cluster, answer, *with_canary(cluster))["ring"] == "all"
-    assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\nspark.aqePlugin.mode apply\n")
 
 
 def test_set_begins_without_logs(cluster: Cluster, answer: Answer) -> None:
@@ -34,15 +19,6 @@ def test_set_begins_without_logs(cluster: Cluster, answer: Answer) -> None:
     # From then on there is something to compare.
     code, _, err = answer("apply", "--target", str(cluster.target), "--yes")
     assert (code, err[:15]) == (5, "Give event logs")
-
-
-def test_a_harmful_value_of_set_is_rolled_back_byte_for_byte(cluster: Cluster, answer: Answer) -> None:
-    before = {file: file.read_bytes() for file in (cluster.target, cluster.canary)}
-    step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)
-    cluster.week_with_canary(slowdown=1.5)
-    found = step(cluster, answer, *with_canary(cluster))
-    assert (found["ring"], found["why"][:7]) == ("rolled_back", "slower:")
-    assert {file: file.read_bytes() for file in before} == before
 
 
 def test_a_value_of_set_goes_to_all_without_a_canary(cluster: Cluster, answer: Answer) -> None:
@@ -68,9 +44,9 @@ def test_a_value_that_the_plugin_refuses_begins_no_rollout(
 
 
 def test_set_is_refused_while_a_rollout_is_under_way(cluster: Cluster, answer: Answer) -> None:
-    step(cluster, answer, "--canary", str(cluster.canary), "--set", ASKED)
+    step(cluster, answer, "--set", ASKED)
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED)
-    assert (code, "rollout no. 1 (asked) is under way, in the ring canary. Let it end first" in err) == (5, True), err
+    assert (code, "rollout no. 1 (asked) is under way, in the ring all. Let it end first" in err) == (5, True), err
 
 
 def test_a_value_that_is_already_set_begins_no_rollout(cluster: Cluster, answer: Answer) -> None:

@@ -10,7 +10,7 @@ from aqe_plugin.errors import WriteError
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.rollout.ledger import locked
 from commands import Answer
-from tuned_cluster import Cluster, step, with_canary
+from tuned_cluster import Cluster, step
 
 pytestmark = pytest.mark.simulation
 
@@ -40,17 +40,11 @@ def test_a_step_dated_in_the_future_is_reported(
     assert "in the future" not in answer(*words)[2]
 
 
-def test_a_canary_must_not_be_the_target(cluster: Cluster, answer: Answer) -> None:
-    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--canary", str(cluster.target))
-    assert code == 5
-    assert "is the file that every application reads: give one that a part of them reads." in err
-
-
 def test_the_next_apply_finishes_an_interrupted_step(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = cluster.canary.read_bytes()
-    step(cluster, answer, "--canary", str(cluster.canary))
+    before = cluster.target.read_bytes()
+    step(cluster, answer)
     cluster.week()
 
     def full(*_: object) -> None:
@@ -59,17 +53,14 @@ def test_the_next_apply_finishes_an_interrupted_step(
     with monkeypatch.context() as patched:
         patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out", full)
         assert answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
-    assert cluster.canary.read_bytes() == before
+    assert cluster.target.read_bytes() == before
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
     assert (code, err.splitlines()) == (
         0,
-        ["The step to canary was interrupted before.", "Nothing was written; --yes makes the change."],
+        ["The step to all was interrupted before.", "Nothing was written; --yes makes the change."],
     )
-    assert step(cluster, answer)["ring"] == "canary"
-    assert cluster.canary.read_bytes() != before
-    cluster.week_with_canary(slowdown=1.5)
-    assert step(cluster, answer, *with_canary(cluster))["ring"] == "rolled_back"
-    assert cluster.canary.read_bytes() == before
+    assert step(cluster, answer)["ring"] == "all"
+    assert cluster.target.read_bytes() != before
 
 
 def test_a_second_apply_on_the_same_file_is_refused(cluster: Cluster, answer: Answer) -> None:
@@ -78,42 +69,14 @@ def test_a_second_apply_on_the_same_file_is_refused(cluster: Cluster, answer: An
     assert (code, "another aqe-plugin is changing the same file" in err) == (7, True)
 
 
-def test_a_running_rollout_needs_its_canarys_logs_and_no_other_canary(cluster: Cluster, answer: Answer) -> None:
-    words = ("apply", str(cluster.logs), "--target", str(cluster.target))
-    step(cluster, answer, "--canary", str(cluster.canary))
-    assert answer(*words, "--canary", "/other.conf")[::2] == (
-        5,
-        (
-            f"--canary /other.conf: rollout no. 1 is under way and has the canary {cluster.canary}. "
-            "Leave the option out.\n"
-        ),
-    )
-    cluster.week()
-    step(cluster, answer)
-    assert answer(*words)[::2] == (
-        5,
-        (
-            f"Rollout no. 1 is in its canary {cluster.canary}: give --canary-log with the event logs of the "
-            "applications that read it, or --canary-decisions with the tables made of them.\n"
-        ),
-    )
-
-
-def test_rollouts_of_a_newer_version_are_an_error(cluster: Cluster, answer: Answer) -> None:
+@pytest.mark.parametrize(
+    ("version", "cure"), [(4, "upgrade it"), (2, "move the file away, and the next apply begins anew")]
+)
+def test_rollouts_of_another_version_are_an_error(cluster: Cluster, answer: Answer, version: int, cure: str) -> None:
     step(cluster, answer)
     (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     path.write_text("not a step\n" + path.read_text())
     assert step(cluster, answer)["ring"] == "observe"
-    path.write_text(path.read_text().replace('"schemaVersion": 2', '"schemaVersion": 3'))
+    path.write_text(path.read_text().replace('"schemaVersion": 3', f'"schemaVersion": {version}'))
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
-    assert (code, "schemaVersion 3, this aqe-plugin reads up to 2: upgrade it" in err) == (4, True)
-
-
-def test_a_rollout_that_an_older_version_began_continues(cluster: Cluster, answer: Answer) -> None:
-    begun = step(cluster, answer)
-    (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
-    older = path.read_text().replace('"schemaVersion": 2', '"schemaVersion": 1')
-    path.write_text(older.replace('"fingerprints": ', '"cohorts": '))
-    found = step(cluster, answer)
-    assert (found["number"], found["why"]) == (1, "too few newer runs to confirm the change")
-    assert found["evidence"] == begun["evidence"]
+    assert (code, f"schemaVersion {version}, this aqe-plugin reads 3: {cure}." in err) == (4, True), err

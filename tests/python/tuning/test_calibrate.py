@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aqe_plugin.tuning.calibrate import Calibration, RunPrices, calibrate, prices_of
+from aqe_plugin.tuning.calibrate import Calibration, RunPrices, calibrate, inverse, prices_of, quadratic_form, residuals
 from aqe_plugin.tuning.groups import COEFFICIENTS
-from aqe_plugin.tuning.normal_equations import inverse, quadratic_form, residuals
 from fleet import DEFAULTS, Fleet, Noise, fleet_of
 
 NAMES = [group.name for group in COEFFICIENTS]

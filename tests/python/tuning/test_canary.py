@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.conf.canary import Canary, canary_in, keys_of
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, conf_keys, problem_of
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.tuning.history import Failure, QueryHistory, Run, in_arm
 from aqe_plugin.tuning.rollout.application_pairs import application_pairs
+from aqe_plugin.tuning.rollout.file_changes import canary_keys
 from aqe_plugin.tuning.rollout.sequential import Outcome, compare
 from drawing import draws, position
 
@@ -57,12 +57,12 @@ def test_a_drawn_application_stays_drawn_with_a_larger_share(application: str, o
 # Keys
 
 
-def test_the_keys_of_a_canary_are_read_back_as_changes() -> None:
+def test_the_keys_of_a_canary_hold_the_tried_values_and_those_they_replace() -> None:
     changes = (
         Change(f"{PREFIX}{PASS_RATE}", "0.7", "0.5", "why"),
         Change(f"{PREFIX}wait.maxIdle", None, "10", "why"),
     )
-    keys = keys_of(changes, 0.1)
+    keys = canary_keys(changes, 0.1)
     assert keys == {
         CANARY_SHARE: "0.1",
         f"{CANARY_SET}{PASS_RATE}": "0.5",
@@ -70,10 +70,7 @@ def test_the_keys_of_a_canary_are_read_back_as_changes() -> None:
         f"{CANARY_SET}wait.maxIdle": "10",
     }
     assert not any(problem_of(key, value) for key, value in keys.items())
-    found = canary_in({"spark.master": "yarn", **keys})
-    assert found is not None
-    assert found.share == 0.1
-    assert [(one.key, one.old, one.new) for one in found.tried] == [(one.key, one.old, one.new) for one in changes]
+    assert canary_keys(changes, None) == {}
 
 
 @pytest.mark.parametrize(
@@ -96,33 +93,13 @@ def test_the_keys_of_a_canary_are_read_back_as_changes() -> None:
 def test_a_canary_key_that_is_not_allowed_is_reported(key: str, value: str, problem: str | None) -> None:
     found = problem_of(key, value)
     assert found.startswith("unknown key, and nothing is tried") if problem is None else found == problem
-    assert canary_in({CANARY_SHARE: "0.1", f"{CANARY_SET}wait.maxIdle": "1", key: value}) is None
 
 
 def test_every_key_that_a_session_may_set_may_be_tried_and_no_other() -> None:
     for key, known in conf_keys().items():
-        keys = {CANARY_SHARE: "1", f"{CANARY_SET}{key.removeprefix(PREFIX)}": known.default}
-        assert (canary_in(keys) is not None) == known.per_session, key
+        problem = problem_of(f"{CANARY_SET}{key.removeprefix(PREFIX)}", known.default)
+        assert (not problem) == known.per_session, key
     assert sum(not known.per_session for known in conf_keys().values()) == 3
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [
-        {},
-        {f"{CANARY_SET}{PASS_RATE}": "0.5"},
-        {CANARY_SHARE: "0", f"{CANARY_SET}{PASS_RATE}": "0.5"},
-        {CANARY_SHARE: "0.5"},
-        {CANARY_SHARE: "0.5", f"{CANARY_SET}wait.maxIdle": "5", f"{CANARY_REPLACES}{PASS_RATE}": "0.5"},
-    ],
-)
-def test_without_a_share_or_a_value_nothing_is_tried(keys: dict[str, str]) -> None:
-    assert canary_in(keys) is None
-
-
-def test_a_canary_is_read_from_a_conf() -> None:
-    keys = {CANARY_SHARE: "0.25", f"{CANARY_SET}{PASS_RATE}": "0.5"}
-    assert canary_in(keys) == Canary(0.25, (Change(f"{PREFIX}{PASS_RATE}", None, "0.5", "tried by 0.25"),))
 
 
 # Pairs

@@ -1,9 +1,8 @@
-"""``apply`` after somebody took the files of a rollout in hand: it says so, ends the rollout and writes no value."""
+"""``apply`` after somebody took the file of a rollout in hand: it says so, ends the rollout and writes no value."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from aqe_plugin.conf.keys import CANARY_SET, CANARY_SHARE, PREFIX
 from aqe_plugin.errors import WriteError
 from aqe_plugin.events.model import TrialArm
-from aqe_plugin.install.controller import Proposal, carry_out
+from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.journal import Actor, journal_of
 from aqe_plugin.tuning.rollout.rings import Observation, RingLimits
 from aqe_plugin.tuning.rollout.trial import Trial, compared
@@ -26,34 +25,29 @@ ASKED = ("--set", f"{RATE}=0.5", "--set", f"{TIMEOUT}=10")
 
 
 class Cluster:
-    """A conf for all, that of a queue, the logs of both, and a clock that goes with their days."""
+    """A conf, the logs of the applications that read it, and a clock that goes with their days."""
 
     def __init__(self, folder: Path) -> None:
         self.fleet = fleet_of(0, queries=4)
-        self.target, self.canary = folder / "spark-defaults.conf", folder / "queue-a.conf"
+        self.target, self.logs = folder / "spark-defaults.conf", folder / "events"
         self.target.write_text(f"# ours\n{RATE} 0.7\n")
-        self.canary.write_text("spark.master yarn\n")
-        self.logs, self.canary_logs = folder / "events", folder / "canary-events"
-        for made in (self.logs, self.canary_logs):
-            made.mkdir()
+        self.logs.mkdir()
         self.days(8)
 
     def days(self, count: int, slowdown: float = 0.5, everywhere: int = 1) -> None:
-        """Each day an application that reads the target and one of the queue, so many times as long as at first."""
+        """Each day an application in each arm; each takes so many times as long as at first."""
         for _ in range(count):
             runs = self.fleet.week(None, runs=1)
-            tried = [replace(run, duration_millis=round(run.duration_millis * slowdown)) for run in runs]
-            told = [
-                replace(run, arm=TrialArm.CONTROL, duration_millis=everywhere * run.duration_millis) for run in runs
-            ]
-            (self.logs / f"app-{self.fleet.day}").write_bytes(log_of(told, f"app-{self.fleet.day}"))
-            (self.canary_logs / f"tried-{self.fleet.day}").write_bytes(log_of(tried, f"tried-{self.fleet.day}"))
+            for arm, factor in ((TrialArm.CANARY, slowdown), (TrialArm.CONTROL, everywhere)):
+                took = [replace(run, arm=arm, duration_millis=round(run.duration_millis * factor)) for run in runs]
+                name = f"{arm.value}-{self.fleet.day}"
+                (self.logs / name).write_bytes(log_of(took, name))
 
     def now(self) -> datetime:
         return datetime.fromtimestamp((self.fleet.day * DAY_MILLIS - DAY_MILLIS // 2) / 1000, timezone.utc)
 
-    def held(self) -> tuple[bytes, bytes]:
-        return self.target.read_bytes(), self.canary.read_bytes()
+    def held(self) -> bytes:
+        return self.target.read_bytes()
 
 
 @pytest.fixture
@@ -78,16 +72,6 @@ def begun(cluster: Cluster, answer: Answer, *more: str) -> None:
     assert step(cluster, answer, *ASKED, *more)["ring"] == ("canary" if more else "all")
 
 
-def with_logs(cluster: Cluster) -> tuple[str, ...]:
-    return ("--canary-log", str(cluster.canary_logs))
-
-
-def in_all(cluster: Cluster, answer: Answer) -> None:
-    begun(cluster, answer, "--canary", str(cluster.canary))
-    cluster.days(9)
-    assert step(cluster, answer, *with_logs(cluster))["ring"] == "all"
-
-
 def rolled_back(file: Path, answer: Answer) -> None:
     code, _, err = answer("rollback", "--target", str(file), "--yes")
     assert code == 0, err
@@ -100,7 +84,7 @@ def edited(file: Path, old: str, new: str) -> None:
 
 
 def ended(cluster: Cluster, answer: Answer, before: str) -> str:
-    """Why the rollout is over; checks that apply changes no file, with --yes or without."""
+    """Why the rollout is over; checks that apply does not change the file, with --yes or without."""
     held = cluster.held()
     code, out, err = answer(*words(cluster))
     assert (code, f"{before} -> rolled_back" in out) == (0, True), err
@@ -129,65 +113,6 @@ def test_an_interrupted_step_without_the_one_before_names_the_ledger(
     assert (code, err.startswith(f"{ledger}: a line is missing or damaged: rollout no. 2 ")) == (4, True), err
     assert "move this file away" in err
     assert cluster.held() == held
-
-
-# The canary's file
-
-
-def test_a_rollback_of_the_canarys_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
-    before = cluster.held()
-    begun(cluster, answer, "--canary", str(cluster.canary))
-    rolled_back(cluster.canary, answer)
-    # By its runs alone, the rollout would go on to all.
-    cluster.days(9)
-    assert ended(cluster, answer, "canary") == (
-        f"rolled back by hand: {cluster.canary}: {RATE}: expected 0.5, found (not set); "
-        f"{cluster.canary}: {TIMEOUT}: expected 10, found (not set)"
-    )
-    assert cluster.held() == before
-    assert "rollout no. 2 (asked)" in answer(*words(cluster, *ASKED))[1]
-
-
-def test_an_edited_key_of_the_canarys_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
-    begun(cluster, answer, "--canary", str(cluster.canary))
-    edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
-    assert ended(cluster, answer, "canary") == (
-        f"changed by hand: {cluster.canary}: {RATE}: expected 0.5, found 0.4; "
-        f"left unchanged: {cluster.canary}: {TIMEOUT} = 10"
-    )
-
-
-def test_a_removed_key_of_the_canarys_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
-    begun(cluster, answer, "--canary", str(cluster.canary))
-    edited(cluster.canary, f"{TIMEOUT} 10\n", "")
-    assert ended(cluster, answer, "canary") == (
-        f"rolled back by hand: {cluster.canary}: {TIMEOUT}: expected 10, found (not set); "
-        f"left unchanged: {cluster.canary}: {RATE} = 0.5"
-    )
-
-
-def test_a_removed_canary_file_ends_the_rollout(cluster: Cluster, answer: Answer) -> None:
-    begun(cluster, answer, "--canary", str(cluster.canary))
-    cluster.canary.unlink()
-    assert step(cluster, answer)["why"].startswith(
-        f"rolled back by hand: {cluster.canary}: {RATE}: expected 0.5, found"
-    )
-    assert not cluster.canary.exists()
-
-
-def test_a_value_set_by_hand_for_all_is_not_overwritten(cluster: Cluster, answer: Answer) -> None:
-    begun(cluster, answer, "--canary", str(cluster.canary))
-    edited(cluster.target, f"{RATE} 0.7", f"{RATE} 0.8")
-    why = ended(cluster, answer, "canary")
-    assert why.startswith(f"changed by hand: {cluster.target}: {RATE}: expected 0.7, found 0.8; left unchanged: ")
-
-
-def test_other_keys_and_another_notation_of_a_number_are_no_manual_edits(cluster: Cluster, answer: Answer) -> None:
-    begun(cluster, answer, "--canary", str(cluster.canary))
-    edited(cluster.canary, "spark.master yarn\n", f"spark.master local\n{PREFIX}filter.minProbeRows 5\n")
-    edited(cluster.canary, f"{RATE} 0.5", f"# half\n{RATE}=0.50")
-    cluster.days(9)
-    assert step(cluster, answer, *with_logs(cluster))["ring"] == "all"
 
 
 # A share
@@ -233,35 +158,28 @@ def test_another_share_does_not_end_the_rollout(cluster: Cluster, answer: Answer
     assert cluster.held() == held
 
 
+def test_other_keys_and_another_notation_of_a_number_are_no_manual_edits(cluster: Cluster, answer: Answer) -> None:
+    begun(cluster, answer, "--canary-share", "0.25")
+    tried = f"{CANARY_SET}filter.maxPassRate"
+    edited(cluster.target, "# ours\n", f"spark.master local\n{PREFIX}filter.minProbeRows 5\n")
+    edited(cluster.target, f"{tried} 0.5", f"# half\n{tried}=0.50")
+    cluster.days(9)
+    assert step(cluster, answer)["ring"] == "all"
+
+
 # All
 
 
-@pytest.mark.parametrize(
-    ("by_hand", "why"),
-    [
-        (
-            lambda cluster, answer: rolled_back(cluster.target, answer),
-            "rolled back by hand: {target}: {rate}: expected",
-        ),
-        (lambda cluster, _: edited(cluster.target, f"{RATE} 0.5", f"{RATE} 0.3"), "changed by hand: {target}: {rate}:"),
-        (lambda cluster, _: edited(cluster.target, f"{RATE} 0.5\n", ""), "changed by hand: {target}: {rate}: expected"),
-        (
-            lambda cluster, answer: rolled_back(cluster.canary, answer),
-            "rolled back by hand: {canary}: {rate}: expected",
-        ),
-    ],
-    ids=["rollback", "edit", "removed", "rollback of the canary"],
-)
-def test_in_the_ring_all_an_edit_of_either_file_ends_the_rollout(
-    cluster: Cluster, answer: Answer, by_hand: Callable[[Cluster, Answer], None], why: str
-) -> None:
-    in_all(cluster, answer)
-    by_hand(cluster, answer)
+@pytest.mark.parametrize(("new", "found"), [(f"{RATE} 0.3", "0.3"), ("", "(not set)")])
+def test_in_the_ring_all_an_edit_ends_the_rollout(cluster: Cluster, answer: Answer, new: str, found: str) -> None:
+    begun(cluster, answer)
+    edited(cluster.target, f"{RATE} 0.5", new)
     # Slow enough to go back, were the rollout not over.
     cluster.days(9, everywhere=3)
-    told = ended(cluster, answer, "all")
-    assert told.startswith(why.format(target=cluster.target, canary=cluster.canary, rate=RATE))
-    assert "; left unchanged: " in told
+    assert ended(cluster, answer, "all") == (
+        f"changed by hand: {cluster.target}: {RATE}: expected 0.5, found {found}; "
+        f"left unchanged: {cluster.target}: {TIMEOUT} = 10"
+    )
 
 
 def test_a_rollback_ends_a_rollout_without_a_canary(cluster: Cluster, answer: Answer) -> None:
@@ -276,70 +194,52 @@ def test_a_rollback_ends_a_rollout_without_a_canary(cluster: Cluster, answer: An
 def test_an_edit_while_logs_are_read_is_noticed_before_anything_is_written(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun(cluster, answer, "--canary", str(cluster.canary))
+    begun(cluster, answer, "--canary-share", "0.25")
     cluster.days(9)
-    target = cluster.target.read_bytes()
 
     def meanwhile(trial: Trial, rings: RingLimits) -> Observation:
-        edited(cluster.canary, f"{RATE} 0.5", f"{RATE} 0.4")
+        edited(cluster.target, f"{RATE} 0.7", f"{RATE} 0.4")
         return compared(trial, rings)
 
     monkeypatch.setattr("aqe_plugin.tuning.rollout.engine.compared", meanwhile)
-    found = step(cluster, answer, *with_logs(cluster))
+    found = step(cluster, answer)
     assert (found["before"], found["ring"], found["why"][:15]) == ("canary", "rolled_back", "changed by hand")
-    assert cluster.target.read_bytes() == target
+    assert f"{RATE} 0.4\n" in cluster.target.read_text()
 
 
-def interrupted(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, after: int, *more: str) -> None:
-    """An apply that is killed after it wrote so many files."""
-    written: list[Proposal] = []
+def interrupted(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, *more: str) -> None:
+    """An apply that is killed before it changes the file."""
 
-    def killed(proposal: Proposal, actor: Actor) -> list[str]:
-        if len(written) == after:
-            raise WriteError("killed")
-        written.append(proposal)
-        return carry_out(proposal, actor)
+    def killed(_: Proposal, __: Actor) -> list[str]:
+        raise WriteError("killed")
 
     with monkeypatch.context() as patched:
         patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out", killed)
         assert answer(*words(cluster, "--yes", *more))[0] == 8
 
 
-def test_a_rollback_interrupted_between_two_files_is_finished(
-    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("share", [(), ("--canary-share", "0.25")])
+def test_a_step_that_was_interrupted_before_it_changed_the_file_is_finished(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, share: tuple[str, ...]
 ) -> None:
-    before = cluster.held()
-    in_all(cluster, answer)
-    cluster.days(9, everywhere=3)
-    interrupted(cluster, answer, monkeypatch, 1)
-    assert [old == now for old, now in zip(before, cluster.held(), strict=True)] == [True, False]
-    assert step(cluster, answer)["ring"] == "rolled_back"
-    assert cluster.held() == before
-
-
-@pytest.mark.parametrize("canary", [True, False])
-def test_a_step_that_was_interrupted_before_any_file_is_finished(
-    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch, canary: bool
-) -> None:
-    more = ("--canary", str(cluster.canary)) if canary else ("--canary-share", "0.25")
-    interrupted(cluster, answer, monkeypatch, 0, *ASKED, *more)
-    assert step(cluster, answer)["ring"] == "canary"
-    assert step(cluster, answer, *(with_logs(cluster) if canary else ()))["ring"] == "canary"
+    interrupted(cluster, answer, monkeypatch, *ASKED, *share)
+    assert step(cluster, answer)["ring"] == ("canary" if share else "all")
+    assert f"{TIMEOUT} 10\n" in cluster.target.read_text() or share
 
 
 def test_a_file_edited_after_an_interrupted_step_is_left_alone(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interrupted(cluster, answer, monkeypatch, 0, *ASKED, "--canary", str(cluster.canary))
-    cluster.canary.write_text(cluster.canary.read_text() + f"{RATE} 0.9\n")
-    assert ended(cluster, answer, "observe").startswith(f"changed by hand: {cluster.canary}: {RATE}: expected")
+    interrupted(cluster, answer, monkeypatch, *ASKED)
+    edited(cluster.target, f"{RATE} 0.7", f"{RATE} 0.9")
+    assert ended(cluster, answer, "observe").startswith(f"changed by hand: {cluster.target}: {RATE}: expected")
 
 
 def test_a_step_rolled_back_before_it_was_recorded_is_not_repeated(cluster: Cluster, answer: Answer) -> None:
     before = cluster.held()
-    begun(cluster, answer, "--canary", str(cluster.canary))
+    begun(cluster, answer)
     (rollouts,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     rollouts.write_text("".join(rollouts.read_text().splitlines(keepends=True)[:-1]))
-    rolled_back(cluster.canary, answer)
-    assert ended(cluster, answer, "observe").startswith(f"rolled back by hand: {cluster.canary}: {RATE}: expected 0.5")
+    rolled_back(cluster.target, answer)
+    assert ended(cluster, answer, "observe").startswith(f"rolled back by hand: {cluster.target}: {RATE}: expected 0.5")
     assert cluster.held() == before

@@ -36,18 +36,11 @@ def test_recommend_gives_a_json_line_for_each_group(cluster: Cluster, answer: An
     assert all(one["passes"] or one["reason"] or one["stoppedBy"] for one in findings.values())
 
 
-def test_recommend_gives_lines_of_a_conf_and_a_diff_of_the_file(cluster: Cluster, answer: Answer) -> None:
+def test_recommend_gives_lines_of_a_conf(cluster: Cluster, answer: Answer) -> None:
     _, out, _ = answer("recommend", str(cluster.logs), "--format", "conf")
     lines = out.splitlines()
     assert len(lines) == 4
     assert all(line.startswith(f"{PREFIX}cost.") for line in lines)
-    _, diff, _ = answer("recommend", str(cluster.logs), "--target", str(cluster.target), "--format", "diff")
-    assert [line[1:] for line in diff.splitlines() if line.startswith("+spark")] == lines
-    code, _, err = answer("recommend", str(cluster.logs), "--format", "diff")
-    assert (code, err) == (
-        5,
-        "--format diff needs the file to change: give --target FILE or --spark-home FOLDER.\n",
-    )
 
 
 def test_recommend_finds_nothing_to_change_when_prices_are_right(

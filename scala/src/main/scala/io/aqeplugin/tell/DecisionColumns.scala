@@ -2,6 +2,7 @@ package io.aqeplugin.tell
 
 import java.time.Instant
 
+import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.types._
 
@@ -232,8 +233,19 @@ object DecisionColumns {
     ),
     column("filters", arrayOf(FilterFields), "", "the filter on each scan; null while the query runs")(
       _.filters.map(_.map(rowOf(FilterFields, _)))
-    )
+    ),
+    text("events", "the join's `decision`, `filters` and `outcomes` as JSON, each as in the plugin's events; no outcomes while the query runs") {
+      r => DecisionJson.render(eventsOf(r))
+    }
   )
+
+  private def eventsOf(row: DecisionRow): ObjectNode = {
+    val outcomes = row.query.end.toSeq.flatMap(_.outcomes).filter(_.joinId == row.facts.joinId)
+    val node = JsonFields.emptyObject
+    node.set[ObjectNode]("decision", DecisionJson.write(row.decision))
+    node.set[ObjectNode]("filters", FilterJson.writePlaced(row.kept.filters))
+    node.set[ObjectNode]("outcomes", FilterJson.writeOutcomes(outcomes))
+  }
 
   private[tell] def column[A](name: String, dataType: DataType, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
     DecisionColumn(name, dataType, unit, doc, of)

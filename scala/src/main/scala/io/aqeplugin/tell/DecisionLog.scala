@@ -1,19 +1,18 @@
 package io.aqeplugin.tell
 
 import com.fasterxml.jackson.databind.JsonNode
-import com.fasterxml.jackson.databind.node.{ArrayNode, JsonNodeFactory, ObjectNode}
+import com.fasterxml.jackson.databind.node.JsonNodeFactory
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{JoinDecision, LimitDecision, Reason}
-import io.aqeplugin.observe.{DecidedLimit, FilterOutcome, PlacedFilter, QueryState}
+import io.aqeplugin.decide.{JoinDecision, LimitDecision}
+import io.aqeplugin.observe.{DecidedLimit, FilterOutcome, QueryState}
 
 /** Records each [[JoinDecision]] as a log line, an event, a counter and a row of `aqe_decisions()`. */
 object DecisionLog {
   private val log = LoggerFactory.getLogger("io.aqeplugin.decisions")
-  private val nodes = JsonNodeFactory.instance
 
   def record(sparkContext: SparkContext, state: QueryState, mode: Mode, decision: JoinDecision): Unit = {
     if (log.isInfoEnabled) log.info(ExplainText.line(state.executionId, decision))
@@ -22,7 +21,6 @@ object DecisionLog {
     // A filter that was placed to wait and was not wanted later is no longer in the plan.
     val places = if (decision.buildFilter) state.filtersOf(decision.facts.joinId) else Nil
     RecentDecisions.current.add(state, KeptDecision(timeMillis, decision, places))
-    val filters = places.foldLeft(nodes.arrayNode())((array, place) => array.add(placed(place)))
     SparkBridge.post(
       sparkContext,
       JoinDecided(
@@ -31,7 +29,7 @@ object DecisionLog {
         timeMillis,
         mode.name,
         DecisionJson.write(decision),
-        filters,
+        FilterJson.writePlaced(places),
         state.arm.map(_.name)
       )
     )
@@ -55,19 +53,10 @@ object DecisionLog {
         mode.name,
         limit.applied,
         LimitJson.write(limit.decision),
-        outcome.fold[JsonNode](nodes.nullNode())(LimitJson.write(_)),
+        outcome.fold[JsonNode](JsonNodeFactory.instance.nullNode())(LimitJson.write(_)),
         state.arm.map(_.name)
       )
     )
-  }
-
-  private def placed(filter: PlacedFilter): ObjectNode = {
-    val node = nodes.objectNode()
-    node.put("filterId", filter.filterId).put("joinId", filter.joinId).put("table", filter.table)
-    node.set[ArrayNode]("scanColumns", strings(filter.scanColumns))
-    node.put("applied", filter.applied)
-    node.set[ObjectNode]("reason", ReasonJson.write(filter.reason))
-    node
   }
 
   /** Records the outcomes of the filters of a query that has ended. */
@@ -84,8 +73,6 @@ object DecisionLog {
       state.executionId,
       KeptEnd(timeMillis, durationMillis, ruleMillis, failed, state.errors.sum(), outcomes)
     )
-    val array = nodes.arrayNode()
-    outcomes.foreach(o => array.add(outcome(o)))
     val applied = outcomes.count(_.found)
     SparkBridge.post(
       sparkContext,
@@ -98,29 +85,11 @@ object DecisionLog {
         outcomes.size,
         applied,
         state.errors.sum() + state.filterFaults,
-        array,
+        FilterJson.writeOutcomes(outcomes),
         state.arm.map(_.name)
       )
     )
     DecisionMetrics.ended(failed, ruleMillis, outcomes)
     outcomes.filterNot(_.found).foreach(o => log.warn(s"query ${state.executionId}: a filter on ${o.table} was planned but not applied"))
   }
-
-  private def outcome(o: FilterOutcome): ObjectNode = {
-    val node = nodes.objectNode()
-    node.put("filterId", o.filterId).put("joinId", o.joinId).put("table", o.table)
-    node.set[ArrayNode]("scanColumns", strings(o.scanColumns))
-    node.put("kind", o.kind)
-    node.set[ObjectNode]("reason", o.reason.map((r: Reason) => ReasonJson.write(r)).orNull)
-    node
-      .put("rowsIn", o.rowsIn)
-      .put("rowsOut", o.rowsOut)
-      .put("batchesSkipped", o.batchesSkipped)
-      .put("filterBytes", o.filterBytes)
-      .put("buildMillis", o.buildMillis)
-      .put("waitMillis", o.waitMillis)
-      .put("keys", o.keys)
-  }
-
-  private def strings(values: Seq[String]): ArrayNode = values.foldLeft(nodes.arrayNode())((array, value) => array.add(value))
 }

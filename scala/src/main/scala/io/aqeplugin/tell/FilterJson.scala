@@ -1,9 +1,34 @@
 package io.aqeplugin.tell
 
+import com.fasterxml.jackson.databind.node.{ArrayNode, JsonNodeFactory, ObjectNode}
+
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
-/** Reads the filters that [[DecisionLog]] writes: their placements and outcomes. */
+/** The JSON form of filters, in events and in `aqe_decisions()`: their placements and outcomes. */
 private[tell] object FilterJson {
+  private val nodes = JsonNodeFactory.instance
+
+  def writePlaced(filters: Seq[PlacedFilter]): ArrayNode = array(filters) { (filter, node) =>
+    node.put("filterId", filter.filterId).put("joinId", filter.joinId).put("table", filter.table)
+    node.set[ArrayNode]("scanColumns", strings(filter.scanColumns))
+    node.put("applied", filter.applied)
+    node.set[ObjectNode]("reason", ReasonJson.write(filter.reason))
+  }
+
+  def writeOutcomes(outcomes: Seq[FilterOutcome]): ArrayNode = array(outcomes) { (outcome, node) =>
+    node.put("filterId", outcome.filterId).put("joinId", outcome.joinId).put("table", outcome.table)
+    node.set[ArrayNode]("scanColumns", strings(outcome.scanColumns))
+    node.put("kind", outcome.kind)
+    node.set[ObjectNode]("reason", outcome.reason.map(reason => ReasonJson.write(reason)).orNull)
+    node
+      .put("rowsIn", outcome.rowsIn)
+      .put("rowsOut", outcome.rowsOut)
+      .put("batchesSkipped", outcome.batchesSkipped)
+      .put("filterBytes", outcome.filterBytes)
+      .put("buildMillis", outcome.buildMillis)
+      .put("waitMillis", outcome.waitMillis)
+      .put("keys", outcome.keys)
+  }
 
   def readPlaced(fields: JsonFields): Either[String, PlacedFilter] = for {
     filterId <- fields.text("filterId")
@@ -44,4 +69,9 @@ private[tell] object FilterJson {
     waitMillis,
     keys
   )
+
+  private def array[A](values: Seq[A])(write: (A, ObjectNode) => ObjectNode): ArrayNode =
+    values.foldLeft(nodes.arrayNode())((array, value) => array.add(write(value, nodes.objectNode())))
+
+  private def strings(values: Seq[String]): ArrayNode = values.foldLeft(nodes.arrayNode())((array, value) => array.add(value))
 }

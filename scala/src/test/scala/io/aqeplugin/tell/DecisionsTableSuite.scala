@@ -100,6 +100,10 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(others.map(value[String](_, "reason")) == decision.options.filterNot(o =>
       decision.taken.contains(o.option)
     ).map(_.reason.code.name))
+    val recorded = DecisionJson.parse(value[String](row, "events")).fold(fail(_), identity)
+    assert(recorded.get("decision").toString == decided.decision.toString)
+    assert(recorded.get("filters").toString == decided.filters.toString)
+    assert(recorded.get("outcomes").toString == result.ended.head.outcomes.toString)
   }
 
   test("every example query of the documentation returns rows") {
