@@ -234,7 +234,10 @@ object DecisionColumns {
     column("filters", arrayOf(FilterFields), "", "the filter on each scan; null while the query runs")(
       _.filters.map(_.map(rowOf(FilterFields, _)))
     ),
-    text("events", "the join's `decision`, `filters` and `outcomes` as JSON, each as in the plugin's events; no outcomes while the query runs") {
+    text(
+      "events",
+      "the join's `decision`, `filters` and `outcomes` as JSON, each as in the plugin's events; no outcomes while the query runs"
+    ) {
       r => DecisionJson.render(eventsOf(r))
     }
   )

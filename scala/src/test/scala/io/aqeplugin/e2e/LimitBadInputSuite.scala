@@ -91,7 +91,9 @@ class LimitBadInputSuite extends AnyFunSuite with LimitSession {
   test("a table that is written anew is read with its new row counts") {
     stored("renewed", "SELECT id FROM range(400)")
     assert(limited(sql("SELECT * FROM renewed LIMIT 390")).rows.size == 390)
-    withConf("spark.aqePlugin.mode" -> "off")(sql("SELECT id FROM range(40)").repartition(4).write.mode("overwrite").parquet(folder.resolve("renewed").toString))
+    withConf(
+      "spark.aqePlugin.mode" -> "off"
+    )(sql("SELECT id FROM range(40)").repartition(4).write.mode("overwrite").parquet(folder.resolve("renewed").toString))
     spark.read.parquet(folder.resolve("renewed").toString).createOrReplaceTempView("renewed")
     assert(limited(sql("SELECT * FROM renewed LIMIT 390")).rows.size == 40)
     assert(limited(sql("SELECT count(*) FROM (SELECT * FROM renewed LIMIT 25)")).rows.head.getLong(0) == 25)
