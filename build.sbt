@@ -10,10 +10,23 @@ Global / onChangedBuildSource := IgnoreSourceChanges
 // The stub SparkContext and RDD classes of this module shadow the real ones on a flat class path.
 val connectShims = ExclusionRule("org.apache.spark", "spark-connect-shims_2.13")
 
+// The smoke tests alone: lines beside the primary one compile no other test in `make test`.
+val Smoke = config("smoke").extend(Test)
+val smokeSources = Seq("e2e/SmokeSuite", "e2e/PluginSession", "e2e/NeedsSession")
+
 def sparkProject(line: SparkLine): Project =
   Project(line.id, file(s"scala/target-${line.line}"))
     .enablePlugins(JmhPlugin)
+    .configs(Smoke)
+    .settings(inConfig(Smoke)(Defaults.testSettings): _*)
     .settings(
+      Smoke / unmanagedSourceDirectories := Nil,
+      Smoke / unmanagedSources :=
+        smokeSources.map(path => (ThisBuild / baseDirectory).value / "scala/src/test/scala/io/aqeplugin" / s"$path.scala"),
+      Smoke / dependencyClasspath := (Compile / exportedProducts).value ++ (Test / externalDependencyClasspath).value,
+      Smoke / fork := true,
+      Smoke / javaOptions := (Test / javaOptions).value,
+      Smoke / testOptions := (Test / testOptions).value,
       name := s"aqe-plugin-spark-${line.line}",
       moduleName := s"aqe-plugin-spark-${line.line}",
       scalaVersion := line.scalaVersion,
@@ -133,7 +146,7 @@ addCommandAlias("lint", "scalafmtCheckAll; scalafmtSbtCheck; spark41/Compile/sca
 addCommandAlias("format", "scalafmtAll; scalafmtSbt; spark41/Compile/scalafix; spark41/Test/scalafix")
 
 // The lines beside the primary one: compiled, and each asked in a session whether the plugin works at all.
-addCommandAlias("smoke", SparkLines.Others.map(line => s"${line.id}/testOnly io.aqeplugin.e2e.SmokeSuite").mkString("; "))
+addCommandAlias("smoke", SparkLines.Others.map(line => s"${line.id}/Smoke/test").mkString("; "))
 
 lazy val root = (project in file("."))
   .aggregate(projects(SparkLines.All): _*)

@@ -1,4 +1,4 @@
-"""Pairs of applications: the unit of comparison, because applications and not queries are drawn for a canary.
+"""Pairs of applications: the unit of comparison, because an application is in a canary or not, with all its queries.
 
 All queries of an application share its arm, its data, its executors and its hour. If each query were a pair, one large
 application would count as often as it runs queries: simulated with applications that differ by 30 % and run one

@@ -16,10 +16,8 @@ from aqe_plugin.pipeline.compact import compact
 from aqe_plugin.pipeline.ingest import ingest
 from aqe_plugin.pipeline.warehouse import Warehouse
 from pipeline_logs import named, read, stored
-from samples import (
-    query_lines,
-    write_log,
-)
+from samples import query_lines, write_log
+from tests.extent import only_in_test_all
 
 pytestmark = pytest.mark.spark
 
@@ -85,6 +83,7 @@ main(["pipeline", "ingest", *sys.argv[1:]])
 """
 
 
+@only_in_test_all
 def test_a_killed_process_loses_and_duplicates_nothing(spark: SparkSession, tmp_path: Path) -> None:
     folder, root = tmp_path / "logs", tmp_path / "tables"
     folder.mkdir()

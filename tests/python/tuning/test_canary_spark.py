@@ -20,6 +20,7 @@ from aqe_plugin.tuning.rollout.application_pairs import application_pairs
 from commands import Answer
 from drawing import draws
 from samples import query_lines, write_log
+from tests.extent import only_in_test_all
 
 SHARE = 0.5
 DRAWN, NOT_DRAWN = "application_1763712000000_0002", "spark-9f4c1c2de9c1497cbc35e3b7bd2d84e5"
@@ -72,6 +73,7 @@ def submit(folder: Path, target: Path, application: str, *numbers: int) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
+@only_in_test_all
 @pytest.mark.spark
 def test_events_of_real_applications_name_the_arm_and_a_failure_rolls_back(tmp_path: Path, answer: Answer) -> None:
     target, events = tmp_path / "spark-defaults.conf", tmp_path / "events"

@@ -25,7 +25,7 @@ final class QueryState(val executionId: Long) {
   private val badConf = new AtomicBoolean()
   private val over = new AtomicReference[Option[Long]](None)
 
-  private val tables = new IdentityHashMap[FileIndex, Option[TableFacts]]().asScala
+  private val tables = new IdentityHashMap[FileIndex, QueryState.Read]().asScala
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
   /** The settings of the rules, once they are read. */
@@ -92,9 +92,9 @@ final class QueryState(val executionId: Long) {
 
   def knowsTable(table: FileIndex): Boolean = tables.synchronized(tables.contains(table))
 
-  /** The facts of a scanned table, read once by `read`: listing the files of a large table takes time. */
+  /** The facts of a scanned table, read once by `read`: listing the files of a large table takes time. Other tables do not wait for it. */
   def tableFacts(table: FileIndex)(read: => Option[TableFacts]): Option[TableFacts] =
-    tables.synchronized(tables.getOrElseUpdate(table, read))
+    tables.synchronized(tables.getOrElseUpdate(table, new QueryState.Read(read))).facts
 
   /** New decisions to report, whose filters now have their scans; each is returned once. */
   def placeDecided(): Seq[JoinDecision] = joins.ids.flatMap { id =>
@@ -146,4 +146,12 @@ final class QueryState(val executionId: Long) {
 
   /** True for the first caller only. */
   def end(): Boolean = ended.compareAndSet(false, true)
+}
+
+object QueryState {
+
+  /** Facts of one table, read when they are first asked for. */
+  final private class Read(read: => Option[TableFacts]) {
+    lazy val facts: Option[TableFacts] = read
+  }
 }

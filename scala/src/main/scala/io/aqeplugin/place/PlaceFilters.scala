@@ -29,6 +29,12 @@ final case class Placement(source: SparkPlan, sourceKeys: Seq[Attribute], target
 final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, pause: SelfDisable, tables: TableStatistics) {
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
 
+  private val ofScan: collection.Map[SparkPlan, Seq[Placement]] = {
+    val found = new IdentityHashMap[SparkPlan, Seq[Placement]]().asScala
+    placements.foreach(p => found.update(p.target.scan, found.getOrElse(p.target.scan, Nil) :+ p))
+    found
+  }
+
   def apply(plan: SparkPlan): SparkPlan =
     rewritten.getOrElseUpdate(plan, if (plan.isInstanceOf[QueryStageExec]) plan else rewrite(plan))
 
@@ -39,8 +45,7 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, pause:
         val children = plan.children.map(apply)
         if (children.lazyZip(plan.children).forall(_ eq _)) plan else plan.withNewChildren(children)
       }
-    val here = placements.filter(_.target.scan eq plan)
-    if (here.isEmpty) inner else filtered(inner, here)
+    ofScan.get(plan).fold(inner)(filtered(inner, _))
   }
 
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
