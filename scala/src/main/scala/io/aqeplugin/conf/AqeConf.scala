@@ -20,6 +20,18 @@ object AqeConf {
     Allowed.oneOf(Mode.All, ConfSyntax.ModeName)
   ))
 
+  val PredicatesMode: ConfEntry[Mode] = define(ConfEntry(
+    Prefix + "predicates.mode",
+    "How far predicates on one side of a join are inferred for the other: " + Mode.All.map(m => s"`${m.name}`: ${m.meaning}").mkString(
+      "; "
+    ) +
+      ". It goes no further than `spark.aqePlugin.mode`.",
+    "",
+    Mode.Apply,
+    ConfSyntax.ModeName,
+    Allowed.oneOf(Mode.All, ConfSyntax.ModeName)
+  ))
+
   // What a filter may be, and when it is worth one.
 
   val FilterFalsePositiveRate: ConfEntry[Double] =
@@ -308,7 +320,7 @@ object AqeConf {
   val PerSession: Seq[ConfEntry[_]] = All.filter(_.perSession)
 
   /** The keys that decisions read. */
-  val ThresholdKeys: Seq[ConfEntry[_]] = PerSession.filterNot(_ == ModeKey)
+  val ThresholdKeys: Seq[ConfEntry[_]] = PerSession.filterNot(entry => entry == ModeKey || entry == PredicatesMode)
 
   /** Reads every key and reports the first bad value in the order of [[All]]. Keys of a canary are left out: a bad one must not fail a
     * query.

@@ -20,6 +20,12 @@ object SessionConf {
   def isOff(conf: SQLConf): Boolean =
     get(conf, AqeConf.ModeKey.key).map(AqeConf.ModeKey.parse).contains(Right(Mode.Off))
 
+  /** How far predicates are inferred: the lesser of both modes. A value that is not allowed counts as off; the rules of joins report it. */
+  def predicatesMode(conf: SQLConf): Mode = {
+    def mode(entry: ConfEntry[Mode]): Mode = get(conf, entry.key).fold(entry.default)(entry.parse(_).getOrElse(Mode.Off))
+    Seq(mode(AqeConf.ModeKey), mode(AqeConf.PredicatesMode)).minBy(Mode.All.indexOf(_))
+  }
+
   /** The arm of a query with `conf`; none when the application has no canary.
     *
     * @param application

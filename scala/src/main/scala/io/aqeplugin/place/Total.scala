@@ -1,16 +1,20 @@
 package io.aqeplugin.place
 
+import scala.util.Try
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.catalyst.util.StringUtils
 import org.apache.spark.sql.execution.ExecSubqueryExpression
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /** Whether an expression has a value for every possible row. Unknown expressions are assumed to throw.
   *
   * Aggregates count as total: Spark adds up rows in any order, so a sum over a part of a group may occur without the plugin too.
   */
-private[place] object Total {
+private[aqeplugin] object Total {
 
   def apply(expression: Expression): Boolean = isTotal(expression, Nil)
 
@@ -20,6 +24,7 @@ private[place] object Total {
   private def isTotal(expression: Expression, nonZero: Seq[Expression]): Boolean = expression match {
     case If(IsZero(divisor), zero, other)                              => isGuarded(divisor, zero, other, nonZero)
     case CaseWhen(Seq((IsZero(divisor), zero)), Some(other))           => isGuarded(divisor, zero, other, nonZero)
+    case Remainder(number, Literal(divisor, _), _)                     => isNonZero(divisor) && isTotal(number, nonZero)
     case Divide(_, Literal(divisor, _), _) if isZero(divisor)          => false
     case Divide(number, _: Literal, _) if hasRoom(expression.dataType) => isTotal(number, nonZero)
     case Divide(number, divisor, _) if expression.dataType == DoubleType && nonZero.exists(_.semanticEquals(divisor)) =>
@@ -41,6 +46,8 @@ private[place] object Total {
     case _: Substring | _: Concat | _: Upper | _: Lower | _: GetStructField                       => true
     case _: UnscaledValue | _: MakeDecimal                                                        => true
     case _: BloomFilterMightContain | _: XxHash64 | _: DynamicPruning | _: ExecSubqueryExpression => true
+    case _: StringPredicate | _: IsNaN | _: GetDateField | _: DateAdd | _: DateSub                => true
+    case Like(_, Literal(pattern, _), escape)                                                     => isPattern(pattern, escape)
     case cast: Cast                                    => widens(cast.child.dataType, cast.dataType)
     case number @ (_: Add | _: Subtract | _: Multiply) => hasRoom(number.dataType)
     case _                                             => false
@@ -53,10 +60,21 @@ private[place] object Total {
     }
   }
 
+  /** Whether a LIKE pattern has no escape character in a wrong place, which fails the query at its first row. */
+  private def isPattern(pattern: Any, escape: Char): Boolean = pattern match {
+    case text: UTF8String => Try(StringUtils.escapeLikeRegex(text.toString, escape)).isSuccess
+    case _                => false
+  }
+
   private def isZero(value: Any): Boolean = value match {
     case decimal: Decimal => decimal.toDouble == 0.0
     case number: Number   => number.doubleValue == 0.0
     case _                => false
+  }
+
+  private def isNonZero(value: Any): Boolean = value match {
+    case _: Byte | _: Short | _: Int | _: Long => !isZero(value)
+    case _                                     => false
   }
 
   private def widens(from: DataType, to: DataType): Boolean = to match {

@@ -1,14 +1,16 @@
 package io.aqeplugin.plugin
 
+import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
-import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
 
-import io.aqeplugin.rules.{ChooseJoinStrategy, ReadFewerFiles, WaitAndPlaceFilters}
+import io.aqeplugin.rules.{ChooseJoinStrategy, InferPredicates, ReadFewerFiles, WaitAndPlaceFilters}
 import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable, LimitsTable, MetricsTable}
 
-/** What the plugin adds to a session: three rules, in the order in which AQE runs them, and four functions.
+/** What the plugin adds to a session: four rules, in the order in which Spark runs them, and four functions.
   *
+  *   1. [[InferPredicates]], once on the logical plan, after Spark has inferred and pushed its own predicates and before it pushes them into
+  *      scans: adds predicates that follow across joins.
   *   1. [[ChooseJoinStrategy]], on the logical plan, before each re-planning: decides joins whose build side has finished, and sets broadcast or
   *      sort-merge. Spark's planning follows it.
   *   1. [[WaitAndPlaceFilters]], on the physical plan, at the start and after each re-planning: makes probe sides wait and places filters. Runs after
@@ -22,6 +24,7 @@ import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable, LimitsTable, Metric
   */
 final class AqeExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit = {
+    extensions.injectPreCBORule(InferPredicates(_))
     extensions.injectRuntimeOptimizerRule(ChooseJoinStrategy(_))
     extensions.injectQueryStagePrepRule(WaitAndPlaceFilters(_))
     extensions.injectColumnar(session =>

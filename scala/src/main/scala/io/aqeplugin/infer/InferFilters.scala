@@ -1,0 +1,189 @@
+package io.aqeplugin.infer
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.PushDownPredicates
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.TreePattern
+
+import io.aqeplugin.place.Total
+
+/** A filter that was put on one input of the plan's joins. */
+final case class InferredFilter(input: LogicalPlan, predicates: Seq[InferredPredicate])
+
+/** Puts filters on the inputs of joins that follow from the conditions of the plan and that Spark has not put there.
+  *
+  * Only rows that would not reach the output through the joins are removed. The result is a fixed point: the filters of a plan that has
+  * them are not inferred again.
+  */
+object InferFilters {
+
+  /** Most plans take two: the second finds nothing. */
+  private val MaxRounds = 8
+
+  /** The plan with the filters, and the filters from left to right. A plan for which no end is in sight stays as it is. */
+  def apply(plan: LogicalPlan): (LogicalPlan, Seq[InferredFilter]) =
+    if (isLeftAlone(plan)) (plan, Nil)
+    else {
+      // What follows from a filter may follow only once the filter is there.
+      val rounds = Iterator.iterate((plan, Seq.empty[InferredFilter], false)) { case (now, before, _) =>
+        val (next, found) = round(now)
+        (next, before ++ found, found.isEmpty)
+      }
+      rounds.take(MaxRounds + 1).collectFirst { case (settled, filters, true) => (settled, filters) }.getOrElse((plan, Nil))
+    }
+
+  private def round(plan: LogicalPlan): (LogicalPlan, Seq[InferredFilter]) = {
+    val found = Vector.newBuilder[InferredFilter]
+    val changed = new Walk(Knowledge.empty(ambiguous(plan)), filter => found += filter).below(plan)
+    (changed, found.result())
+  }
+
+  /** A streaming join keeps rows for later ones, and a row-level command must read whole files. */
+  private def isLeftAlone(plan: LogicalPlan): Boolean =
+    plan.isStreaming || !plan.containsPattern(TreePattern.JOIN) || plan.exists(_.isInstanceOf[RowLevelWrite])
+
+  /** Columns that more than one place of the plan makes. */
+  private def ambiguous(plan: LogicalPlan): Set[ExprId] = {
+    val seen = mutable.HashSet.empty[ExprId]
+    val twice = Set.newBuilder[ExprId]
+    plan.foreach(node => made(node).foreach(id => if (!seen.add(id)) twice += id))
+    twice.result()
+  }
+
+  private def made(node: LogicalPlan): Iterable[ExprId] = node match {
+    case _: Join | _: Filter | _: Sort | _: Union => Nil
+    case leaf: LeafNode                           => leaf.output.map(_.exprId)
+    case project: Project                         => project.projectList.collect { case alias: Alias => alias.exprId }
+    case aggregate: Aggregate                     => aggregate.aggregateExpressions.collect { case alias: Alias => alias.exprId }
+    case other                                    =>
+      val below = other.children.flatMap(_.output.map(_.exprId)).toSet
+      other.output.map(_.exprId).filterNot(below)
+  }
+
+  /** Columns by which rows can be removed below an operator, not only above it. */
+  private def passed(operator: LogicalPlan): Seq[Attribute] = operator match {
+    case aggregate: Aggregate =>
+      val groups = AttributeSet(aggregate.groupingExpressions.collect { case column: Attribute => column })
+      aggregate.aggregateExpressions.collect {
+        case column: Attribute if groups.contains(column)                    => column
+        case alias @ Alias(column: Attribute, _) if groups.contains(column) => alias.toAttribute
+      }
+    case window: Window     => window.partitionSpec.collect { case column: Attribute => column }
+    case _: Union           => operator.output
+    case generate: Generate => generate.child.output
+    case _                  => Nil
+  }
+
+  private final class Walk(nothing: Knowledge, note: InferredFilter => Unit) {
+
+    /** Starts anew below each child. */
+    def below(plan: LogicalPlan): LogicalPlan = plan match {
+      case _: Join | _: Filter | _: Project => input(plan, nothing, Nil)
+      case other                            => other.mapChildren(below)
+    }
+
+    /** @param knowledge
+      *   what is true of the output rows in which a row of `plan` counts
+      * @param own
+      *   the conditions directly above `plan`
+      */
+    private def input(plan: LogicalPlan, knowledge: Knowledge, own: Seq[Expression]): LogicalPlan = plan match {
+      case filter @ Filter(condition, child) if condition.deterministic =>
+        val conjuncts = Conditions.conjuncts(condition)
+        input(child, knowledge.plus(conjuncts), own ++ conjuncts) match {
+          case Filter(more, grandchild) if grandchild.fastEquals(child) => Filter(And(condition, more), child)
+          case changed                                                 => filter.withNewChildren(Seq(changed))
+        }
+      case project: Project if project.deterministic =>
+        project.withNewChildren(Seq(input(project.child, knowledge.plus(renamed(project.projectList)), own)))
+      case sort: Sort => sort.withNewChildren(Seq(input(sort.child, knowledge, own)))
+      case join: Join => join.withNewChildren(sides(join, knowledge))
+      case _: CTERelationRef => plan
+      case leaf: LeafNode    => filtered(leaf, knowledge, own).fold[LogicalPlan](leaf)(Filter(_, leaf))
+      case other             => throughOperator(other, knowledge, own).fold(other.mapChildren(below))(below)
+    }
+
+    private def sides(join: Join, knowledge: Knowledge): Seq[LogicalPlan] = {
+      val on = join.condition.toSeq
+      val left = facts(join.left)
+      val right = facts(join.right)
+      def only(side: LogicalPlan): Knowledge = knowledge.without(side.outputSet)
+      join.joinType match {
+        case _: InnerLike | LeftSemi =>
+          val both = knowledge.plus(on ++ left ++ right)
+          Seq(input(join.left, both, Nil), input(join.right, both, Nil))
+        case LeftOuter | LeftAnti | ExistenceJoin(_) =>
+          Seq(input(join.left, knowledge.plus(left), Nil), input(join.right, only(join.right).plus(on ++ left ++ right), Nil))
+        case RightOuter =>
+          Seq(input(join.left, only(join.left).plus(on ++ left ++ right), Nil), input(join.right, knowledge.plus(right), Nil))
+        case _ => Seq(below(join.left), below(join.right))
+      }
+    }
+
+    private def filtered(input: LogicalPlan, knowledge: Knowledge, own: Seq[Expression]): Option[Expression] = {
+      val predicates = new Inference(input.output, own, own, knowledge).predicates
+      if (predicates.nonEmpty) note(InferredFilter(input, predicates))
+      Conditions.allOf(predicates.map(_.condition))
+    }
+
+    /** The input with a filter that Spark moved through it; none if it stays above, where it saves no reading. */
+    private def throughOperator(operator: LogicalPlan, knowledge: Knowledge, own: Seq[Expression]): Option[LogicalPlan] =
+      // Without constraints it is not seen whether the operator has a filter below already.
+      if (operator.conf.constraintPropagationEnabled) moveThrough(operator, knowledge, own) else None
+
+    private def moveThrough(operator: LogicalPlan, knowledge: Knowledge, own: Seq[Expression]): Option[LogicalPlan] = {
+      val predicates = new Inference(passed(operator), own, own ++ operator.constraints, knowledge).predicates.filter { predicate =>
+        moved(Filter(predicate.condition, operator), operator).isDefined
+      }
+      val changed = Conditions.allOf(predicates.map(_.condition)).flatMap(condition => moved(Filter(condition, operator), operator))
+      if (changed.isDefined) note(InferredFilter(operator, predicates))
+      changed
+    }
+
+    private def moved(filter: Filter, operator: LogicalPlan): Option[LogicalPlan] = Some(PushDownPredicates(filter)).filter {
+      case Filter(_, below) if below.fastEquals(operator) => false
+      // On its way down, a column may have become an expression, which is now evaluated for other rows than before.
+      case changed => (conditions(changed).map(_.canonicalized).toSet -- conditions(operator).map(_.canonicalized)).forall(Total(_))
+    }
+
+    private def conditions(plan: LogicalPlan): Seq[Expression] = plan.collect {
+      case filter: Filter => Conditions.conjuncts(filter.condition)
+      case join: Join     => join.condition.toSeq.flatMap(Conditions.conjuncts)
+    }.flatten
+
+    private val known = new java.util.IdentityHashMap[LogicalPlan, Seq[Expression]]
+
+    /** Conditions that are true in every output row of `plan`; a semi join's also speak of the partner that the row has. */
+    private def facts(plan: LogicalPlan): Seq[Expression] = Option(known.get(plan)).getOrElse {
+      val found = factsOf(plan)
+      known.put(plan, found)
+      found
+    }
+
+    private def factsOf(plan: LogicalPlan): Seq[Expression] = plan match {
+      case Filter(condition, child) if condition.deterministic => Conditions.conjuncts(condition) ++ facts(child)
+      case project: Project if project.deterministic           => renamed(project.projectList) ++ facts(project.child)
+      case join: Join                                          =>
+        join.joinType match {
+          case _: InnerLike | LeftSemi                 => join.condition.toSeq ++ facts(join.left) ++ facts(join.right)
+          case LeftOuter | LeftAnti | ExistenceJoin(_) => facts(join.left)
+          case RightOuter                              => facts(join.right)
+          case _                                       => Nil
+        }
+      case aggregate: Aggregate if aggregate.groupingExpressions.nonEmpty =>
+        val groups = AttributeSet(aggregate.groupingExpressions.collect { case column: Attribute => column })
+        facts(aggregate.child).filter(_.references.subsetOf(groups)) ++
+          renamed(aggregate.aggregateExpressions.collect { case alias @ Alias(_: Attribute, _) => alias })
+      case _: Sort | _: Window | _: GlobalLimit | _: LocalLimit => facts(plan.children.head)
+      case _                                                    => Nil
+    }
+
+    private def renamed(list: Seq[NamedExpression]): Seq[Expression] = list.collect {
+      case alias @ Alias(column: Attribute, _) => EqualNullSafe(alias.toAttribute, column)
+      case alias @ Alias(sum @ (_: Add | _: Subtract | _: Cast | _: DateAdd | _: DateSub), _) => EqualNullSafe(alias.toAttribute, sum)
+    }
+  }
+}

@@ -1,0 +1,38 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.internal.SQLConf
+
+import io.aqeplugin.conf.{Mode, SessionConf}
+import io.aqeplugin.infer.InferFilters
+import io.aqeplugin.metrics.{Faults, Survivable}
+import io.aqeplugin.observe.QueryStates
+import io.aqeplugin.tell.DecisionsTable
+
+/** Adds predicates that follow across joins, see [[InferFilters]]. Spark optimizes a query and each of its subqueries by one call each.
+  *
+  * After a fault, the plan stays as it is. The rule runs before the query's conf is fixed, which would read the optimized plan.
+  */
+final case class InferPredicates(session: SparkSession) extends Rule[LogicalPlan] {
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    try SessionConf.predicatesMode(SQLConf.get) match {
+        case Mode.Off => plan
+        case mode     => changed(plan, mode)
+      }
+    catch {
+      case Survivable(error) =>
+        Faults.note(ruleName, "Spark's own plan is used", error)
+        QueryStates.current(session.sparkContext).foreach(_.errors.increment())
+        plan
+    }
+
+  private def changed(plan: LogicalPlan, mode: Mode): LogicalPlan = {
+    val (withFilters, filters) = InferFilters(plan)
+    if (filters.isEmpty || DecisionsTable.isRead(session.sparkContext, plan)) plan
+    else if (mode == Mode.Apply) withFilters
+    else plan
+  }
+}

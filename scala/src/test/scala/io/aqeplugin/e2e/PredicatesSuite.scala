@@ -1,0 +1,128 @@
+package io.aqeplugin.e2e
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Which predicates reach which scan because they follow across a join, and what that saves. */
+class PredicatesSuite extends AnyFunSuite with PluginSession {
+
+  // Joins themselves get no filter at run time: what a scan reads here is due to predicates alone.
+  override protected def applicationConf: Map[String, String] = Map("spark.sql.optimizer.dynamicPartitionPruning.enabled" -> "false")
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    for (name <- Seq("l", "r", "m")) {
+      val query = "SELECT CAST(id % 10 AS int) AS k, CAST(id % 7 AS int) AS x, IF(id % 5 = 0, NULL, CAST(id % 20 AS int)) AS y, " +
+        "concat('v', id % 3) AS v, date_add(DATE'2020-01-01', CAST(id AS int)) AS d, CAST(id % 6 AS double) AS f, CAST(id % 5 AS int) AS part FROM range(60)"
+      val path = folder.resolve(s"partitioned-$name").toString
+      withConf("spark.aqePlugin.mode" -> "off")(spark.sql(query).repartition(1).write.partitionBy("part").parquet(path))
+      spark.read.parquet(path).createOrReplaceTempView(name)
+    }
+  }
+
+  private def scans(frame: DataFrame): Seq[FileSourceScanExec] =
+    collectWithSubqueries(frame.queryExecution.executedPlan) { case scan: FileSourceScanExec => scan }
+
+  /** The filters of the scan of `table`, without column ids. */
+  private def filtersOf(table: String, frame: DataFrame): Seq[String] =
+    scans(frame).filter(_.relation.location.rootPaths.exists(_.getName == s"partitioned-$table")).flatMap { scan =>
+      (scan.partitionFilters ++ scan.dataFilters).map(_.transform { case a: org.apache.spark.sql.catalyst.expressions.AttributeReference =>
+        a.withQualifier(Nil)
+      }.sql.replaceAll("[()`]", "")).filterNot(_.endsWith("IS NOT NULL"))
+    }.sorted
+
+  private def planned(query: String, mode: String): DataFrame = withConf("spark.aqePlugin.predicates.mode" -> mode) {
+    val frame = spark.sql(query)
+    frame.queryExecution.executedPlan
+    frame
+  }
+
+  /** The filters of a scan that it has only with the plugin; the query's rows must be the same. */
+  private def added(table: String, query: String): Seq[String] = {
+    sameRows(spark.sql(query))
+    filtersOf(table, planned(query, "apply")).diff(filtersOf(table, planned(query, "off")))
+  }
+
+  private def adds(what: String, table: String, query: String)(expected: String*): Unit =
+    test(what)(assert(added(table, query) == expected.sorted))
+
+  private def addsNothing(what: String, query: String): Unit =
+    test(what)(Seq("l", "r", "m").foreach(table => assert(added(table, query) == Nil, table)))
+
+  adds(
+    "a condition on several columns goes to the side that has an equal of each",
+    "r",
+    "SELECT * FROM l JOIN r ON l.k = r.k AND l.x = r.x WHERE l.k = 1 OR l.x = 2"
+  )("k = 1 OR x = 2")
+  adds(
+    "an OR whose alternatives constrain the key on either side bounds both sides' keys",
+    "l",
+    "SELECT * FROM l JOIN r ON l.k = r.k WHERE (l.k = 1 AND r.v = 'v1') OR (r.k = 2 AND l.v = 'v2')"
+  )("k = 1 OR k = 2 AND v = 'v2'")
+  adds(
+    "an OR over partition columns prunes partitions of both sides",
+    "r",
+    "SELECT * FROM l JOIN r ON l.part = r.part WHERE (l.part = 1 AND r.v = 'v1') OR (l.part = 2 AND l.v = 'v2')"
+  )("part = 1 OR part = 2")
+  adds(
+    "comparisons in a chain bound the far end",
+    "l",
+    "SELECT * FROM l JOIN m JOIN r WHERE l.x < m.y AND m.y < r.x AND r.x < 5"
+  )("x <= 2")
+  adds(
+    "a range given by columns of the other side has the other side's bounds",
+    "l",
+    "SELECT * FROM l JOIN r ON l.x BETWEEN r.x AND r.y WHERE r.x >= 3 AND r.y <= 4"
+  )("x <= 4", "x >= 3")
+  adds(
+    "a distance in days moves a bound by it",
+    "l",
+    "SELECT * FROM l JOIN r ON l.d BETWEEN r.d AND r.d + 7 WHERE r.d BETWEEN DATE'2020-01-10' AND DATE'2020-01-20'"
+  )("d <= DATE '2020-01-27'", "d >= DATE '2020-01-10'")
+  adds(
+    "a left outer join's condition bounds the right side",
+    "r",
+    "SELECT * FROM l LEFT JOIN r ON l.x < r.x WHERE l.x >= 4"
+  )("x >= 5")
+  adds(
+    "an OR above a left outer join bounds the preserved side",
+    "l",
+    "SELECT * FROM l LEFT JOIN r ON l.k = r.k WHERE (l.x = 1 AND r.v IS NULL) OR (l.x = 2 AND r.v = 'v1')"
+  )("x = 1 OR x = 2")
+  adds("a semi join's condition bounds both sides", "l", "SELECT * FROM l LEFT SEMI JOIN r ON l.x < r.x AND r.x < 3")("x <= 1")
+  adds("an anti join's condition bounds the right side", "r", "SELECT * FROM l LEFT ANTI JOIN r ON l.x < r.x WHERE l.x >= 3")("x >= 4")
+  adds(
+    "a predicate goes through an aggregate of the other side to its scan",
+    "r",
+    "SELECT * FROM l JOIN (SELECT x, count(*) AS n FROM r GROUP BY x) r ON l.x < r.x WHERE l.x >= 4"
+  )("x >= 5")
+
+  addsNothing("an anti join's condition bounds nothing on the left side", "SELECT * FROM l LEFT ANTI JOIN r ON l.x < r.x AND r.x < 3")
+  addsNothing("a full outer join's condition bounds neither side", "SELECT * FROM l FULL JOIN r ON l.x < r.x AND r.x < 3")
+  addsNothing("a left outer join's condition bounds nothing on the left side", "SELECT * FROM l LEFT JOIN r ON l.x < r.x AND r.x < 3")
+  addsNothing("NOT IN bounds neither side", "SELECT * FROM l WHERE l.k NOT IN (SELECT r.k FROM r WHERE r.k < 3)")
+  addsNothing("a sum that could overflow bounds nothing", "SELECT * FROM l JOIN r ON l.d < r.d - 7 WHERE r.d < DATE'2020-01-10'")
+  addsNothing("floating-point columns bound nothing", "SELECT * FROM l JOIN r ON l.f < r.f WHERE r.f < 3")
+  addsNothing(
+    "a division, which could fail on other rows, is not moved",
+    "SELECT * FROM l JOIN r ON l.k = r.k AND l.x = r.x WHERE l.k > 0 AND r.x > 0 AND (l.k / r.x > 2 OR r.x / l.k > 3)"
+  )
+  addsNothing("a random condition is not moved", "SELECT * FROM l JOIN r ON l.k = r.k AND l.x = r.x WHERE l.k = 1 OR rand() < 2 OR r.x = 2")
+
+  test("the plan of a query is a fixed point of the optimizer") {
+    val query = "SELECT * FROM l JOIN m JOIN r WHERE l.x < m.y AND m.y < r.x AND r.x < 5 AND (l.k = 1 AND r.v = 'v1' OR r.k = 2 AND l.v = 'v2')"
+    val once = spark.sql(query).queryExecution.optimizedPlan
+    assert(spark.sessionState.optimizer.execute(once).canonicalized == once.canonicalized)
+  }
+
+  test("mode observe and mode off leave Spark's plan") {
+    val query = "SELECT * FROM l JOIN r ON l.x < r.x WHERE r.x < 3"
+    def plan = spark.sql(query).queryExecution.optimizedPlan.canonicalized
+    val off = withConf("spark.aqePlugin.predicates.mode" -> "off")(plan)
+    assert(withConf("spark.aqePlugin.predicates.mode" -> "observe")(plan) == off)
+    assert(withConf("spark.aqePlugin.mode" -> "observe")(plan) == off)
+    assert(withConf("spark.aqePlugin.mode" -> "off")(plan) == off)
+    assert(plan != off)
+  }
+}
