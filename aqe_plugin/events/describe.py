@@ -15,6 +15,7 @@ from aqe_plugin.events.model import (
     LimitChoice,
     LimitDecided,
     LimitOperator,
+    PredicateInferred,
     Reason,
     Strategy,
 )
@@ -145,6 +146,13 @@ def _scaled(value: float, step: int, suffixes: tuple[str, ...]) -> str:
     while abs(value) >= step and power < len(suffixes) - 1:
         value, power = value / step, power + 1
     return f"{value:,.0f} {suffixes[0]}".rstrip() if power == 0 else f"{value:,.1f} {suffixes[power]}"
+
+
+def describe_predicate(predicate: PredicateInferred) -> str:
+    """The predicate, its scan, and how it follows."""
+    by = predicate.inferred_by.value.lower().replace("_", " ")
+    not_applied = "" if predicate.applied else ", not applied"
+    return f"scan of {predicate.table}: {predicate.predicate}, by {by}{not_applied}"
 
 
 def describe_limit(limit: LimitDecided) -> str:

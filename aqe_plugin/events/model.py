@@ -348,6 +348,29 @@ class LimitDecided:
     arm: TrialArm | None = None
 
 
+class InferredBy(str, Enum):
+    """How a predicate of one side of a join follows from the query's conditions."""
+
+    EQUAL_COLUMN = "EQUAL_COLUMN"
+    OR_OVER_SIDES = "OR_OVER_SIDES"
+    INEQUALITY = "INEQUALITY"
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateInferred:
+    """Event: one predicate was inferred across a join for the scan of ``table``; ``applied`` if it is in the plan."""
+
+    schema_version: int
+    execution_id: int
+    time_millis: int
+    mode: PluginMode
+    table: str
+    predicate: str
+    inferred_by: InferredBy
+    applied: bool
+    arm: TrialArm | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionStarted:
     """Spark's own event: a query began; ``description`` is what Spark's UI shows for it."""

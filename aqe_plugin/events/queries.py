@@ -16,6 +16,7 @@ from aqe_plugin.events.model import (
     JoinDecision,
     LimitDecided,
     PluginMode,
+    PredicateInferred,
     QueryEnded,
     TrialArm,
 )
@@ -36,7 +37,7 @@ class JoinStory:
 
 @dataclass(frozen=True, slots=True)
 class QueryStory:
-    """One query with at least one decision about a join or a limit, or with a fault that kept the plugin from deciding.
+    """One query with a decision on a join, a limit or a predicate, or with a fault that kept the plugin from deciding.
 
     Attributes:
         application: the application's id, else the name of its log.
@@ -44,6 +45,7 @@ class QueryStory:
         duration_millis: wall time, ``None`` while it runs.
         ended: the plugin's event at the end of the query, ``None`` while it runs.
         limits: the limits of the query, known when it has ended.
+        predicates: those that were inferred across joins.
         error: the first line of the query's error, ``None`` when it succeeded or still runs.
     """
 
@@ -57,6 +59,7 @@ class QueryStory:
     ended: QueryEnded | None
     error: str | None
     limits: tuple[LimitDecided, ...] = ()
+    predicates: tuple[PredicateInferred, ...] = ()
 
     @property
     def arm(self) -> TrialArm | None:
@@ -70,6 +73,7 @@ class _Open:
 
     joins: list[JoinDecided] = field(default_factory=list)
     limits: list[LimitDecided] = field(default_factory=list)
+    predicates: list[PredicateInferred] = field(default_factory=list)
     started: ExecutionStarted | None = None
     spark_ended: ExecutionEnded | None = None
     ended: QueryEnded | None = None
@@ -91,6 +95,8 @@ def queries_in(records: Iterable[Event | T], log_name: str) -> Iterator[QuerySto
             queries.setdefault(record.execution_id, _Open()).joins.append(record)
         elif isinstance(record, LimitDecided):
             queries.setdefault(record.execution_id, _Open()).limits.append(record)
+        elif isinstance(record, PredicateInferred):
+            queries.setdefault(record.execution_id, _Open()).predicates.append(record)
         elif isinstance(record, ExecutionEnded | QueryEnded):
             yield from _end(record, queries, application)
         else:
@@ -119,7 +125,9 @@ def _end(
 
 
 def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> Iterator[QueryStory]:
-    if not query.joins and not query.limits and (query.ended is None or query.ended.errors == 0):
+    found: tuple[JoinDecided | LimitDecided | PredicateInferred, ...]
+    found = (*reversed(query.joins), *query.limits, *query.predicates)
+    if not found and (query.ended is None or query.ended.errors == 0):
         return
     outcomes = query.ended.outcomes if query.ended is not None else ()
     joins = tuple(
@@ -136,12 +144,13 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         application_name=application.app_name,
         execution_id=execution_id,
         description=query.started.description if query.started is not None else "",
-        mode=next((event.mode for event in (*reversed(query.joins), *query.limits)), PluginMode.APPLY),
+        mode=next((event.mode for event in found), PluginMode.APPLY),
         duration_millis=_duration_millis(query),
         joins=joins,
         ended=query.ended,
         error=next(iter(message.strip().splitlines()), None),
         limits=tuple(query.limits),
+        predicates=tuple(query.predicates),
     )
 
 

@@ -11,6 +11,7 @@ from aqe_plugin.events.describe import (
     describe_join,
     describe_limit,
     describe_outcome,
+    describe_predicate,
     describe_price,
     describe_reason,
     describe_strategy,
@@ -73,6 +74,13 @@ def query_footing(query: QueryStory) -> Segments:
         f"errors {ended.errors}",
     )
     return (("; ".join(parts), "red" if ended.errors or ended.applied < ended.planned else "dim"),)
+
+
+def predicate_lines(query: QueryStory) -> Segments:
+    """One line for each predicate that was inferred across the query's joins."""
+    return tuple(
+        (f"{visible(describe_predicate(found))}\n", "" if found.applied else "dim") for found in query.predicates
+    )
 
 
 def limit_lines(query: QueryStory) -> Segments:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-_SAMPLE = 48
+_SAMPLE = 36
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from aqe_plugin.events.model import (
     ClusterFacts,
     FilterOutcome,
     FilterPlanned,
+    InferredBy,
     JoinDecided,
     JoinDecision,
     JoinFacts,
@@ -31,6 +32,7 @@ from aqe_plugin.events.model import (
     LimitOperator,
     LimitOutcome,
     PluginMode,
+    PredicateInferred,
     ProbeFacts,
     QueryEnded,
     Reason,
@@ -164,7 +166,14 @@ def limited(execution_id: int = 7, choice: LimitChoice = LimitChoice.FEWEST_FILE
     return LimitDecided(1, execution_id, 1_700_000_000_500, PluginMode.APPLY, applied, decision, outcome)
 
 
-def line(event: JoinDecided | LimitDecided | QueryEnded, **changes: object) -> bytes:
+def inferred(execution_id: int = 7, *, applied: bool = True) -> PredicateInferred:
+    """A bound of a scan that comparisons of columns give."""
+    mode = PluginMode.APPLY if applied else PluginMode.OBSERVE
+    by = InferredBy.INEQUALITY
+    return PredicateInferred(1, execution_id, 1_700_000_000_400, mode, "sales", "(day <= 17)", by, applied)
+
+
+def line(event: JoinDecided | LimitDecided | PredicateInferred | QueryEnded, **changes: object) -> bytes:
     """One of the plugin's own lines; ``changes`` replace or add members."""
     members = encode(event)
     assert isinstance(members, dict)

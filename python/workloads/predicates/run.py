@@ -18,7 +18,12 @@ SPARK = Contender("spark", "Spark alone", {"spark.aqePlugin.mode": "off"})
 PLUGIN = Contender("plugin", "with the plugin", {"spark.aqePlugin.mode": "apply"})
 
 # These queries are tiny: compiling one takes longer than running it.
-_QUICK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.files.openCostInBytes": "0",
+}
 _PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false"}
 # As many queries as one plan takes without planning becoming slower than running.
 _BATCH = 24

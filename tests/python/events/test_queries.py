@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.events.lines import Event, parse_event
+from aqe_plugin.events.model import PluginMode
 from aqe_plugin.events.queries import QueryStory, queries_in
 from samples import (
     APPLICATION_START,
@@ -16,6 +17,7 @@ from samples import (
     OUTCOME,
     decided,
     ended,
+    inferred,
     limited,
     line,
     over,
@@ -111,6 +113,15 @@ def test_a_query_without_joins_has_its_limits() -> None:
     (query,) = queries(started(), over(), line(limited()), line(ended(outcomes=())))
     assert (query.joins, query.limits) == ((), (limited(),))
     assert query.duration_millis == 3400
+
+
+def test_a_query_has_the_predicates_that_were_inferred_across_its_joins() -> None:
+    first, second = queries(
+        started(), line(inferred()), line(decided()), over(), line(ended()), *query_lines(execution_id=8)
+    )
+    assert (first.predicates, second.predicates) == ((inferred(),), ())
+    (alone,) = queries(started(), line(inferred(applied=False)), over(), line(ended(outcomes=())))
+    assert (alone.joins, alone.predicates, alone.mode) == ((), (inferred(applied=False),), PluginMode.OBSERVE)
 
 
 def test_the_limits_of_a_query_with_joins_belong_to_it_alone() -> None:

@@ -1,7 +1,7 @@
 package io.aqeplugin.observe
 
 import java.util.IdentityHashMap
-import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference, LongAdder}
 
 import scala.jdk.CollectionConverters._
@@ -21,6 +21,7 @@ final class QueryState(val executionId: Long) {
 
   private val joins = new JoinLives
   private val limits = new ConcurrentLinkedQueue[DecidedLimit]()
+  private val predicates = ConcurrentHashMap.newKeySet[String]()
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
   private val ended = new AtomicBoolean()
   private val badConf = new AtomicBoolean()
@@ -130,6 +131,9 @@ final class QueryState(val executionId: Long) {
 
   /** The limits of the query, in the order of their decisions. */
   def decidedLimits: Seq[DecidedLimit] = limits.asScala.toSeq
+
+  /** Records a predicate that was inferred across a join; returns whether this was the first time. */
+  def notePredicate(predicate: String): Boolean = predicates.add(predicate)
 
   /** Records the filters of a scan that begins to run, once per scan. The final plan does not show all of them: a reused stage hides its
     * filters, and a stage that lost all its rows is no longer in the plan.

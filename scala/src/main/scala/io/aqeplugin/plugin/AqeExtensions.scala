@@ -5,9 +5,9 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 
 import io.aqeplugin.rules.{ChooseJoinStrategy, InferPredicates, ReadFewerFiles, WaitAndPlaceFilters}
-import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable, LimitsTable, MetricsTable}
+import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable, LimitsTable, MetricsTable, PredicatesTable}
 
-/** What the plugin adds to a session: four rules, in the order in which Spark runs them, and four functions.
+/** What the plugin adds to a session: four rules, in the order in which Spark runs them, and five functions.
   *
   *   1. [[InferPredicates]], once on the logical plan, after Spark has inferred and pushed its own predicates and before it pushes them into
   *      scans: adds predicates that follow across joins.
@@ -20,6 +20,7 @@ import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable, LimitsTable, Metric
   *   1. `aqe_decide(facts, thresholds)`, the decision as a SQL function, for replays.
   *   1. `aqe_decisions()`, recent decisions as a table.
   *   1. `aqe_limits()`, recent limits as a table.
+  *   1. `aqe_predicates()`, recent predicates across joins as a table.
   *   1. `aqe_metrics()`, the driver's metrics as a table.
   */
 final class AqeExtensions extends SparkSessionExtensionsProvider {
@@ -34,5 +35,6 @@ final class AqeExtensions extends SparkSessionExtensionsProvider {
     extensions.injectTableFunction(DecisionsTable.description)
     extensions.injectTableFunction(LimitsTable.description)
     extensions.injectTableFunction(MetricsTable.description)
+    extensions.injectTableFunction(PredicatesTable.description)
   }
 }

@@ -3,13 +3,14 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{Mode, SessionConf}
-import io.aqeplugin.infer.InferFilters
+import io.aqeplugin.infer.{InferFilters, InferredFilter}
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.QueryStates
-import io.aqeplugin.tell.DecisionsTable
+import io.aqeplugin.tell.{DecisionsTable, PredicateLog}
 
 /** Adds predicates that follow across joins, see [[InferFilters]]. Spark optimizes a query and each of its subqueries by one call each.
   *
@@ -32,7 +33,18 @@ final case class InferPredicates(session: SparkSession) extends Rule[LogicalPlan
   private def changed(plan: LogicalPlan, mode: Mode): LogicalPlan = {
     val (withFilters, filters) = InferFilters(plan)
     if (filters.isEmpty || DecisionsTable.isRead(session.sparkContext, plan)) plan
-    else if (mode == Mode.Apply) withFilters
-    else plan
+    else {
+      report(mode, filters)
+      if (mode == Mode.Apply) withFilters else plan
+    }
+  }
+
+  /** Plans outside an execution (EXPLAIN) are not recorded. */
+  private def report(mode: Mode, filters: Seq[InferredFilter]): Unit = {
+    val sparkContext = session.sparkContext
+    Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption).foreach { id =>
+      val arm = SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap)
+      PredicateLog.record(sparkContext, QueryStates.of(id), mode, arm, filters)
+    }
   }
 }

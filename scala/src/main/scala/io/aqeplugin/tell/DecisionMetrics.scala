@@ -4,6 +4,7 @@ import com.codahale.metrics.{Counter, MetricRegistry}
 
 import io.aqeplugin.decide.{JoinDecision, LimitChoice, ReasonCode, ReasonTopic, Strategy}
 import io.aqeplugin.filters.FilterKind
+import io.aqeplugin.infer.InferredBy
 import io.aqeplugin.metrics.{CounterFamily, CounterMetric, Faults, GaugeMetric, MetricFamily}
 import io.aqeplugin.observe.{DecidedLimit, FilterOutcome, LimitOutcome, QueryStates}
 
@@ -62,6 +63,15 @@ object DecisionMetrics {
     )
   private val limitFiles = new CounterMetric("limits.filesLeftOut", "files", "files that the scans below limits did not have to read")
   private val limitRows = new CounterMetric("limits.rowsRead", "rows", "rows that the scans below limits read")
+  private val predicates =
+    new CounterFamily[InferredBy](
+      "predicates.",
+      "by",
+      InferredBy.All,
+      _.name,
+      "predicates",
+      "predicates inferred across joins, by how they follow, whether or not they were applied"
+    )
   private val queriesEnded = new CounterMetric("queries.ended", "queries", "queries planned with the plugin that have ended")
   private val queriesFailed =
     new CounterMetric("queries.failed", "queries", "ended queries that failed or were cancelled, for any reason")
@@ -91,6 +101,7 @@ object DecisionMetrics {
     limitReasons,
     limitFiles,
     limitRows,
+    predicates,
     queriesEnded,
     queriesFailed,
     queriesTracked,
@@ -117,6 +128,8 @@ object DecisionMetrics {
     if (limit.applied) limitFiles.add((decision.facts.files - decision.filesChosen).toLong)
     outcome.foreach(read => limitRows.add(read.rowsRead))
   }
+
+  private[tell] def inferred(by: InferredBy): Unit = predicates.add(by)
 
   private[tell] def ended(failed: Boolean, millisInRules: Long, outcomes: Seq[FilterOutcome]): Unit = {
     queriesEnded.add(1L)

@@ -52,7 +52,8 @@ object DecisionsTableDocs {
     "## Columns" -> DecisionColumns.All,
     "### Fields of `options_not_taken`" -> DecisionColumns.OptionFields,
     "### Fields of `filters`" -> DecisionColumns.FilterFields,
-    limits -> LimitsTable.Columns
+    limits -> LimitsTable.Columns,
+    predicates -> PredicatesTable.Columns
   ).map { case (title, fields) => s"$title\n\n${table(fields)}\n" }.mkString("\n")
 
   private def limits: String =
@@ -60,6 +61,12 @@ object DecisionsTableDocs {
       |
       |One row for each of the latest `spark.aqePlugin.decisions.keptQueries` limits of the application, oldest first; a limit appears when its query has
       |ended.""".stripMargin
+
+  private def predicates: String =
+    """## `aqe_predicates()`
+      |
+      |One row for each of the latest `spark.aqePlugin.decisions.keptQueries` predicates that were inferred across joins, oldest first. A predicate of a
+      |query that was planned before it ran (`explain`) is not recorded.""".stripMargin
 
   private def table(columns: Seq[DecisionColumn[_]]): String =
     (Seq("| Name | Type | Unit | Meaning |", "|---|---|---|---|") ++ columns.map { column =>

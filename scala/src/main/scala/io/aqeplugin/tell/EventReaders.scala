@@ -41,6 +41,20 @@ private[tell] final class LimitDecidedReader extends EventReader[LimitDecided](c
   )
 }
 
+private[tell] final class PredicateInferredReader extends EventReader[PredicateInferred](classOf[PredicateInferred]) {
+  protected def of(fields: JsonNode): PredicateInferred = PredicateInferred(
+    fields.path("schemaVersion").asInt(0),
+    fields.path("executionId").asLong(-1),
+    fields.path("timeMillis").asLong(0),
+    fields.path("mode").asText(""),
+    fields.path("table").asText(""),
+    fields.path("predicate").asText(""),
+    fields.path("inferredBy").asText(""),
+    fields.path("applied").asBoolean(false),
+    text(fields, "arm")
+  )
+}
+
 private[tell] final class QueryEndedReader extends EventReader[QueryEnded](classOf[QueryEnded]) {
   protected def of(fields: JsonNode): QueryEnded = QueryEnded(
     fields.path("schemaVersion").asInt(0),

@@ -280,7 +280,7 @@ object EventSchema {
       Planned,
       Ended,
       Outcome
-    ) ++ LimitSchema.Objects
+    ) ++ LimitSchema.Objects ++ PredicateSchema.Objects
 
   lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/events/event_schema.json", render)
 

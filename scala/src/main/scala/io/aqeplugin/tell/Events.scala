@@ -57,6 +57,30 @@ final case class LimitDecided(
     arm: Option[String] = None
 ) extends SparkListenerEvent
 
+/** One predicate was inferred across a join for one scan. Posted once per predicate, scan and execution.
+  *
+  * @param predicate
+  *   the predicate as SQL, redacted
+  * @param inferredBy
+  *   how it follows, the name of an `InferredBy`
+  * @param applied
+  *   whether it is in the plan
+  * @param arm
+  *   as in [[JoinDecided]]
+  */
+@JsonDeserialize(`using` = classOf[PredicateInferredReader])
+final case class PredicateInferred(
+    schemaVersion: Int,
+    executionId: Long,
+    timeMillis: Long,
+    mode: String,
+    table: String,
+    predicate: String,
+    inferredBy: String,
+    applied: Boolean,
+    arm: Option[String] = None
+) extends SparkListenerEvent
+
 /** An execution in which a join was decided has ended.
   *
   * @param ruleMillis

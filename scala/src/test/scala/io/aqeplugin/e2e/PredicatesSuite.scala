@@ -117,6 +117,21 @@ class PredicatesSuite extends AnyFunSuite with PluginSession {
     assert(spark.sessionState.optimizer.execute(once).canonicalized == once.canonicalized)
   }
 
+  test("an inferred predicate is an event, a row of aqe_predicates() and a count, once for each query") {
+    val query = "SELECT count(*) FROM l JOIN r ON l.x < r.x WHERE r.x < 3"
+    def counted: Long = spark.sql("SELECT value FROM aqe_metrics() WHERE name = 'predicates.INEQUALITY'").head().getLong(0)
+    val before = counted
+    val applied = ran(spark.sql(query)).predicates
+    val observed = withConf("spark.aqePlugin.predicates.mode" -> "observe")(ran(spark.sql(query))).predicates
+    assert((applied ++ observed).map(event => (event.table, event.predicate, event.inferredBy, event.applied)) ==
+      Seq(("partitioned-l", "(x <= 1)", "INEQUALITY", true), ("partitioned-l", "(x <= 1)", "INEQUALITY", false)))
+    assert(counted == before + 2)
+    val rows = spark.sql("SELECT execution_id, table, predicate, applied FROM aqe_predicates()").collect().takeRight(2)
+    assert(rows.map(row => (row.getLong(0), row.getString(1), row.getString(2), row.getBoolean(3))).toSeq ==
+      (applied ++ observed).map(event => (event.executionId, event.table, event.predicate, event.applied)))
+    assert(ran(spark.sql("SELECT count(*) FROM l JOIN r ON l.k = r.k WHERE r.x < 3")).predicates.isEmpty)
+  }
+
   test("mode observe and mode off leave Spark's plan") {
     val query = "SELECT * FROM l JOIN r ON l.x < r.x WHERE r.x < 3"
     def plan = spark.sql(query).queryExecution.optimizedPlan.canonicalized

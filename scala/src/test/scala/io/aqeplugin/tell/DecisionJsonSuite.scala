@@ -136,6 +136,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     def fieldsOf(name: String): Seq[String] = objects(name).fields.map(_.name)
     val nothing = JsonNodeFactory.instance.arrayNode()
     assert(JoinDecided(1, 0, 0, "apply", nothing, nothing).productElementNames.toSeq == fieldsOf("JoinDecided"))
+    assert(PredicateInferred(1, 0, 0, "apply", "", "", "", applied = true).productElementNames.toSeq == fieldsOf("PredicateInferred"))
     assert(QueryEnded(1, 0, 0, 0, 0, 0, 0, 0, nothing).productElementNames.toSeq == fieldsOf("QueryEnded"))
     val outcome = FilterOutcome("f", "j", "t", Seq("c"), found = true, "exact", None, 1, 1, 1, 1, 1, 1, 1)
     assert(outcome.productElementNames.toSeq.filterNot(_ == "found") == fieldsOf("FilterOutcome"))

@@ -79,6 +79,9 @@ object SparkBridge {
       .getOrElse(sparkContext.getCallSite().shortForm)
   }
 
+  /** `text` as Spark's events would show it: redacted by the session's pattern for strings. */
+  def redacted(conf: SQLConf, text: String): String = Utils.redact(conf.stringRedactionPattern, text)
+
   def jobGroup(sparkContext: SparkContext): Option[String] = Option(sparkContext.getLocalProperty(SparkContext.SPARK_JOB_GROUP_ID))
 
   def sessionId(session: SparkSession): Option[String] = session match {

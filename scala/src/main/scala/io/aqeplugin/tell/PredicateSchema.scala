@@ -1,0 +1,26 @@
+package io.aqeplugin.tell
+
+import io.aqeplugin.conf.Mode
+import io.aqeplugin.infer.InferredBy
+
+/** The part of [[EventSchema]] for predicates that were inferred across joins. */
+private[tell] object PredicateSchema {
+
+  private val Inferred = ObjectSchema(
+    "PredicateInferred",
+    "event `io.aqeplugin.tell.PredicateInferred`: one predicate of one scan that follows across a join; posted once per query",
+    Seq(
+      FieldSchema("schemaVersion", "integer", "", "version of this schema"),
+      FieldSchema("executionId", "integer", "", "Spark's id of the query"),
+      FieldSchema("timeMillis", "integer", "millis", "time since the epoch"),
+      FieldSchema("mode", "text", "", "mode of the inference", values = Mode.All.map(_.name)),
+      FieldSchema("table", "text", "", "the table whose scan the predicate filters"),
+      FieldSchema("predicate", "text", "", "the predicate as SQL, redacted and cut after 512 characters"),
+      FieldSchema("inferredBy", "text", "", "how it follows from the query's conditions", values = InferredBy.All.map(_.name)),
+      FieldSchema("applied", "boolean", "", "whether it is in the plan"),
+      EventSchema.Arm
+    )
+  )
+
+  val Objects: Seq[ObjectSchema] = Seq(Inferred)
+}
