@@ -131,12 +131,13 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         for joined in query.joins
     )
     message = (query.spark_ended and query.spark_ended.error_message) or ""
+    modes = [limit.mode for limit in query.limits] + [join.mode for join in query.joins]
     yield QueryStory(
         application=application.app_id,
         application_name=application.app_name,
         execution_id=execution_id,
         description=query.started.description if query.started is not None else "",
-        mode=next((event.mode for event in (*reversed(query.joins), *query.limits)), PluginMode.APPLY),
+        mode=modes[-1] if modes else PluginMode.APPLY,
         duration_millis=_duration_millis(query),
         joins=joins,
         ended=query.ended,
