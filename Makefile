@@ -171,6 +171,10 @@ bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIG
 tour: venv jar ## a new user's tour, from an empty conf folder and back to it, drawn into docs/images/
 	$(BIN)/python -m tests.tour --pictures docs/images
 
+.PHONY: bench-limit
+bench-limit: venv jar ## LIMIT and ORDER BY ... LIMIT over 2,000 files, beside Spark alone
+	$(BIN)/python -m benchmarks.limit
+
 .PHONY: bench-daemon
 bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made from one: make bench-daemon LOG=.build/demo/events GB=10 APPS=10000
 	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS)

@@ -45,6 +45,11 @@ class ThresholdChanges(TypedDict, total=False):
     cost_scan_nanos_per_byte: float | str
     cost_job_launch_nanos: float | str
     cost_tie_ratio: float | str
+    limit_max_footers: int | str
+    limit_footer_timeout: int | str
+    limit_first_splits: int | str
+    limit_growth: float | str
+    limit_max_splits: int | str
 
 class ThresholdFields:
     filter_false_positive_rate: Threshold[float]
@@ -80,3 +85,8 @@ class ThresholdFields:
     cost_scan_nanos_per_byte: Threshold[float]
     cost_job_launch_nanos: Threshold[float]
     cost_tie_ratio: Threshold[float]
+    limit_max_footers: Threshold[int]
+    limit_footer_timeout: Threshold[int]
+    limit_first_splits: Threshold[int]
+    limit_growth: Threshold[float]
+    limit_max_splits: Threshold[int]

@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from aqe_plugin.events.model import FilterOutcome, FilterPlanned, JoinDecision, JoinFacts, Reason, Strategy
+from aqe_plugin.events.model import (
+    FilterOutcome,
+    FilterPlanned,
+    JoinDecision,
+    JoinFacts,
+    LimitChoice,
+    LimitDecided,
+    LimitOperator,
+    Reason,
+    Strategy,
+)
 
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STRATEGIES = {
@@ -15,6 +25,18 @@ _STRATEGIES = {
     Strategy.FILTERED_SORT_MERGE: "filtered sort-merge",
     Strategy.PLAIN_SORT_MERGE: "plain sort-merge",
     Strategy.LEAVE_TO_SPARK: "left to Spark",
+}
+
+_LIMITS = {
+    LimitOperator.COLLECT: "limit of the query",
+    LimitOperator.INNER: "limit inside the query",
+    LimitOperator.TOP: "first rows of a sort",
+}
+_LIMIT_CHOICES = {
+    LimitChoice.FEWEST_FILES: "fewest files",
+    LimitChoice.WAVES: "files in waves",
+    LimitChoice.TOP_FILES: "files of the first rows",
+    LimitChoice.LEAVE_TO_SPARK: "left to Spark",
 }
 
 
@@ -123,3 +145,16 @@ def _scaled(value: float, step: int, suffixes: tuple[str, ...]) -> str:
     while abs(value) >= step and power < len(suffixes) - 1:
         value, power = value / step, power + 1
     return f"{value:,.0f} {suffixes[0]}".rstrip() if power == 0 else f"{value:,.1f} {suffixes[power]}"
+
+
+def describe_limit(limit: LimitDecided) -> str:
+    """The limit, its choice with the reason, and what was read."""
+    decision, facts = limit.decision, limit.decision.facts
+    table = f" on {facts.table}" if facts.table else ""
+    what = f"{_LIMITS[facts.operator]}, {quantity(facts.rows_wanted, 'rows')}{table}"
+    chosen = f"{_LIMIT_CHOICES[decision.choice]}: {describe_reason(decision.reason)}"
+    if limit.outcome is None:
+        return f"{what}; {chosen}"
+    files = f"{decision.files_chosen:,} of {quantity(facts.files, 'files')} chosen"
+    not_applied = "" if limit.applied or decision.choice is LimitChoice.LEAVE_TO_SPARK else ", not applied"
+    return f"{what}; {chosen}; {files}{not_applied}, {quantity(limit.outcome.rows_read, 'rows')} read"

@@ -12,7 +12,7 @@ from typing import Any
 
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.events.json_values import decode_text
-from aqe_plugin.events.model import ExecutionEnded, ExecutionStarted, JoinDecided, QueryEnded
+from aqe_plugin.events.model import ExecutionEnded, ExecutionStarted, JoinDecided, LimitDecided, QueryEnded
 
 SCHEMA_VERSION = 1
 OLDEST_SCHEMA_VERSION = 1
@@ -27,10 +27,11 @@ class ApplicationStarted:
     time_millis: int = 0
 
 
-Event = JoinDecided | QueryEnded | ExecutionStarted | ExecutionEnded | ApplicationStarted
+Event = JoinDecided | LimitDecided | QueryEnded | ExecutionStarted | ExecutionEnded | ApplicationStarted
 
 _SHAPES: dict[bytes, type[Any]] = {
     b"io.aqeplugin.tell.JoinDecided": JoinDecided,
+    b"io.aqeplugin.tell.LimitDecided": LimitDecided,
     b"io.aqeplugin.tell.QueryEnded": QueryEnded,
     b"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ExecutionStarted,
     b"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd": ExecutionEnded,
@@ -75,10 +76,10 @@ def parse_event(line: bytes) -> Event | None:
         event: Event = decode_text(shape, line, short_name)
     except EventSchemaError:
         # Another version may have other members, which is then no damage.
-        if shape in (JoinDecided, QueryEnded):
+        if shape in (JoinDecided, LimitDecided, QueryEnded):
             _check_version(short_name, decode_text(_SchemaVersion, line, short_name).schema_version)
         raise
-    if isinstance(event, JoinDecided | QueryEnded):
+    if isinstance(event, JoinDecided | LimitDecided | QueryEnded):
         _check_version(short_name, event.schema_version)
     return event
 

@@ -279,6 +279,75 @@ class QueryEnded:
     arm: TrialArm | None = None
 
 
+class LimitOperator(str, Enum):
+    """The operator that takes the first rows of a query."""
+
+    COLLECT = "collect"
+    INNER = "inner"
+    TOP = "top"
+
+
+class LimitChoice(str, Enum):
+    """What the scan below a limit reads."""
+
+    FEWEST_FILES = "fewest_files"
+    WAVES = "waves"
+    TOP_FILES = "top_files"
+    LEAVE_TO_SPARK = "leave_to_spark"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitFacts:
+    """What was known of a limit; ``rows_wanted`` includes the rows that an offset skips."""
+
+    operator: LimitOperator
+    table: str
+    rows_wanted: int
+    files: int
+    bytes: int
+    footers: int
+    footer_millis: int
+
+
+@dataclass(frozen=True, slots=True)
+class LimitDecision:
+    """The decision for one limit; ``rows_proven`` rows of the chosen files pass the query's filters for certain."""
+
+    facts: LimitFacts
+    choice: LimitChoice
+    reason: Reason
+    files_chosen: int
+    rows_proven: int
+
+
+@dataclass(frozen=True, slots=True)
+class LimitOutcome:
+    """What the scan of a limit read; ``splits`` is ``None`` when Spark started them."""
+
+    files_listed: int
+    rows_read: int
+    splits: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitDecided:
+    """Event: one limit of one query; written when the query has ended.
+
+    Attributes:
+        applied: whether the plan reads what was chosen.
+        outcome: ``None`` when the limit is not directly over a scan of files.
+    """
+
+    schema_version: int
+    execution_id: int
+    time_millis: int
+    mode: PluginMode
+    applied: bool
+    decision: LimitDecision
+    outcome: LimitOutcome | None
+    arm: TrialArm | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionStarted:
     """Spark's own event: a query began; ``description`` is what Spark's UI shows for it."""

@@ -14,6 +14,7 @@ from aqe_plugin.events.model import (
     FilterPlanned,
     JoinDecided,
     JoinDecision,
+    LimitDecided,
     PluginMode,
     QueryEnded,
     TrialArm,
@@ -35,13 +36,14 @@ class JoinStory:
 
 @dataclass(frozen=True, slots=True)
 class QueryStory:
-    """One query with at least one decision, or with a fault that kept the plugin from deciding.
+    """One query with at least one decision about a join or a limit, or with a fault that kept the plugin from deciding.
 
     Attributes:
         application: the application's id, else the name of its log.
         description: as in Spark's UI; empty when the log lacks the query's start.
         duration_millis: wall time, ``None`` while it runs.
         ended: the plugin's event at the end of the query, ``None`` while it runs.
+        limits: the limits of the query, known when it has ended.
         error: the first line of the query's error, ``None`` when it succeeded or still runs.
     """
 
@@ -54,6 +56,7 @@ class QueryStory:
     joins: tuple[JoinStory, ...]
     ended: QueryEnded | None
     error: str | None
+    limits: tuple[LimitDecided, ...] = ()
 
     @property
     def arm(self) -> TrialArm | None:
@@ -66,6 +69,7 @@ class _Open:
     """What is known so far of a query whose events still come in."""
 
     joins: list[JoinDecided] = field(default_factory=list)
+    limits: list[LimitDecided] = field(default_factory=list)
     started: ExecutionStarted | None = None
     spark_ended: ExecutionEnded | None = None
     ended: QueryEnded | None = None
@@ -85,6 +89,8 @@ def queries_in(records: Iterable[Event | T], log_name: str) -> Iterator[QuerySto
             queries.setdefault(record.execution_id, _Open()).started = record
         elif isinstance(record, JoinDecided):
             queries.setdefault(record.execution_id, _Open()).joins.append(record)
+        elif isinstance(record, LimitDecided):
+            queries.setdefault(record.execution_id, _Open()).limits.append(record)
         elif isinstance(record, ExecutionEnded | QueryEnded):
             yield from _end(record, queries, application)
         else:
@@ -113,7 +119,7 @@ def _end(
 
 
 def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> Iterator[QueryStory]:
-    if not query.joins and (query.ended is None or query.ended.errors == 0):
+    if not query.joins and not query.limits and (query.ended is None or query.ended.errors == 0):
         return
     outcomes = query.ended.outcomes if query.ended is not None else ()
     joins = tuple(
@@ -125,16 +131,18 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         for joined in query.joins
     )
     message = (query.spark_ended and query.spark_ended.error_message) or ""
+    modes = [limit.mode for limit in query.limits] + [join.mode for join in query.joins]
     yield QueryStory(
         application=application.app_id,
         application_name=application.app_name,
         execution_id=execution_id,
         description=query.started.description if query.started is not None else "",
-        mode=query.joins[-1].mode if query.joins else PluginMode.APPLY,
+        mode=modes[-1] if modes else PluginMode.APPLY,
         duration_millis=_duration_millis(query),
         joins=joins,
         ended=query.ended,
         error=next(iter(message.strip().splitlines()), None),
+        limits=tuple(query.limits),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from aqe_plugin.events.describe import (
     describe_filter,
     describe_join,
+    describe_limit,
     describe_outcome,
     describe_price,
     describe_reason,
@@ -72,6 +73,11 @@ def query_footing(query: QueryStory) -> Segments:
         f"errors {ended.errors}",
     )
     return (("; ".join(parts), "red" if ended.errors or ended.applied < ended.planned else "dim"),)
+
+
+def limit_lines(query: QueryStory) -> Segments:
+    """One line for each limit of the query."""
+    return tuple((f"{visible(describe_limit(limit))}\n", "" if limit.applied else "dim") for limit in query.limits)
 
 
 def _choice_cell(join: JoinStory) -> Segments:

@@ -24,6 +24,12 @@ from aqe_plugin.events.model import (
     JoinFacts,
     JoinKind,
     KeyFacts,
+    LimitChoice,
+    LimitDecided,
+    LimitDecision,
+    LimitFacts,
+    LimitOperator,
+    LimitOutcome,
     PluginMode,
     ProbeFacts,
     QueryEnded,
@@ -149,7 +155,16 @@ def ended(
     return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, len(outcomes), len(outcomes), 0, outcomes)
 
 
-def line(event: JoinDecided | QueryEnded, **changes: object) -> bytes:
+def limited(execution_id: int = 7, choice: LimitChoice = LimitChoice.FEWEST_FILES) -> LimitDecided:
+    """`LIMIT 100000` over 2,000 files of 1,000 rows."""
+    facts = LimitFacts(LimitOperator.COLLECT, "sales", 100_000, 2000, 40 * MEGABYTE, 101, 55)
+    decision = LimitDecision(facts, choice, Reason("ENOUGH_ROWS", 100_000.0, 100_000.0, "rows", ""), 100, 100_000)
+    applied = choice is not LimitChoice.LEAVE_TO_SPARK
+    outcome = LimitOutcome(100, 100_000, 100)
+    return LimitDecided(1, execution_id, 1_700_000_000_500, PluginMode.APPLY, applied, decision, outcome)
+
+
+def line(event: JoinDecided | LimitDecided | QueryEnded, **changes: object) -> bytes:
     """One of the plugin's own lines; ``changes`` replace or add members."""
     members = encode(event)
     assert isinstance(members, dict)

@@ -16,6 +16,7 @@ from samples import (
     OUTCOME,
     decided,
     ended,
+    limited,
     line,
     over,
     query_lines,
@@ -104,3 +105,16 @@ def test_records_that_are_no_events_are_passed_through_in_order() -> None:
 def test_no_decision_is_reported_twice_in_any_order_of_events(lines: list[bytes]) -> None:
     joins = [(query.execution_id, len(query.joins)) for query in queries(*lines)]
     assert sum(count for _, count in joins) <= 2
+
+
+def test_a_query_without_joins_has_its_limits() -> None:
+    (query,) = queries(started(), over(), line(limited()), line(ended(outcomes=())))
+    assert (query.joins, query.limits) == ((), (limited(),))
+    assert query.duration_millis == 3400
+
+
+def test_the_limits_of_a_query_with_joins_belong_to_it_alone() -> None:
+    first, second = queries(
+        started(), line(decided()), over(), line(limited()), line(ended()), *query_lines(execution_id=8)
+    )
+    assert (first.limits, second.limits) == ((limited(),), ())

@@ -225,6 +225,49 @@ object AqeConf {
     "Two options are tied when their prices differ by at most this share of the higher price; a tie keeps Spark's own plan."
   )
 
+  // What a limit reads.
+
+  val LimitMaxFooters: ConfEntry[Long] = whole(
+    "limit.maxFooters",
+    "files",
+    4096,
+    0,
+    1000000,
+    "Number of footers that the driver reads at most for one `LIMIT`, to choose the files that are read; 0 reads none."
+  )
+  val LimitFooterTimeout: ConfEntry[Long] = whole(
+    "limit.footerTimeout",
+    "millis",
+    1000,
+    0,
+    3600000,
+    "Longest time that planning waits for the footers of one `LIMIT`; the choice is then made from the footers that were read."
+  )
+  val LimitFirstSplits: ConfEntry[Long] = whole(
+    "limit.firstSplits",
+    "splits",
+    2,
+    1,
+    1000000,
+    "Number of splits that a `LIMIT` with a filter reads first, when no statistic says how many rows match."
+  )
+  val LimitGrowth: ConfEntry[Double] = number(
+    "limit.growth",
+    "ratio",
+    4.0,
+    1.0,
+    1000.0,
+    "Such a limit reads at most this many times as many splits at once as it has finished."
+  )
+  val LimitMaxSplits: ConfEntry[Long] = whole(
+    "limit.maxSplits",
+    "splits",
+    0,
+    0,
+    1000000,
+    "Number of splits that such a limit reads at once at most; 0 means twice the number of tasks that can run at once."
+  )
+
   // What `aqe_decisions()` shows.
 
   val DecisionsKeptQueries: ConfEntry[Long] =

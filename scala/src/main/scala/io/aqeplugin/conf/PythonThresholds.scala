@@ -22,7 +22,7 @@ object PythonThresholds {
        |
        |class ThresholdChanges(TypedDict, total=False):
        |""".stripMargin + entries.map { case (name, entry) => s"    $name: ${kind(entry)} | str\n" }.mkString +
-      s"""
+      """
          |class ThresholdFields:
          |""".stripMargin + entries.map { case (name, entry) => s"    $name: Threshold[${kind(entry)}]\n" }.mkString
 

@@ -7,6 +7,7 @@ object ReasonTopic {
   case object Strategy extends ReasonTopic("strategy")
   case object Filter extends ReasonTopic("filter")
   case object Wait extends ReasonTopic("wait")
+  case object Limit extends ReasonTopic("limit")
   case object Any extends ReasonTopic("any")
 }
 
@@ -105,6 +106,29 @@ object ReasonCode {
   case object NothingToGain
       extends ReasonCode("NOTHING_TO_GAIN", Wait, "neither a filter nor a broadcast is possible, so a wait gains nothing")
 
+  // What a limit reads, and why.
+  case object EnoughRows extends ReasonCode("ENOUGH_ROWS", Limit, "footers prove that the chosen files hold all rows that the limit takes")
+  case object RowsNotProven
+      extends ReasonCode("ROWS_NOT_PROVEN", Limit, "the footers that were read prove too few matching rows for the limit")
+  case object AllFilesNeeded extends ReasonCode("ALL_FILES_NEEDED", Limit, "the limit needs every file of the scan")
+  case object TopRows extends ReasonCode("TOP_ROWS", Limit, "the other files' values of the sort key come after the first rows")
+  case object RangesOverlap
+      extends ReasonCode("RANGES_OVERLAP", Limit, "the files' known values of the sort key overlap, so each may hold one of the first rows")
+  case object SortKeyType
+      extends ReasonCode("SORT_KEY_TYPE", Limit, "the first sort key is no plain column of a type that footers order as Spark does")
+  case object LimitOperatorBelow
+      extends ReasonCode("LIMIT_OPERATOR_BELOW", Limit, "an operator between the limit and the scan needs more rows than the limit takes")
+  case object LimitNonDeterministic
+      extends ReasonCode("LIMIT_NON_DETERMINISTIC", Limit, "a filter or column below the limit may have another value when it runs again")
+  case object LimitSource
+      extends ReasonCode(
+        "LIMIT_SOURCE",
+        Limit,
+        "the limit reads no Parquet or ORC files of Spark's own reader that can be chosen one by one"
+      )
+  case object FilesMayBeSkipped
+      extends ReasonCode("FILES_MAY_BE_SKIPPED", Limit, "the session skips missing or corrupt files, so row counts prove nothing")
+
   // Why a decision was not carried out.
   case object ObserveMode extends ReasonCode("OBSERVE_MODE", Any, "the plugin only observes: the decision was recorded but not carried out")
 
@@ -149,6 +173,16 @@ object ReasonCode {
     NotWorthWaiting,
     WaitTooLong,
     NothingToGain,
+    EnoughRows,
+    RowsNotProven,
+    AllFilesNeeded,
+    TopRows,
+    RangesOverlap,
+    SortKeyType,
+    LimitOperatorBelow,
+    LimitNonDeterministic,
+    LimitSource,
+    FilesMayBeSkipped,
     ObserveMode
   )
 

@@ -20,6 +20,7 @@ final class QueryState(val executionId: Long) {
   val startNanos: Long = System.nanoTime()
 
   private val joins = new JoinLives
+  private val limits = new ConcurrentLinkedQueue[DecidedLimit]()
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
   private val ended = new AtomicBoolean()
   private val badConf = new AtomicBoolean()
@@ -124,6 +125,11 @@ final class QueryState(val executionId: Long) {
 
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
+
+  def noteLimit(limit: DecidedLimit): Unit = { val _ = limits.add(limit) }
+
+  /** The limits of the query, in the order of their decisions. */
+  def decidedLimits: Seq[DecidedLimit] = limits.asScala.toSeq
 
   /** Records the filters of a scan that begins to run, once per scan. The final plan does not show all of them: a reused stage hides its
     * filters, and a stage that lost all its rows is no longer in the plan.

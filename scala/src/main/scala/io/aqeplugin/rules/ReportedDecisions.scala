@@ -32,7 +32,7 @@ private[rules] object ReportedDecisions {
     FilterLabel(filterId, joinId, table, target.keys.map(_.name), why)
   }
 
-  private def tableName(scan: SparkPlan): String = scan match {
+  def tableName(scan: SparkPlan): String = scan match {
     case file: FileSourceScanExec =>
       file.tableIdentifier.map(_.unquotedString).orElse(file.relation.location.rootPaths.headOption.map(_.getName)).getOrElse("files")
     case other => other.nodeName

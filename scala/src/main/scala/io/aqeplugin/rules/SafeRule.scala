@@ -16,8 +16,11 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
   /** The changed plan; must be `plan` itself if nothing changes. */
   protected def change(plan: P, context: RuleContext): P
 
+  /** Whether the rule may change `plan`. A rule that runs on every query of the application says so cheaply. */
+  protected def concerns(plan: P): Boolean = true
+
   final override def apply(plan: P): P =
-    try contextOf(plan).fold(plan)(timed(plan, _))
+    try if (concerns(plan)) contextOf(plan).fold(plan)(timed(plan, _)) else plan
     catch {
       case Survivable(error) =>
         Faults.note(ruleName, "Spark's own plan is used", error)

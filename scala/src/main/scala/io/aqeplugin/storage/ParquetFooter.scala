@@ -7,6 +7,10 @@ import org.apache.hadoop.fs.FileStatus
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.hadoop.util.HadoopInputFile
+import org.apache.parquet.schema.{LogicalTypeAnnotation, PrimitiveType, Type}
+import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.{INT32, INT64}
+import org.apache.spark.sql.catalyst.util.RebaseDateTime
+import org.apache.spark.sql.types._
 
 /** Reads the row groups of a file from its footer. */
 private[storage] object ParquetFooter {
@@ -16,6 +20,73 @@ private[storage] object ParquetFooter {
     val reader = ParquetFileReader.open(HadoopInputFile.fromStatus(file, conf))
     try reader.getFooter.getBlocks.asScala.toSeq
     finally reader.close()
+  }
+
+  /** The row count and the statistics of the given columns; throws any exception of the file system. */
+  def facts(file: FileStatus, conf: Configuration, columns: Seq[FileColumn]): FooterFacts = {
+    val reader = ParquetFileReader.open(HadoopInputFile.fromStatus(file, conf))
+    try {
+      val footer = reader.getFooter
+      val blocks = footer.getBlocks.asScala.toSeq
+      val fields = footer.getFileMetaData.getSchema.getFields.asScala.toSeq
+      val found = columns.map { column =>
+        val named = fields.filter(_.getName.equalsIgnoreCase(column.name))
+        // With another field of nearly the same name, the session's case sensitivity says which one is read.
+        val field = Option.when(named.size == 1)(named.head).filter(_.getName == column.name)
+        column -> field.filter(isReadAs(_, column.dataType)).flatMap { field =>
+          statistics(blocks, field.getName).filter(isExact(_, column.dataType))
+        }
+      }
+      FooterFacts(blocks.map(_.getRowCount).sum, found.toMap)
+    } finally reader.close()
+  }
+
+  /** Whether the file's values and bounds are those of Spark's type. Signed integers are compared in the same way by all writers, also in the
+    * deprecated `min` and `max`.
+    */
+  private def isReadAs(field: Type, dataType: DataType): Boolean = field match {
+    case primitive: PrimitiveType if !primitive.isRepetition(Type.Repetition.REPEATED) =>
+      (primitive.getPrimitiveTypeName, primitive.getLogicalTypeAnnotation, dataType) match {
+        case (INT32, null, ByteType | ShortType | IntegerType | LongType)                                                => true
+        case (INT32, int: LogicalTypeAnnotation.IntLogicalTypeAnnotation, ByteType | ShortType | IntegerType | LongType) => int.isSigned
+        case (INT32, _: LogicalTypeAnnotation.DateLogicalTypeAnnotation, DateType)                                       => true
+        case (INT64, null, LongType)                                                                                     => true
+        case (INT64, int: LogicalTypeAnnotation.IntLogicalTypeAnnotation, LongType)                                      => int.isSigned
+        case (INT64, time: LogicalTypeAnnotation.TimestampLogicalTypeAnnotation, TimestampType | TimestampNTZType)       =>
+          time.getUnit == LogicalTypeAnnotation.TimeUnit.MICROS && time.isAdjustedToUTC == (dataType == TimestampType)
+        case _ => false
+      }
+    case _ => false
+  }
+
+  /** Whether Spark reads the values as the file has them: it cuts integers to the column's type and may rebase old dates. */
+  private def isExact(facts: ColumnFacts, dataType: DataType): Boolean = facts.range.forall { case (low, high) =>
+    dataType match {
+      case ByteType                         => low >= Byte.MinValue && high <= Byte.MaxValue
+      case ShortType                        => low >= Short.MinValue && high <= Short.MaxValue
+      case DateType                         => low >= RebaseDateTime.lastSwitchGregorianDay
+      case TimestampType | TimestampNTZType => low >= RebaseDateTime.lastSwitchGregorianTs
+      case _                                => true
+    }
+  }
+
+  private def statistics(rowGroups: Seq[BlockMetaData], column: String): Option[ColumnFacts] = {
+    val chunks = rowGroups.map(_.getColumns.asScala.find(_.getPath.toArray.sameElements(Array(column))))
+    val known = chunks.flatten.map { chunk =>
+      Option(chunk.getStatistics).filterNot(_.isEmpty).flatMap { statistics =>
+        val nulls = Option.when(statistics.isNumNullsSet)(statistics.getNumNulls)
+        if (statistics.hasNonNullValue) range(chunk).filter(r => r._1 <= r._2).map(r => ColumnFacts(Some(r), nulls))
+        else nulls.filter(_ == chunk.getValueCount).map(all => ColumnFacts(None, Some(all)))
+      }
+    }
+    if (chunks.forall(_.isDefined) && known.forall(_.isDefined)) {
+      val ranges = known.flatten.flatMap(_.range)
+      val nulls = known.flatten.map(_.nulls)
+      Some(ColumnFacts(
+        Option.when(ranges.nonEmpty)((ranges.map(_._1).min, ranges.map(_._2).max)),
+        Option.when(nulls.forall(_.isDefined))(nulls.flatten.sum)
+      ))
+    } else None
   }
 
   /** Smallest and largest value, by column name, of the integer and date columns that have them in every row group. */

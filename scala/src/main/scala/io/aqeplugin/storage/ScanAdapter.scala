@@ -2,7 +2,7 @@ package io.aqeplugin.storage
 
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, GreaterThanOrEqual, In, LessThanOrEqual, Literal}
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, GreaterThanOrEqual, In, IsNull, LessThanOrEqual, Literal, Or}
 import org.apache.spark.sql.catalyst.util.{DateTimeUtils, RebaseDateTime}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
@@ -33,6 +33,13 @@ object ScanAdapter {
       case (file: FileSourceScanExec, Seq(column)) if isPartition(file, column) || checksTypes(file, column) =>
         condition(file, column, built, tables).fold(scan)(withCondition(file, column, _))
       case _ => scan
+    }
+
+  /** A condition that all rows up to `bound` in the order of `column` fulfil, for the reader of the scan; none if its format cannot use it. */
+  def upTo(scan: FileSourceScanExec, column: Attribute, bound: Long, descending: Boolean, nullsFirst: Boolean): Option[Expression] =
+    literal(bound, column.dataType).filter(isKeptBySources(_) && checksTypes(scan, column) && !isPartition(scan, column)).map { last =>
+      val upTo = if (descending) GreaterThanOrEqual(column, last) else LessThanOrEqual(column, last)
+      if (nullsFirst) Or(IsNull(column), upTo) else upTo
     }
 
   private def withCondition(scan: FileSourceScanExec, column: Attribute, condition: Expression): SparkPlan = {

@@ -234,7 +234,10 @@ object DecisionColumns {
     column("filters", arrayOf(FilterFields), "", "the filter on each scan; null while the query runs")(
       _.filters.map(_.map(rowOf(FilterFields, _)))
     ),
-    text("events", "the join's `decision`, `filters` and `outcomes` as JSON, each as in the plugin's events; no outcomes while the query runs") {
+    text(
+      "events",
+      "the join's `decision`, `filters` and `outcomes` as JSON, each as in the plugin's events; no outcomes while the query runs"
+    ) {
       r => DecisionJson.render(eventsOf(r))
     }
   )
@@ -247,20 +250,20 @@ object DecisionColumns {
     node.set[ObjectNode]("outcomes", FilterJson.writeOutcomes(outcomes))
   }
 
-  private def column[A](name: String, dataType: DataType, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
+  private[tell] def column[A](name: String, dataType: DataType, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
     DecisionColumn(name, dataType, unit, doc, of)
 
-  private def text[A](name: String, doc: String)(of: A => Any): DecisionColumn[A] = DecisionColumn(name, StringType, "", doc, of)
-  private def flag[A](name: String, doc: String)(of: A => Any): DecisionColumn[A] = DecisionColumn(name, BooleanType, "", doc, of)
+  private[tell] def text[A](name: String, doc: String)(of: A => Any): DecisionColumn[A] = DecisionColumn(name, StringType, "", doc, of)
+  private[tell] def flag[A](name: String, doc: String)(of: A => Any): DecisionColumn[A] = DecisionColumn(name, BooleanType, "", doc, of)
 
-  private def whole[A](name: String, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
+  private[tell] def whole[A](name: String, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
     DecisionColumn(name, LongType, unit, doc, of)
 
   private def double[A](name: String, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
     DecisionColumn(name, DoubleType, unit, doc, of)
 
   /** A reason as several columns, the first of which is its code. */
-  private def reason[A](name: String, doc: String)(of: A => Option[Reason]): Seq[DecisionColumn[A]] = ReasonFields.map { field =>
+  private[tell] def reason[A](name: String, doc: String)(of: A => Option[Reason]): Seq[DecisionColumn[A]] = ReasonFields.map { field =>
     if (field.name == "code") DecisionColumn[A](name, field.dataType, field.unit, s"$doc: stable code", of(_).map(field.of))
     else {
       val unit = if (field.unit.isEmpty) "" else s"see `${name}_unit`"
@@ -270,10 +273,10 @@ object DecisionColumns {
 
   private def arrayOf[A](fields: Seq[DecisionColumn[A]]): ArrayType = ArrayType(schemaOf(fields), containsNull = false)
 
-  private def schemaOf[A](fields: Seq[DecisionColumn[A]]): StructType =
+  private[tell] def schemaOf[A](fields: Seq[DecisionColumn[A]]): StructType =
     StructType(fields.map(field => StructField(field.name, field.dataType).withComment(field.doc)))
 
-  private def rowOf[A](fields: Seq[DecisionColumn[A]], of: A): Row = Row.fromSeq(fields.map(field => plain(field.of(of))))
+  private[tell] def rowOf[A](fields: Seq[DecisionColumn[A]], of: A): Row = Row.fromSeq(fields.map(field => plain(field.of(of))))
 
   /** Flattens nested options into one. */
   private def plain(value: Any): Any = value match {
@@ -287,9 +290,9 @@ object DecisionColumns {
     filter.place.map(ofPlace).orElse(filter.outcome.map(ofOutcome))
 
   private def known(count: Long): Option[Long] = Some(count).filter(_ >= 0)
-  private def nonEmpty(text: String): Option[String] = Some(text).filter(_.nonEmpty)
+  private[tell] def nonEmpty(text: String): Option[String] = Some(text).filter(_.nonEmpty)
 
-  private def oneOf(doc: String, names: Seq[String]): String = s"$doc: ${names.map(name => s"`$name`").mkString(", ")}"
+  private[tell] def oneOf(doc: String, names: Seq[String]): String = s"$doc: ${names.map(name => s"`$name`").mkString(", ")}"
 
   private def described(doc: String, names: Seq[(String, String)]): String =
     s"$doc: ${names.map { case (name, meaning) => s"`$name` ($meaning)" }.mkString(", ")}"

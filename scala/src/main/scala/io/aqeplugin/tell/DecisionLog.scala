@@ -1,12 +1,14 @@
 package io.aqeplugin.tell
 
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.JsonNodeFactory
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.JoinDecision
-import io.aqeplugin.observe.{FilterOutcome, QueryState}
+import io.aqeplugin.decide.{JoinDecision, LimitDecision}
+import io.aqeplugin.observe.{DecidedLimit, FilterOutcome, QueryState}
 
 /** Records each [[JoinDecision]] as a log line, an event, a counter and a row of `aqe_decisions()`. */
 object DecisionLog {
@@ -28,6 +30,30 @@ object DecisionLog {
         mode.name,
         DecisionJson.write(decision),
         FilterJson.writePlaced(places),
+        state.arm.map(_.name)
+      )
+    )
+  }
+
+  /** Logs the decision of a limit while its query is planned. */
+  def announce(state: QueryState, decision: LimitDecision): Unit =
+    if (log.isInfoEnabled) log.info(ExplainText.line(state.executionId, decision))
+
+  /** Records a limit of a query that has ended. */
+  def record(sparkContext: SparkContext, state: QueryState, mode: Mode, limit: DecidedLimit): Unit = {
+    val outcome = limit.outcome()
+    RecentLimits.current.add(KeptLimit(state.executionId, state.origin, mode, limit, outcome))
+    DecisionMetrics.limited(limit, outcome)
+    SparkBridge.post(
+      sparkContext,
+      LimitDecided(
+        Events.SchemaVersion,
+        state.executionId,
+        limit.timeMillis,
+        mode.name,
+        limit.applied,
+        LimitJson.write(limit.decision),
+        outcome.fold[JsonNode](JsonNodeFactory.instance.nullNode())(LimitJson.write(_)),
         state.arm.map(_.name)
       )
     )

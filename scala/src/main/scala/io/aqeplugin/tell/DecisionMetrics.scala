@@ -2,10 +2,10 @@ package io.aqeplugin.tell
 
 import com.codahale.metrics.{Counter, MetricRegistry}
 
-import io.aqeplugin.decide.{JoinDecision, ReasonCode, Strategy}
+import io.aqeplugin.decide.{JoinDecision, LimitChoice, ReasonCode, ReasonTopic, Strategy}
 import io.aqeplugin.filters.FilterKind
 import io.aqeplugin.metrics.{CounterFamily, CounterMetric, Faults, GaugeMetric, MetricFamily}
-import io.aqeplugin.observe.{FilterOutcome, QueryStates}
+import io.aqeplugin.observe.{DecidedLimit, FilterOutcome, LimitOutcome, QueryStates}
 
 /** The driver's metrics in Spark's own metrics system, under `plugin.io.aqeplugin.AqePlugin`, counted since its JVM started.
   * `docs/operations/metrics.md` is generated from this file. The executors' metrics are in [[io.aqeplugin.exec.ExecutorMetrics]].
@@ -49,6 +49,19 @@ object DecisionMetrics {
   private val buildMillis = new CounterMetric("filters.buildMillis", "millis", "total duration of the filter builds")
   private val waitMillis =
     new CounterMetric("filters.waitMillis", "millis", "total time that the starts of scans waited for their filters")
+  private val limits =
+    new CounterFamily[LimitChoice]("limits.", "choice", LimitChoice.All, _.name, "limits", "limits of queries that have ended, by decision")
+  private val limitReasons =
+    new CounterFamily[ReasonCode](
+      "limits.reason.",
+      "code",
+      ReasonCode.All.filter(code => code.topic == ReasonTopic.Limit),
+      _.name,
+      "limits",
+      "limits of queries that have ended, by reason"
+    )
+  private val limitFiles = new CounterMetric("limits.filesLeftOut", "files", "files that the scans below limits did not have to read")
+  private val limitRows = new CounterMetric("limits.rowsRead", "rows", "rows that the scans below limits read")
   private val queriesEnded = new CounterMetric("queries.ended", "queries", "queries planned with the plugin that have ended")
   private val queriesFailed =
     new CounterMetric("queries.failed", "queries", "ended queries that failed or were cancelled, for any reason")
@@ -74,6 +87,10 @@ object DecisionMetrics {
     filterBytes,
     buildMillis,
     waitMillis,
+    limits,
+    limitReasons,
+    limitFiles,
+    limitRows,
     queriesEnded,
     queriesFailed,
     queriesTracked,
@@ -91,6 +108,14 @@ object DecisionMetrics {
     reasons.add(decision.reason.code)
     filterReasons.add(decision.filterReason.code)
     decision.facts.waiting.foreach(waiting => (if (waiting.waits) waitsBegun else waitsDeclined).add(1L))
+  }
+
+  private[tell] def limited(limit: DecidedLimit, outcome: Option[LimitOutcome]): Unit = {
+    val decision = limit.decision
+    limits.add(decision.choice)
+    limitReasons.add(decision.reason.code)
+    if (limit.applied) limitFiles.add((decision.facts.files - decision.filesChosen).toLong)
+    outcome.foreach(read => limitRows.add(read.rowsRead))
   }
 
   private[tell] def ended(failed: Boolean, millisInRules: Long, outcomes: Seq[FilterOutcome]): Unit = {

@@ -51,8 +51,15 @@ object DecisionsTableDocs {
   private def columns: String = Seq(
     "## Columns" -> DecisionColumns.All,
     "### Fields of `options_not_taken`" -> DecisionColumns.OptionFields,
-    "### Fields of `filters`" -> DecisionColumns.FilterFields
+    "### Fields of `filters`" -> DecisionColumns.FilterFields,
+    limits -> LimitsTable.Columns
   ).map { case (title, fields) => s"$title\n\n${table(fields)}\n" }.mkString("\n")
+
+  private def limits: String =
+    """## `aqe_limits()`
+      |
+      |One row for each of the latest `spark.aqePlugin.decisions.keptQueries` limits of the application, oldest first; a limit appears when its query has
+      |ended.""".stripMargin
 
   private def table(columns: Seq[DecisionColumn[_]]): String =
     (Seq("| Name | Type | Unit | Meaning |", "|---|---|---|---|") ++ columns.map { column =>

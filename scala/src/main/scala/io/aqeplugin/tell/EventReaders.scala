@@ -28,6 +28,19 @@ private[tell] final class JoinDecidedReader extends EventReader[JoinDecided](cla
   )
 }
 
+private[tell] final class LimitDecidedReader extends EventReader[LimitDecided](classOf[LimitDecided]) {
+  protected def of(fields: JsonNode): LimitDecided = LimitDecided(
+    fields.path("schemaVersion").asInt(0),
+    fields.path("executionId").asLong(-1),
+    fields.path("timeMillis").asLong(0),
+    fields.path("mode").asText(""),
+    fields.path("applied").asBoolean(false),
+    fields.path("decision"),
+    fields.path("outcome"),
+    text(fields, "arm")
+  )
+}
+
 private[tell] final class QueryEndedReader extends EventReader[QueryEnded](classOf[QueryEnded]) {
   protected def of(fields: JsonNode): QueryEnded = QueryEnded(
     fields.path("schemaVersion").asInt(0),

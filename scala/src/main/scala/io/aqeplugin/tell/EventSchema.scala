@@ -185,7 +185,7 @@ object EventSchema {
     )
   )
 
-  private val Arm = FieldSchema(
+  private[tell] val Arm = FieldSchema(
     "arm",
     "text",
     "",
@@ -265,7 +265,22 @@ object EventSchema {
 
   /** Every object: first a decision with its parts, then the events that contain them. */
   val Objects: Seq[ObjectSchema] =
-    Seq(Decision, Option, ReasonObject, Facts, Build, Probe, Keys, Bucket, Cluster, Wait, Decided, Planned, Ended, Outcome)
+    Seq(
+      Decision,
+      Option,
+      ReasonObject,
+      Facts,
+      Build,
+      Probe,
+      Keys,
+      Bucket,
+      Cluster,
+      Wait,
+      Decided,
+      Planned,
+      Ended,
+      Outcome
+    ) ++ LimitSchema.Objects
 
   lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/events/event_schema.json", render)
 

@@ -32,6 +32,31 @@ final case class JoinDecided(
     arm: Option[String] = None
 ) extends SparkListenerEvent
 
+/** One limit was decided. Posted once per limit and execution, when the execution has ended.
+  *
+  * @param timeMillis
+  *   when it was decided
+  * @param decision
+  *   the decision: facts, choice, reason, filesChosen, rowsProven
+  * @param applied
+  *   whether the plan reads what was chosen
+  * @param outcome
+  *   what was read: filesListed, rowsRead, splits
+  * @param arm
+  *   as in [[JoinDecided]]
+  */
+@JsonDeserialize(`using` = classOf[LimitDecidedReader])
+final case class LimitDecided(
+    schemaVersion: Int,
+    executionId: Long,
+    timeMillis: Long,
+    mode: String,
+    applied: Boolean,
+    decision: JsonNode,
+    outcome: JsonNode,
+    arm: Option[String] = None
+) extends SparkListenerEvent
+
 /** An execution in which a join was decided has ended.
   *
   * @param ruleMillis

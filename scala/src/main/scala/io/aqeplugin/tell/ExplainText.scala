@@ -1,6 +1,6 @@
 package io.aqeplugin.tell
 
-import io.aqeplugin.decide.{JoinDecision, Reason}
+import io.aqeplugin.decide.{JoinDecision, LimitDecision, Reason}
 
 /** Decisions as one line of plain text, for the log and for plans. */
 object ExplainText {
@@ -16,6 +16,16 @@ object ExplainText {
   /** The text after a filter's name in a plan. */
   def short(decision: JoinDecision): String =
     s"${decision.choice.name}, ${decision.filterReason.code.name}, expected to pass ${percent(decision.passRate)}"
+
+  def line(executionId: Long, decision: LimitDecision): String = {
+    val facts = decision.facts
+    s"query $executionId, ${facts.operator.name} limit of ${facts.rowsWanted} rows on ${facts.table}: ${decision.choice.name} " +
+      s"(${reason(decision.reason)}); ${decision.filesChosen} of ${facts.files} files, ${facts.footers} footers in ${facts.footerMillis} ms"
+  }
+
+  /** The text after the operator's name in a plan. */
+  def short(decision: LimitDecision): String =
+    s"${decision.choice.name}, ${decision.reason.code.name}, ${decision.filesChosen} of ${decision.facts.files} files"
 
   def reason(reason: Reason): String = {
     val numbers = (reason.measured, reason.limit) match {

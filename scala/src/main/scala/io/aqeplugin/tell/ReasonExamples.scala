@@ -56,7 +56,17 @@ object ReasonExamples {
       "The build side reads as much as the probe side, on one of two slots: half the saving is 300 ms, and idle slots cost 900 ms."
     case WaitTooLong =>
       "The build side is one task that reads 40 GB: the other slots would be idle for longer than `wait.maxIdle` 60,000 ms."
-    case NothingToGain => "A filter would cost more than it saves, and the build side is too large for a broadcast."
-    case ObserveMode   => "`spark.aqePlugin.mode=observe`."
+    case NothingToGain  => "A filter would cost more than it saves, and the build side is too large for a broadcast."
+    case EnoughRows     => "`LIMIT 100000` over 2,000 files of 1,000 rows: 100 files hold the rows, and the others are not opened."
+    case RowsNotProven  => "`WHERE name LIKE 'a%' LIMIT 100`: no statistic says how many rows match."
+    case AllFilesNeeded => "`LIMIT 5000000` inside a query on a table of 2 million rows, or a table of one file."
+    case TopRows        => "`ORDER BY day DESC LIMIT 100`: the newest file has 1,000 rows, and every other file ends before its first day."
+    case RangesOverlap  => "`ORDER BY price LIMIT 100` where every file has low and high prices."
+    case SortKeyType    => "`ORDER BY name LIMIT 100` or `ORDER BY a + b LIMIT 100`: a footer may hold a truncated string and knows no sum."
+    case LimitOperatorBelow    => "`SELECT DISTINCT k FROM t LIMIT 10`: the aggregate needs rows of all groups."
+    case LimitNonDeterministic => "`SELECT * FROM t WHERE rand() < 0.1 LIMIT 10`."
+    case LimitSource           => "A cached table, JSON or CSV files, a Delta or Iceberg table, a bucketed scan."
+    case FilesMayBeSkipped     => "`spark.sql.files.ignoreCorruptFiles=true`: the rows of a chosen file may be missing."
+    case ObserveMode           => "`spark.aqePlugin.mode=observe`."
   }
 }

@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.scalatest.{Assertions, BeforeAndAfterAll, Suite}
 
 import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.tell.{JoinDecided, QueryEnded}
+import io.aqeplugin.tell.{JoinDecided, LimitDecided, QueryEnded}
 
 /** One local Spark application per suite, with the plugin switched on as users do it: only by `spark.plugins`. */
 trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSparkPlanHelper with Assertions { this: Suite =>
@@ -134,6 +134,7 @@ final case class Ran(
     ended: Seq[QueryEnded],
     events: Seq[SparkListenerEvent]
 ) {
+  def limits: Seq[LimitDecided] = events.collect { case e: LimitDecided => e }
   def jobs: Int = events.count(_.isInstanceOf[SparkListenerJobStart])
 }
 
@@ -173,7 +174,7 @@ final class EventBuffer extends SparkListener {
   override def onJobStart(start: SparkListenerJobStart): Unit = { val _ = seen.add(start) }
   override def onJobEnd(end: SparkListenerJobEnd): Unit = { val _ = seen.add(end) }
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-    case _: JoinDecided | _: QueryEnded =>
+    case _: JoinDecided | _: LimitDecided | _: QueryEnded =>
       val _ = seen.add(event)
     case _ =>
   }

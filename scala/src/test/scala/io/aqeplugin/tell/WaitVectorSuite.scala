@@ -46,7 +46,7 @@ object WaitVectorSuite {
     "filter.selfDisable.sampleBatches",
     "filter.selfDisable.maxPassRate",
     "filter.selfDisable.skipBatches"
-  )
+  ) ++ AqeConf.ThresholdKeys.map(_.shortKey).filter(_.startsWith("limit.")) // decides limits, no joins
 
   private def waitFacts(node: ObjectNode): WaitFacts = WaitFacts(
     DecisionJson.readFacts(node.withObject("/join")).fold(error => throw new IllegalArgumentException(error), identity),

@@ -1,9 +1,12 @@
 package org.apache.spark.sql.aqeplugin
 
+import java.io.{InputStream, OutputStream}
+
 import scala.reflect.ClassTag
 
-import org.apache.spark.{SparkConf, SparkContext, SparkThrowable}
+import org.apache.spark.{SparkConf, SparkContext, SparkEnv, SparkThrowable}
 import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.io.CompressionCodec
 import org.apache.spark.rdd.{DeterministicLevel, RDD}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
@@ -44,6 +47,11 @@ object SparkBridge {
   def setConf(sparkContext: SparkContext, key: String, value: String): Unit = {
     val _ = sparkContext.conf.set(key, value)
   }
+
+  /** Spark's own compression, for the results of tasks. */
+  def compressed(out: OutputStream): OutputStream = CompressionCodec.createCodec(SparkEnv.get.conf).compressedOutputStream(out)
+
+  def decompressed(in: InputStream): InputStream = CompressionCodec.createCodec(SparkEnv.get.conf).compressedInputStream(in)
 
   def post(sparkContext: SparkContext, event: SparkListenerEvent): Unit = sparkContext.listenerBus.post(event)
 

@@ -1,0 +1,102 @@
+package io.aqeplugin.decide
+
+/** The operator that takes the first rows. */
+sealed abstract class LimitOperator(val name: String)
+
+object LimitOperator {
+
+  /** The last operator of a query: the driver collects its rows. */
+  case object Collect extends LimitOperator("collect")
+
+  /** A limit inside a larger query. */
+  case object Inner extends LimitOperator("inner")
+
+  /** The first rows in the order of sort keys. */
+  case object Top extends LimitOperator("top")
+
+  val All: Seq[LimitOperator] = Seq(Collect, Inner, Top)
+  def fromName(name: String): Option[LimitOperator] = All.find(_.name == name)
+}
+
+/** What the scan below a limit reads. */
+sealed abstract class LimitChoice(val name: String)
+
+object LimitChoice {
+
+  /** The fewest files that surely hold the rows, all at once. */
+  case object FewestFiles extends LimitChoice("fewest_files")
+
+  /** Files in waves that follow the measured yield, until the rows are found. */
+  case object Waves extends LimitChoice("waves")
+
+  /** The files that may hold one of the first rows. */
+  case object TopFiles extends LimitChoice("top_files")
+  case object LeaveToSpark extends LimitChoice("leave_to_spark")
+
+  val All: Seq[LimitChoice] = Seq(FewestFiles, Waves, TopFiles, LeaveToSpark)
+  def fromName(name: String): Option[LimitChoice] = All.find(_.name == name)
+}
+
+/** What was known of a limit when it was decided.
+  *
+  * @param table
+  *   the scanned table; empty when the limit is not directly over a scan
+  * @param rowsWanted
+  *   rows that the limit takes, those that an offset skips included
+  * @param files
+  *   files of the scan after partition pruning
+  * @param footers
+  *   files whose row count was known
+  * @param footerMillis
+  *   time that the query waited for footers
+  */
+final case class LimitFacts(
+    operator: LimitOperator,
+    table: String,
+    rowsWanted: Long,
+    files: Int = 0,
+    bytes: Long = 0,
+    footers: Int = 0,
+    footerMillis: Long = 0
+)
+
+/** The decision for one limit.
+  *
+  * @param filesChosen
+  *   files that the scan may read; all of them when the limit is left to Spark
+  * @param rowsProven
+  *   rows of these files that pass the query's filters for certain
+  */
+final case class LimitDecision(facts: LimitFacts, choice: LimitChoice, reason: Reason, filesChosen: Int, rowsProven: Long = 0)
+
+object LimitDecision {
+
+  def leftToSpark(facts: LimitFacts, reason: Reason, rowsProven: Long = 0): LimitDecision =
+    LimitDecision(facts, LimitChoice.LeaveToSpark, reason, facts.files, rowsProven)
+
+  /** The decision for a limit without a sort.
+    *
+    * @param footerKey
+    *   the conf key that limits how many footers are read
+    */
+  def of(facts: LimitFacts, choice: FileChoice, maxFooters: Long, footerKey: String): LimitDecision = {
+    val rows = Reason(ReasonCode.EnoughRows, Some(choice.provenRows.toDouble), Some(facts.rowsWanted.toDouble), "rows")
+    val unproven = rows.copy(code = ReasonCode.RowsNotProven, confKey = if (facts.footers >= maxFooters) footerKey else "")
+    val all = Reason(ReasonCode.AllFilesNeeded, Some(choice.order.size.toDouble), Some(facts.files.toDouble), "files")
+    val inWaves = facts.operator == LimitOperator.Collect
+    if (facts.files <= 1 || (choice.isEnough && !inWaves && choice.first.size == facts.files)) leftToSpark(facts, all, choice.provenRows)
+    else if (choice.isEnough) LimitDecision(facts, LimitChoice.FewestFiles, rows, choice.first.size, choice.provenRows)
+    else if (inWaves) LimitDecision(facts, LimitChoice.Waves, unproven, choice.order.size, choice.provenRows)
+    else leftToSpark(facts, unproven, choice.provenRows)
+  }
+
+  /** The decision for the first rows of a sorted table; none when no bound is known. */
+  def top(facts: LimitFacts, choice: Option[TopFiles], maxFooters: Long, footerKey: String): LimitDecision = {
+    val kept = choice.fold(facts.files)(_.kept.size)
+    val files = Reason(ReasonCode.TopRows, Some(kept.toDouble), Some(facts.files.toDouble), "files")
+    val key = if (facts.footers >= maxFooters) footerKey else ""
+    if (choice.isEmpty) leftToSpark(facts, Reason(ReasonCode.RowsNotProven, None, Some(facts.rowsWanted.toDouble), "rows", key))
+    else if (kept < facts.files) LimitDecision(facts, LimitChoice.TopFiles, files, kept)
+    else leftToSpark(facts, files.copy(code = ReasonCode.RangesOverlap, confKey = key))
+  }
+}

@@ -1,0 +1,81 @@
+package io.aqeplugin.exec
+
+import java.util.concurrent.atomic.AtomicLong
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition}
+import org.apache.spark.sql.execution.{CollectLimitExec, LimitExec, SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.datasources.FilePartition
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+
+import io.aqeplugin.decide.WavePace
+
+/** Collects the first rows of a scan on the driver, in the place of Spark's `CollectLimitExec`: all splits at once, or in waves.
+  *
+  * @param limit
+  *   rows that are taken from `child`, those that the offset skips included
+  * @param pace
+  *   how many splits run at once; none for all of them
+  * @param ranks
+  *   the paths of the files, those to read first at the front; empty for Spark's own order
+  * @param why
+  *   the decision, for EXPLAIN
+  * @param splitsStarted
+  *   counts the splits of all copies of this node
+  */
+case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace: Option[WavePace], ranks: Seq[String], why: String)(
+    splitsStarted: AtomicLong
+) extends LimitExec {
+
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(splitsStarted)
+
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = SinglePartition
+  override protected def stringArgs: Iterator[Any] = Iterator(s"limit=$limit", s"offset=$offset", why)
+
+  @transient private lazy val own = CollectLimitExec(limit, child, offset)
+
+  override lazy val metrics: Map[String, SQLMetric] = own.metrics ++ Map(
+    "numSplits" -> SQLMetrics.createMetric(sparkContext, "splits started"),
+    "numSplitsFinished" -> SQLMetrics.createMetric(sparkContext, "splits finished"),
+    "numJobs" -> SQLMetrics.createMetric(sparkContext, "jobs")
+  )
+
+  override def executeCollect(): Array[InternalRow] = {
+    val rdd = child.execute()
+    val waves = new LimitWaves(rdd, order(rdd), limit, pace)
+    try waves.run().iterator.flatMap(EncodedRows.decode(_, output.size)).slice(offset, limit).toArray
+    finally count(waves)
+  }
+
+  override def executeTake(n: Int): Array[InternalRow] = if (n <= 0) Array.empty else executeCollect().take(n)
+
+  /** An RDD has no driver that stops it, so this is Spark's way. */
+  override protected def doExecute(): RDD[InternalRow] = own.execute()
+
+  /** The splits, each by its file to be read first. */
+  private def order(rdd: RDD[InternalRow]): IndexedSeq[Int] = {
+    val splits = rdd.partitions.toIndexedSeq
+    if (ranks.isEmpty) splits.map(_.index)
+    else {
+      val rank = ranks.zipWithIndex.toMap
+      splits.sortBy {
+        case files: FilePartition =>
+          files.files.map(file => rank.getOrElse(file.toPath.toString, ranks.size)).minOption.getOrElse(ranks.size)
+        case _ => ranks.size
+      }.map(_.index)
+    }
+  }
+
+  private def count(waves: LimitWaves): Unit = {
+    val _ = splitsStarted.addAndGet(waves.splitsStarted.toLong)
+    val counted = Seq("numSplits" -> waves.splitsStarted, "numSplitsFinished" -> waves.splitsFinished, "numJobs" -> waves.jobsStarted)
+    counted.foreach { case (name, value) => metrics(name).add(value.toLong) }
+    val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
+    SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, counted.map { case (name, _) => metrics(name) })
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)(splitsStarted)
+}

@@ -1,0 +1,90 @@
+package io.aqeplugin.exec
+
+import java.util.concurrent.LinkedBlockingQueue
+
+import scala.collection.mutable
+import scala.concurrent.ExecutionContext
+import scala.util.{Failure, Try}
+
+import org.apache.spark.SimpleFutureAction
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+
+import io.aqeplugin.decide.WavePace
+
+/** Reads splits until they have given enough rows, then cancels the others.
+  *
+  * Several jobs run at once, each with a few splits. They are submitted by the calling thread and so belong to its query, job group and
+  * tags. A split that fails fails the call as it would fail a query of Spark's, and every job has been told to end when the call returns.
+  *
+  * @param order
+  *   the splits, those to read first at the front
+  * @param rowsWanted
+  *   rows that are enough
+  * @param pace
+  *   how many splits run at once; none for all of them
+  */
+private[exec] final class LimitWaves(rdd: RDD[InternalRow], order: IndexedSeq[Int], rowsWanted: Int, pace: Option[WavePace]) {
+  import LimitWaves.{Ended, Finished, Message}
+
+  private val messages = new LinkedBlockingQueue[Message]()
+  private val jobs = mutable.LinkedHashMap.empty[Int, SimpleFutureAction[Unit]]
+  private val results = mutable.HashMap.empty[Int, Array[Byte]]
+
+  // Changed only by the calling thread.
+  private var started = 0
+  private var rowsFound = 0L
+
+  /** Number of splits that were started. */
+  def splitsStarted: Int = started
+
+  def splitsFinished: Int = results.size
+
+  def jobsStarted: Int = jobs.size
+
+  /** The encoded rows of the finished splits, in the order of the splits. */
+  def run(): Seq[Array[Byte]] =
+    try {
+      startMore()
+      while (rowsFound < rowsWanted && results.size < order.size) {
+        messages.take() match {
+          case Finished(split, rows) =>
+            results.put(split, rows)
+            rowsFound += EncodedRows.count(rows)
+          case Ended(Failure(error)) => throw error
+          case Ended(_)              =>
+        }
+        startMore()
+      }
+      results.toSeq.sortBy(_._1).map(_._2)
+    } finally jobs.values.filterNot(_.isCompleted).foreach(_.cancel())
+
+  private def startMore(): Unit = {
+    val waiting = order.size - started
+    val count = pace.fold(waiting)(_.start(rowsWanted - rowsFound, rowsFound, results.size, started - results.size, waiting))
+    if (count > 0) submit(started, count)
+  }
+
+  private def submit(from: Int, count: Int): Unit = {
+    val limit = rowsWanted // not the whole object goes to the executors
+    val queue = messages
+    val job = rdd.sparkContext.submitJob[InternalRow, Array[Byte], Unit](
+      rdd,
+      (rows: Iterator[InternalRow]) => EncodedRows.encode(rows, limit),
+      order.slice(from, from + count),
+      (i: Int, rows: Array[Byte]) => queue.put(Finished(from + i, rows)),
+      ()
+    )
+    started += count
+    jobs.put(from, job)
+    job.onComplete((end: Try[Unit]) => queue.put(Ended(end)))(ExecutionContext.parasitic)
+  }
+}
+
+private object LimitWaves {
+  sealed trait Message
+
+  /** The rows of the split at this place of the order. */
+  final case class Finished(place: Int, rows: Array[Byte]) extends Message
+  final case class Ended(end: Try[Unit]) extends Message
+}

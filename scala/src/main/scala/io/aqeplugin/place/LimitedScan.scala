@@ -1,0 +1,49 @@
+package io.aqeplugin.place
+
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeMap, AttributeReference, Expression}
+import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, LeafExecNode, ProjectExec, SparkPlan}
+
+import io.aqeplugin.decide.{Reason, ReasonCode}
+
+/** A scan with nothing but filters and projections between it and a limit.
+  *
+  * @param conditions
+  *   the filters, on the scan's columns
+  * @param sources
+  *   the scan's column of each output column that is a plain copy of one
+  */
+final case class LimitedScan(scan: FileSourceScanExec, conditions: Seq[Expression], sources: AttributeMap[Attribute]) {
+
+  /** The scan's column that an output column is a copy of. */
+  def source(expression: Expression): Option[AttributeReference] = expression match {
+    case column: Attribute => sources.get(column).collect { case reference: AttributeReference => reference }
+    case _                 => None
+  }
+
+  /** `plan` with another scan in the place of this one. */
+  def replacedIn(plan: SparkPlan, by: FileSourceScanExec): SparkPlan = plan.transformUp { case found if found eq scan => by }
+}
+
+object LimitedScan {
+
+  /** The scan below a limit's child, or the reason why the limit cannot be decided at a scan. */
+  def below(plan: SparkPlan): Either[Reason, LimitedScan] = plan match {
+    case scan: FileSourceScanExec => Right(LimitedScan(scan, Nil, AttributeMap(scan.output.map(a => a -> a))))
+    case node @ (_: FilterExec | _: ProjectExec) if !node.expressions.forall(_.deterministic) =>
+      Left(Reason(ReasonCode.LimitNonDeterministic))
+    case FilterExec(condition, child)   => below(child).map(found => found.copy(conditions = found.conditions :+ onScan(condition, found)))
+    case ProjectExec(projection, child) => below(child).map { found =>
+        val copies = projection.collect {
+          case column: Attribute                   => column.toAttribute -> column
+          case alias @ Alias(column: Attribute, _) => alias.toAttribute -> column
+        }
+        found.copy(sources = AttributeMap(copies.flatMap { case (output, column) => found.sources.get(column).map(output -> _) }))
+      }
+    case _: LeafExecNode => Left(Reason(ReasonCode.LimitSource))
+    case _               => Left(Reason(ReasonCode.LimitOperatorBelow))
+  }
+
+  private def onScan(condition: Expression, found: LimitedScan): Expression = condition.transform { case column: Attribute =>
+    found.sources.getOrElse(column, column)
+  }
+}

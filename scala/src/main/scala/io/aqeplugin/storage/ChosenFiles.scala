@@ -1,0 +1,93 @@
+package io.aqeplugin.storage
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, DynamicPruning, Expression, PlanExpression}
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.datasources.{FileIndex, FileStatusWithMetadata, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
+import org.apache.spark.sql.types.StructType
+
+import io.aqeplugin.decide.{Reason, ReasonCode}
+
+/** Some files of a table, for a scan that has to read only these. EXPLAIN shows the name of the class as the scan's location.
+  *
+  * @param partitions
+  *   the files by partition; the scan's partition filters were applied before
+  */
+final case class ChosenFiles(rootPaths: Seq[Path], partitions: Seq[PartitionDirectory], partitionSchema: StructType) extends FileIndex {
+  override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = partitions
+  override def inputFiles: Array[String] = partitions.flatMap(_.files.map(_.getPath.toString)).toArray
+  override def sizeInBytes: Long = partitions.flatMap(_.files.map(_.getLen)).sum
+
+  // The files were chosen for one plan.
+  override def refresh(): Unit = ()
+}
+
+/** The files that a scan reads after its partition filters, in the order of the listing. */
+final class ScanFiles private (val scan: FileSourceScanExec, partitions: IndexedSeq[PartitionDirectory]) {
+
+  /** Each file with the position of its partition. */
+  private val listed: IndexedSeq[(FileStatusWithMetadata, Int)] =
+    partitions.indices.flatMap(p => partitions(p).files.map(_ -> p))
+
+  val files: IndexedSeq[FileStatusWithMetadata] = listed.map(_._1)
+  def bytes: Long = files.map(_.getLen).sum
+
+  /** The footers of the scan's format. */
+  def footers: FileFooters = if (scan.relation.fileFormat.isInstanceOf[ParquetFileFormat]) FileFooters.Parquet else FileFooters.Orc
+
+  /** The scan's column of this name in its files; none for a partition column, and for one that is read by its field id. */
+  def dataColumn(column: AttributeReference): Option[FileColumn] =
+    Option.when(scan.requiredSchema.exists(field => field.name == column.name && field.dataType == column.dataType) &&
+      !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema)))(FileColumn(column.name, column.dataType))
+
+  /** The value of a partition column for a file; none for any other column. */
+  def partitionValue(column: AttributeReference, file: Int): Option[Any] = {
+    val schema = scan.relation.partitionSchema
+    val at = schema.indexWhere(field => field.name == column.name && field.dataType == column.dataType)
+    Option.when(at >= 0 && !scan.requiredSchema.exists(_.name == column.name)) {
+      partitions(listed(file)._2).values.get(at, schema(at).dataType)
+    }
+  }
+
+  /** The position of a file's partition: files of one partition have the same partition values. */
+  def partitionOf(file: Int): Int = listed(file)._2
+
+  /** The same scan of these files only, with further conditions that its reader may use to skip rows. */
+  def reading(chosen: Seq[Int], conditions: Seq[Expression] = Nil): FileSourceScanExec = {
+    val kept = chosen.sorted.groupBy(partitionOf).toSeq.sortBy(_._1).map { case (p, inside) =>
+      partitions(p).copy(files = inside.map(files))
+    }
+    val index = ChosenFiles(scan.relation.location.rootPaths, kept, scan.relation.location.partitionSchema)
+    val reading = scan.copy(
+      relation = scan.relation.copy(location = index)(scan.relation.sparkSession),
+      dataFilters = scan.dataFilters ++ conditions
+    )
+    // A copy of a leaf has no tags, and AQE finds the logical node of a stage by its link.
+    scan.logicalLink.foreach(reading.setLogicalLink)
+    reading
+  }
+}
+
+object ScanFiles {
+
+  /** The files of a scan, or the reason why the scan cannot read a part of them. */
+  def of(scan: FileSourceScanExec): Either[Reason, ScanFiles] = {
+    val format = scan.relation.fileFormat.getClass
+    val isKnown = format == classOf[ParquetFileFormat] || format == classOf[OrcFileFormat]
+    val isOwn = !scan.relation.location.isInstanceOf[ChosenFiles]
+    val isPlain = scan.stream.isEmpty && !scan.bucketedScan && scan.optionalBucketSet.isEmpty
+    if (!isKnown || !isOwn || !isPlain || scan.partitionFilters.exists(waits)) Left(Reason(ReasonCode.LimitSource))
+    else {
+      val listed = scan.selectedPartitions.filePartitionIterator.map(p => PartitionDirectory(p.values, p.files.toVector)).toVector
+      Right(new ScanFiles(scan, listed))
+    }
+  }
+
+  /** Whether a filter on partitions has its value only when the query runs. */
+  private def waits(filter: Expression): Boolean = filter.exists {
+    case _: DynamicPruning | _: PlanExpression[_] => true
+    case _                                        => false
+  }
+}

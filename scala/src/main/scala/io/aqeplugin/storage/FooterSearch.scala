@@ -1,0 +1,149 @@
+package io.aqeplugin.storage
+
+import java.util.concurrent.TimeUnit
+
+import scala.annotation.tailrec
+
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+
+import io.aqeplugin.decide._
+
+/** Reads footers of a scan's files until a limit can be decided, and not beyond.
+  *
+  * @param conditions
+  *   the filters between the scan and the limit, on the scan's columns
+  * @param maxFooters
+  *   footers to read at most
+  * @param maxMillis
+  *   time to wait at most
+  */
+final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFooters: Int, maxMillis: Long) {
+  import FooterSearch.{Batch, Sample}
+
+  private val startNanos = System.nanoTime()
+  private val deadlineNanos = startNanos + TimeUnit.MILLISECONDS.toNanos(maxMillis)
+  private val files = scanned.files
+  private val footers = scanned.footers
+  private lazy val conf = scanned.scan.relation.sparkSession.sessionState.newHadoopConfWithOptions(scanned.scan.relation.options)
+
+  private val attributes: Map[Attribute, FileColumn] = ConditionRanges.columns(conditions).flatMap {
+    case column: AttributeReference => scanned.dataColumn(column).map((column: Attribute) -> _)
+    case _                          => None
+  }.toMap
+
+  /** The conditions with the values of a partition's columns, once per partition. */
+  private val inPartition = scala.collection.mutable.HashMap.empty[Int, Seq[Expression]]
+
+  private def conditionsOf(file: Int): Seq[Expression] = inPartition.getOrElseUpdate(
+    scanned.partitionOf(file),
+    conditions.map(_.transform {
+      case column: AttributeReference if scanned.partitionValue(column, file).isDefined =>
+        Literal(scanned.partitionValue(column, file).orNull, column.dataType)
+    })
+  )
+
+  private def known(file: Int, columns: Seq[FileColumn]): Option[FooterFacts] = footers.get(files(file).fileStatus, columns)
+
+  private def factsOf(file: Int): FileFacts = {
+    val footer = known(file, attributes.values.toSeq)
+    FileFacts(footer.map(_.rows), files(file).getLen, proofOf(file, footer))
+  }
+
+  private def proofOf(file: Int, footer: Option[FooterFacts]): Proof =
+    if (conditions.isEmpty) Proof.AllMatch
+    else Proof.of(ConditionRanges.truths(
+      conditionsOf(file),
+      column =>
+        for {
+          facts <- footer
+          named <- attributes.get(column)
+          found <- facts.columns.get(named).flatten
+        } yield ValueRange(found.range, mayBeNull = !found.nulls.contains(0L))
+    ))
+
+  private def facts: IndexedSeq[FileFacts] = files.indices.map(factsOf)
+
+  /** The number of files whose row count is known. */
+  def footersKnown: Int = files.indices.count(known(_, Nil).isDefined)
+
+  def waitedMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos)
+
+  /** The files for a limit of `rowsWanted` rows without a sort. */
+  def fewest(rowsWanted: Long): FileChoice = {
+    val largestFirst = files.indices.sortBy(i => (-files(i).getLen, i))
+    val mayProve = conditions.isEmpty || attributes.nonEmpty
+    val sample = if (conditions.isEmpty) largestFirst.take(1) else spread(Sample)
+
+    @tailrec def search(next: Seq[Int], tried: Set[Int]): FileChoice = {
+      load(next, attributes.values.toSeq)
+      val now = facts
+      val choice = FileChoice.of(now, rowsWanted)
+      val proves = now.exists(file => file.rows.isDefined && file.proof != Proof.Unknown)
+      val isHopeless = !proves && (conditions.nonEmpty || tried.size >= Sample)
+      val batch =
+        if (choice.provenRows > 0) filesFor(rowsWanted - choice.provenRows, choice)
+        else if (tried.size < Sample) Sample
+        else Batch
+      val open = largestFirst.filter(i => !tried(i) && now(i).rows.isEmpty && now(i).proof != Proof.NoneMatch)
+      val further = open.take(math.min(batch, maxFooters - tried.size))
+      if (choice.isEnough || isHopeless || further.isEmpty || isLate) choice else search(further, tried ++ further)
+    }
+    val first = if (mayProve && files.size > 1) sample.take(maxFooters) else Nil
+    search(first, first.toSet)
+  }
+
+  /** The files for the first `rowsWanted` rows in the order of `key`; none when the known files hold too few rows. */
+  def top(key: AttributeReference, rowsWanted: Long, descending: Boolean, nullsFirst: Boolean): Option[TopFiles] = {
+    val column = scanned.dataColumn(key)
+    val columns = attributes.values.toSeq ++ column
+
+    def keyed(file: Int): Option[KeyedFile] = known(file, columns).flatMap { footer =>
+      val rows = if (proofOf(file, Some(footer)) == Proof.AllMatch) footer.rows else 0L
+      column match {
+        case Some(named) => footer.columns.get(named).flatten.map(found => KeyedFile(rows, found.range, found.nulls))
+        case None        =>
+          val value = scanned.partitionValue(key, file).flatMap(ConditionRanges.constantRange)
+          value.map(found => KeyedFile(rows, found.range, Some(if (found.mayBeNull) rows else 0L)))
+      }
+    }
+    def choose(from: Seq[Int], wanted: Long): Option[TopFiles] = {
+      val open = from.filter(i => proofOf(i, known(i, columns)) != Proof.NoneMatch).toIndexedSeq
+      TopFiles.of(open.map(keyed), wanted, descending, nullsFirst).map(found => found.copy(kept = found.kept.map(open)))
+    }
+
+    val sample = spread(Sample).take(maxFooters)
+    load(sample, columns)
+    val rowsInSample = sample.flatMap(keyed).map(_.rows).sum
+    val isSorted = choose(sample, math.min(rowsWanted, math.max(1L, rowsInSample / 2))).exists(_.kept.size < sample.size)
+    if (!isSorted) choose(files.indices, rowsWanted)
+    else {
+      files.indices.filter(known(_, columns).isEmpty).take(maxFooters - sample.size).grouped(Batch).takeWhile(_ => !isLate).foreach(load(
+        _,
+        columns
+      ))
+      choose(files.indices, rowsWanted)
+    }
+  }
+
+  private def isLate: Boolean = System.nanoTime() >= deadlineNanos
+
+  private def load(chosen: Seq[Int], columns: Seq[FileColumn]): Unit =
+    if (chosen.nonEmpty) footers.load(chosen.map(files(_).fileStatus), columns, conf, deadlineNanos)
+
+  /** How many more files probably hold the missing rows. */
+  private def filesFor(rowsMissing: Long, choice: FileChoice): Int =
+    math.min(Batch.toDouble, math.ceil(1.1 * rowsMissing * choice.first.size / choice.provenRows)).toInt.max(1)
+
+  private def spread(count: Int): Seq[Int] =
+    if (files.size <= count) files.indices else (0 until count).map(i => (i.toLong * (files.size - 1) / (count - 1)).toInt)
+}
+
+object FooterSearch {
+
+  /** Files whose footers say whether the statistics prove anything. */
+  private val Sample = 8
+
+  /** Footers that are requested at once: fewer than the queue of the reading threads holds. */
+  private val Batch = 128
+}
