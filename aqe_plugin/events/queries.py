@@ -125,9 +125,7 @@ def _end(
 
 
 def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> Iterator[QueryStory]:
-    found: tuple[JoinDecided | LimitDecided | PredicateInferred, ...]
-    found = (*reversed(query.joins), *query.limits, *query.predicates)
-    if not found and (query.ended is None or query.ended.errors == 0):
+    if not (query.joins or query.limits or query.predicates) and (query.ended is None or query.ended.errors == 0):
         return
     outcomes = query.ended.outcomes if query.ended is not None else ()
     joins = tuple(
@@ -139,12 +137,14 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         for joined in query.joins
     )
     message = (query.spark_ended and query.spark_ended.error_message) or ""
+    modes = [found.mode for found in query.predicates] + [limit.mode for limit in query.limits]
+    modes += [join.mode for join in query.joins]
     yield QueryStory(
         application=application.app_id,
         application_name=application.app_name,
         execution_id=execution_id,
         description=query.started.description if query.started is not None else "",
-        mode=next((event.mode for event in found), PluginMode.APPLY),
+        mode=modes[-1] if modes else PluginMode.APPLY,
         duration_millis=_duration_millis(query),
         joins=joins,
         ended=query.ended,
