@@ -1,5 +1,6 @@
 package io.aqeplugin.infer
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
@@ -249,7 +250,7 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
     }
   }
 
-  private def isChecked(sum: BinaryArithmetic): Boolean = Scale.isWhole(sum.dataType) && sum.evalMode != EvalMode.LEGACY
+  private def isChecked(sum: BinaryArithmetic): Boolean = Scale.isWhole(sum.dataType) && ThisSparkLine.evalMode(sum) != EvalMode.LEGACY
 }
 
 private[infer] object Ordered {
