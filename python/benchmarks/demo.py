@@ -29,7 +29,7 @@ from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_sess
 from workloads.tpcds import Dataset, Query, ensure_dataset, queries
 
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "demo"
-_QUERIES = "q93,q50,q40,q25"
+_QUERIES = "q93,q50,q40,q25,q29"
 # How long the first query's end may take to reach the event log.
 _EVENTS_SECONDS = 10.0
 _CONFIGS = ("default", "forced", "plugin")
@@ -64,7 +64,7 @@ class Places:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument("--sf", type=float, default=3.0, help="TPC-DS scale factor")
+    parser.add_argument("--sf", type=float, default=2.0, help="TPC-DS scale factor")
     parser.add_argument("--queries", default=_QUERIES, help="comma-separated names")
     parser.add_argument("--runs", type=int, default=2, help="runs of each contender, of which the fastest counts")
     parser.add_argument("--out", type=Path, default=_FOLDER)

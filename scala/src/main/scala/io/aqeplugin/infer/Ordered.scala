@@ -1,6 +1,5 @@
 package io.aqeplugin.infer
 
-import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
@@ -250,7 +249,9 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
     }
   }
 
-  private def isChecked(sum: BinaryArithmetic): Boolean = Scale.isWhole(sum.dataType) && ThisSparkLine.evalMode(sum) != EvalMode.LEGACY
+  // The mode of their common class is protected in Spark 4.0.
+  private def isChecked(sum: Add): Boolean = Scale.isWhole(sum.dataType) && sum.evalMode != EvalMode.LEGACY
+  private def isChecked(sum: Subtract): Boolean = Scale.isWhole(sum.dataType) && sum.evalMode != EvalMode.LEGACY
 }
 
 private[infer] object Ordered {

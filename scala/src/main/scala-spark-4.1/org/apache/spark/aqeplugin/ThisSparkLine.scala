@@ -3,7 +3,6 @@ package org.apache.spark.aqeplugin
 import scala.xml.Node
 
 import jakarta.servlet.http.HttpServletRequest
-import org.apache.spark.sql.catalyst.expressions.{BinaryArithmetic, EvalMode}
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.{SparkUITab, UIUtils}
 import org.apache.spark.unsafe.types.{GeographyVal, GeometryVal}
@@ -18,6 +17,4 @@ object ThisSparkLine extends SparkLineApi {
     override def getGeography(rowId: Int): GeographyVal = vector.getGeography(selection(rowId))
     override def getGeometry(rowId: Int): GeometryVal = vector.getGeometry(selection(rowId))
   }
-
-  override def evalMode(sum: BinaryArithmetic): EvalMode.Value = sum.evalContext.evalMode
 }

@@ -3,7 +3,6 @@ package org.apache.spark.aqeplugin
 import scala.xml.Node
 
 import jakarta.servlet.http.HttpServletRequest
-import org.apache.spark.sql.catalyst.expressions.{BinaryArithmetic, EvalMode}
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.{SparkUITab, UIUtils}
 import org.apache.spark.unsafe.types.BinaryView
@@ -17,6 +16,4 @@ object ThisSparkLine extends SparkLineApi {
   override def selected(vector: ColumnVector, selection: Array[Int]): ColumnVector = new SelectedColumnVector(vector, selection) {
     override def getBinaryView(rowId: Int): BinaryView = vector.getBinaryView(selection(rowId))
   }
-
-  override def evalMode(sum: BinaryArithmetic): EvalMode.Value = sum.evalContext.evalMode
 }

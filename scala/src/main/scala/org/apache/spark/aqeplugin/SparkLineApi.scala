@@ -3,7 +3,6 @@ package org.apache.spark.aqeplugin
 import scala.xml.Node
 
 import jakarta.servlet.http.HttpServletRequest
-import org.apache.spark.sql.catalyst.expressions.{BinaryArithmetic, EvalMode}
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.SparkUITab
 
@@ -16,8 +15,6 @@ import org.apache.spark.ui.SparkUITab
   * The differences by line:
   *
   *   - `UIUtils.headerSparkPage` has seven parameters up to 4.1 and eight since 4.2. The added one has a default.
-  *   - `BinaryArithmetic` says by a protected `evalMode` what happens at an overflow in 4.0, where only its cases open it, and by `evalContext`
-  *     since 4.1.
   *   - `ColumnVector` reads geography and geometry values with `getGeography` and `getGeometry` in 4.1 and with `getBinaryView` since 4.2; 4.0 has
   *     neither type. None of the three is abstract, and an Arrow vector does not answer the `getBinary` that their defaults call. A vector that
   *     wraps another one compiles without them and fails the query that reads such a column.
@@ -26,9 +23,6 @@ trait SparkLineApi {
 
   /** A page of `tab`: Spark's navigation bar and header around `content`. */
   private[spark] def page(request: HttpServletRequest, title: String, content: => Seq[Node], tab: SparkUITab): Seq[Node]
-
-  /** What a sum or difference does where it leaves the range of its type. */
-  def evalMode(sum: BinaryArithmetic): EvalMode.Value
 
   /** The rows `selection(0)`, `selection(1)`, … of `vector` as rows 0, 1, …, without copying. `vector` implements every getter of the
     * line's `ColumnVector`. Closing the result closes `vector`.
