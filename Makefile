@@ -50,7 +50,7 @@ help: ## list the targets
 
 # What `make demo` runs; the tables that they read are made while the jar is compiled.
 DEMO_QUERIES := q93,q50,q40,q25,q29
-DEMO_SF := $(if $(filter command line,$(origin SF)),$(SF),3)
+DEMO_SF := $(if $(filter command line,$(origin SF)),$(SF),2)
 
 .PHONY: demo
 demo: prerequisites ## the main job: TPC-DS queries under Spark, Spark's Bloom filter and the plugin, with every decision explained

@@ -246,7 +246,9 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
     }
   }
 
-  private def isChecked(sum: BinaryArithmetic): Boolean = Scale.isWhole(sum.dataType) && sum.evalMode != EvalMode.LEGACY
+  // The mode of their common class is protected in Spark 4.0.
+  private def isChecked(sum: Add): Boolean = Scale.isWhole(sum.dataType) && sum.evalMode != EvalMode.LEGACY
+  private def isChecked(sum: Subtract): Boolean = Scale.isWhole(sum.dataType) && sum.evalMode != EvalMode.LEGACY
 }
 
 private[infer] object Ordered {
