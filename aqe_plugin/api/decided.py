@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 _ROWS = (
     "SELECT execution_id, mode, arm, query_status, query_millis, query_rule_millis, query_errors, events "
-    "FROM aqe_decisions() WHERE exists(job_tags, one -> contains(one, :tag)) ORDER BY execution_id"
+    "FROM aqe_decisions() WHERE exists(job_tags, one -> contains(one, :tag))"
 )
 
 
@@ -43,7 +43,11 @@ def stories_of(rows: Sequence[Row]) -> tuple[QueryStory, ...]:
 
     They have no description: Spark describes a query by the line of code that ran it, which is of this module.
     """
-    return tuple(_story(list(query)) for _, query in groupby(rows, key=lambda row: row["execution_id"]))
+    return tuple(_story(list(query)) for _, query in groupby(sorted(rows, key=_query), key=_query))
+
+
+def _query(row: Row) -> Any:
+    return row["execution_id"]
 
 
 def _story(rows: Sequence[Row]) -> QueryStory:

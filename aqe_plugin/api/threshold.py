@@ -48,9 +48,14 @@ def value_of(key: ConfKey, text: str | None) -> float:
 def _key_named(name: str) -> ConfKey:
     known = threshold_keys().get(name)
     if known is None:
-        close = get_close_matches(name, threshold_keys(), n=1)
-        raise ConfError(f"{name!r} is no threshold{f'; did you mean {close[0]!r}?' if close else '.'}")
+        raise ConfError(no_threshold(name))
     return known
+
+
+def no_threshold(name: str) -> str:
+    """What is wrong with a name that no threshold has."""
+    close = get_close_matches(name, threshold_keys(), n=1)
+    return f"{name!r} is no threshold{f'; did you mean {close[0]!r}?' if close else '.'}"
 
 
 def _text(key: ConfKey, value: object) -> str:

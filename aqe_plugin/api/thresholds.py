@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.tables import Shown, Table
-from aqe_plugin.api.threshold import conf_values, threshold_keys, value_of
+from aqe_plugin.api.threshold import conf_values, no_threshold, threshold_keys, value_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,20 +33,23 @@ class SessionThresholds(Shown, ThresholdFields):
     def __init__(self, session_conf: SessionConf) -> None:
         self.session_conf = session_conf
 
-    def __getattr__(self, name: str) -> float:
-        key = threshold_keys().get(name)
-        if key is None:
-            raise AttributeError(f"{name!r} is no threshold")
-        value = value_of(key, self.session_conf.get(key.key, None))
-        return value if key.type == "number" else int(value)
+    # The generated stub has every threshold, so a type checker finds a misspelt one.
+    if not TYPE_CHECKING:
 
-    def __setattr__(self, name: str, value: float | str | SessionConf) -> None:
-        if name not in threshold_keys():
-            # Refuses all but the session's conf.
-            object.__setattr__(self, name, value)
-            return
-        for key, text in conf_values({name: value}).items():
-            self.session_conf.set(key, text)
+        def __getattr__(self, name: str) -> float:
+            key = threshold_keys().get(name)
+            if key is None:
+                raise AttributeError(no_threshold(name))
+            value = value_of(key, self.session_conf.get(key.key, None))
+            return value if key.type == "number" else int(value)
+
+        def __setattr__(self, name: str, value: float | str | SessionConf) -> None:
+            if name not in threshold_keys():
+                # Refuses all but the session's conf.
+                object.__setattr__(self, name, value)
+                return
+            for key, text in conf_values({name: value}).items():
+                self.session_conf.set(key, text)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *threshold_keys()]

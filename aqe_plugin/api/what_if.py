@@ -26,6 +26,7 @@ _NOT_IN_A_DECISION = (
     "filter.inListMaxKeys",
     "filter.maxPerScan",
     "cost.scanNanosPerByte",
+    "limit.",
 )
 _MEMORY_KEY = f"{PREFIX}broadcast.maxMemoryBytes"
 

@@ -34,6 +34,8 @@ def main(arguments: list[str] | None = None) -> None:
         # The reader of a pipe (head, less) has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback unasked
         _fail(f"{type(error).__name__}: {error} (a fault of aqe-plugin; --debug shows where)", 1, debug)
 

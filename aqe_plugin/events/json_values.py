@@ -49,7 +49,11 @@ def decode_text(shape: type[T], text: bytes, name: str = "") -> T:
         found = parse(text)
     except (ValueError, RecursionError):
         # Python's parser accepts what msgspec refuses, half a character or 1e400, and what both refuse is an error.
-        found = _read(convert, _read(json.loads, text, name), name)
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise EventSchemaError(f"{name}: not valid JSON") from error
+        found = _read(convert, value, name)
     return found
 
 

@@ -24,7 +24,7 @@ def read_queries(
     hadoop_conf: Mapping[str, str] | None = None,
     track: Callable[[list[EventLog]], Iterable[EventLog]] = lambda logs: logs,
 ) -> Iterator[QueryStory | Skipped]:
-    """The queries with at least one decided join, of an event log or a folder of logs.
+    """The queries with at least one decided join or limit, of an event log or a folder of logs.
 
     A query comes as soon as its end was read; lines and files that could not be used come in between, as values.
 

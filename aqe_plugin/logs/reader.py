@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from tenacity import retry, retry_if_exception, stop_after_attempt, wait_exponential
+
 from aqe_plugin.errors import AqePluginError, EventSchemaError
 from aqe_plugin.events.lines import Event, is_event_line, parse_event
 from aqe_plugin.logs.codecs import Piece, decompressor
@@ -22,6 +24,8 @@ _FIRST_BYTES = b'{"Event":'
 # Longer than the longest prefix of a wanted line.
 _PREFIX_BYTES = 128
 _FOREIGN = "not a Spark event log"
+# Network file systems answer so for a moment, while a log moves or a server is down.
+_PASSING_ERRORS = {errno.EAGAIN, errno.EIO, errno.ESTALE, errno.ETIMEDOUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +268,13 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
+def _is_passing(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in _PASSING_ERRORS
+
+
+@retry(
+    retry=retry_if_exception(_is_passing), stop=stop_after_attempt(3), wait=wait_exponential(0.1, max=1), reraise=True
+)
 def _open(path: Path) -> BinaryIO:
     # Opening a pipe waits for a writer.
     if not stat.S_ISREG(path.stat().st_mode):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 from rich.console import Console
@@ -36,14 +36,15 @@ class LogProgress:
 
     def hide(self) -> None:
         """Removes the bar for good; reading and counting go on."""
-        self._bar.stop()
+        if not self._bar.disable:
+            self._bar.stop()
 
 
 @contextmanager
 def log_progress(console: Console) -> Iterator[LogProgress]:
     """A count of logs, with a bar on ``console`` while the context lasts if that is a terminal with a cursor."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(
+    bar = Progress(
         *columns,
         console=console,
         transient=True,
@@ -51,5 +52,7 @@ def log_progress(console: Console) -> Iterator[LogProgress]:
         redirect_stdout=False,
         redirect_stderr=False,
         disable=not console.is_interactive,
-    ) as bar:
+    )
+    # A disabled bar of an older rich prints a line end when it stops.
+    with nullcontext() if bar.disable else bar:
         yield LogProgress(bar)

@@ -87,9 +87,14 @@ class QueryHistory:
 
 
 def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
-    """The finished queries among ``stories``."""
+    """The finished queries among ``stories``.
+
+    A query without a decided join has no fingerprint and is no evidence.
+    """
     runs, failures = [], []
     for story in stories:
+        if not story.joins:
+            continue
         run = run_of(story)
         if run is not None:
             runs.append(run)

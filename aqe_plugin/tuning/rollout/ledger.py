@@ -114,7 +114,14 @@ def _step(line: bytes, file: Where) -> RolloutStep | None:
         value = json.loads(line)
         version = value.get("schemaVersion") if isinstance(value, dict) else None
         if isinstance(version, int) and version != SCHEMA_VERSION:
-            cure = "upgrade it" if version > SCHEMA_VERSION else "move the file away, and the next apply begins anew"
+            cure = (
+                "upgrade it"
+                if version > SCHEMA_VERSION
+                else (
+                    "end a rollout that is under way with the version that began it, or remove its canary.* keys "
+                    "from the target; then move this file away, and the next apply begins anew"
+                )
+            )
             raise StateError(f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads {SCHEMA_VERSION}: {cure}.")
         return decode(RolloutStep, value)
     except (ValueError, TypeError, KeyError, RecursionError, EventSchemaError):

@@ -8,7 +8,7 @@ from aqe_plugin.events.model import PluginMode
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.fingerprint import fingerprint
 from aqe_plugin.tuning.history import Failure, QueryHistory, Run, applications_since, errors_of, history_of
-from samples import DECISION, OUTCOME, PLANNED, ended
+from samples import DECISION, OUTCOME, PLANNED, ended, limited
 
 STORY = QueryStory(
     "app-1", "nightly", 7, "q93", PluginMode.APPLY, 3400, (JoinStory(DECISION, (PLANNED,), (OUTCOME,)),), ended(), None
@@ -39,3 +39,8 @@ def test_a_change_is_blamed_for_new_failures_and_for_the_plugins_errors() -> Non
     assert errors_of(changed, QueryHistory((), ())) == 4
     assert errors_of(changed, QueryHistory((), (Failure("c", "b", 1),))) == 3
     assert errors_of(QueryHistory((run("a", 1),), ()), changed) == 0
+
+
+def test_a_query_without_joins_is_no_evidence() -> None:
+    limits_only = replace(STORY, joins=(), limits=(limited(),))
+    assert history_of([limits_only, replace(limits_only, error="out of disk")]) == QueryHistory((), ())
