@@ -8,7 +8,7 @@ import threading
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from aqe_plugin.logs.access import Access, access
 from aqe_plugin.logs.history_server import HistoryServerFollower
 from commands import Answer
 from daemons import daemon
+from http_servers import LocalServer
 from samples import LOG_START, log_bytes, query_lines, zstd_stream
 from watching import Sums, sums
 
@@ -61,7 +62,7 @@ class HistoryServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = LocalServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
@@ -242,7 +243,7 @@ def test_a_redirect_does_not_carry_the_password_to_another_server(server: Histor
             pass
 
     server.asks_for = "Bearer t0ken"
-    with ThreadingHTTPServer(("127.0.0.1", 0), SendsOn) as sends_on:
+    with LocalServer(("127.0.0.1", 0), SendsOn) as sends_on:
         thread = threading.Thread(target=sends_on.serve_forever, args=(0.05,))
         thread.start()
         try:

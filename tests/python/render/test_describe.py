@@ -13,6 +13,7 @@ from rich.console import Console
 from aqe_plugin.events.describe import (
     describe_filter,
     describe_join,
+    describe_limit,
     describe_outcome,
     describe_price,
     describe_reason,
@@ -21,7 +22,7 @@ from aqe_plugin.events.describe import (
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import Reason, Strategy, WeighedOption
+from aqe_plugin.events.model import LimitChoice, Reason, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import query_table
 from aqe_plugin.render.terminal import visible
@@ -34,6 +35,7 @@ from samples import (
     TOO_LARGE,
     decided,
     ended,
+    limited,
     line,
     over,
     started,
@@ -182,3 +184,24 @@ def test_visible_text_is_writable_and_has_no_control_character(text: str) -> Non
 @given(st.from_type(JoinStory))
 def test_every_join_can_be_shown(join: JoinStory) -> None:
     assert table(replace(story(), joins=(join,)))
+
+
+def test_a_limit_says_what_it_reads_and_why() -> None:
+    assert describe_limit(limited()) == (
+        "limit of the query, 100.0 k rows on sales; fewest files: footers prove that the chosen files hold all rows "
+        "that the limit takes (ENOUGH_ROWS: 100.0 k rows against 100.0 k rows); 100 of 2,000 files chosen, "
+        "100.0 k rows read"
+    )
+    left = replace(limited(choice=LimitChoice.LEAVE_TO_SPARK), outcome=None)
+    assert "left to Spark" in describe_limit(left)
+    assert not describe_limit(left).endswith("read")
+
+
+def test_a_query_with_limits_alone_is_shown_without_a_table_of_joins() -> None:
+    lines = (line(limited()), over(), line(ended(outcomes=())))
+    (query,) = queries_in([event for one in lines if (event := parse_event(one))], "log")
+    assert isinstance(query, QueryStory)
+    out = io.StringIO()
+    Console(file=out, width=200).print(query_table(query))
+    assert "fewest files" in out.getvalue()
+    assert "choice and reason" not in out.getvalue()

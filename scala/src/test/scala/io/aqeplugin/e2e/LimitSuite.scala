@@ -195,6 +195,21 @@ class LimitSuite extends AnyFunSuite with LimitSession {
     assert(outer.choices.contains("fewest_files"))
   }
 
+  test("a right outer join has its limit on the right side, and a full outer join on neither") {
+    val right = limited(sql("SELECT o.id FROM (SELECT id + 100000 AS k FROM t) RIGHT JOIN o ON o.id = k LIMIT 150"))
+    hasRows(right, 150)()
+    assert(right.choices.contains("fewest_files"))
+    val full = limited(sql("SELECT t.id FROM t FULL JOIN o ON t.id = o.id LIMIT 150"))
+    hasRows(full, 150)()
+    assert(full.reasons == Seq("LIMIT_OPERATOR_BELOW"))
+  }
+
+  test("a filter with a subquery is read in waves") {
+    val ran = limited(sql("SELECT * FROM t WHERE id > (SELECT max(u) FROM o) LIMIT 20"))
+    hasRows(ran, 20)(_ > 990)
+    assert(ran.choices.contains("waves"))
+  }
+
   test("the latest limits can be read as a table") {
     val _ = limited(sql("SELECT * FROM t LIMIT 321"))
     val rows = sql("SELECT DISTINCT choice, files_chosen, files FROM aqe_limits() WHERE rows_wanted = 321")
