@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-_SAMPLE = 36
+_SAMPLE = 12
 
 
 @pytest.fixture(scope="module")

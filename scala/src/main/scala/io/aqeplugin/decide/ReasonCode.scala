@@ -119,7 +119,11 @@ object ReasonCode {
   case object LimitOperatorBelow
       extends ReasonCode("LIMIT_OPERATOR_BELOW", Limit, "an operator between the limit and the scan needs more rows than the limit takes")
   case object LimitNonDeterministic
-      extends ReasonCode("LIMIT_NON_DETERMINISTIC", Limit, "a filter or column below the limit may have another value when it runs again")
+      extends ReasonCode(
+        "LIMIT_NON_DETERMINISTIC",
+        Limit,
+        "a filter or column below the limit may fail on some row, or have another value when it runs again"
+      )
   case object LimitSource
       extends ReasonCode(
         "LIMIT_SOURCE",

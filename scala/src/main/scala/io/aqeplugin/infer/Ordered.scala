@@ -98,7 +98,8 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
 
   /** The conditions on `column` that `interval` says and `known` does not. */
   def conditions(column: Attribute, interval: Interval, known: Interval): Seq[Expression] = {
-    def at(limit: Limit): Option[Literal] = scaleOf(column.dataType).map(_.literal(limit.value, column.dataType))
+    def at(limit: Limit): Option[Literal] =
+      scaleOf(column.dataType).filter(_ != Scale.Dates || Ordered.isCommonDate(limit.value)).map(_.literal(limit.value, column.dataType))
     val both = interval.meet(known)
     (both.low, both.high) match {
       case (Some(low), Some(high)) if low == high && both != known => at(low).map(EqualTo(column, _)).toSeq
@@ -137,7 +138,7 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
     def add(condition: Expression): Unit = condition match {
       case And(left, right)     => add(left); add(right)
       case EqualTo(left, right) => compare(left, right, strict = false); compare(right, left, strict = false)
-      case EqualNullSafe(left, right) if !isNull(left) && !isNull(right) =>
+      case EqualNullSafe(left, right) if !mayBecomeNull(left) && !mayBecomeNull(right) =>
         compare(left, right, strict = false); compare(right, left, strict = false)
       case LessThan(left, right)                                   => compare(left, right, strict = true)
       case LessThanOrEqual(left, right)                            => compare(left, right, strict = false)
@@ -149,9 +150,12 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
       case _                                                       =>
     }
 
-    private def isNull(expression: Expression): Boolean = expression match {
-      case literal: Literal => literal.value == null
-      case _                => false
+    /** Whether the value may be null although no column in it is: then a null may equal a null. */
+    private def mayBecomeNull(expression: Expression): Boolean = expression.exists {
+      case literal: Literal   => literal.value == null
+      case sum: Add           => sum.evalMode == EvalMode.TRY
+      case subtract: Subtract => subtract.evalMode == EvalMode.TRY
+      case _                  => false
     }
 
     private def number(scale: Scale, what: Either[ExprId, Long], domain: => Domain): Int = columns.getOrElseUpdate(
@@ -258,4 +262,7 @@ private[infer] object Ordered {
 
   /** Whether several such constants can be added up without overflow. */
   def isSmall(constant: Long): Boolean = constant.abs < (1L << 50)
+
+  /** Whether the day is in the years 1 to 9999: file formats fail on constants that are far outside of them. */
+  def isCommonDate(days: Long): Boolean = days >= -719162L && days <= 2932896L
 }

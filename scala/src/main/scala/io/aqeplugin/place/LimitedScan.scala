@@ -1,6 +1,6 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeMap, AttributeReference, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeMap, AttributeReference, Expression, Literal, ScalaUDF}
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, LeafExecNode, ProjectExec, SparkPlan}
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
@@ -29,7 +29,7 @@ object LimitedScan {
   /** The scan below a limit's child, or the reason why the limit cannot be decided at a scan. */
   def below(plan: SparkPlan): Either[Reason, LimitedScan] = plan match {
     case scan: FileSourceScanExec => Right(LimitedScan(scan, Nil, AttributeMap(scan.output.map(a => a -> a))))
-    case node @ (_: FilterExec | _: ProjectExec) if !node.expressions.forall(_.deterministic) =>
+    case node @ (_: FilterExec | _: ProjectExec) if !node.expressions.forall(_.deterministic) || mayFail(node) =>
       Left(Reason(ReasonCode.LimitNonDeterministic))
     case FilterExec(condition, child)   => below(child).map(found => found.copy(conditions = found.conditions :+ onScan(condition, found)))
     case ProjectExec(projection, child) => below(child).map { found =>
@@ -41,6 +41,12 @@ object LimitedScan {
       }
     case _: LeafExecNode => Left(Reason(ReasonCode.LimitSource))
     case _               => Left(Reason(ReasonCode.LimitOperatorBelow))
+  }
+
+  /** Whether a row that Spark would not have read may fail the query. A user's function in a filter is taken not to fail. */
+  private def mayFail(node: SparkPlan): Boolean = node match {
+    case FilterExec(condition, _) => !Total(condition.transformDown { case udf: ScalaUDF => Literal.create(null, udf.dataType) })
+    case other                    => !other.expressions.forall(Total(_))
   }
 
   private def onScan(condition: Expression, found: LimitedScan): Expression = condition.transform { case column: Attribute =>

@@ -33,7 +33,8 @@ final case class ReadFewerFiles(session: SparkSession) extends SafeRule[SparkPla
   }
 
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan =
-    if (plan.logicalLink.exists(_.isStreaming)) plan
+    // A plan that is made before its query runs, by explain for example, may meet other files than those that it was made for.
+    if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution) plan
     else
       plan.transformDown {
         case limit: CollectLimitExec if limit.limit >= 0 => new Limited(limit, limit.child, context).collected(limit)

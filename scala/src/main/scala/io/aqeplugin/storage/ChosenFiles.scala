@@ -34,8 +34,10 @@ final class ScanFiles private (val scan: FileSourceScanExec, partitions: Indexed
   val files: IndexedSeq[FileStatusWithMetadata] = listed.map(_._1)
   def bytes: Long = files.map(_.getLen).sum
 
-  /** The footers of the scan's format. */
-  def footers: FileFooters = if (scan.relation.fileFormat.isInstanceOf[ParquetFileFormat]) FileFooters.Parquet else FileFooters.Orc
+  /** The footers of the scan's files. Those of an earlier query are not used: a file may have been written anew, and a listing that Spark
+    * keeps does not show it.
+    */
+  val footers: FileFooters = FileFooters.of(isParquet = scan.relation.fileFormat.isInstanceOf[ParquetFileFormat])
 
   /** The scan's column of this name in its files; none for a partition column, and for one that is read by its field id. */
   def dataColumn(column: AttributeReference): Option[FileColumn] =

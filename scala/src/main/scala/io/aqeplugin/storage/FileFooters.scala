@@ -80,12 +80,12 @@ class FileFooters private[storage] (read: (FileStatus, Configuration, Seq[FileCo
   }
 }
 
-/** The footers, shared by all sessions of the application. */
+/** The footers of one query. */
 object FileFooters {
   private val MaxFiles = 20000
 
-  val Parquet = new FileFooters(ParquetFooter.facts, FooterThreads.pool)
-  val Orc = new FileFooters(OrcFooter.facts, FooterThreads.pool)
+  def of(isParquet: Boolean): FileFooters =
+    if (isParquet) new FileFooters(ParquetFooter.facts, FooterThreads.pool) else new FileFooters(OrcFooter.facts, FooterThreads.pool)
 
   private final case class FileKey(path: String, bytes: Long, modifiedMillis: Long)
 

@@ -61,13 +61,18 @@ object ScanAdapter {
     case _                   => true
   }
 
+  /** Spark cuts the integers of a file to a narrower column, and the ranges in the footer are those of the uncut ones. */
+  private def isCut(dataType: DataType): Boolean = dataType == ByteType || dataType == ShortType
+
   /** Whether the format uses a value only for a column of the value's type that the scan reads. ORC fails the query when a file's column
     * has another type than the table's, which its own readers convert. Parquet ignores the precision of decimals and cuts the value to
     * it. Text formats only compare row by row, as the filter does anyway. A column that is read by its field id is pushed by name, which
     * may be another column's in a file.
     */
   private def checksTypes(scan: FileSourceScanExec, column: Attribute): Boolean =
-    scan.relation.fileFormat.getClass == classOf[ParquetFileFormat] && !column.dataType.isInstanceOf[DecimalType] &&
+    scan.relation.fileFormat.getClass == classOf[ParquetFileFormat] && !column.dataType.isInstanceOf[DecimalType] && !isCut(
+      column.dataType
+    ) &&
       !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema))
 
   private def isPartition(scan: FileSourceScanExec, column: Attribute): Boolean =
