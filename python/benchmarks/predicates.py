@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 _DAYS = 200
 _SPARK = Contender("spark", "", {"spark.aqePlugin.mode": "off"})
 # The joins' own filters are off, so that the difference is that of predicates alone.
-_PLUGIN = Contender("plugin", "", {"spark.aqePlugin.mode": "apply", "spark.aqePlugin.filter.maxPassRate": "0"})
+_PREDICATES = Contender("plugin", "", {"spark.aqePlugin.mode": "apply", "spark.aqePlugin.filter.maxPassRate": "0"})
+_RANGES = Contender("plugin", "", {"spark.aqePlugin.mode": "apply"})
 
-# Each query with what it shows; the last ones have nothing to infer, and may cost nothing.
+_RANGE_JOIN = "SELECT count(*), sum(f.v) FROM fact f JOIN spans s ON "
+
+# Each query with what it shows; some have nothing to gain, and may cost nothing.
 _QUERIES = {
     "equal columns: a condition on two columns prunes partitions": (
         "SELECT count(*), sum(f.v) FROM fact f JOIN dim d ON f.day = d.day AND f.kind = d.kind "
@@ -46,6 +49,12 @@ _QUERIES = {
         "SELECT count(*), sum(f.v) FROM fact f JOIN dim d ON f.kind = d.kind JOIN dim e ON d.name = e.name "
         "WHERE f.day < d.day AND d.day < e.day AND e.day < 8"
     ),
+    "range join: partitions": _RANGE_JOIN + "f.day BETWEEN s.first_day AND s.last_day",
+    "range join: row groups of a clustered column": _RANGE_JOIN + "f.id BETWEEN s.first_id AND s.last_id",
+    "range join: partitions, with an equal column": _RANGE_JOIN
+    + "f.kind = s.kind AND f.day BETWEEN s.first_day AND s.last_day",
+    "range join, nothing to gain: the range is the whole table": _RANGE_JOIN
+    + "f.kind = s.kind AND f.day BETWEEN s.first_day - 200 AND s.last_day + 200",
     "nothing to infer: a predicate of one side": (
         "SELECT count(*), sum(f.v) FROM fact f JOIN dim d ON f.kind = d.kind WHERE d.name = 'n1'"
     ),
@@ -76,6 +85,8 @@ def main() -> int:
             _write(spark, Path(folder), options.rows)
             lines = list(_lines(spark, options.runs))
     print(
+        "Median seconds and (least to most).",
+        "",
         "| Query | Spark, s | plugin, s | times faster | Spark, MiB | plugin, MiB |",
         "|---|---|---|---|---|---|",
         sep="\n",
@@ -89,29 +100,42 @@ def _write(spark: "SparkSession", folder: Path, rows: int) -> None:
     day = f"CAST(id DIV {per_day} AS int)"
     fact = (
         f"SELECT id, {day} AS day, date_add(DATE'2020-01-01', {day}) AS date, "
-        f"CAST(id % 50 AS int) AS kind, CAST(hash(id) AS bigint) AS v, uuid() AS text FROM range(0, {rows}, 1, {_DAYS})"
+        f"CAST(id % 50 AS int) AS kind, CAST(hash(id) AS bigint) AS v FROM range(0, {rows}, 1, {_DAYS})"
     )
     dim = (
         "SELECT CAST(id % 200 AS int) AS day, date_add(DATE'2020-01-01', CAST(id % 200 AS int)) AS date, "
         "CAST(id % 50 AS int) AS kind, concat('n', id DIV 50) AS name FROM range(400)"
     )
+    # Three spans of two days each, all within 12 days.
+    first_day = "CAST(100 + 5 * id AS int)"
+    spans = (
+        f"SELECT {first_day} AS first_day, {first_day} + 1 AS last_day, {first_day} * {per_day}L AS first_id, "
+        f"({first_day} + 1) * {per_day}L AS last_id, CAST(id AS int) AS kind FROM range(3)"
+    )
     spark.sql(fact).write.partitionBy("day").parquet(str(folder / "fact"))
     spark.sql(dim).write.parquet(str(folder / "dim"))
-    spark.read.parquet(str(folder / "fact")).createOrReplaceTempView("fact")
-    spark.read.parquet(str(folder / "dim")).createOrReplaceTempView("dim")
+    spark.sql(spans).write.parquet(str(folder / "spans"))
+    for table in ("fact", "dim", "spans"):
+        spark.read.parquet(str(folder / table)).createOrReplaceTempView(table)
 
 
 def _lines(spark: "SparkSession", runs: int) -> Iterator[str]:
     for name, query in _QUERIES.items():
-        turns = [[_run(spark, query, contender) for contender in (_SPARK, _PLUGIN)] for _ in range(runs + 1)][1:]
+        plugin = _RANGES if name.startswith("range join") else _PREDICATES
+        turns = [[_run(spark, query, contender) for contender in (_SPARK, plugin)] for _ in range(runs + 1)][1:]
         alone, with_plugin = ([turn[side] for turn in turns] for side in (0, 1))
-        seconds = [statistics.median(run.seconds for run in side) for side in (alone, with_plugin)]
+        medians = [statistics.median(run.seconds for run in side) for side in (alone, with_plugin)]
         mebibytes = [side[-1].input_bytes / 2**20 for side in (alone, with_plugin)]
         differ = "" if alone[-1].answer == with_plugin[-1].answer else " **rows differ**"
         yield (
-            f"| {name}{differ} | {seconds[0]:.3f} | {seconds[1]:.3f} | {seconds[0] / seconds[1]:.2f} "
+            f"| {name}{differ} | {_spread(alone)} | {_spread(with_plugin)} | {medians[0] / medians[1]:.2f} "
             f"| {mebibytes[0]:.1f} | {mebibytes[1]:.1f} |"
         )
+
+
+def _spread(runs: list[Run]) -> str:
+    seconds = [run.seconds for run in runs]
+    return f"{statistics.median(seconds):.3f} ({min(seconds):.3f} to {max(seconds):.3f})"
 
 
 def _run(spark: "SparkSession", query: str, contender: Contender) -> Run:

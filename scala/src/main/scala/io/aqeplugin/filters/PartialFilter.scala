@@ -78,7 +78,8 @@ object PartialFilter {
         case FilterKind.Empty           => None
         case FilterKind.Exact           => ExactSet.ofSorted(sorted)
         case FilterKind.RangeBitmap     => RangeBitmap.of(sorted)
-        case FilterKind.SplitBlockBloom => SplitBlockBloom.of(sorted, limits.falsePositiveRate)
+        // The ladder has no ranges.
+        case FilterKind.SplitBlockBloom | FilterKind.Range => SplitBlockBloom.of(sorted, limits.falsePositiveRate)
       }
       filter.getOrElse(EmptySet)
     }
