@@ -75,9 +75,9 @@ object PartialFilter {
   ): Either[FilterRefusal, KeyFilter] =
     FilterLadder.chooseCounted(sorted.length.toLong, range, integral, limits).map { kind =>
       val filter = kind match {
-        case FilterKind.Empty           => None
-        case FilterKind.Exact           => ExactSet.ofSorted(sorted)
-        case FilterKind.RangeBitmap     => RangeBitmap.of(sorted)
+        case FilterKind.Empty       => None
+        case FilterKind.Exact       => ExactSet.ofSorted(sorted)
+        case FilterKind.RangeBitmap => RangeBitmap.of(sorted)
         // The ladder has no ranges.
         case FilterKind.SplitBlockBloom | FilterKind.Range => SplitBlockBloom.of(sorted, limits.falsePositiveRate)
       }

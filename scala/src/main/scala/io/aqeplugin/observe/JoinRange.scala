@@ -176,13 +176,13 @@ object JoinRange {
     private val MaxOffset = 1L << 50
 
     def of(expression: Expression): Either[ReasonCode, Sum] = expression match {
-      case add @ Add(column, Whole(constant), _)                         => plus(column, constant, add.evalMode)
-      case add @ Add(Whole(constant), column, _)                         => plus(column, constant, add.evalMode)
-      case subtract @ Subtract(column, Whole(constant), _)               => plus(column, -constant, subtract.evalMode)
-      case DateAdd(column, Literal(days: Int, IntegerType))              => plain(column, days.toLong, wraps = true)
-      case DateSub(column, Literal(days: Int, IntegerType))              => plain(column, -days.toLong, wraps = true)
+      case add @ Add(column, Whole(constant), _)            => plus(column, constant, add.evalMode)
+      case add @ Add(Whole(constant), column, _)            => plus(column, constant, add.evalMode)
+      case subtract @ Subtract(column, Whole(constant), _)  => plus(column, -constant, subtract.evalMode)
+      case DateAdd(column, Literal(days: Int, IntegerType)) => plain(column, days.toLong, wraps = true)
+      case DateSub(column, Literal(days: Int, IntegerType)) => plain(column, -days.toLong, wraps = true)
       case Cast(sum @ (_: Add | _: Subtract), to, _, _) if isWhole(to) && Cast.canUpCast(sum.dataType, to) => of(sum)
-      case other                                                         => plain(other, 0L, wraps = false)
+      case other => plain(other, 0L, wraps = false)
     }
 
     private def plus(column: Expression, constant: Long, mode: EvalMode.Value): Either[ReasonCode, Sum] =

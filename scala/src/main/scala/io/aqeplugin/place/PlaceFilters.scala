@@ -61,7 +61,11 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, pause:
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val sources = here.map(p => PlaceFilters.exchange(p, apply(p.source), limits))
     val pruned = here.foldLeft(scan) { (scan, p) =>
-      BuiltFilters.get(p.source, p.sourceKeys, p.bounds).flatMap(_.result.toOption).fold(scan)(ScanAdapter.withKnownKeys(scan, p.target.keys, _, tables))
+      BuiltFilters.get(
+        p.source,
+        p.sourceKeys,
+        p.bounds
+      ).flatMap(_.result.toOption).fold(scan)(ScanAdapter.withKnownKeys(scan, p.target.keys, _, tables))
     }
     RuntimeFilterExec(pruned, here.map(_.target.keys), sources, here.map(_.label), pause)
   }

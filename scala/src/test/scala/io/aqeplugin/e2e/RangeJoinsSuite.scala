@@ -62,10 +62,16 @@ class RangeJoinsSuite extends AnyFunSuite with PluginSession {
     "a nested loop join reads only the partitions between its bounds",
     "SELECT p.id, s.span FROM points p JOIN spans s ON p.day BETWEEN s.lo AND s.hi"
   )(6, "day")
-  reads("columns of two widths are compared", "SELECT p.id, s.span FROM points p JOIN spans s ON p.day BETWEEN s.big_lo AND s.big_hi")(6, "day")
+  reads("columns of two widths are compared", "SELECT p.id, s.span FROM points p JOIN spans s ON p.day BETWEEN s.big_lo AND s.big_hi")(
+    6,
+    "day"
+  )
   reads("strict bounds leave out their own values", "SELECT p.id FROM points p JOIN spans s ON p.day > s.lo AND p.day < s.hi")(4, "day")
   reads("a single bound leaves the other end open", "SELECT p.id FROM points p JOIN spans s ON p.day < s.lo")(7, "day")
-  reads("sums with constants move the bounds", "SELECT p.id FROM points p JOIN spans s ON p.day + 1 >= s.lo + 4 AND p.day <= s.hi + 2")(5, "day")
+  reads("sums with constants move the bounds", "SELECT p.id FROM points p JOIN spans s ON p.day + 1 >= s.lo + 4 AND p.day <= s.hi + 2")(
+    5,
+    "day"
+  )
   reads("a bound that is null has no partner", "SELECT p.id FROM points p JOIN spans s ON p.day BETWEEN s.lo AND s.maybe_hi")(5, "day")
   reads(
     "a semi join is bounded like an inner join",
@@ -75,7 +81,10 @@ class RangeJoinsSuite extends AnyFunSuite with PluginSession {
     "a right outer join bounds its left side",
     "SELECT /*+ BROADCAST(s) */ p.id, s.span FROM points p RIGHT JOIN spans s ON p.day BETWEEN s.lo AND s.hi"
   )(6, "day")
-  reads("a left outer join does not bound its left side", "SELECT p.id, s.span FROM points p LEFT JOIN spans s ON p.day BETWEEN s.lo AND s.hi")(20)
+  reads(
+    "a left outer join does not bound its left side",
+    "SELECT p.id, s.span FROM points p LEFT JOIN spans s ON p.day BETWEEN s.lo AND s.hi"
+  )(20)
   reads("an anti join does not bound its left side", "SELECT p.id FROM points p LEFT ANTI JOIN spans s ON p.day BETWEEN s.lo AND s.hi")(20)
   reads(
     "bounds reach a scan below an aggregate by the bounded column",
@@ -148,7 +157,10 @@ class RangeJoinsSuite extends AnyFunSuite with PluginSession {
 
   test("sums at the ends of a type give the rows of Spark") {
     table("ends", "SELECT CAST(v AS int) AS v FROM VALUES (-2147483648), (-2147483647), (0), (2147483646), (2147483647) AS t(v)")
-    table("bounds", "SELECT CAST(v AS int) AS v, CAST(w AS bigint) AS w FROM VALUES (-2147483648, -9000000000), (2147483647, 9000000000) AS t(v, w)")
+    table(
+      "bounds",
+      "SELECT CAST(v AS int) AS v, CAST(w AS bigint) AS w FROM VALUES (-2147483648, -9000000000), (2147483647, 9000000000) AS t(v, w)"
+    )
     val conditions = for {
       probe <- Seq("e.v", "e.v + 1", "e.v - 1")
       operator <- Seq("<", ">=")

@@ -17,7 +17,8 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val oneOfEach: Seq[(String, Array[Byte], Reader)] = {
     val codes = Array(3L, 70L, -5L, 3L)
-    val filters = (Seq(EmptySet, RangeFilter(CodeRange(-5L, 70L))) ++ everyFilterOf(codes)).map(f => (f.kind, FilterFormat.write(f), readFilter))
+    val filters =
+      (Seq(EmptySet, RangeFilter(CodeRange(-5L, 70L))) ++ everyFilterOf(codes)).map(f => (f.kind, FilterFormat.write(f), readFilter))
     val wide = KeySets.randomCodes(30, 1)
     val parts = Seq(
       part(Array.empty),
