@@ -1,8 +1,8 @@
 """`make bench-limit`: LIMIT and ORDER BY … LIMIT over many files, under Spark and under the plugin.
 
-A split is a file, as it is with files of the size of a split. Seconds are medians, with the fastest and the slowest run.
-Tasks and rows are those of all jobs of a query. Spark opens one file in each task; the plugin's footers are read by the
-driver. Exit code 1 when a query has other rows than it may have.
+A split is a file, as it is with files of the size of a split. Seconds are medians, with the fastest and the slowest
+run. Tasks and rows are those of all jobs of a query. Spark opens one file in each task; the plugin's footers are read
+by the driver. Exit code 1 when a query has other rows than it may have.
 """
 
 import argparse
@@ -109,7 +109,7 @@ def _median(runs: list[LimitRun]) -> float:
 
 def _seconds(runs: list[LimitRun]) -> str:
     seconds = [run.seconds for run in runs]
-    return f"{_median(runs):.2f} ({min(seconds):.2f}–{max(seconds):.2f})"
+    return f"{_median(runs):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"
 
 
 def _run(spark: "SparkSession", query: LimitQuery, mode: str) -> LimitRun:

@@ -50,7 +50,8 @@ final case class TopWaves(files: IndexedSeq[TopFile], rowsWanted: Long, slots: I
 
   /** The files to read next: as many as were read before, at least one a slot, and at first enough for the rows wanted if all rows count. */
   def next(read: Int): IndexedSeq[TopFile] = {
-    val filling = if (read == 0) files.scanLeft(0L)((sum, file) => FileChoice.saturatedSum(sum, file.rows)).indexWhere(_ >= rowsWanted) else 0
+    val filling =
+      if (read == 0) files.scanLeft(0L)((sum, file) => FileChoice.saturatedSum(sum, file.rows)).indexWhere(_ >= rowsWanted) else 0
     files.take(Seq(read, slots, filling).max)
   }
 

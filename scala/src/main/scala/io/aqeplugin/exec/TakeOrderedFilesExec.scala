@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BindReferences, Expression, NamedExpression, SortOrder, UnsafeProjection}
 import org.apache.spark.sql.catalyst.expressions.codegen.LazilyGeneratedOrdering
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition}
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SQLExecution, TakeOrderedAndProjectExec, UnaryExecNode}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution, SparkPlan, TakeOrderedAndProjectExec, UnaryExecNode}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
 import io.aqeplugin.decide.{TopFile, TopOrder, TopWaves}
@@ -70,7 +70,9 @@ case class TakeOrderedFilesExec(
   override def executeCollect(): Array[InternalRow] = executeQuery {
     if (narrowed(waves.files, None).isEmpty) own.executeCollect()
     else {
-      val rows = firstRows(waves, 0, Array.empty).drop(offset)
+      val rows =
+        try firstRows(waves, 0, Array.empty).drop(offset)
+        finally report()
       val project = UnsafeProjection.create(projectList, child.output)
       rows.map(row => project(row).copy())
     }
@@ -122,12 +124,18 @@ case class TakeOrderedFilesExec(
     val _ = splitsStarted.addAndGet(splits.toLong)
     metrics("numSplits").add(splits.toLong)
     metrics("numJobs").add(1L)
-    val shown = child.collect { case node => node }.zip(ran.collect { case node => node }).flatMap { case (own, copy) =>
-      own.metrics.toSeq.flatMap { case (name, metric) => copy.metrics.get(name).filter(_.value > 0).map(metric -> _.value) }
+    child.collect { case node => node }.zip(ran.collect { case node => node }).foreach { case (own, copy) =>
+      own.metrics.foreach { case (name, metric) =>
+        copy.metrics.get(name).filter(_.value > 0).foreach(counted => metric.add(counted.value))
+      }
     }
-    shown.foreach { case (metric, value) => metric.add(value) }
+  }
+
+  /** Once, because the UI adds up what it gets. */
+  private def report(): Unit = {
+    val counted = Seq(metrics("numSplits"), metrics("numJobs")) ++ child.collect { case node => node }.flatMap(_.metrics.values)
     val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
-    SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, shown.map(_._1) ++ Seq(metrics("numSplits"), metrics("numJobs")))
+    SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, counted.filter(_.value > 0))
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)(waves, scan, splitsStarted)

@@ -103,7 +103,8 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
         val searched = search.top(key, top.limit, order)
         val known = facts(limited, files, top.limit, LimitOperator.Top, search)
         searched match {
-          case Left(code)   => (LimitDecision.leftToSpark(known, Reason(code, confKey = AqeConf.LimitMaxFooters.key)), None)
+          case Left(code) =>
+            (LimitDecision.leftToSpark(known, Reason(code, confKey = if (maxFooters == 0) AqeConf.LimitMaxFooters.key else "")), None)
           case Right(found) =>
             val inOrder = isRoot && top.limit > 0 && found.paysInOrder && found.files.size > slots
             val decision =
@@ -180,7 +181,8 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
   ): LimitFacts = facts(limited, files, rowsWanted, operator).copy(footers = search.footersKnown, footerMillis = search.waitedMillis)
 
   private def paceOf(files: ScanFiles): WavePace = {
-    val most = thresholds(AqeConf.LimitMaxSplits).pipe(set => if (set > 0) set else TaskSplits.queued(files.bytes / files.files.size, slots))
+    val most =
+      thresholds(AqeConf.LimitMaxSplits).pipe(set => if (set > 0) set else TaskSplits.queued(files.bytes / files.files.size, slots))
     WavePace(
       thresholds(AqeConf.LimitFirstSplits).min(Int.MaxValue).toInt,
       thresholds(AqeConf.LimitGrowth),

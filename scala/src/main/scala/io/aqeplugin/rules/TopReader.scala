@@ -28,7 +28,8 @@ private final class TopReader(limited: LimitedScan, files: ScanFiles, key: Attri
         files.narrowed(scan, chosen.map(_.position), bound.flatMap(order.value).flatMap(upTo).toSeq)
       }
 
-    override def rank(value: Option[Any]): TopOrder.Rank = order.rank(value.flatMap(ConditionRanges.constantRange).flatMap(_.range).map(_._1))
+    override def rank(value: Option[Any]): TopOrder.Rank =
+      order.rank(value.flatMap(ConditionRanges.constantRange).flatMap(_.range).map(_._1))
   }
 
   private def upTo(bound: Long): Option[Expression] = ScanAdapter.upTo(limited.scan, key, bound, order.descending, order.nullsFirst)

@@ -127,7 +127,8 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
       val facts = chosen.map(keyed(_, countsAll = true))
       val ordered = chosen.zip(facts).map { case (file, keys) => TopFile(file, keys.map(order.first), keys.fold(0L)(_.rows)) }
       val ranged = facts.filter(_.isDefined)
-      val paysInOrder = ranged.nonEmpty && TopFiles.expected(ranged, chosen.size.toDouble / ranged.size, rowsRead, order) <= MaxShare * ranged.size
+      val paysInOrder =
+        ranged.nonEmpty && TopFiles.expected(ranged, chosen.size.toDouble / ranged.size, rowsRead, order) <= MaxShare * ranged.size
       Right(TopSearch(proven, ordered, paysInOrder))
     }
   }
