@@ -274,7 +274,7 @@ object AqeConf {
     0,
     0,
     1000000,
-    "Number of splits of such a limit that run or are queued at most; 0 means sixteen times the number of tasks that can run at once."
+    "Number of splits of such a limit that run or are queued at most; 0 means sixteen times the number of tasks that can run at once, and more when the splits are small."
   )
 
   // What `aqe_decisions()` shows.
