@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import aqe_plugin
+from aqe_plugin.machine.extras import install_command
 from samples import write_log
 
 pytestmark = pytest.mark.process
@@ -146,20 +147,32 @@ def test_explain_and_install_work_without_any_extra(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "packages"),
+    ("words", "extra"),
     [
-        (["export", "."], ["prometheus-client", "structlog"]),
-        (["run", ".", "--checkpoint", "c.db"], ["prometheus-client", "structlog"]),
-        (["status", "--target", "kubernetes:ns/ConfigMap/c"], ["kubernetes"]),
-        (["jar-path"], ["pyspark"]),
+        (["export", "."], "metrics"),
+        (["run", ".", "--checkpoint", "c.db"], "metrics"),
+        (["status", "--target", "kubernetes:ns/ConfigMap/c"], "kubernetes"),
+        (["jar-path"], "spark"),
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
 def test_a_missing_extra_gives_one_line_with_the_command_that_installs_it(
-    words: list[str], packages: list[str], tmp_path: Path
+    words: list[str], extra: str, tmp_path: Path
 ) -> None:
     ran = without_extras(words, tmp_path)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (3, "", 1)
-    command = shlex.split(ran.stderr.rstrip(".\n").partition(": ")[2])
-    assert command[:2] == ["pip", "install"]
-    assert [re.split("[<>=]", requirement)[0] for requirement in command[2:]] == packages
+    assert ran.stderr.endswith(f": {install_command(extra)}.\n")
+
+
+def test_the_command_that_installs_an_extra_names_packages_of_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = [
+        "rich>=13.7",
+        "structlog>=24.1; extra == 'metrics'",
+        'pyspark[connect]<4.3,>=4.0; extra == "connect"',
+        "tomli>=2; python_version < '3.11' and extra == 'metrics'",
+    ]
+    monkeypatch.setattr(metadata, "requires", lambda _: declared)
+    assert install_command("metrics") == "pip install 'structlog>=24.1' 'tomli>=2'"
+    assert install_command("connect") == "pip install 'pyspark[connect]<4.3,>=4.0'"
+    monkeypatch.setattr(metadata, "requires", lambda _: None)
+    assert install_command("spark") == "pip install '.[spark]'"
