@@ -105,6 +105,12 @@ def write_step(file: Where, step: RolloutStep) -> None:
     append_line(_path(file), json.dumps(encode(step)).encode())
 
 
+_BEGIN_ANEW = (
+    "end a rollout that is under way with the version that began it, or remove its canary.* keys from the target; "
+    "then move this file away, and the next apply begins anew"
+)
+
+
 def _path(file: Where) -> Path:
     return journal_of(file).folder / "rollouts.jsonl"
 
@@ -114,14 +120,7 @@ def _step(line: bytes, file: Where) -> RolloutStep | None:
         value = json.loads(line)
         version = value.get("schemaVersion") if isinstance(value, dict) else None
         if isinstance(version, int) and version != SCHEMA_VERSION:
-            cure = (
-                "upgrade it"
-                if version > SCHEMA_VERSION
-                else (
-                    "end a rollout that is under way with the version that began it, or remove its canary.* keys "
-                    "from the target; then move this file away, and the next apply begins anew"
-                )
-            )
+            cure = "upgrade it" if version > SCHEMA_VERSION else _BEGIN_ANEW
             raise StateError(f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads {SCHEMA_VERSION}: {cure}.")
         return decode(RolloutStep, value)
     except (ValueError, TypeError, KeyError, RecursionError, EventSchemaError):

@@ -13,7 +13,7 @@ import io.aqeplugin.conf.{Canary, SessionConf}
 import io.aqeplugin.CompiledLine
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.rules.PlanCost
-import io.aqeplugin.tell.{DecisionMetrics, QueryEndListener, RecentDecisions, RecentLimits, RecentPredicates}
+import io.aqeplugin.tell.{DecisionMetrics, LatestRows, QueryEndListener, RecentDecisions}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
 /** Adds the rules to every session of the application. A failure here leaves Spark unchanged. */
@@ -38,8 +38,7 @@ final class AqeDriverPlugin extends DriverPlugin {
     }
     SparkBridge.setConf(sparkContext, ConfNames.CostEvaluator, classOf[PlanCost].getName)
     RecentDecisions.begin(conf.getOption(_))
-    RecentLimits.begin(conf.getOption(_))
-    RecentPredicates.begin(conf.getOption(_))
+    LatestRows.begin(conf.getOption(_))
     sparkContext.addSparkListener(listener)
     TabGuard.orElse(())(RuntimeFiltersTab.attachLive(sparkContext))
     context = Some(sparkContext)

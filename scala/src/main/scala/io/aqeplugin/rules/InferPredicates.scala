@@ -10,7 +10,7 @@ import io.aqeplugin.conf.{Mode, SessionConf}
 import io.aqeplugin.infer.{InferFilters, InferredFilter}
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.QueryStates
-import io.aqeplugin.tell.{DecisionsTable, PredicateLog}
+import io.aqeplugin.tell.{DriverTable, PredicateLog}
 
 /** Adds predicates that follow across joins, see [[InferFilters]]. Spark optimizes a query and each of its subqueries by one call each.
   *
@@ -32,7 +32,7 @@ final case class InferPredicates(session: SparkSession) extends Rule[LogicalPlan
 
   private def changed(plan: LogicalPlan, mode: Mode): LogicalPlan = {
     val (withFilters, filters) = InferFilters(plan)
-    if (filters.isEmpty || DecisionsTable.isRead(session.sparkContext, plan)) plan
+    if (filters.isEmpty || DriverTable.isRead(session.sparkContext, plan)) plan
     else {
       report(mode, filters)
       if (mode == Mode.Apply) withFilters else plan

@@ -53,8 +53,10 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
   private val splitsStarted = new AtomicLong()
   private val maxFooters = thresholds(AqeConf.LimitMaxFooters)
 
+  private val scanned: Either[Reason, LimitedScan] = LimitedScan.below(child)
+
   private val found: Either[Reason, (LimitedScan, ScanFiles)] = for {
-    limited <- LimitedScan.below(child)
+    limited <- scanned
     _ <- Either.cond(!maySkipFiles(limited.scan), (), Reason(ReasonCode.FilesMayBeSkipped))
     files <- ScanFiles.of(limited.scan)
   } yield (limited, files)
@@ -117,11 +119,8 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
       decide: (LimitedScan, ScanFiles) => (LimitDecision, Option[Changed])
   ): SparkPlan = found match {
     case Left(reason) =>
-      val scan = LimitedScan.below(child).toOption.map(_.scan)
-      record(
-        LimitDecision.leftToSpark(LimitFacts(operator, scan.fold("")(ReportedDecisions.tableName), rowsWanted), reason),
-        applied = false
-      )(None)
+      val table = scanned.fold(_ => "", limited => ReportedDecisions.tableName(limited.scan))
+      record(LimitDecision.leftToSpark(LimitFacts(operator, table, rowsWanted), reason), applied = false)(None)
       plan
     case Right((limited, files)) =>
       val (decision, changed) = decide(limited, files)

@@ -7,7 +7,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.metrics.{Faults, Survivable}
-import io.aqeplugin.tell.DecisionsTable
+import io.aqeplugin.tell.DriverTable
 
 /** Wraps a rule for Spark: it does nothing in mode off, measures its time, and catches faults. After a fault, the input plan is returned.
   */
@@ -30,7 +30,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
   /** The rule's context; none when the plugin is off, its conf is invalid, or the query reads the decisions themselves. */
   private def contextOf(plan: P): Option[RuleContext] = RuleContext.known(session.sparkContext).orElse {
     val conf = SQLConf.get
-    if (SessionConf.isOff(conf) || DecisionsTable.isRead(session.sparkContext, plan)) None
+    if (SessionConf.isOff(conf) || DriverTable.isRead(session.sparkContext, plan)) None
     else
       SessionConf.read(conf) match {
         case Left(error) =>

@@ -1,13 +1,12 @@
 package io.aqeplugin.storage
 
 import java.security.PrivilegedExceptionAction
-import java.util.{Collections, LinkedHashMap, Map => JavaMap}
-import java.util.concurrent.{CompletableFuture, Executor, RejectedExecutionException, TimeUnit, TimeoutException}
+import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, Executor, RejectedExecutionException, TimeUnit, TimeoutException}
 
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.FileStatus
+import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.types.DataType
 
@@ -30,10 +29,9 @@ final case class ColumnFacts(range: Option[(Long, Long)], nulls: Option[Long])
   */
 final case class FooterFacts(rows: Long, columns: Map[FileColumn, Option[ColumnFacts]])
 
-/** The exact row counts and column ranges of single files, from their footers.
+/** The exact row counts and column ranges of a query's files, from their footers.
   *
-  * Footers are kept by path, length and time of modification. A file that cannot be read is unknown, and the next query tries it again; the
-  * query itself fails only when its own reader meets the fault.
+  * A file that cannot be read is unknown; the query itself fails only when its own reader meets the fault.
   *
   * @param read
   *   reads a footer with the query's conf
@@ -41,16 +39,11 @@ final case class FooterFacts(rows: Long, columns: Map[FileColumn, Option[ColumnF
   *   the threads that read; may reject
   */
 class FileFooters private[storage] (read: (FileStatus, Configuration, Seq[FileColumn]) => FooterFacts, readers: Executor) {
-  import FileFooters.{FileKey, MaxFiles}
-
-  private val known: JavaMap[FileKey, FooterFacts] =
-    Collections.synchronizedMap(new LinkedHashMap[FileKey, FooterFacts](16, 0.75f, true) {
-      override def removeEldestEntry(eldest: JavaMap.Entry[FileKey, FooterFacts]): Boolean = size > MaxFiles
-    })
+  private val known = new ConcurrentHashMap[Path, FooterFacts]()
 
   /** The known footer of a file, if it has all the columns. */
   def get(file: FileStatus, columns: Seq[FileColumn]): Option[FooterFacts] =
-    Option(known.get(FileKey.of(file))).filter(facts => columns.forall(facts.columns.contains))
+    Option(known.get(file.getPath)).filter(facts => columns.forall(facts.columns.contains))
 
   /** Reads the footers of the files concurrently, and returns when all are read or the time is over. */
   def load(files: Seq[FileStatus], columns: Seq[FileColumn], conf: Configuration, deadlineNanos: Long): Unit = {
@@ -74,22 +67,11 @@ class FileFooters private[storage] (read: (FileStatus, Configuration, Seq[FileCo
   }
 
   private def keep(file: FileStatus, facts: FooterFacts): Unit = {
-    val key = FileKey.of(file)
-    val earlier = Option(known.get(key)).fold(Map.empty[FileColumn, Option[ColumnFacts]])(_.columns)
-    val _ = known.put(key, facts.copy(columns = earlier ++ facts.columns))
+    val _ = known.merge(file.getPath, facts, (earlier, later) => later.copy(columns = earlier.columns ++ later.columns))
   }
 }
 
-/** The footers of one query. */
 object FileFooters {
-  private val MaxFiles = 20000
-
   def of(isParquet: Boolean): FileFooters =
-    if (isParquet) new FileFooters(ParquetFooter.facts, FooterThreads.pool) else new FileFooters(OrcFooter.facts, FooterThreads.pool)
-
-  private final case class FileKey(path: String, bytes: Long, modifiedMillis: Long)
-
-  private object FileKey {
-    def of(file: FileStatus): FileKey = FileKey(file.getPath.toString, file.getLen, file.getModificationTime)
-  }
+    new FileFooters(if (isParquet) ParquetFooter.facts else OrcFooter.facts, FooterThreads.pool)
 }

@@ -4,8 +4,7 @@ import java.util.concurrent.TimeUnit
 
 import scala.annotation.tailrec
 
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, Literal}
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, Expression, Literal}
 
 import io.aqeplugin.decide._
 
@@ -62,8 +61,6 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
         } yield ValueRange(found.range, mayBeNull = !found.nulls.contains(0L))
     ))
 
-  private def facts: IndexedSeq[FileFacts] = files.indices.map(factsOf)
-
   /** The number of files whose row count is known. */
   def footersKnown: Int = files.indices.count(known(_, Nil).isDefined)
 
@@ -75,9 +72,9 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
     val mayProve = conditions.isEmpty || attributes.nonEmpty
     val sample = if (conditions.isEmpty) largestFirst.take(1) else spread(Sample)
 
-    @tailrec def search(next: Seq[Int], tried: Set[Int]): FileChoice = {
+    @tailrec def search(next: Seq[Int], tried: Set[Int], before: IndexedSeq[FileFacts]): FileChoice = {
       load(next, attributes.values.toSeq)
-      val now = facts
+      val now = next.foldLeft(before)((facts, i) => facts.updated(i, factsOf(i)))
       val choice = FileChoice.of(now, rowsWanted)
       val proves = now.exists(file => file.rows.isDefined && file.proof != Proof.Unknown)
       val isHopeless = !proves && (conditions.nonEmpty || tried.size >= Sample)
@@ -87,10 +84,10 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
         else Batch
       val open = largestFirst.filter(i => !tried(i) && now(i).rows.isEmpty && now(i).proof != Proof.NoneMatch)
       val further = open.take(math.min(batch, maxFooters - tried.size))
-      if (choice.isEnough || isHopeless || further.isEmpty || isLate) choice else search(further, tried ++ further)
+      if (choice.isEnough || isHopeless || further.isEmpty || isLate) choice else search(further, tried ++ further, now)
     }
     val first = if (mayProve && files.size > 1) sample.take(maxFooters) else Nil
-    search(first, first.toSet)
+    search(first, first.toSet, files.indices.map(factsOf))
   }
 
   /** The files for the first `rowsWanted` rows in the order of `key`; none when the known files hold too few rows. */

@@ -1,6 +1,5 @@
 package io.aqeplugin.tell
 
-import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry.FunctionBuilder
 import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, Expression, ExpressionInfo, ImplicitCastInputTypes, Literal, RaiseError}
@@ -66,7 +65,7 @@ object AqeDecideFunction {
     ),
     {
       case Seq(facts, thresholds) => AqeDecide(facts, thresholds)
-      case arguments              => throw wrongArgumentCount(arguments.size)
+      case arguments              => throw DriverTable.wrongArgumentCount(Name, expected = 2, arguments.size)
     }
   )
 
@@ -80,15 +79,4 @@ object AqeDecideFunction {
   }
 
   private def named[A](argument: String, result: Either[String, A]): Either[String, A] = result.left.map(error => s"$argument: $error")
-
-  private def wrongArgumentCount(actual: Int): AnalysisException = new AnalysisException(
-    "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
-    Map(
-      "functionName" -> s"`$Name`",
-      "expectedNum" -> "2",
-      "actualNum" -> actual.toString,
-      "docroot" -> "https://spark.apache.org/docs/latest"
-    ),
-    None
-  )
 }

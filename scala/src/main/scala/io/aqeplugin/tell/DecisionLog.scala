@@ -42,7 +42,7 @@ object DecisionLog {
   /** Records a limit of a query that has ended. */
   def record(sparkContext: SparkContext, state: QueryState, mode: Mode, limit: DecidedLimit): Unit = {
     val outcome = limit.outcome()
-    RecentLimits.current.add(KeptLimit(state.executionId, state.origin, mode, limit, outcome))
+    LatestRows.Limits.add(KeptLimit(state.executionId, state.origin, mode, limit, outcome))
     DecisionMetrics.limited(limit, outcome)
     SparkBridge.post(
       sparkContext,

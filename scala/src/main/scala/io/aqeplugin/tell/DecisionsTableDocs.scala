@@ -52,8 +52,8 @@ object DecisionsTableDocs {
     "## Columns" -> DecisionColumns.All,
     "### Fields of `options_not_taken`" -> DecisionColumns.OptionFields,
     "### Fields of `filters`" -> DecisionColumns.FilterFields,
-    limits -> LimitsTable.Columns,
-    predicates -> PredicatesTable.Columns
+    limits -> LimitColumns.All,
+    predicates -> PredicateColumns.All
   ).map { case (title, fields) => s"$title\n\n${table(fields)}\n" }.mkString("\n")
 
   private def limits: String =

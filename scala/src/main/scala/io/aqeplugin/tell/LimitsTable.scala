@@ -1,28 +1,27 @@
 package io.aqeplugin.tell
 
 import java.time.Instant
-import java.util.{EnumSet, Set => JavaSet}
 
-import org.apache.spark.sql.catalyst.{CatalystTypeConverters, FunctionIdentifier, InternalRow}
-import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
-import org.apache.spark.sql.catalyst.expressions.ExpressionInfo
-import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability}
-import org.apache.spark.sql.connector.read.{LocalScan, ScanBuilder}
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.types.{StructType, TimestampType}
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.types.TimestampType
 
 import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.{LimitChoice, LimitOperator}
 
 /** `aqe_limits()`: one row for each of the latest limits of this application's queries that have ended, from all sessions. */
-object LimitsTable extends Table with SupportsRead {
+object LimitsTable extends DriverTable(
+      "aqe_limits",
+      "one row for each of the latest limits of this application's queries",
+      DecisionColumns.schemaOf(LimitColumns.All)
+    ) {
+  override protected def latest: Seq[Row] = LatestRows.Limits.all.map(DecisionColumns.rowOf(LimitColumns.All, _))
+}
+
+/** The columns of `aqe_limits()`: names, types, units and meaning. */
+object LimitColumns {
   import DecisionColumns._
 
-  val FunctionName = "aqe_limits"
-
-  /** The columns: names, types, units and meaning. */
-  val Columns: Seq[DecisionColumn[KeptLimit]] = Seq[DecisionColumn[KeptLimit]](
+  val All: Seq[DecisionColumn[KeptLimit]] = Seq[DecisionColumn[KeptLimit]](
     column("decided_at", TimestampType, "", "when the limit was decided")(r => Instant.ofEpochMilli(r.limit.timeMillis)),
     whole("execution_id", "", "Spark's id of the query")(_.executionId),
     text("description", "the query as Spark's UI shows it, as in `aqe_decisions()`")(_.origin.description),
@@ -42,41 +41,5 @@ object LimitsTable extends Table with SupportsRead {
     whole("footer_millis", "millis", "time that planning waited for footers")(_.limit.decision.facts.footerMillis),
     whole("rows_read", "rows", "rows that the scan's finished tasks read")(_.outcome.map(_.rowsRead)),
     whole("splits", "splits", "splits that were started; null when Spark started them")(_.outcome.flatMap(_.splits))
-  )
-
-  override def name: String = FunctionName
-  override val schema: StructType = schemaOf(Columns)
-  override def capabilities: JavaSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => Latest
-
-  private object Latest extends LocalScan {
-    override def readSchema: StructType = schema
-    override def description: String = FunctionName
-    override def rows: Array[InternalRow] = {
-      val toInternal = CatalystTypeConverters.createToCatalystConverter(schema)
-      RecentLimits.current.all.map(limit => toInternal(rowOf(Columns, limit)).asInstanceOf[InternalRow]).toArray
-    }
-  }
-
-  /** For `SparkSessionExtensions.injectTableFunction`. */
-  val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
-    FunctionIdentifier(FunctionName),
-    new ExpressionInfo(
-      LimitsTable.getClass.getName,
-      "",
-      FunctionName,
-      "_FUNC_() - one row for each of the latest limits of this application's queries.",
-      "",
-      "",
-      "",
-      "table_funcs",
-      "",
-      "",
-      "scala_udf"
-    ),
-    {
-      case Seq()     => DataSourceV2Relation.create(LimitsTable, None, None)
-      case arguments => throw DecisionsTable.wrongArgumentCount(FunctionName, arguments.size)
-    }
   )
 }

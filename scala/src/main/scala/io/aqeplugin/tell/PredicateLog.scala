@@ -53,7 +53,7 @@ object PredicateLog {
       isApplied,
       arm.map(_.name)
     )
-    RecentPredicates.current.add(event)
+    LatestRows.Predicates.add(event)
     SparkBridge.post(sparkContext, event)
   }
 

@@ -1,0 +1,100 @@
+package io.aqeplugin.tell
+
+import java.util.{EnumSet, Set => JavaSet}
+
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.{AnalysisException, Row}
+import org.apache.spark.sql.catalyst.{CatalystTypeConverters, FunctionIdentifier, InternalRow}
+import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
+import org.apache.spark.sql.catalyst.expressions.ExpressionInfo
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.TreeNode
+import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability}
+import org.apache.spark.sql.connector.read.{LocalScan, ScanBuilder}
+import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** A table function without arguments, whose rows are on the driver.
+  *
+  * A query on it has the rows that exist when it is planned. Queries that read one of these tables are neither decided nor recorded, so
+  * reading a table does not add rows to it.
+  *
+  * @param function
+  *   the function's name
+  * @param rowsAre
+  *   what DESCRIBE FUNCTION says
+  */
+abstract class DriverTable(function: String, rowsAre: String, override val schema: StructType) extends Table with SupportsRead {
+
+  protected def latest: Seq[Row]
+
+  override def name: String = function
+  override def capabilities: JavaSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => Latest
+
+  private object Latest extends LocalScan {
+    override def readSchema: StructType = schema
+    override def description: String = function
+    override def rows: Array[InternalRow] = {
+      val toInternal = CatalystTypeConverters.createToCatalystConverter(schema)
+      latest.map(row => toInternal(row).asInstanceOf[InternalRow]).toArray
+    }
+  }
+
+  /** For `SparkSessionExtensions.injectTableFunction`. */
+  final val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
+    FunctionIdentifier(function),
+    new ExpressionInfo(getClass.getName, "", function, s"_FUNC_() - $rowsAre.", "", "", "", "table_funcs", "", "", "scala_udf"),
+    {
+      case Seq()     => DataSourceV2Relation.create(this, None, None)
+      case arguments => throw DriverTable.wrongArgumentCount(function, expected = 0, arguments.size)
+    }
+  )
+}
+
+object DriverTable {
+
+  /** Whether the query that is being planned reads such a table; `plan` may be only a part of the query. */
+  def isRead(sparkContext: SparkContext, plan: TreeNode[_]): Boolean = {
+    val query = for {
+      id <- Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption)
+      execution <- Option(SQLExecution.getQueryExecution(id))
+    } yield reads(execution.analyzed)
+    query.getOrElse(false) || (plan match {
+      case logical: LogicalPlan => reads(logical)
+      case physical: SparkPlan  => isReadBelow(physical)
+      case _                    => false
+    })
+  }
+
+  /** A node's logical plan contains those of its children, so no part is searched twice. */
+  private def isReadBelow(plan: SparkPlan): Boolean = plan.logicalLink.fold(plan.children.exists(isReadBelow))(reads)
+
+  private def reads(plan: LogicalPlan): Boolean =
+    plan.collectWithSubqueries {
+      case relation: DataSourceV2Relation if isOne(relation.table)          => ()
+      case scan: DataSourceV2ScanRelation if isOne(scan.relation.table)     => ()
+      case node if node.innerChildren.exists(inner => isReadByInner(inner)) => ()
+    }.nonEmpty
+
+  /** Spark keeps the query that a command runs outside the command's children. */
+  private def isReadByInner(inner: TreeNode[_]): Boolean = inner match {
+    case logical: LogicalPlan => reads(logical)
+    case _                    => false
+  }
+
+  private def isOne(table: Table): Boolean = table.isInstanceOf[DriverTable]
+
+  private[tell] def wrongArgumentCount(function: String, expected: Int, actual: Int): AnalysisException = new AnalysisException(
+    "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+    Map(
+      "functionName" -> s"`$function`",
+      "expectedNum" -> expected.toString,
+      "actualNum" -> actual.toString,
+      "docroot" -> "https://spark.apache.org/docs/latest"
+    ),
+    None
+  )
+}
