@@ -45,7 +45,7 @@ def test_the_page_of_a_query_shows_its_limits_and_inferred_predicates(live: Seen
     assert "ENOUGH_ROWS: 50.0 k rows against 10 rows" in why
     assert (files, proven) == ("1 of 2", "50.0 k")
     (predicate,) = live.limited.tables["query-predicates"]
-    assert (predicate[0], predicate[1], predicate[3]) == ("fact", "(value < 5L)", "yes")
+    assert (predicate[0], predicate[1], predicate[3]) == ("fact", "(value <= 3L)", "yes")
     assert predicate[2].startswith("INEQUALITY ")
 
 
