@@ -53,10 +53,9 @@ def _run(words: list[str]) -> None:
 
 def _flush() -> None:
     """Writes what is in the buffers, or discards it: Python itself would complain of a broken pipe when it ends."""
-    for stream in (sys.__stdout__, sys.__stderr__):
+    for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
         try:
-            if stream is not None:
-                stream.flush()
+            stream.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
