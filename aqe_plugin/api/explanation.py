@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.events.model import JoinDecision
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.render.query_text import COLUMNS, join_cells, plain, query_footing, query_heading
+from aqe_plugin.render.query_text import COLUMNS, join_cells, plain, query_heading, query_summary
 
 _NOTHING = "aqe_decisions() has no join of it: it has none, or the plugin left the query alone."
 
@@ -36,7 +36,7 @@ class Explanation(Shown):
 
 def _table(query: QueryStory) -> Table:
     rows = tuple(tuple(plain(cell) for cell in join_cells(join)) for join in query.joins)
-    return Table(plain(query_heading(query)), COLUMNS, rows, (plain(query_footing(query)),))
+    return Table(plain(query_heading(query)), COLUMNS, rows, (plain(query_summary(query)),))
 
 
 class Counters(Shown, dict[str, int]):

@@ -32,6 +32,7 @@ class AqePlugin:
 
     Raises:
         SessionError: the plugin is not loaded in the application.
+        TypeError: ``spark`` is no session.
 
     Examples:
         >>> aqe = AqePlugin(spark)
@@ -42,6 +43,8 @@ class AqePlugin:
     __slots__ = ("_conf", "_spark", "_thresholds")
 
     def __init__(self, spark: SparkSession) -> None:
+        if not hasattr(spark, "catalog"):
+            raise TypeError(f"AqePlugin takes a SparkSession, not {type(spark).__name__}.")
         if not spark.catalog.functionExists("aqe_decide"):
             raise SessionError(
                 "The plugin is not loaded in this session's application, and cannot be added while it runs. Start it "

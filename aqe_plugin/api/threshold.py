@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 
-from aqe_plugin.conf.keys import ConfKey, conf_keys, number_of, problem_of
+from aqe_plugin.conf.keys import ConfKey, conf_keys, number_of, problem_of, sentence
 from aqe_plugin.errors import ConfError
 
 
@@ -62,7 +62,7 @@ def _text(key: ConfKey, value: object) -> str:
     text = _written(value)
     problem = problem_of(key.key, text) if text else "not allowed: expected a number, or text as in a conf"
     if problem:
-        raise ConfError(f"{key.key} = {value!r} is {problem}.")
+        raise ConfError(sentence(f"{key.key} = {value!r} is {problem}"))
     return text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
+from collections.abc import Set
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -111,7 +112,7 @@ def explain(
     ] = None,
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
-    """Show the joins of each query: the choice, its reason, and what it saved.
+    """Show the joins, limits and inferred predicates of each query: the choice, its reason, and what it saved.
 
     Spark writes event logs to spark.eventLog.dir when spark.eventLog.enabled is true. Single and rolling logs are
     read, plain or compressed (zstd; lz4 and snappy need the extra "codecs"), also while the application runs.
@@ -123,7 +124,9 @@ def explain(
     with log_progress(Console(stderr=True)) as progress:
         records = read_queries(log, conf_of(hadoop_conf or []), progress.track)
         printed = 0
+        known: set[int] = set()
         for found in usable(records, skipped):
+            known.add(found.execution_id)
             if query is not None and found.execution_id != query:
                 continue
             printed += 1
@@ -137,7 +140,7 @@ def explain(
         raise EventLogError(f"{skipped[0]}.")
     _report_skipped(skipped)
     if printed == 0:
-        raise _no_decision(log, query)
+        raise _no_decision(log, query, known)
 
 
 @app.command()
@@ -215,12 +218,12 @@ def _report_skipped(skipped: list[Skipped]) -> None:
         warn(f"skipped {len(skipped) - _SKIPPED_SHOWN} more")
 
 
-def _no_decision(log: str, query: int | None) -> NoDataError:
-    if query is not None:
-        return NoDataError(
-            f"{log}: no decision of aqe-plugin for query {query} in it. "
-            "Without --query, every query that has one is shown."
+def _no_decision(log: str, query: int | None, known: Set[int]) -> NoDataError:
+    if query is not None and known:
+        found = (
+            f"query {min(known)}" if len(known) == 1 else f"{len(known):,} queries from {min(known)} to {max(known)}"
         )
+        return NoDataError(f"{log}: no decision of aqe-plugin for query {query} in it; it has those of {found}.")
     return NoDataError(
         f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it) "
         "and spark.aqePlugin.mode observe or apply?"

@@ -14,8 +14,21 @@ from aqe_plugin.render.terminal import visible
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line; an error becomes one red line on stderr and an exit code (see ``aqe_plugin.errors``)."""
-    words = sys.argv[1:] if arguments is None else arguments
+    """Runs the command line; an error becomes one red line on stderr and an exit code (see ``aqe_plugin.errors``).
+
+    The reader of a pipe (``head``, ``less``) may leave early: the command then ends silently with exit code 0.
+    """
+    try:
+        _run(sys.argv[1:] if arguments is None else arguments)
+    except (SystemExit, BrokenPipeError) as end:
+        _flush()
+        # Typer and Rich turn a broken pipe into exit code 1.
+        if isinstance(end, BrokenPipeError) or isinstance(end.__context__, BrokenPipeError):
+            sys.exit(0)
+        raise
+
+
+def _run(words: list[str]) -> None:
     _escape_unencodable_output()
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -31,13 +44,20 @@ def main(arguments: list[str] | None = None) -> None:
     except AqePluginError as error:
         _fail(str(error), error.exit_code, debug)
     except BrokenPipeError:
-        # The reader of a pipe (head, less) has had enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback unasked
         _fail(f"{type(error).__name__}: {error} (a fault of aqe-plugin; --debug shows where)", 1, debug)
+
+
+def _flush() -> None:
+    """Writes what is in the buffers, or discards it: Python itself would complain of a broken pipe when it ends."""
+    for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _escape_unencodable_output() -> None:

@@ -58,11 +58,16 @@ def ingest(logs: LogsArgument, tables: TablesOption) -> None:
     with _session("ingest", tables, few_rows=True) as spark:
         done = job(spark, logs, tables, say)
     if done.run is None:
-        say("Nothing new.")
+        if done.found:
+            say("Nothing new.")
+        else:
+            written = "Spark writes them to spark.eventLog.dir when spark.eventLog.enabled is true."
+            warn(f"No event log in {', '.join(logs)}. {written}")
         return
     say(
         f"Read {done.files:,} files ({quantity(done.bytes_read, 'bytes')}) of {done.attempts:,} application attempts. "
-        f"Run {done.run}: {done.decisions:,} decisions, {done.queries:,} queries.",
+        f"Run {done.run}: {done.decisions:,} decisions, {done.limits:,} limits, {done.predicates:,} predicates, "
+        f"{done.queries:,} queries.",
     )
     if done.rejected:
         warn(f"{done.rejected:,} lines could not be used; the table `rejected` has them, and why.")

@@ -20,6 +20,7 @@ from aqe_plugin.errors import ConfError, ExtraMissingError
 from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
 from aqe_plugin.logs.access import access as access_of
 from aqe_plugin.logs.addresses import is_url
+from aqe_plugin.machine.extras import install_command
 
 
 def run(
@@ -166,6 +167,6 @@ def _tuning_words(source: str, every_hours: float | None, apply: bool) -> tuple[
     if is_url(source):
         raise ConfError("--tune-every reads a folder of event logs; a History Server is only watched.")
     if find_spec("pyspark") is None:
-        raise ExtraMissingError("--tune-every needs PySpark: pip install 'aqe-plugin[spark]'.")
+        raise ExtraMissingError(f"--tune-every needs PySpark: {install_command('spark')}.")
     command = ("apply", source, "--yes", "--why", "aqe-plugin run") if apply else ("recommend", source)
     return (*command, "--format", "json")

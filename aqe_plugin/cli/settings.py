@@ -172,7 +172,8 @@ def _taken(value: Any, option: Any, place: str, path: Path | None) -> Any:
             value = json.loads(value)
     if option.multiple != isinstance(value, list) or isinstance(value, dict):
         expected = 'a list such as ["a", "b"]' if option.multiple else "one value"
-        raise ConfError(f"{place}: expected {expected}.")
+        found = _HIDDEN if option.hidden else json.dumps(value, default=str)
+        raise ConfError(f"{place} = {found} is not allowed: expected {expected}.")
     if option.is_flag:
         return value
     if option.multiple:
@@ -190,7 +191,7 @@ def _check(value: Any, option: Any, place: str, context: typer.Context) -> None:
     try:
         option.process_value(context, value)
     except typer.BadParameter as error:
-        why = error.message.removeprefix("Value error, ").rstrip(".")
+        why = error.message.rstrip(".")
         raise ConfError(f"{place} = {json.dumps(value)} is not allowed: {why}.") from error
 
 

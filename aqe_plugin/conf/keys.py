@@ -99,6 +99,17 @@ def problem_of(key: str, value: str) -> str:
     return "" if known.allows(value) else f"not allowed: expected {known.allowed}{unit}"
 
 
+def foreign_key(key: str) -> str:
+    """What is wrong with a key that is not below :data:`PREFIX`."""
+    close = [known for text in (key, PREFIX + key) for known in get_close_matches(text, conf_keys(), n=1, cutoff=0.8)]
+    return f"not a key of the plugin ({PREFIX}*){f'; did you mean {close[0]}?' if close else ''}"
+
+
+def sentence(text: str) -> str:
+    """``text`` with its full stop, unless it ends with a question."""
+    return text if text.endswith("?") else f"{text}."
+
+
 def _described(key: str) -> ConfKey | None:
     """``key``, or for a key of the canary the key whose values it holds."""
     family = _family(key)

@@ -79,7 +79,7 @@ def _of_application(name: str, text: str, *labels: str, starts: tuple[str, ...] 
 
 
 APPLICATIONS = _counter("applications", "Applications whose event log has begun.")
-QUERIES = _counter("queries", "Ended queries with at least one decided join.")
+QUERIES = _counter("queries", "Ended queries that were planned with the plugin.")
 DECISIONS = _counter(
     "join_decisions",
     "Decided joins, by chosen strategy, reason code and mode.",
@@ -118,10 +118,26 @@ WAIT_SECONDS = _seconds(
     "Time from the start of a query until a scan had its filters; the scan may have waited for other reasons too.",
 )
 RULE_SECONDS = _seconds("rule", "Time in the plugin's own rules per query.")
-QUERY_SECONDS = _seconds("query", "Wall time of queries with a decided join.")
+QUERY_SECONDS = _seconds("query", "Wall time of queries that were planned with the plugin.")
 PREDICTED_PASS = _ratio("filter_predicted_pass", "Predicted share of rows that pass a filter.")
 MEASURED_PASS = _ratio("filter_measured_pass", "Measured share of rows that passed the same filter.")
 PASS_ERROR = _ratio("filter_pass_error", "Absolute difference of the predicted and the measured share.")
+LIMIT_DECISIONS = _counter(
+    "limit_decisions",
+    "Limits of ended queries, by what their scans read, reason code and mode.",
+    "choice",
+    "reason",
+    "mode",
+)
+LIMIT_FILES = _counter("limit_files", "Files that the scans below limits could read.")
+LIMIT_FILES_LEFT_OUT = _counter("limit_files_left_out", "Files that the scans below limits did not have to read.")
+LIMIT_ROWS_READ = _counter("limit_rows_read", "Rows that the scans below limits read.")
+PREDICATES = _counter(
+    "predicates_inferred",
+    "Predicates inferred across joins for a scan, by how they follow and whether they were applied.",
+    "inferred_by",
+    "applied",
+)
 ERRORS = _counter("errors", "Faults of the plugin; after each, Spark's own plan ran.")
 
 APPLICATION_QUERIES = _of_application("queries", "Ended queries of the application.")

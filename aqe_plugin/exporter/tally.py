@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.lines import ApplicationStarted, Event
-from aqe_plugin.events.model import FilterOutcome, JoinDecided, QueryEnded
+from aqe_plugin.events.model import FilterOutcome, JoinDecided, LimitDecided, PredicateInferred, QueryEnded
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.applications import ApplicationsState, ApplicationSums, SumRow, Sums, rows_of, sums_of
 from aqe_plugin.exporter.histogram import Histogram, HistogramState, QueryExemplar
@@ -102,6 +102,10 @@ class Tally:
             self._add_decision(log_name, event)
         elif isinstance(event, QueryEnded):
             self._add_query(log_name, event)
+        elif isinstance(event, LimitDecided):
+            self._add_limit(event)
+        elif isinstance(event, PredicateInferred):
+            self._add(metrics.PREDICATES, event.inferred_by.value, _yes(event.applied))
         elif isinstance(event, ApplicationStarted):
             self._add(metrics.APPLICATIONS)
             self._applications.start(log_name, event)
@@ -123,6 +127,15 @@ class Tally:
             self._predicted.setdefault(query, {})[decision.facts.join_id] = decision.pass_rate
             if len(self._predicted) > _MAX_OPEN_QUERIES:
                 self._predicted.popitem(last=False)
+
+    def _add_limit(self, event: LimitDecided) -> None:
+        decision = event.decision
+        self._add(metrics.LIMIT_DECISIONS, decision.choice.value, self._code(decision.reason.code), event.mode.value)
+        if event.outcome is not None:
+            self._add(metrics.LIMIT_FILES, by=decision.facts.files)
+            self._add(metrics.LIMIT_ROWS_READ, by=event.outcome.rows_read)
+        if event.applied:
+            self._add(metrics.LIMIT_FILES_LEFT_OUT, by=decision.facts.files - decision.files_chosen)
 
     def _add_query(self, log_name: str, event: QueryEnded) -> None:
         wall, rules = _seconds(event.duration_millis), _seconds(event.rule_millis)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change, changes_between, merged
-from aqe_plugin.conf.keys import JARS_KEY, PLUGINS_KEY, PREFIX, problem_of
+from aqe_plugin.conf.keys import JARS_KEY, PLUGINS_KEY, PREFIX, foreign_key, problem_of, sentence
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
@@ -107,9 +107,9 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
     for key, value in values.items():
         problem = problem_of(key, value) if value else ""
         if not key.startswith(PREFIX):
-            problem = f"not a key of the plugin ({PREFIX}*)"
+            problem = foreign_key(key)
         if problem:
-            raise ConfError(f"{key} = {value}: {problem}.")
+            raise ConfError(sentence(f"{key} = {value}: {problem}"))
         conf = conf.without(key) if value is None else conf.with_value(key, value)
     changes = changes_between(target.conf.items(), conf.items(), why)
     after = conf.render() if changes else target.content

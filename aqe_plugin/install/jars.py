@@ -71,12 +71,12 @@ def jar_for(spark_version: str, folder: Path = JARS_FOLDER, version: str = PACKA
     if not jars:
         raise MissingJarError(
             f"aqe-plugin {version} found no jar of its own in {folder}. "
-            "From a checkout run `make jar`; an installed package is damaged: pip install --force-reinstall aqe-plugin."
+            "From a checkout run `make jar`; an installed package is damaged: install its wheel again."
         )
     line = spark_line(spark_version)
     if line not in jars:
         raise UnsupportedSparkError(
             f"aqe-plugin {version} has no jar for Spark {spark_version}; supported lines: {', '.join(jars)}. "
-            "Install a supported one (pip install 'aqe-plugin[spark]') or leave the plugin out."
+            "Use one of these, or leave the plugin out."
         )
     return jars[line]

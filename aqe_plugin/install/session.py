@@ -38,12 +38,15 @@ def configure(builder: SparkSession.Builder, mode: Mode | None = None) -> SparkS
             ``spark.conf.set("spark.aqePlugin.mode", …)`` changes it between queries.
 
     Raises:
+        TypeError: ``builder`` is no builder.
         ConfError: ``mode`` is none of the three.
         ExtraMissingError: PySpark is not installed.
         MissingJarError: this package carries no jar.
         UnsupportedSparkError: it carries none for the installed PySpark.
         SessionError: the JVM is running without the plugin's jar, or the session is a Spark Connect client.
     """
+    if not hasattr(builder, "config"):
+        raise TypeError(f"configure takes SparkSession.builder, not {type(builder).__name__}.")
     if mode is not None and mode not in get_args(Mode):
         raise ConfError(f"{MODE_KEY} = {mode!r} is not allowed: expected one of {', '.join(get_args(Mode))}.")
     jar = jar_for(import_pyspark().__version__)

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from aqe_plugin.errors import EventLogError, ExtraMissingError
+from aqe_plugin.machine.extras import install_command
 
 # 32 MiB at most come out of so many.
 _ZSTD_BYTES_AT_ONCE = 1024
@@ -217,7 +218,7 @@ def _library(module: str, package: str, codec: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise ExtraMissingError(
-            f"it is compressed with {codec}, which needs the Python package {package}: pip install 'aqe-plugin[codecs]'"
+            f"it is compressed with {codec}, which needs the Python package {package}: {install_command('codecs')}"
         ) from error
 
 

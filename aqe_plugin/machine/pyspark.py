@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aqe_plugin.errors import ExtraMissingError
+from aqe_plugin.machine.extras import install_command
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -19,5 +20,5 @@ def import_pyspark() -> ModuleType:
     try:
         import pyspark
     except ImportError as error:
-        raise ExtraMissingError("PySpark is not installed: pip install 'aqe-plugin[spark]'.") from error
+        raise ExtraMissingError(f"PySpark is not installed: {install_command('spark')}.") from error
     return pyspark

@@ -21,6 +21,8 @@ MAX_LINE_BYTES = 256 * 1024 * 1024
 KINDS = {
     "decided": "io.aqeplugin.tell.JoinDecided",
     "ended": "io.aqeplugin.tell.QueryEnded",
+    "limited": "io.aqeplugin.tell.LimitDecided",
+    "inferred": "io.aqeplugin.tell.PredicateInferred",
     "started": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",
     "over": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd",
     "application": "SparkListenerApplicationStart",

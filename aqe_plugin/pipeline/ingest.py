@@ -16,7 +16,7 @@ from aqe_plugin.pipeline.attempt_files import ApplicationAttempt, ListedFile, at
 from aqe_plugin.pipeline.event_lines import event_lines, kind_of
 from aqe_plugin.pipeline.parse_events import UNKNOWN_VERSION, applications, parsed, rejected, whole
 from aqe_plugin.pipeline.schemas import TABLES
-from aqe_plugin.pipeline.table_rows import decisions_of, outcomes_of, queries_of
+from aqe_plugin.pipeline.table_rows import decisions_of, limits_of, outcomes_of, predicates_of, queries_of
 from aqe_plugin.pipeline.warehouse import Commit, Warehouse, last_runs, local_rows
 
 if TYPE_CHECKING:
@@ -33,18 +33,22 @@ class Ingested:
     """The result of one run; ``run`` is ``None`` when nothing was new.
 
     Attributes:
+        found: application attempts in the folders.
         attempts: application attempts that were new or had changed.
         files: files that were read for them; ``bytes_read`` is their size on disk.
         rejected: lines in the table ``rejected``.
     """
 
     run: str | None
-    attempts: int
-    files: int
-    bytes_read: int
-    decisions: int
-    queries: int
-    rejected: int
+    found: int
+    attempts: int = 0
+    files: int = 0
+    bytes_read: int = 0
+    decisions: int = 0
+    limits: int = 0
+    predicates: int = 0
+    queries: int = 0
+    rejected: int = 0
 
 
 def ingest(
@@ -85,9 +89,7 @@ def _ingest(house: Warehouse, logs: list[str], say: Callable[[str], object]) -> 
     commits = house.commits("ingest", "compact")
     every = house.read("attempts", commits)
     known = every.join(last_runs(every), ["log", "run"], "left_semi")
-    stored = {
-        table: _stored(house, table, commits, known) for table in ("decisions", "outcomes", "queries", "rejected")
-    }
+    stored = {table: _stored(house, table, commits, known) for table in TABLES if table != "attempts"}
     unread = stored["rejected"].where(F.col("kind") == UNKNOWN_VERSION)
     older = known.where(F.col("readsSchemaVersion") != SCHEMA_VERSION).select("log")
     retried = older.join(unread, "log", "left_semi")
@@ -98,7 +100,7 @@ def _ingest(house: Warehouse, logs: list[str], say: Callable[[str], object]) -> 
     # Names of files fit on the driver: Spark holds them there for every table it reads.
     rows = changed_attempts(there, known, retried).select("log", F.to_json(F.struct("*")).alias("json")).collect()
     if not rows:
-        return Ingested(None, 0, 0, 0, 0, 0, 0)
+        return Ingested(None, len(found))
     changed = local_rows(house.spark, (row.json for row in rows), _ATTEMPT)
     to_read = [found[row.log] for row in rows if row.log in found]
     say(f"Reading what is new or has grown: {_in_words(to_read)} ...")
@@ -115,15 +117,8 @@ def _ingest(house: Warehouse, logs: list[str], say: Callable[[str], object]) -> 
     house.commit(Commit(run, "ingest", counts))
     house.delete("_staging", run)
     files = _files(to_read)
-    return Ingested(
-        run,
-        len(rows),
-        len(files),
-        sum(file.bytes for file in files),
-        counts["decisions"],
-        counts["queries"],
-        counts["rejected"],
-    )
+    shown = {table: counts[table] for table in ("decisions", "limits", "predicates", "queries", "rejected")}
+    return Ingested(run, len(found), len(rows), len(files), sum(file.bytes for file in files), **shown)
 
 
 def _files(attempts: Iterable[ApplicationAttempt]) -> list[ListedFile]:
@@ -175,6 +170,8 @@ def _write_tables(
     def write_rest() -> None:
         write("attempts", attempts)
         write("outcomes", outcomes_of(ended, earlier["outcomes"]))
+        write("limits", limits_of(whole(events, "limited"), earlier["limits"]))
+        write("predicates", predicates_of(whole(events, "inferred"), earlier["predicates"]))
         write("rejected", rejected(events, packed(changed)))
 
     # In small jobs the driver is the bottleneck, and one thread leaves cores idle.

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from aqe_plugin.events.lines import OLDEST_SCHEMA_VERSION, SCHEMA_VERSION
-from aqe_plugin.events.model import JoinDecided, QueryEnded
+from aqe_plugin.events.model import JoinDecided, LimitDecided, PredicateInferred, QueryEnded
 from aqe_plugin.pipeline.required_members import rules_of
-from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED, SQL_ENDED, SQL_STARTED
+from aqe_plugin.pipeline.schemas import (
+    JOIN_DECIDED,
+    LIMIT_DECIDED,
+    PREDICATE_INFERRED,
+    QUERY_ENDED,
+    SQL_ENDED,
+    SQL_STARTED,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -18,12 +25,17 @@ if TYPE_CHECKING:
 UNKNOWN_VERSION = "unknown version"
 _NOT_WHOLE = "not whole"
 
-_OURS = {"decided": (JoinDecided, JOIN_DECIDED), "ended": (QueryEnded, QUERY_ENDED)}
+_OURS = {
+    "decided": (JoinDecided, JOIN_DECIDED),
+    "ended": (QueryEnded, QUERY_ENDED),
+    "limited": (LimitDecided, LIMIT_DECIDED),
+    "inferred": (PredicateInferred, PREDICATE_INFERRED),
+}
 _DAMAGED = "the file is cut off or damaged from here on"
 
 
 def parsed(lines: DataFrame) -> DataFrame:
-    """``log, position, kind`` of each line, with the plugin's events as ``decided`` and ``ended``.
+    """``log, position, kind`` of each line, with each of the plugin's events in the column of its kind.
 
     A rejected one has ``rejectedKind``, ``why`` and ``line``; an event of Spark has only ``line``.
     """

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
 from aqe_plugin.events.json_values import camel_case, required
-from aqe_plugin.events.model import FilterOutcome, JoinDecided, QueryEnded
+from aqe_plugin.events.model import FilterOutcome, JoinDecided, LimitDecided, PredicateInferred, QueryEnded
 
 _TYPES = {int: "bigint", float: "double", str: "string", bool: "boolean"}
 
@@ -25,7 +25,9 @@ def _type(hint: Any) -> str:
     return "string" if issubclass(value, Enum) else _TYPES[value]
 
 
-JOIN_DECIDED, QUERY_ENDED, _OUTCOME = (_members(model, "") for model in (JoinDecided, QueryEnded, FilterOutcome))
+JOIN_DECIDED, QUERY_ENDED, LIMIT_DECIDED, PREDICATE_INFERRED, _OUTCOME = (
+    _members(model, "") for model in (JoinDecided, QueryEnded, LimitDecided, PredicateInferred, FilterOutcome)
+)
 # Only the needed members of Spark's own events.
 SQL_STARTED = "executionId bigint, description string, time bigint"
 SQL_ENDED = "executionId bigint, time bigint, errorMessage string"
@@ -39,6 +41,8 @@ ATTEMPTS = (
 )
 DECISIONS = f"log string, {_POSITION}, {JOIN_DECIDED}, date date"
 OUTCOMES = f"log string, executionId bigint, timeMillis bigint, number int, {_OUTCOME}, date date"
+LIMITS = f"log string, {_POSITION}, {LIMIT_DECIDED}, date date"
+PREDICATES = f"log string, {_POSITION}, {PREDICATE_INFERRED}, date date"
 QUERIES = (
     "log string, executionId bigint, description string, startedMillis bigint, endedMillis bigint, "
     "errorMessage string, schemaVersion bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
@@ -53,6 +57,8 @@ TABLES = {
     "decisions": (DECISIONS, True),
     "outcomes": (OUTCOMES, True),
     "queries": (QUERIES, True),
+    "limits": (LIMITS, True),
+    "predicates": (PREDICATES, True),
     "rejected": (REJECTED, False),
 }
 

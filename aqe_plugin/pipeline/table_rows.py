@@ -1,4 +1,4 @@
-"""Events into rows of ``decisions``, ``outcomes`` and ``queries``, together with the rows of earlier ingests."""
+"""Events into rows of tables, together with the rows of earlier ingests."""
 
 from __future__ import annotations
 
@@ -34,6 +34,18 @@ def decisions_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
     """Rows of ``decisions``: for each join of each query the first that was written."""
     both = events.withColumn("date", date_of(F.col("timeMillis"))).unionByName(earlier)
     return _first(both, "log", "executionId", "decision.facts.joinId")
+
+
+def limits_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
+    """Rows of ``limits``: each limit once; a query's limits have no id, so equal ones of one moment count once."""
+    both = events.withColumn("date", date_of(F.col("timeMillis"))).unionByName(earlier)
+    return _first(both, "log", "executionId", "timeMillis", "decision")
+
+
+def predicates_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
+    """Rows of ``predicates``: each predicate of each scanned table of a query once."""
+    both = events.withColumn("date", date_of(F.col("timeMillis"))).unionByName(earlier)
+    return _first(both, "log", "executionId", "table", "predicate")
 
 
 def outcomes_of(events: DataFrame, earlier: DataFrame) -> DataFrame:

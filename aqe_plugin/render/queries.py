@@ -1,9 +1,12 @@
-"""Queries and their joins as terminal tables."""
+"""Queries and their joins for terminals: a table where it is wide enough, else one text below the other."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -14,25 +17,41 @@ from aqe_plugin.render.query_text import (
     join_cells,
     limit_lines,
     predicate_lines,
-    query_footing,
     query_heading,
+    query_summary,
 )
+
+# From this width on, a column holds the longest conf key in one piece.
+_TABLE_WIDTH = 150
 
 
 def query_table(query: QueryStory) -> RenderableType:
-    """A heading, one row for each join, a line for each limit and each inferred predicate, and one on the query."""
-    table = Table(box=box.SIMPLE_HEAD, expand=True, show_lines=True)
-    for column, ratio in zip(COLUMNS, (3, 4, 4), strict=True):
-        table.add_column(column, ratio=ratio, overflow="fold")
-    for join in query.joins:
-        table.add_row(*(_styled(cell) for cell in join_cells(join)))
-    parts = [table] if query.joins or not (query.limits or query.predicates) else []
+    """A heading and a line that sums the query up, then each join, limit and inferred predicate."""
     return Group(
-        _styled(query_heading(query)),
-        *parts,
-        _styled((*limit_lines(query), *predicate_lines(query), *query_footing(query))),
-        Text(),
+        _styled((*query_heading(query), ("\n", ""), *query_summary(query))),
+        _Joins(query),
+        _styled((*limit_lines(query), *predicate_lines(query))),
     )
+
+
+class _Joins:
+    """The joins of a query, in the layout that fits the terminal."""
+
+    def __init__(self, query: QueryStory) -> None:
+        self._cells = [join_cells(join) for join in query.joins]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        if options.max_width < _TABLE_WIDTH:
+            for facts, *others in self._cells:
+                yield Padding(_styled(facts), (0, 0, 0, 2))
+                yield from (Padding(_styled(cell), (0, 0, 0, 4)) for cell in others)
+        elif self._cells:
+            table = Table(box=box.SIMPLE_HEAD, expand=True, show_lines=True)
+            for column, ratio in zip(COLUMNS, (3, 4, 4), strict=True):
+                table.add_column(column, ratio=ratio, overflow="fold")
+            for cells in self._cells:
+                table.add_row(*map(_styled, cells))
+            yield table
 
 
 def _styled(segments: Segments) -> Text:

@@ -60,8 +60,11 @@ def join_cells(join: JoinStory) -> tuple[Segments, Segments, Segments]:
     return ((facts, ""),), _choice_cell(join), _filter_cell(join)
 
 
-def query_footing(query: QueryStory) -> Segments:
-    """Filters, rows removed, time in the plugin's rules and errors; yellow without an outcome, red after a fault."""
+def query_summary(query: QueryStory) -> Segments:
+    """Filters, rows removed, limits, predicates, time in the plugin's rules and errors.
+
+    The line is yellow without an outcome and red after a fault.
+    """
     ended = query.ended
     if ended is None:
         return (("no outcome yet: the query's end is not in the log", "yellow"),)
@@ -70,6 +73,8 @@ def query_footing(query: QueryStory) -> Segments:
     parts = (
         f"filters planned {ended.planned}, applied {ended.applied}",
         f"{quantity(removed, 'rows')} removed",
+        *_counted(len(query.limits), "limit"),
+        *_counted(len(query.predicates), "inferred predicate"),
         f"plugin rules took {quantity(ended.rule_millis, 'millis')}{share}",
         f"errors {ended.errors}",
     )
@@ -88,6 +93,10 @@ def limit_lines(query: QueryStory) -> Segments:
     return tuple((f"{visible(describe_limit(limit))}\n", "" if limit.applied else "dim") for limit in query.limits)
 
 
+def _counted(number: int, what: str) -> tuple[str, ...]:
+    return (f"{number:,} {what}{'' if number == 1 else 's'}",) if number else ()
+
+
 def _choice_cell(join: JoinStory) -> Segments:
     decision = join.decision
     cell = [
@@ -103,7 +112,9 @@ def _filter_cell(join: JoinStory) -> Segments:
     decision = join.decision
     verb = "filter" if decision.build_filter else "no filter"
     done = {(outcome.filter_id, outcome.table, outcome.scan_columns) for outcome in join.outcomes}
-    pending = (one for one in join.filters if (one.filter_id, one.table, one.scan_columns) not in done)
+    # Early logs also list filters that scans waited for and the decision then did not want.
+    planned = join.filters if decision.build_filter else ()
+    pending = (one for one in planned if (one.filter_id, one.table, one.scan_columns) not in done)
     return (
         (f"{verb}: {visible(describe_reason(decision.filter_reason))}", ""),
         *((f"\n{visible(describe_filter(one))}", "" if one.applied else "yellow") for one in pending),

@@ -1,11 +1,13 @@
 """`make bench-limit`: LIMIT and ORDER BY … LIMIT over many files, under Spark and under the plugin.
 
-A split is a file, as it is with files of the size of a split. Tasks are those of all jobs of a query; every task opens
-one file. Exit code 1 when a query has other rows than it may have.
+A split is a file, as it is with files of the size of a split. Seconds are medians, with the fastest and the slowest
+run. Tasks and rows are those of all jobs of a query. Spark opens one file in each task; the plugin's footers are read
+by the driver. Exit code 1 when a query has other rows than it may have.
 """
 
 import argparse
 import shutil
+import statistics
 import sys
 import time
 from dataclasses import dataclass
@@ -36,11 +38,13 @@ class LimitQuery:
 
 @dataclass(frozen=True)
 class LimitRun:
-    """The fastest of some runs of one query."""
+    """One run of one query."""
 
     seconds: float
     tasks: int
-    jobs: int
+    files: int
+    footers: int
+    rows_read: int
     rows: tuple[object, ...]
 
 
@@ -67,8 +71,8 @@ def main() -> int:
     settings = SessionSettings("aqe-plugin bench-limit", arguments.out / "events")
     with spark_session(settings, with_plugin=True) as spark:
         _table(spark, arguments.out / f"{arguments.files}x{arguments.rows}", arguments.files, arguments.rows)
-        print("| Query | Seconds, Spark | Seconds, plugin | Ratio | Tasks, Spark | Tasks, plugin | Jobs |")
-        print("|---|---|---|---|---|---|---|")
+        print("| Query | Seconds, Spark | Seconds, plugin | Ratio | Tasks | Files opened | Footers | Rows read |")
+        print("|---|---|---|---|---|---|---|---|")
         same = [_compare(spark, query, arguments.runs) for query in limit_queries(arguments.files * arguments.rows)]
     return 0 if all(same) else 1
 
@@ -85,22 +89,27 @@ def _table(spark: "SparkSession", folder: Path, files: int, rows: int) -> None:
 
 
 def _compare(spark: "SparkSession", query: LimitQuery, runs: int) -> bool:
-    found: dict[str, LimitRun] = {}
     for mode in _MODES:
         _run(spark, query, mode)
-    for _ in range(runs):
-        for mode in _MODES:
-            run = _run(spark, query, mode)
-            if mode not in found or run.seconds < found[mode].seconds:
-                found[mode] = run
-    plain, ours = (found[mode] for mode in _MODES)
-    ratio = plain.seconds / ours.seconds
+    pairs = [(_run(spark, query, "off"), _run(spark, query, "apply")) for _ in range(runs)]
+    plain, ours = ([pair[i] for pair in pairs] for i in range(len(_MODES)))
+    ratio = _median(plain) / _median(ours)
     print(
-        f"| {query.name} | {plain.seconds:.2f} | {ours.seconds:.2f} | {ratio:.1f} "
-        f"| {plain.tasks:,} | {ours.tasks:,} | {plain.jobs} / {ours.jobs} |",
+        f"| {query.name} | {_seconds(plain)} | {_seconds(ours)} | {ratio:.2f} "
+        f"| {plain[-1].tasks:,} / {ours[-1].tasks:,} | {plain[-1].files:,} / {ours[-1].files:,} "
+        f"| {ours[-1].footers:,} | {plain[-1].rows_read:,} / {ours[-1].rows_read:,} |",
         flush=True,
     )
-    return plain.rows == ours.rows if query.exact else len(plain.rows) == len(ours.rows)
+    return all(a.rows == b.rows if query.exact else len(a.rows) == len(b.rows) for a, b in pairs)
+
+
+def _median(runs: list[LimitRun]) -> float:
+    return statistics.median(run.seconds for run in runs)
+
+
+def _seconds(runs: list[LimitRun]) -> str:
+    seconds = [run.seconds for run in runs]
+    return f"{_median(runs):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"
 
 
 def _run(spark: "SparkSession", query: LimitQuery, mode: str) -> LimitRun:
@@ -111,13 +120,24 @@ def _run(spark: "SparkSession", query: LimitQuery, mode: str) -> LimitRun:
     begin = time.perf_counter()
     rows = tuple(spark.sql(query.sql).collect())
     seconds = time.perf_counter() - begin
+    context._jsc.sc().listenerBus().waitUntilEmpty()
+    store = context._jsc.sc().statusStore()
     tracker = context.statusTracker()
     jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
-    stages = [
-        stage for stage in map(tracker.getStageInfo, {i for job in jobs for i in job.stageIds}) if stage is not None
-    ]
-    tasks = sum(stage.numCompletedTasks + stage.numFailedTasks + stage.numActiveTasks for stage in stages)
-    return LimitRun(seconds, tasks, len(jobs), rows)
+    stages = [store.lastStageAttempt(stage) for stage in {i for job in jobs for i in job.stageIds}]
+    # A skipped stage has no tasks.
+    tasks = sum(stage.numCompleteTasks() + stage.numFailedTasks() + stage.numKilledTasks() for stage in stages)
+    read = sum(stage.inputRecords() for stage in stages)
+    scanning = sum(stage.numTasks() for stage in stages if stage.inputRecords())
+    files, footers = _reported(spark, scanning) if mode == "apply" else (scanning, 0)
+    return LimitRun(seconds, tasks, files, footers, read, rows)
+
+
+def _reported(spark: "SparkSession", tasks: int) -> tuple[int, int]:
+    """The files that tasks have opened, and the footers, of the latest limit; Spark opens one file in each task."""
+    latest = spark.sql("SELECT splits, footers FROM aqe_limits() ORDER BY execution_id DESC, decided_at DESC LIMIT 1")
+    row = latest.collect()[0]
+    return (tasks if row.splits is None else row.splits), row.footers
 
 
 if __name__ == "__main__":

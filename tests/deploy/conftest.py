@@ -12,7 +12,7 @@ import zstandard
 
 from aqe_plugin.exporter import serve
 from commands import answer
-from samples import APPLICATION_START, LOG_START, OUTCOME, PASSED_ALL, decided, ended, line
+from samples import APPLICATION_START, LOG_START, OUTCOME, PASSED_ALL, decided, ended, inferred, limited, line
 from tests.deploy.prometheus_server import PrometheusServer, prometheus_server
 from tests.programs import program_of
 
@@ -41,7 +41,7 @@ def watched(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     ):
         recorded = zstandard.ZstdDecompressor().decompress(_RECORDED.read_bytes()).splitlines(keepends=True)
         faulty = replace(ended(2, (OUTCOME, PASSED_ALL)), planned=3, errors=1)
-        by_hand = [LOG_START, APPLICATION_START, line(decided(2)), line(faulty)]
+        by_hand = [LOG_START, APPLICATION_START, line(inferred(2)), line(limited(2)), line(decided(2)), line(faulty)]
         running = {logs / "local-1.inprogress": recorded, logs / "app-1.inprogress": by_hand}
         for log, lines in running.items():
             log.write_bytes(b"".join(lines[:2]))

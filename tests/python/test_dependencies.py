@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import aqe_plugin
+from aqe_plugin.machine.extras import install_command
 from samples import write_log
 
 pytestmark = pytest.mark.process
@@ -159,4 +161,18 @@ def test_a_missing_extra_gives_one_line_with_the_command_that_installs_it(
 ) -> None:
     ran = without_extras(words, tmp_path)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (3, "", 1)
-    assert f"pip install 'aqe-plugin[{extra}]'" in ran.stderr
+    assert ran.stderr.endswith(f": {install_command(extra)}.\n")
+
+
+def test_the_command_that_installs_an_extra_names_packages_of_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = [
+        "rich>=13.7",
+        "structlog>=24.1; extra == 'metrics'",
+        'pyspark[connect]<4.3,>=4.0; extra == "connect"',
+        "tomli>=2; python_version < '3.11' and extra == 'metrics'",
+    ]
+    monkeypatch.setattr(metadata, "requires", lambda _: declared)
+    assert install_command("metrics") == "pip install 'structlog>=24.1' 'tomli>=2'"
+    assert install_command("connect") == "pip install 'pyspark[connect]<4.3,>=4.0'"
+    monkeypatch.setattr(metadata, "requires", lambda _: None)
+    assert install_command("spark") == "pip install '.[spark]'"

@@ -20,7 +20,13 @@ from tests.ui.history_server import history_server
 
 _ROOT = Path(__file__).resolve().parents[2]
 _NEWER = "local-newer"
+# Neither part has a join with equal keys, so no join is decided.
+_LIMITED_QUERY = """
+SELECT f.value FROM parquet.`{fact}` f JOIN parquet.`{dimension}` d ON f.value < d.name WHERE d.name < 5
+UNION ALL SELECT value FROM (SELECT value FROM parquet.`{fact}` LIMIT 10)
+"""
 
+LIMITED = "a limit and a predicate"
 HOSTILE = "</td><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> & 'q'"
 
 
@@ -32,6 +38,7 @@ class Seen:
         queries: the tab's first page.
         query: the page of its latest query.
         sql: the SQL tab's page of the same query, reached by the link on the latter.
+        limited: the page of the query with a limit and an inferred predicate.
     """
 
     application: str
@@ -39,6 +46,7 @@ class Seen:
     queries: Page
     query: Page
     sql: Page
+    limited: Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,8 @@ def live(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         fact, dimension = (folder / "fact").as_uri(), (folder / "dimension").as_uri()
         spark.range(100_000).selectExpr("id % 1000 AS key", "id AS value").write.parquet(fact)
         spark.range(1000).selectExpr("id AS key", "id AS name").write.parquet(dimension)
+        spark.sparkContext.setJobDescription(LIMITED)
+        assert len(spark.sql(_LIMITED_QUERY.format(fact=fact, dimension=dimension)).collect()) == 20
         for description in ("a quiet query", HOSTILE):
             spark.sparkContext.setJobDescription(description)
             one = spark.read.parquet(dimension).where("name = 7")
@@ -94,7 +104,7 @@ def live(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         spark.stop()
 
 
-def _visited(browser: Browser, address: str, start: str) -> tuple[Page, Page, Page]:
+def _visited(browser: Browser, address: str, start: str) -> tuple[Page, Page, Page, Page]:
     """The tab's pages, from a page of Spark's own by links alone."""
 
     def follow(page: Page, link: str) -> Page:
@@ -102,9 +112,11 @@ def _visited(browser: Browser, address: str, start: str) -> tuple[Page, Page, Pa
         return browser.open(target if target.startswith("http") else address + target)
 
     queries = follow(browser.open(address + start), "Runtime filters")
-    newest = queries.tables["runtime-filter-queries"][0][0]
+    rows = queries.tables["runtime-filter-queries"]
+    newest = rows[0][0]
     query = follow(queries, newest)
-    return queries, query, follow(query, f"execution {newest}")
+    (limited,) = [row[0] for row in rows if row[1] == LIMITED]
+    return queries, query, follow(query, f"execution {newest}"), follow(queries, limited)
 
 
 def _wait_for_the_ends(url: str) -> None:
@@ -131,8 +143,9 @@ def _of_a_newer_version(log: str, application: str) -> str:
     """The log as a plugin would have written it whose decisions have another form; query ends are as they were."""
     newer = log.replace(application, _NEWER)
     changed = re.sub(
-        r'^\{"Event":"io\.aqeplugin\.tell\.JoinDecided","schemaVersion":1,"executionId":(\d+).*$',
-        r'{"Event":"io.aqeplugin.tell.JoinDecided","schemaVersion":{"major":2},"executionId":"no. \1","decision":7}',
+        r'^\{"Event":"io\.aqeplugin\.tell\.(JoinDecided|LimitDecided|PredicateInferred)","schemaVersion":1,'
+        r'"executionId":(\d+).*$',
+        r'{"Event":"io.aqeplugin.tell.\1","schemaVersion":{"major":2},"executionId":"no. \2","decision":7}',
         newer,
         flags=re.MULTILINE,
     )
@@ -141,7 +154,7 @@ def _of_a_newer_version(log: str, application: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def replayed(browser: Browser, history: History) -> tuple[Page, Page, Page]:
-    """The same three pages, from the event log alone."""
+def replayed(browser: Browser, history: History) -> tuple[Page, Page, Page, Page]:
+    """The same pages, from the event log alone."""
     start = urlsplit(history.application)
     return _visited(browser, f"{start.scheme}://{start.netloc}", f"{start.path}/jobs/")

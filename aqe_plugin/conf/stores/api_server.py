@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from aqe_plugin.conf.stores.kubernetes_address import Address
 from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.errors import AqePluginError, ClusterError, ExtraMissingError, TargetError, WriteError
+from aqe_plugin.machine.extras import install_command
 
 try:
     from kubernetes import client, config
@@ -22,7 +23,7 @@ try:
     from urllib3.exceptions import HTTPError
 except ImportError as missing:
     raise ExtraMissingError(
-        "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'."
+        f"A target on an API server needs the package kubernetes: {install_command('kubernetes')}."
     ) from missing
 
 T = TypeVar("T")

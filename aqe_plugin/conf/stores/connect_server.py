@@ -15,6 +15,7 @@ from uuid import uuid4
 from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.conf.stores.session_address import SessionAddress
 from aqe_plugin.errors import ClusterError, ExtraMissingError, TargetError
+from aqe_plugin.machine.extras import install_command
 
 try:
     import grpc
@@ -25,8 +26,7 @@ try:
     from pyspark.sql.connect.proto import base_pb2_grpc
 except ImportError as missing:
     raise ExtraMissingError(
-        "A running session is reached by Spark Connect, whose client is not installed: "
-        "pip install 'aqe-plugin[connect]'."
+        f"A running session is reached by Spark Connect, whose client is not installed: {install_command('connect')}."
     ) from missing
 
 if TYPE_CHECKING:

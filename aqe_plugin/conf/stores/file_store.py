@@ -15,6 +15,8 @@ Where = Path | ConfStore
 
 CONF_FILE = "spark-defaults.conf"
 _YAML = (".yaml", ".yml")
+# Spark's event logs, plain and as its default codec zstd writes them.
+_EVENT_LOG = (b'{"Event":"', b"\x28\xb5\x2f\xfd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,11 @@ def parse_target(path: Path, content: bytes | None) -> TargetConf:
     """``content`` in the syntax that the file name says.
 
     Raises:
-        TargetError: it is not in that syntax.
+        TargetError: it is not in that syntax, or an event log.
         ConflictError: it is written in a way that cannot be changed.
     """
+    if content is not None and content.startswith(_EVENT_LOG):
+        raise TargetError(f"{path}: an event log, not a conf. Give {CONF_FILE}, or a Kubernetes file in YAML.")
     if path.suffix.lower() not in _YAML:
         return parse_properties(content, str(path))
     if content is None:

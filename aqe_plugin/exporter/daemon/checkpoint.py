@@ -120,8 +120,9 @@ def _state(content: bytes, path: Path) -> State:
         if version == SCHEMA_VERSION:
             return msgspec.convert(value, State)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
+        why = "it has no schemaVersion" if isinstance(error, KeyError | TypeError) else error
         raise StateError(
-            f"{path}: not a checkpoint of aqe-plugin, or damaged ({error}). Give another --checkpoint, or move it "
+            f"{path}: not a checkpoint of aqe-plugin, or damaged ({why}). Give another --checkpoint, or move it "
             "away; counts then begin at 0."
         ) from error
     raise StateError(

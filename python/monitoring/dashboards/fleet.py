@@ -24,7 +24,7 @@ FLEET = Dashboard(
                     "Applications that began to write an event log.",
                     promql.total(metrics.APPLICATIONS),
                 ),
-                stat("Queries", "Queries with at least one decided join.", promql.total(metrics.QUERIES)),
+                stat("Queries", "Queries that were planned with the plugin.", promql.total(metrics.QUERIES)),
                 stat("Joins decided", "All joins, whatever was chosen.", promql.total(metrics.DECISIONS)),
                 stat(
                     "Rows dropped in scans",
@@ -91,11 +91,34 @@ FLEET = Dashboard(
             ),
         ),
         Row(
+            "Limits and predicates",
+            (
+                increases_by(
+                    "Limits by what is read",
+                    "leave_to_spark: every file may be read; the reason is in aqe_limits().",
+                    metrics.LIMIT_DECISIONS,
+                    "choice",
+                ),
+                graph(
+                    "Files below limits",
+                    "Files that scans below limits could read, and those that they did not have to read.",
+                    Query(promql.increase(metrics.LIMIT_FILES), "files"),
+                    Query(promql.increase(metrics.LIMIT_FILES_LEFT_OUT), "left out"),
+                ),
+                increases_by(
+                    "Predicates inferred across joins",
+                    "By how they follow from the queries' conditions.",
+                    metrics.PREDICATES,
+                    "inferred_by",
+                ),
+            ),
+        ),
+        Row(
             "Time",
             (
                 graph(
                     "Queries",
-                    "Wall time of queries with decided joins.",
+                    "Wall time of queries that were planned with the plugin.",
                     *quantiles(metrics.QUERY_SECONDS),
                     unit="s",
                 ),

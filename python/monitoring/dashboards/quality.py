@@ -59,6 +59,13 @@ QUALITY = Dashboard(
                     "reason",
                 ),
                 bars_by(
+                    "Of limits",
+                    "What is read below a limit, with the code of why.",
+                    metrics.LIMIT_DECISIONS,
+                    "choice",
+                    "reason",
+                ),
+                bars_by(
                     "For and against a wait",
                     "Whether the probe side waited for the build side.",
                     metrics.WAIT_DECISIONS,

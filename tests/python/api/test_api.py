@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from aqe_plugin.api.decided import stories_of
 from aqe_plugin.api.explanation import Explanation
+from aqe_plugin.api.plugin import AqePlugin
 from aqe_plugin.api.session_confs import set_for_a_while
 from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.threshold import threshold_keys
@@ -73,6 +74,13 @@ def test_a_filter_that_its_scan_did_not_find_is_planned_and_not_applied() -> Non
     (story,) = stories_of([decision_row(join=JoinStory(DECISION, (PLANNED,), (OUTCOME, missing)))])
     assert story.ended is not None
     assert (story.ended.planned, story.ended.applied) == (2, 1)
+
+
+@pytest.mark.parametrize("spark", [None, "x"])
+def test_a_session_is_asked_for_by_the_type_that_was_given(spark: Any) -> None:
+    with pytest.raises(TypeError) as error:
+        AqePlugin(spark)
+    assert str(error.value) == f"AqePlugin takes a SparkSession, not {type(spark).__name__}."
 
 
 # Replays

@@ -138,11 +138,17 @@ def test_explain_of_a_log_without_decisions_lists_possible_causes(tmp_path: Path
         f"{path}: no decision of aqe-plugin in it. Were the queries run with the plugin "
         "(aqe-plugin doctor checks it) and spark.aqePlugin.mode observe or apply?\n"
     )
+
+
+def test_explain_of_an_unknown_query_names_the_known_ones(tmp_path: Path, answer: Answer) -> None:
     code, _, err = answer("explain", str(write_log(tmp_path / "app-1")), "--query", "12")
-    assert code == 4
-    assert err.endswith(
-        ": no decision of aqe-plugin for query 12 in it. Without --query, every query that has one is shown.\n"
+    assert (code, err) == (
+        4,
+        f"{tmp_path}/app-1: no decision of aqe-plugin for query 12 in it; it has those of query 7.\n",
     )
+    many = write_log(tmp_path / "app-2", *(query_lines(number) for number in range(5, 9)))
+    _, _, err = answer("explain", str(many), "--query", "12")
+    assert err.endswith(" for query 12 in it; it has those of 4 queries from 5 to 8.\n")
 
 
 def test_explain_of_nothing_is_an_error(answer: Answer) -> None:
@@ -150,11 +156,13 @@ def test_explain_of_nothing_is_an_error(answer: Answer) -> None:
 
 
 @pytest.mark.process
-def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["explain {} --format json", "explain {}", "explain --help"])
+@pytest.mark.parametrize("reader", ["head -n 1", "true"])
+def test_a_reader_that_leaves_early_is_no_error(words: str, reader: str, tmp_path: Path) -> None:
     write_log(tmp_path / "app-1", *(query_lines(number) for number in range(300)))
-    command = f"{sys.executable} -m aqe_plugin explain {tmp_path} --format json | head -n 1"
-    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert (len(ran.stdout.splitlines()), ran.stderr) == (1, "")
+    command = f"{sys.executable} -m aqe_plugin {words.format(tmp_path)} | {reader}; exit ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (ran.returncode, len(ran.stdout.splitlines()), ran.stderr) == (0, int(reader != "true"), "")
 
 
 # export

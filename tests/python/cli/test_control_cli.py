@@ -10,6 +10,7 @@ import pytest
 
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from commands import Answer
+from samples import COMPRESS, write_log
 
 JAR = f"aqe-plugin-spark-4.1-{PACKAGE_VERSION}.jar"
 MANIFEST = """\
@@ -195,6 +196,15 @@ def test_a_folder_instead_of_a_file_gives_one_line(command: str, tmp_path: Path,
     code, _, err = answer(command, "--target", str(tmp_path))
     assert code == 4
     assert f"{tmp_path}: a folder, not a file. Give the file in it, e.g. {tmp_path}/spark-defaults.conf.\n" in err
+
+
+@pytest.mark.parametrize("codec", ["", "zstd"])
+def test_an_event_log_is_refused_as_a_target(codec: str, jar: str, tmp_path: Path, answer: Answer) -> None:
+    log = write_log(tmp_path / "app-1")
+    log.write_bytes(COMPRESS[codec](log.read_bytes()))
+    code, out, err = answer("install", "--target", str(log), "--jar", jar, "--yes")
+    assert (code, out) == (4, "")
+    assert err == f"{log}: an event log, not a conf. Give spark-defaults.conf, or a Kubernetes file in YAML.\n"
 
 
 def test_a_missing_spark_home_gives_one_line(answer: Answer) -> None:

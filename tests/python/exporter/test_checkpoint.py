@@ -53,6 +53,15 @@ def test_a_file_that_is_no_checkpoint_is_not_changed(tmp_path: Path) -> None:
     assert path.read_text() == "to be kept\n" * 100
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", "7"])
+def test_a_file_without_a_version_is_reported_as_such(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.db"
+    path.write_text(content)
+    damaged = pytest.raises(StateError, match=r"or damaged \(it has no schemaVersion\)\. Give another")
+    with damaged, opened(path, "logs"):
+        pass
+
+
 def test_a_folder_is_refused_as_a_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(TargetError) as error, opened(tmp_path, "logs"):
         pass

@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 from aqe_plugin import __version__
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.events.describe import reason_meanings
-from aqe_plugin.events.model import PluginMode, Reason, Strategy
+from aqe_plugin.events.model import LimitChoice, LimitOutcome, PluginMode, Reason, Strategy
 from aqe_plugin.exporter import metrics, serve
 from aqe_plugin.exporter.histogram import Histogram
 from aqe_plugin.exporter.metrics import MetricType
 from aqe_plugin.exporter.tally import Tally
-from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, line, query_lines, write_log
+from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, inferred, limited, line, query_lines, write_log
 from scraping import scrape, value
 
 CODES = frozenset(reason_meanings())
+LABELS = {"application", "applied", "choice", "filter", "inferred_by", "kind", "mode", "reason", "version", "waits"}
 
 
 def test_a_scrape_has_every_metric_with_its_type_and_help(tmp_path: Path) -> None:
@@ -66,6 +67,33 @@ def test_a_scrape_has_the_sums_of_all_logs(tmp_path: Path) -> None:
     assert value(got, "aqe_plugin_wait_predicted_saving_seconds_total") == pytest.approx(3.248)
     assert value(got, "aqe_plugin_wait_predicted_idle_seconds_total") == pytest.approx(0.08)
     assert value(got, "aqe_plugin_build_info", version=__version__) == 1
+
+
+def test_a_scrape_has_the_limits_by_choice_and_reason_and_the_files_they_spared(tmp_path: Path) -> None:
+    left = limited(2, LimitChoice.LEAVE_TO_SPARK)
+    decision = replace(left.decision, reason=Reason("LIMIT_SOURCE", None, None, "", ""))
+    not_on_a_scan = replace(left, decision=replace(decision, files_chosen=2000), outcome=None)
+    unknown = replace(decision, reason=Reason("CODE_OF_TOMORROW", None, None, "", ""))
+    observed = replace(limited(3), decision=unknown, mode=PluginMode.OBSERVE, applied=False)
+    write_log(tmp_path / "app-1", [line(limited(1))], [line(not_on_a_scan)], [line(observed)])
+    with serve(str(tmp_path), 0) as port:
+        got = scrape(port)
+    decisions = "aqe_plugin_limit_decisions_total"
+    assert value(got, decisions, choice="fewest_files", reason="ENOUGH_ROWS", mode="apply") == 1
+    assert value(got, decisions, choice="leave_to_spark", reason="LIMIT_SOURCE", mode="apply") == 1
+    assert value(got, decisions, choice="leave_to_spark", reason="other", mode="observe") == 1
+    assert value(got, "aqe_plugin_limit_files_total") == 4000
+    assert value(got, "aqe_plugin_limit_files_left_out_total") == 1900
+    assert value(got, "aqe_plugin_limit_rows_read_total") == 200_000
+
+
+def test_a_scrape_has_the_inferred_predicates_by_how_they_follow(tmp_path: Path) -> None:
+    write_log(tmp_path / "app-1", [line(inferred(1)), line(inferred(2)), line(inferred(3, applied=False))])
+    with serve(str(tmp_path), 0) as port:
+        got = scrape(port)
+    predicates = "aqe_plugin_predicates_inferred_total"
+    assert value(got, predicates, inferred_by="INEQUALITY", applied="yes") == 2
+    assert value(got, predicates, inferred_by="INEQUALITY", applied="no") == 1
 
 
 def test_predicted_and_measured_pass_rates_are_both_observed(tmp_path: Path) -> None:
@@ -179,7 +207,7 @@ def test_names_end_in_base_units_and_labels_are_few() -> None:
         assert metric.name.endswith("_total") == (metric.type is MetricType.COUNTER)
         assert metric.name.endswith(("_seconds", "_ratio")) or metric.type is not MetricType.HISTOGRAM
         assert not re.search(r"milli|micro|percent|kb|mb", metric.name)
-        assert set(metric.labels) <= {"application", "choice", "filter", "kind", "mode", "reason", "version", "waits"}
+        assert set(metric.labels) <= LABELS
         assert metric.help.endswith(".")
 
 
@@ -191,9 +219,13 @@ def test_reasons_with_a_sample_from_the_start_are_codes_of_the_plugin() -> None:
 def test_codes_and_kinds_of_a_hostile_log_add_no_label_values(texts: list[str]) -> None:
     tally = Tally()
     for text in texts:
+        limit = limited()
+        limit = replace(limit, decision=replace(limit.decision, reason=Reason(text, None, None, "", "")))
+        tally.add("app-1", limit)
         tally.add("app-1", decided(decision=replace(DECISION, reason=Reason(text, None, None, "", ""))))
         tally.add("app-1", ended(outcomes=(replace(OUTCOME, kind=text),)))
-    assert {labels[1] for labels in tally.counts(metrics.DECISIONS)} <= CODES | {"other"}
+    for metric in (metrics.DECISIONS, metrics.LIMIT_DECISIONS):
+        assert {labels[1] for labels in tally.counts(metric)} <= CODES | {"other"}
     assert len(tally.counts(metrics.FILTERS)) <= 7
 
 
@@ -204,7 +236,10 @@ def test_no_count_ever_falls_or_becomes_nan(damage: list[tuple[int, ...]]) -> No
     for number, (rows_in, rows_out, millis, planned, errors) in enumerate(damage):
         outcome = replace(OUTCOME, rows_in=rows_in, rows_out=rows_out, wait_millis=millis, filter_bytes=rows_in)
         query = replace(ended(number, (outcome,)), duration_millis=millis, planned=planned, errors=errors)
-        for event in (decided(number), query):
+        limit = limited(number)
+        facts, read = replace(limit.decision.facts, files=rows_in), LimitOutcome(1, rows_out, None)
+        limit = replace(limit, decision=replace(limit.decision, facts=facts, files_chosen=planned), outcome=read)
+        for event in (decided(number), limit, query):
             tally.add("app-1", event)
         after = counts(tally)
         assert all(0 <= count <= after[key] < float("inf") for key, count in before.items())

@@ -33,7 +33,7 @@ def test_an_unknown_line_names_the_supported_ones(jars: Path) -> None:
         jar_for("3.5.1", jars, "0.1.0")
     assert str(error.value) == (
         "aqe-plugin 0.1.0 has no jar for Spark 3.5.1; supported lines: 4.10, 4.1, 4.0. "
-        "Install a supported one (pip install 'aqe-plugin[spark]') or leave the plugin out."
+        "Use one of these, or leave the plugin out."
     )
 
 
@@ -42,7 +42,7 @@ def test_the_error_of_a_missing_jar_names_the_command_for_it(tmp_path: Path) -> 
         jar_for("4.1.3", tmp_path, "0.1.0")
     assert str(error.value) == (
         f"aqe-plugin 0.1.0 found no jar of its own in {tmp_path}. "
-        "From a checkout run `make jar`; an installed package is damaged: pip install --force-reinstall aqe-plugin."
+        "From a checkout run `make jar`; an installed package is damaged: install its wheel again."
     )
 
 

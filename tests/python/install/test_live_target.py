@@ -26,6 +26,7 @@ from aqe_plugin.install.controller import (
 )
 from aqe_plugin.install.journal import Phase, journal_of
 from aqe_plugin.install.status import status_of
+from aqe_plugin.machine.extras import install_command
 from commands import Answer
 from live_objects import (
     ACTOR,
@@ -187,7 +188,7 @@ def test_without_the_extra_the_error_has_the_install_command(answer: Answer, mon
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     for name in ("aqe_plugin.conf.stores.kubernetes_store", "aqe_plugin.conf.stores.api_server"):
         monkeypatch.delitem(sys.modules, name)
-    message = "A target on an API server needs the package kubernetes: pip install 'aqe-plugin[kubernetes]'.\n"
+    message = f"A target on an API server needs the package kubernetes: {install_command('kubernetes')}.\n"
     assert answer("status", "--target", "kubernetes:configmap/conf") == (3, "", message)
 
 

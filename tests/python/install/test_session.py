@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import aqe_plugin
 from aqe_plugin.errors import ConfError, ExtraMissingError, SessionError, UnsupportedSparkError
 from aqe_plugin.install import session
+from aqe_plugin.machine.extras import install_command
 
 JAR = Path("/jars/aqe-plugin-spark-4.1-0.1.0.jar")
 
@@ -88,12 +89,19 @@ def test_an_unknown_mode_is_refused_with_the_allowed_values() -> None:
     assert str(error.value) == "spark.aqePlugin.mode = 'aply' is not allowed: expected one of off, observe, apply."
 
 
+@pytest.mark.parametrize(("given", "kind"), [("x", "str"), (None, "NoneType"), (SparkSession, "type")])
+def test_configure_names_the_type_of_what_is_no_builder(given: Any, kind: str) -> None:
+    with pytest.raises(TypeError) as error:
+        aqe_plugin.configure(given)
+    assert str(error.value) == f"configure takes SparkSession.builder, not {kind}."
+
+
 def test_without_pyspark_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     made = builder()
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(ExtraMissingError) as error:
         aqe_plugin.configure(made)
-    assert str(error.value) == "PySpark is not installed: pip install 'aqe-plugin[spark]'."
+    assert str(error.value) == f"PySpark is not installed: {install_command('spark')}."
 
 
 def test_a_pyspark_of_an_unknown_line_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

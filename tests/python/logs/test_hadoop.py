@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from aqe_plugin.logs import EventSource, FileOffsets, FolderFollower, reader
 from aqe_plugin.logs.addresses import conf_of
 from aqe_plugin.logs.hadoop import HadoopFiles, files, opened_hadoop_files
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
+from aqe_plugin.machine.extras import install_command
 from commands import Answer
 from daemons import daemon
 from samples import COMPRESS, LOG_START, OUTCOME, decided, ended, line, log_bytes, query_lines, write_log
@@ -214,7 +216,7 @@ def test_a_hadoop_conf_that_is_not_xml_is_named(monkeypatch: pytest.MonkeyPatch,
 
 def test_without_pyspark_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch, spool: Path) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    missing = pytest.raises(ExtraMissingError, match=r"pip install 'aqe-plugin\[spark\]'")
+    missing = pytest.raises(ExtraMissingError, match=re.escape(install_command("spark")))
     with missing, opened_hadoop_files("hdfs://nn/logs", {}, spool):
         pass
     assert not spool.exists()

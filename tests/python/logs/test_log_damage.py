@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from aqe_plugin.errors import ExtraMissingError
 from aqe_plugin.logs import find_event_logs, read_log
 from aqe_plugin.logs.codecs import decompressor
+from aqe_plugin.machine.extras import install_command
 from log_records import ours, read, skipped
 from samples import (
     APPLICATION_START,
@@ -165,7 +166,7 @@ def test_a_missing_codec_package_is_named_with_the_install_command(monkeypatch: 
     with pytest.raises(ExtraMissingError) as error:
         decompressor("snappy")
     assert str(error.value) == (
-        "it is compressed with snappy, which needs the Python package cramjam: pip install 'aqe-plugin[codecs]'"
+        f"it is compressed with snappy, which needs the Python package cramjam: {install_command('codecs')}"
     )
 
 

@@ -134,6 +134,13 @@ def test_the_commands_report_their_work_and_what_is_missing(
     ]
     code, out, told = command("pipeline", "ingest", str(logs), "--tables", tables)
     assert (code, out, told.splitlines()[-1]) == (0, "", "Nothing new.")
+    without_logs = tmp_path / "without-logs"
+    without_logs.mkdir()
+    code, out, told = command("pipeline", "ingest", str(without_logs), "--tables", str(tmp_path / "of-none"))
+    assert (code, out) == (0, "")
+    assert told.splitlines()[-1] == (
+        f"No event log in {without_logs}. Spark writes them to spark.eventLog.dir when spark.eventLog.enabled is true."
+    )
     nowhere, empty = str(tmp_path / "nowhere"), str(tmp_path / "empty")
     for words, told in (
         (("ingest", nowhere, "--tables", empty), f"{nowhere}: no such file or folder."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.lines import Event, parse_event
-from aqe_plugin.events.model import JoinFacts
+from aqe_plugin.events.model import JoinFacts, LimitChoice
 from aqe_plugin.logs import Skipped, find_event_logs, read_log
 from aqe_plugin.pipeline.attempt_files import attempts_in, files_below
 from aqe_plugin.pipeline.compact import compact
@@ -29,9 +30,12 @@ from pipeline_logs import named, read, stored
 from samples import (
     APPLICATION_START,
     COMPRESS,
+    FOREIGN_LINE,
     LOG_START,
     decided,
     ended,
+    inferred,
+    limited,
     line,
     log_bytes,
     query_lines,
@@ -191,6 +195,44 @@ def test_a_log_that_grows_rolls_and_ends_is_in_the_tables_once(spark: SparkSessi
     assert removed > 0
     assert stored(spark, root) == before
     assert ingest(spark, [str(folder)], root).run is None
+
+
+def test_limits_and_predicates_have_tables_of_their_own_and_are_in_them_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    one, copy, root = tmp_path / "one", tmp_path / "copy", str(tmp_path / "tables")
+    left = replace(limited(1, LimitChoice.LEAVE_TO_SPARK), outcome=None)
+    lines = [line(inferred(1)), line(limited(1)), line(left), *query_lines(1), line(inferred(2)), line(inferred(1))]
+    unusable = [line(limited(3), schemaVersion=2), line(limited(3)).replace(b'"operator":"collect"', b'"operator":7')]
+    for folder in (one, copy):
+        folder.mkdir()
+        # The copy is longer before its events, so they have other positions.
+        noise = [FOREIGN_LINE] if folder is copy else []
+        write_log(folder / "app-1", noise, lines, unusable)
+    done = ingest(spark, [str(one), str(copy)], root)
+    assert (done.decisions, done.limits, done.predicates, done.queries) == (1, 2, 2, 1)
+
+    house = Warehouse(spark, root)
+    for _ in range(2):
+        limits = house.current("limits").orderBy("decision.choice").collect()
+        assert [(row.log, row.executionId, row.decision.choice, row.decision.reason.code) for row in limits] == [
+            ("app-1", 1, "fewest_files", "ENOUGH_ROWS"),
+            ("app-1", 1, "leave_to_spark", "ENOUGH_ROWS"),
+        ]
+        assert [row.outcome and row.outcome.rowsRead for row in limits] == [100_000, None]
+        predicates = house.current("predicates").orderBy("executionId").collect()
+        assert [(row.executionId, row.predicate, row.inferredBy, row.applied) for row in predicates] == [
+            (1, "(day <= 17)", "INEQUALITY", True),
+            (2, "(day <= 17)", "INEQUALITY", True),
+        ]
+        write_log(one / "app-2", query_lines(2))
+        ingest(spark, [str(one)], root)
+        compact(spark, root, 0)
+    whys = {row.why for row in house.current("rejected").collect()}
+    assert whys == {
+        "LimitDecided has schemaVersion 2, this aqe-plugin reads 1 to 1",
+        "LimitDecided.decision.facts.operator: absent, or of another type",
+    }
 
 
 def test_lines_of_a_newer_plugin_are_read_after_an_upgrade_without_the_log(

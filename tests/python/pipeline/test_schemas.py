@@ -17,7 +17,7 @@ import aqe_plugin
 from aqe_plugin.events.model import JoinKind
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.pipeline.fingerprint import fingerprint, join_condition, join_conditions
-from aqe_plugin.pipeline.schemas import JOIN_DECIDED, QUERY_ENDED
+from aqe_plugin.pipeline.schemas import JOIN_DECIDED, LIMIT_DECIDED, PREDICATE_INFERRED, QUERY_ENDED
 from aqe_plugin.tuning.fingerprint import fingerprint as python_fingerprint
 from samples import (
     DECISION,
@@ -56,7 +56,15 @@ def assert_same_members(table: dict[str, Any], name: str, struct: DataType) -> N
             assert_same_members(table, inner, found)
 
 
-@pytest.mark.parametrize(("event", "schema"), [("JoinDecided", JOIN_DECIDED), ("QueryEnded", QUERY_ENDED)])
+@pytest.mark.parametrize(
+    ("event", "schema"),
+    [
+        ("JoinDecided", JOIN_DECIDED),
+        ("LimitDecided", LIMIT_DECIDED),
+        ("PredicateInferred", PREDICATE_INFERRED),
+        ("QueryEnded", QUERY_ENDED),
+    ],
+)
 def test_the_schemas_are_those_of_event_schema_json(spark: SparkSession, event: str, schema: str) -> None:
     table = json.loads(EVENT_SCHEMA.read_text(encoding="utf-8"))
     assert_same_members(table, event, StructType.fromDDL(schema))

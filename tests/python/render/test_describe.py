@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from aqe_plugin.conf.keys import conf_keys
 from aqe_plugin.events.describe import (
     describe_filter,
     describe_join,
@@ -35,6 +36,7 @@ from samples import (
     TOO_LARGE,
     decided,
     ended,
+    inferred,
     limited,
     line,
     over,
@@ -151,6 +153,30 @@ def test_the_table_shows_choice_reason_and_rows_removed() -> None:
     ):
         assert part in text
     assert "filters planned 2, applied 2; 27.6 M rows removed; plugin rules took 35 ms (1.03 %); errors 0" in text
+
+
+def test_a_query_begins_with_its_sums() -> None:
+    counted = replace(story(), limits=(limited(),), predicates=(inferred(), inferred()))
+    assert table(counted).splitlines()[1] == (
+        "filters planned 2, applied 2; 27.6 M rows removed; 1 limit; 2 inferred predicates; "
+        "plugin rules took 35 ms (1.03 %); errors 0"
+    )
+
+
+@pytest.mark.parametrize("width", [80, 100, 149, 150, 200])
+def test_no_width_from_80_on_breaks_a_conf_key(width: int) -> None:
+    longest = max(conf_keys(), key=len)
+    reason = Reason("BROADCAST_MEMORY", 96.0, 64.0, "bytes", longest)
+    options = (WeighedOption(Strategy.BROADCAST, True, None, reason),)
+    join = JoinStory(replace(DECISION, reason=reason, filter_reason=reason, options=options), (PLANNED,), ())
+    assert table(replace(story(), joins=(join,)), width=width).count(longest) == 3
+
+
+def test_a_join_without_a_filter_names_no_filter_that_a_scan_waited_for() -> None:
+    unwanted = replace(DECISION, build_filter=False, filter_reason=Reason("NO_TARGET_SCAN", None, None, "", ""))
+    text = table(replace(story(), joins=(JoinStory(unwanted, (PLANNED,), ()),)))
+    assert "no filter" in text
+    assert "FILTER_PAYS" not in text
 
 
 def test_a_query_without_an_end_is_shown_as_running() -> None:

@@ -31,6 +31,20 @@ def test_a_value_of_set_goes_to_all_without_a_canary(cluster: Cluster, answer: A
     [
         (["--set", "spark.aqePlugin.filter.buildTimeout"], "write KEY=VALUE"),
         (["--set", "spark.master=local"], "spark.master = local: not a key of the plugin (spark.aqePlugin.*)."),
+        (
+            ["--set", "filter.maxPassRate=0.5"],
+            (
+                "filter.maxPassRate = 0.5: not a key of the plugin (spark.aqePlugin.*); "
+                "did you mean spark.aqePlugin.filter.maxPassRate?\n"
+            ),
+        ),
+        (
+            ["--set", "spark.aqePlugin.filter.maxPasRate=0.5"],
+            (
+                "spark.aqePlugin.filter.maxPasRate = 0.5: unknown key, the plugin ignores it; "
+                "did you mean spark.aqePlugin.filter.maxPassRate?\n"
+            ),
+        ),
         (["--set", "spark.aqePlugin.filter.buildTimeout=0"], "buildTimeout = 0: "),
         (["--set", ASKED, "--set", ASKED], "given twice, as 10 and as 10."),
     ],

@@ -227,6 +227,15 @@ object AqeConf {
 
   // What a limit reads.
 
+  val LimitMode: ConfEntry[Mode] = define(ConfEntry(
+    Prefix + "limit.mode",
+    "How far limits read fewer files: " + Mode.All.map(m => s"`${m.name}`: ${m.meaning}").mkString("; ") +
+      ". It goes no further than `spark.aqePlugin.mode`.",
+    "",
+    Mode.Apply,
+    ConfSyntax.ModeName,
+    Allowed.oneOf(Mode.All, ConfSyntax.ModeName)
+  ))
   val LimitMaxFooters: ConfEntry[Long] = whole(
     "limit.maxFooters",
     "files",
@@ -265,7 +274,7 @@ object AqeConf {
     0,
     0,
     1000000,
-    "Number of splits of such a limit that run or are queued at most; 0 means sixteen times the number of tasks that can run at once."
+    "Number of splits of such a limit that run or are queued at most; 0 means sixteen times the number of tasks that can run at once, and more when the splits are small."
   )
 
   // What `aqe_decisions()` shows.
@@ -320,7 +329,7 @@ object AqeConf {
   val PerSession: Seq[ConfEntry[_]] = All.filter(_.perSession)
 
   /** The keys that decisions read. */
-  val ThresholdKeys: Seq[ConfEntry[_]] = PerSession.filterNot(entry => entry == ModeKey || entry == PredicatesMode)
+  val ThresholdKeys: Seq[ConfEntry[_]] = PerSession.filterNot(Set[ConfEntry[_]](ModeKey, PredicatesMode, LimitMode))
 
   /** Reads every key and reports the first bad value in the order of [[All]]. Keys of a canary are left out: a bad one must not fail a
     * query.

@@ -21,9 +21,14 @@ object SessionConf {
     get(conf, AqeConf.ModeKey.key).map(AqeConf.ModeKey.parse).contains(Right(Mode.Off))
 
   /** How far predicates are inferred: the lesser of both modes. A value that is not allowed counts as off; the rules of joins report it. */
-  def predicatesMode(conf: SQLConf): Mode = {
+  def predicatesMode(conf: SQLConf): Mode = lesser(conf, AqeConf.PredicatesMode)
+
+  /** How far limits read fewer files, likewise. */
+  def limitMode(conf: SQLConf): Mode = lesser(conf, AqeConf.LimitMode)
+
+  private def lesser(conf: SQLConf, feature: ConfEntry[Mode]): Mode = {
     def mode(entry: ConfEntry[Mode]): Mode = get(conf, entry.key).fold(entry.default)(entry.parse(_).getOrElse(Mode.Off))
-    Seq(mode(AqeConf.ModeKey), mode(AqeConf.PredicatesMode)).minBy(Mode.All.indexOf(_))
+    Seq(mode(AqeConf.ModeKey), mode(feature)).minBy(Mode.All.indexOf(_))
   }
 
   /** The arm of a query with `conf`; none when the application has no canary.

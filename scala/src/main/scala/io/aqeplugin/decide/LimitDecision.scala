@@ -90,13 +90,20 @@ object LimitDecision {
     else leftToSpark(facts, unproven, choice.provenRows)
   }
 
-  /** The decision for the first rows of a sorted table; none when no bound is known. */
-  def top(facts: LimitFacts, choice: Option[TopFiles], maxFooters: Long, footerKey: String): LimitDecision = {
-    val kept = choice.fold(facts.files)(_.kept.size)
+  /** The decision for the first rows of a sorted table.
+    *
+    * @param kept
+    *   files that may hold one of the first rows
+    * @param isProven
+    *   whether the footers alone say so
+    * @param inOrder
+    *   whether these files are read in the order of their values, until the rows found rule out the others
+    */
+  def top(facts: LimitFacts, kept: Int, isProven: Boolean, inOrder: Boolean, maxFooters: Long, footerKey: String): LimitDecision = {
     val files = Reason(ReasonCode.TopRows, Some(kept.toDouble), Some(facts.files.toDouble), "files")
     val key = if (facts.footers >= maxFooters) footerKey else ""
-    if (choice.isEmpty) leftToSpark(facts, Reason(ReasonCode.RowsNotProven, None, Some(facts.rowsWanted.toDouble), "rows", key))
-    else if (kept < facts.files) LimitDecision(facts, LimitChoice.TopFiles, files, kept)
-    else leftToSpark(facts, files.copy(code = ReasonCode.RangesOverlap, confKey = key))
+    if (inOrder || (isProven && kept < facts.files)) LimitDecision(facts, LimitChoice.TopFiles, files, kept)
+    else if (isProven) leftToSpark(facts, files.copy(code = ReasonCode.RangesOverlap, confKey = key))
+    else leftToSpark(facts, Reason(ReasonCode.RowsNotProven, None, Some(facts.rowsWanted.toDouble), "rows", key))
   }
 }

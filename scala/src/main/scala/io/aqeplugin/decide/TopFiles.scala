@@ -1,5 +1,7 @@
 package io.aqeplugin.decide
 
+import scala.annotation.tailrec
+
 /** What is known of the sort key in one file.
   *
   * @param rows
@@ -21,12 +23,7 @@ final case class KeyedFile(rows: Long, range: Option[(Long, Long)], nulls: Optio
 final case class TopFiles(kept: Seq[Int], bound: Option[Long])
 
 object TopFiles {
-
-  /** The place of a value in the sort order: nulls first, values, nulls last. */
-  private type Rank = (Int, Long)
-  private val NullsFirst: Rank = (0, 0L)
-  private val NullsLast: Rank = (2, 0L)
-  private val ranks: Ordering[Rank] = Ordering.Tuple2(Ordering.Int, Ordering.Long)
+  import TopOrder._
 
   /** The files that may hold one of the first `rowsWanted` rows, whatever the further sort keys are: ties with the last of these rows stay.
     *
@@ -35,30 +32,51 @@ object TopFiles {
     * @return
     *   none when the known files hold too few rows
     */
-  def of(files: IndexedSeq[Option[KeyedFile]], rowsWanted: Long, descending: Boolean, nullsFirst: Boolean): Option[TopFiles] = {
-    val keyed = files.map(_.map(file => if (descending) file.copy(range = file.range.map(reversed)) else file))
-    val counted = keyed.flatten.flatMap(counts(_, nullsFirst)).sortBy(_._1)(ranks)
+  def of(files: IndexedSeq[Option[KeyedFile]], rowsWanted: Long, order: TopOrder): Option[TopFiles] = {
+    val counted = files.flatten.flatMap(counts(_, order)).sortBy(_._1)(ranks)
     val sums = counted.scanLeft(0L)((sum, file) => FileChoice.saturatedSum(sum, file._2))
     val needed = sums.indexWhere(_ >= rowsWanted)
     Option.when(needed > 0) {
       val bound = counted(needed - 1)._1
-      val kept = keyed.indices.filter(i => keyed(i).forall(file => ranks.lteq(first(file, nullsFirst), bound)))
-      TopFiles(kept, Option.when(bound._1 == 1)(if (descending) ~bound._2 else bound._2))
+      val kept = files.indices.filter(i => files(i).forall(file => ranks.lteq(order.first(file), bound)))
+      TopFiles(kept, order.value(bound))
     }
   }
 
-  /** Reverses the order of all longs, without the overflow of a negation. */
-  private def reversed(range: (Long, Long)): (Long, Long) = (~range._2, ~range._1)
+  /** How many files of a sample probably hold one of the first `rowsWanted` rows of their table. The values of a file are taken to be spread
+    * evenly over its range.
+    *
+    * @param sample
+    *   none for a file of which nothing is known
+    * @param scale
+    *   the table has so many files for each one of the sample
+    */
+  def expected(sample: Seq[Option[KeyedFile]], scale: Double, rowsWanted: Double, order: TopOrder): Int = {
+    val ranges = for {
+      file <- sample.flatten
+      (low, high) <- order.ascending(file.range)
+    } yield (file.rows.toDouble, low.toDouble, high.toDouble)
+    def rowsUpTo(value: Double): Double = scale * ranges.map { case (rows, low, high) =>
+      rows * math.max(0.0, math.min(1.0, (value - low + 1) / (high - low + 1)))
+    }.sum
 
-  /** The rank up to which rows of the file are sorted, with the number of these rows. */
-  private def counts(file: KeyedFile, nullsFirst: Boolean): Option[(Rank, Long)] = (file.range, file.nulls) match {
-    case (Some((_, high)), _) if nullsFirst => Some(((1, high), file.rows))
-    case (None, _) if nullsFirst            => Some((NullsFirst, file.rows))
-    case (Some((_, high)), Some(nulls))     => Some(((1, high), (file.rows - nulls).max(0L)))
-    case _                                  => None
+    @tailrec def bound(low: Double, high: Double, steps: Int): Double =
+      if (steps == 0) high
+      else {
+        val middle = low + (high - low) / 2
+        if (rowsUpTo(middle) >= rowsWanted) bound(low, middle, steps - 1) else bound(middle, high, steps - 1)
+      }
+    val last = if (ranges.isEmpty) 0.0 else bound(ranges.map(_._2).min, ranges.map(_._3).max, Bisections)
+    sample.count(_.forall(file => order.first(file) == NullsFirst || order.ascending(file.range).exists(_._1.toDouble <= last)))
   }
 
-  /** The smallest rank that a row of the file may have. */
-  private def first(file: KeyedFile, nullsFirst: Boolean): Rank =
-    if (nullsFirst && !file.nulls.contains(0L)) NullsFirst else file.range.fold(if (nullsFirst) NullsFirst else NullsLast)(r => (1, r._1))
+  private val Bisections = 64
+
+  /** The rank up to which rows of the file are sorted, with the number of these rows. */
+  private def counts(file: KeyedFile, order: TopOrder): Option[(Rank, Long)] = (order.ascending(file.range), file.nulls) match {
+    case (Some((_, high)), _) if order.nullsFirst => Some(((1, high), file.rows))
+    case (None, _) if order.nullsFirst            => Some((NullsFirst, file.rows))
+    case (Some((_, high)), Some(nulls))           => Some(((1, high), (file.rows - nulls).max(0L)))
+    case _                                        => None
+  }
 }

@@ -22,14 +22,17 @@ import io.aqeplugin.decide.WavePace
   *   the paths of the files, those to read first at the front; empty for Spark's own order
   * @param why
   *   the decision, for EXPLAIN
+  * @param slots
+  *   tasks that can run at once
   * @param splitsStarted
   *   counts the splits of all copies of this node
   */
 case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace: Option[WavePace], ranks: Seq[String], why: String)(
+    slots: Int,
     splitsStarted: AtomicLong
 ) extends LimitExec {
 
-  override protected def otherCopyArgs: Seq[AnyRef] = Seq(splitsStarted)
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(Int.box(slots), splitsStarted)
 
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = SinglePartition
@@ -45,7 +48,7 @@ case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace
 
   override def executeCollect(): Array[InternalRow] = {
     val rdd = child.execute()
-    val waves = new LimitWaves(rdd, order(rdd), limit, pace)
+    val waves = new LimitWaves(rdd, order(rdd), limit, pace, slots)
     try waves.run().iterator.flatMap(EncodedRows.decode(_, output.size)).slice(offset, limit).toArray
     finally count(waves)
   }
@@ -77,5 +80,5 @@ case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace
     SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, counted.map { case (name, _) => metrics(name) })
   }
 
-  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)(splitsStarted)
+  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)(slots, splitsStarted)
 }

@@ -23,8 +23,16 @@ import io.aqeplugin.decide.WavePace
   *   rows that are enough
   * @param pace
   *   how many splits run at once; none for all of them
+  * @param slots
+  *   tasks that can run at once
   */
-private[exec] final class LimitWaves(rdd: RDD[InternalRow], order: IndexedSeq[Int], rowsWanted: Int, pace: Option[WavePace]) {
+private[exec] final class LimitWaves(
+    rdd: RDD[InternalRow],
+    order: IndexedSeq[Int],
+    rowsWanted: Int,
+    pace: Option[WavePace],
+    slots: Int
+) {
   import LimitWaves.{Ended, Finished, Message}
 
   private val messages = new LinkedBlockingQueue[Message]()
@@ -33,23 +41,25 @@ private[exec] final class LimitWaves(rdd: RDD[InternalRow], order: IndexedSeq[In
 
   // Changed only by the calling thread.
   private var started = 0
+  private var finished = 0
   private var rowsFound = 0L
 
   /** Number of splits that were started. */
   def splitsStarted: Int = started
 
-  def splitsFinished: Int = results.size
+  def splitsFinished: Int = finished
 
   def jobsStarted: Int = jobs.size
 
-  /** The encoded rows of the finished splits, in the order of the splits. */
+  /** The encoded rows of the finished tasks, in the order in which they were started. */
   def run(): Seq[Array[Byte]] =
     try {
       startMore()
-      while (rowsFound < rowsWanted && results.size < order.size) {
+      while (rowsFound < rowsWanted && finished < order.size) {
         messages.take() match {
-          case Finished(split, rows) =>
-            results.put(split, rows)
+          case Finished(place, splits, rows) =>
+            results.put(place, rows)
+            finished += splits
             rowsFound += EncodedRows.count(rows)
           case Ended(Failure(error)) => throw error
           case Ended(_)              =>
@@ -61,18 +71,19 @@ private[exec] final class LimitWaves(rdd: RDD[InternalRow], order: IndexedSeq[In
 
   private def startMore(): Unit = {
     val waiting = order.size - started
-    val count = pace.fold(waiting)(_.start(rowsWanted - rowsFound, rowsFound, results.size, started - results.size, waiting))
+    val count = pace.fold(waiting)(_.start(rowsWanted - rowsFound, rowsFound, finished, started - finished, waiting))
     if (count > 0) submit(started, count)
   }
 
   private def submit(from: Int, count: Int): Unit = {
     val limit = rowsWanted // not the whole object goes to the executors
     val queue = messages
+    val tasks = SplitTasks.of(rdd, order.slice(from, from + count), slots)
     val job = rdd.sparkContext.submitJob[InternalRow, Array[Byte], Unit](
-      rdd,
+      tasks.rdd,
       (rows: Iterator[InternalRow]) => EncodedRows.encode(rows, limit),
-      order.slice(from, from + count),
-      (i: Int, rows: Array[Byte]) => queue.put(Finished(from + i, rows)),
+      tasks.partitions,
+      (i: Int, rows: Array[Byte]) => queue.put(Finished(from + i, tasks.splits(i), rows)),
       ()
     )
     started += count
@@ -84,7 +95,7 @@ private[exec] final class LimitWaves(rdd: RDD[InternalRow], order: IndexedSeq[In
 private object LimitWaves {
   sealed trait Message
 
-  /** The rows of the split at this place of the order. */
-  final case class Finished(place: Int, rows: Array[Byte]) extends Message
+  /** The rows of a task with so many splits. */
+  final case class Finished(place: Int, splits: Int, rows: Array[Byte]) extends Message
   final case class Ended(end: Try[Unit]) extends Message
 }

@@ -8,13 +8,14 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.FileSourceOptions
 import org.apache.spark.sql.catalyst.expressions.{Descending, NullsFirst}
 import org.apache.spark.sql.execution._
+import org.apache.spark.sql.internal.SQLConf
 
-import io.aqeplugin.conf.{AqeConf, Mode}
+import io.aqeplugin.conf.{AqeConf, Mode, SessionConf}
 import io.aqeplugin.decide._
-import io.aqeplugin.exec.CollectLimitFilesExec
+import io.aqeplugin.exec.{CollectLimitFilesExec, TakeOrderedFilesExec}
 import io.aqeplugin.observe.{DecidedLimit, LimitOutcome}
 import io.aqeplugin.place.LimitedScan
-import io.aqeplugin.storage.{ConditionRanges, FooterSearch, ScanAdapter, ScanFiles}
+import io.aqeplugin.storage.{ConditionRanges, FooterSearch, ScanFiles}
 import io.aqeplugin.tell.{DecisionLog, ExplainText}
 
 /** Lets the scan below a limit read fewer files.
@@ -34,12 +35,12 @@ final case class ReadFewerFiles(session: SparkSession) extends SafeRule[SparkPla
 
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan =
     // A plan that is made before its query runs, by explain for example, may meet other files than those that it was made for.
-    if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution) plan
+    if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution || SessionConf.limitMode(SQLConf.get) == Mode.Off) plan
     else
       plan.transformDown {
         case limit: CollectLimitExec if limit.limit >= 0 => new Limited(limit, limit.child, context).collected(limit)
         case limit: LocalLimitExec                       => new Limited(limit, limit.child, context).inner(limit)
-        case top: TakeOrderedAndProjectExec              => new Limited(top, top.child, context).top(top)
+        case top: TakeOrderedAndProjectExec              => new Limited(top, top.child, context).top(top, isRoot = top eq plan)
       }
 }
 
@@ -52,6 +53,8 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
   private val thresholds = context.thresholds
   private val splitsStarted = new AtomicLong()
   private val maxFooters = thresholds(AqeConf.LimitMaxFooters)
+  private val slots = context.cluster.slots
+  private val mode = SessionConf.limitMode(SQLConf.get)
 
   private val scanned: Either[Reason, LimitedScan] = LimitedScan.below(child)
 
@@ -67,10 +70,10 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
       decision,
       Option.when(decision.choice != LimitChoice.LeaveToSpark) {
         val scan = if (choice.order.size < files.files.size) files.reading(choice.order) else limited.scan
-        val pace = Option.when(decision.choice == LimitChoice.Waves)(this.pace)
+        val pace = Option.when(decision.choice == LimitChoice.Waves)(paceOf(files))
         val ranks = if (pace.isEmpty) Nil else choice.first.map(files.files(_).getPath.toString)
         val newChild = limited.replacedIn(child, scan)
-        (scan, CollectLimitFilesExec(limit.limit, limit.offset, newChild, pace, ranks, ExplainText.short(decision))(splitsStarted))
+        (scan, CollectLimitFilesExec(limit.limit, limit.offset, newChild, pace, ranks, ExplainText.short(decision))(slots, splitsStarted))
       }
     )
   }
@@ -86,25 +89,45 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
     )
   }
 
-  def top(top: TakeOrderedAndProjectExec): SparkPlan = decided(top.limit, LimitOperator.Top) { (limited, files) =>
-    val order = top.sortOrder.head
-    val nullsFirst = order.nullOrdering == NullsFirst
-    val key = limited.source(order.child).filter(key => ConditionRanges.isOrdered(key.dataType))
+  /** @param isRoot
+    *   whether the driver collects the rows
+    */
+  def top(top: TakeOrderedAndProjectExec, isRoot: Boolean): SparkPlan = decided(top.limit, LimitOperator.Top) { (limited, files) =>
+    val first = top.sortOrder.head
+    val order = TopOrder(first.direction == Descending, first.nullOrdering == NullsFirst)
+    val key = limited.source(first.child).filter(key => ConditionRanges.isOrdered(key.dataType))
     key match {
       case None => (LimitDecision.leftToSpark(facts(limited, files, top.limit, LimitOperator.Top), Reason(ReasonCode.SortKeyType)), None)
       case Some(key) =>
         val search = searchOf(limited, files)
-        val choice = search.top(key, top.limit, order.direction == Descending, nullsFirst)
-        val decision =
-          LimitDecision.top(facts(limited, files, top.limit, LimitOperator.Top, search), choice, maxFooters, AqeConf.LimitMaxFooters.key)
-        (
-          decision,
-          choice.filter(_ => decision.choice == LimitChoice.TopFiles).map { choice =>
-            val upTo = choice.bound.flatMap(ScanAdapter.upTo(limited.scan, key, _, order.direction == Descending, nullsFirst))
-            val scan = files.reading(choice.kept, upTo.toSeq)
-            (scan, top.copy(child = limited.replacedIn(child, scan)))
-          }
-        )
+        val searched = search.top(key, top.limit, order)
+        val known = facts(limited, files, top.limit, LimitOperator.Top, search)
+        searched match {
+          case Left(code) =>
+            (LimitDecision.leftToSpark(known, Reason(code, confKey = if (maxFooters == 0) AqeConf.LimitMaxFooters.key else "")), None)
+          case Right(found) =>
+            val inOrder = isRoot && top.limit > 0 && found.paysInOrder && found.files.size > slots
+            val decision =
+              LimitDecision.top(known, found.files.size, found.proven.isDefined, inOrder, maxFooters, AqeConf.LimitMaxFooters.key)
+            (
+              decision,
+              Option.when(decision.choice == LimitChoice.TopFiles) {
+                val reader = new TopReader(limited, files, key, order)
+                val scan = reader.reading(found)
+                val newChild = limited.replacedIn(child, scan)
+                (
+                  scan,
+                  if (inOrder)
+                    TakeOrderedFilesExec(top.limit, top.offset, top.sortOrder, top.projectList, newChild, ExplainText.short(decision))(
+                      TopWaves.of(found.files, top.limit, slots),
+                      reader.scanOf(scan),
+                      splitsStarted
+                    )
+                  else top.copy(child = newChild)
+                )
+              }
+            )
+        }
     }
   }
 
@@ -124,7 +147,7 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
       plan
     case Right((limited, files)) =>
       val (decision, changed) = decide(limited, files)
-      val applied = changed.filter(_ => context.mode == Mode.Apply)
+      val applied = changed.filter(_ => mode == Mode.Apply)
       record(decision, applied.isDefined)(Some(applied.fold(limited.scan)(_._1)))
       applied.fold(plan)(_._2)
   }
@@ -157,8 +180,9 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
       search: FooterSearch
   ): LimitFacts = facts(limited, files, rowsWanted, operator).copy(footers = search.footersKnown, footerMillis = search.waitedMillis)
 
-  private def pace: WavePace = {
-    val most = thresholds(AqeConf.LimitMaxSplits).pipe(set => if (set > 0) set else Limited.QueuedPerSlot * context.cluster.slots)
+  private def paceOf(files: ScanFiles): WavePace = {
+    val most =
+      thresholds(AqeConf.LimitMaxSplits).pipe(set => if (set > 0) set else TaskSplits.queued(files.bytes / files.files.size, slots))
     WavePace(
       thresholds(AqeConf.LimitFirstSplits).min(Int.MaxValue).toInt,
       thresholds(AqeConf.LimitGrowth),
@@ -170,10 +194,4 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
     val options = new FileSourceOptions(scan.relation.options)
     options.ignoreMissingFiles || options.ignoreCorruptFiles
   }
-}
-
-private object Limited {
-
-  /** With fewer, the launch of jobs takes longer than small splits: 431 jobs for 861 files of 10,000 rows. */
-  private val QueuedPerSlot = 16L
 }

@@ -57,7 +57,10 @@ final class ScanFiles private (val scan: FileSourceScanExec, partitions: Indexed
   def partitionOf(file: Int): Int = listed(file)._2
 
   /** The same scan of these files only, with further conditions that its reader may use to skip rows. */
-  def reading(chosen: Seq[Int], conditions: Seq[Expression] = Nil): FileSourceScanExec = {
+  def reading(chosen: Seq[Int], conditions: Seq[Expression] = Nil): FileSourceScanExec = narrowed(scan, chosen, conditions)
+
+  /** A later form of the same scan, of these files only. */
+  def narrowed(scan: FileSourceScanExec, chosen: Seq[Int], conditions: Seq[Expression]): FileSourceScanExec = {
     val kept = chosen.sorted.groupBy(partitionOf).toSeq.sortBy(_._1).map { case (p, inside) =>
       partitions(p).copy(files = inside.map(files))
     }

@@ -18,7 +18,7 @@ import io.aqeplugin.decide._
   *   time to wait at most
   */
 final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFooters: Int, maxMillis: Long) {
-  import FooterSearch.{Batch, Sample}
+  import FooterSearch.{Batch, FilteredRows, MaxShare, Sample}
 
   private val startNanos = System.nanoTime()
   private val deadlineNanos = startNanos + TimeUnit.MILLISECONDS.toNanos(maxMillis)
@@ -90,13 +90,15 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
     search(first, first.toSet, files.indices.map(factsOf))
   }
 
-  /** The files for the first `rowsWanted` rows in the order of `key`; none when the known files hold too few rows. */
-  def top(key: AttributeReference, rowsWanted: Long, descending: Boolean, nullsFirst: Boolean): Option[TopFiles] = {
+  /** The files for the first `rowsWanted` rows in the order of `key`, or why a sample of the footers says that the others are not worth
+    * their time.
+    */
+  def top(key: AttributeReference, rowsWanted: Long, order: TopOrder): Either[ReasonCode, TopSearch] = {
     val column = scanned.dataColumn(key)
     val columns = attributes.values.toSeq ++ column
 
-    def keyed(file: Int): Option[KeyedFile] = known(file, columns).flatMap { footer =>
-      val rows = if (proofOf(file, Some(footer)) == Proof.AllMatch) footer.rows else 0L
+    def keyed(file: Int, countsAll: Boolean = false): Option[KeyedFile] = known(file, columns).flatMap { footer =>
+      val rows = if (countsAll || proofOf(file, Some(footer)) == Proof.AllMatch) footer.rows else 0L
       column match {
         case Some(named) => footer.columns.get(named).flatten.map(found => KeyedFile(rows, found.range, found.nulls))
         case None        =>
@@ -104,22 +106,30 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
           value.map(found => KeyedFile(rows, found.range, Some(if (found.mayBeNull) rows else 0L)))
       }
     }
-    def choose(from: Seq[Int], wanted: Long): Option[TopFiles] = {
-      val open = from.filter(i => proofOf(i, known(i, columns)) != Proof.NoneMatch).toIndexedSeq
-      TopFiles.of(open.map(keyed), wanted, descending, nullsFirst).map(found => found.copy(kept = found.kept.map(open)))
-    }
 
     val sample = spread(Sample).take(maxFooters)
     load(sample, columns)
-    val rowsInSample = sample.flatMap(keyed).map(_.rows).sum
-    val isSorted = choose(sample, math.min(rowsWanted, math.max(1L, rowsInSample / 2))).exists(_.kept.size < sample.size)
-    if (!isSorted) choose(files.indices, rowsWanted)
+    val matching = sample.filter(file => proofOf(file, known(file, columns)) != Proof.NoneMatch)
+    val rowsRead = rowsWanted.toDouble * (if (matching.forall(keyed(_).exists(_.rows > 0))) 1 else FilteredRows)
+    val sampled = matching.map(keyed(_, countsAll = true))
+    val isSpread = TopFiles.expected(sampled, files.size.toDouble / sample.size.max(1), rowsRead, order) > MaxShare * sample.size
+    if (sample.isEmpty || (matching.nonEmpty && sampled.flatten.isEmpty)) Left(ReasonCode.RowsNotProven)
+    else if (isSpread && files.size > sample.size) Left(ReasonCode.RangesOverlap)
     else {
-      files.indices.filter(known(_, columns).isEmpty).take(maxFooters - sample.size).grouped(Batch).takeWhile(_ => !isLate).foreach(load(
-        _,
-        columns
-      ))
-      choose(files.indices, rowsWanted)
+      val others = files.indices.filter(known(_, columns).isEmpty).take(maxFooters - sample.size)
+      others.grouped(Batch).takeWhile(_ => !isLate).foreach(load(_, columns))
+      val open = files.indices.filter { file =>
+        val footer = known(file, columns)
+        !footer.exists(_.rows == 0L) && proofOf(file, footer) != Proof.NoneMatch
+      }
+      val proven = TopFiles.of(open.map(keyed(_)), rowsWanted, order).map(found => found.copy(kept = found.kept.map(open)))
+      val chosen = proven.fold(open: Seq[Int])(_.kept)
+      val facts = chosen.map(keyed(_, countsAll = true))
+      val ordered = chosen.zip(facts).map { case (file, keys) => TopFile(file, keys.map(order.first), keys.fold(0L)(_.rows)) }
+      val ranged = facts.filter(_.isDefined)
+      val paysInOrder =
+        ranged.nonEmpty && TopFiles.expected(ranged, chosen.size.toDouble / ranged.size, rowsRead, order) <= MaxShare * ranged.size
+      Right(TopSearch(proven, ordered, paysInOrder))
     }
   }
 
@@ -136,10 +146,27 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
     if (files.size <= count) files.indices else (0 until count).map(i => (i.toLong * (files.size - 1) / (count - 1)).toInt)
 }
 
+/** The files for the first rows of a sorted scan.
+  *
+  * @param proven
+  *   the files that the footers alone leave; none when the known files hold too few proven rows
+  * @param files
+  *   these files, or all that may have a matching row
+  * @param paysInOrder
+  *   whether the rows of a part of these files probably rule out the others
+  */
+final case class TopSearch(proven: Option[TopFiles], files: Seq[TopFile], paysInOrder: Boolean)
+
 object FooterSearch {
 
   /** Files whose footers say whether the statistics prove anything. */
   private val Sample = 8
+
+  /** With a larger share of the files to be read, the other footers are not worth their time. */
+  private val MaxShare = 0.5
+
+  /** How many rows are taken to be read for each one that passes a filter that no statistic proves. */
+  private val FilteredRows = 10
 
   /** Footers that are requested at once: fewer than the queue of the reading threads holds. */
   private val Batch = 128

@@ -4,9 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
-import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
-import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.schema.{LogicalTypeAnnotation, PrimitiveType, Type}
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.{INT32, INT64}
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
@@ -16,29 +14,22 @@ import org.apache.spark.sql.types._
 private[storage] object ParquetFooter {
 
   /** Opens the file; throws any exception of its file system. */
-  def rowGroups(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
-    val reader = ParquetFileReader.open(HadoopInputFile.fromStatus(file, conf))
-    try reader.getFooter.getBlocks.asScala.toSeq
-    finally reader.close()
-  }
+  def rowGroups(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = ParquetTail.footer(file, conf).getBlocks.asScala.toSeq
 
   /** The row count and the statistics of the given columns; throws any exception of the file system. */
   def facts(file: FileStatus, conf: Configuration, columns: Seq[FileColumn]): FooterFacts = {
-    val reader = ParquetFileReader.open(HadoopInputFile.fromStatus(file, conf))
-    try {
-      val footer = reader.getFooter
-      val blocks = footer.getBlocks.asScala.toSeq
-      val fields = footer.getFileMetaData.getSchema.getFields.asScala.toSeq
-      val found = columns.map { column =>
-        val named = fields.filter(_.getName.equalsIgnoreCase(column.name))
-        // With another field of nearly the same name, the session's case sensitivity says which one is read.
-        val field = Option.when(named.size == 1)(named.head).filter(_.getName == column.name)
-        column -> field.filter(isReadAs(_, column.dataType)).flatMap { field =>
-          statistics(blocks, field.getName).filter(isExact(_, column.dataType))
-        }
+    val footer = ParquetTail.footer(file, conf)
+    val blocks = footer.getBlocks.asScala.toSeq
+    val fields = footer.getFileMetaData.getSchema.getFields.asScala.toSeq
+    val found = columns.map { column =>
+      val named = fields.filter(_.getName.equalsIgnoreCase(column.name))
+      // With another field of nearly the same name, the session's case sensitivity says which one is read.
+      val field = Option.when(named.size == 1)(named.head).filter(_.getName == column.name)
+      column -> field.filter(isReadAs(_, column.dataType)).flatMap { field =>
+        statistics(blocks, field.getName).filter(isExact(_, column.dataType))
       }
-      FooterFacts(blocks.map(_.getRowCount).sum, found.toMap)
-    } finally reader.close()
+    }
+    FooterFacts(blocks.map(_.getRowCount).sum, found.toMap)
   }
 
   /** Whether the file's values and bounds are those of Spark's type. Signed integers are compared in the same way by all writers, also in the

@@ -9,7 +9,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
-import io.aqeplugin.observe.FilterOutcome
+import io.aqeplugin.observe.{FilterOutcome, LimitOutcome}
 
 class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
@@ -42,6 +42,20 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val wait = WaitPrice.decide(waitFacts, Thresholds.Default)
       assert(ReasonJson.readWait(fields(ReasonJson.writeWait(wait))) == Right(wait))
       assert(ReasonJson.read(fields(ReasonJson.write(wait.reason))) == Right(wait.reason))
+    }
+  }
+
+  test("limits and their outcomes are read back unchanged, and follow the event schema") {
+    val facts = LimitFacts(LimitOperator.Inner, "t", 10, files = 4, bytes = 5, footers = 2, footerMillis = 7)
+    val reason = Reason(ReasonCode.AllFilesNeeded, Some(4), Some(4), "files")
+    val decisions = LimitChoice.All.map(choice => LimitDecision(facts, choice, reason, filesChosen = 3, rowsProven = 12))
+    decisions.foreach { decision =>
+      follow(LimitJson.write(decision), "LimitDecision", "decision")
+      assert(LimitJson.readDecision(fields(LimitJson.write(decision))) == Right(decision))
+    }
+    Seq(LimitOutcome(4, 10, Some(2)), LimitOutcome(4, 10, None)).foreach { outcome =>
+      follow(LimitJson.write(outcome), "LimitOutcome", "outcome")
+      assert(LimitJson.readOutcome(fields(LimitJson.write(outcome))) == Right(outcome))
     }
   }
 
@@ -137,6 +151,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val nothing = JsonNodeFactory.instance.arrayNode()
     assert(JoinDecided(1, 0, 0, "apply", nothing, nothing).productElementNames.toSeq == fieldsOf("JoinDecided"))
     assert(PredicateInferred(1, 0, 0, "apply", "", "", "", applied = true).productElementNames.toSeq == fieldsOf("PredicateInferred"))
+    assert(LimitDecided(1, 0, 0, "apply", applied = true, nothing, nothing).productElementNames.toSeq == fieldsOf("LimitDecided"))
     assert(QueryEnded(1, 0, 0, 0, 0, 0, 0, 0, nothing).productElementNames.toSeq == fieldsOf("QueryEnded"))
     val outcome = FilterOutcome("f", "j", "t", Seq("c"), found = true, "exact", None, 1, 1, 1, 1, 1, 1, 1)
     assert(outcome.productElementNames.toSeq.filterNot(_ == "found") == fieldsOf("FilterOutcome"))

@@ -19,7 +19,9 @@ object QueriesView {
   def render(model: Model, links: Links): Seq[Node] = {
     val queries =
       if (model.lines.isEmpty)
-        alert("No join has been decided yet. A join of a query that AQE plans is decided when its build side has finished.")
+        alert(
+          "Nothing has been decided yet. A join of a query that AQE plans is decided when its build side has finished; a limit is shown when its query has ended."
+        )
       else
         Seq(el("h4")(text("Queries"))) ++ pages(model.page, links) ++
           Seq(queryTable(model.lines, links)) ++ pages(model.page, links)
@@ -37,55 +39,54 @@ object QueriesView {
       "Rows removed" -> removed(filters),
       "Errors" -> (Quantity.of(totals.errors, "") + (if (filters.missing > 0) s", and ${filters.missing} filters not applied" else ""))
     )
+    val limits = Option.when(totals.limits > 0)(
+      "Limits" -> s"${Quantity.of(totals.limits, "")}, files not read: ${Quantity.of(totals.limitFilesLeftOut, "")}"
+    )
+    val predicates = Option.when(totals.predicates > 0)("Predicates across joins" -> Quantity.of(totals.predicates, ""))
     val skipped = Option.when(totals.skipped > 0)(
       "Events left out" -> s"${Quantity.of(totals.skipped, "")}, written by another version of the plugin"
     )
-    facts((plain ++ skipped).map { case (name, value) => name -> Seq(text(value)) }: _*)
+    facts((plain ++ limits ++ predicates ++ skipped).map { case (name, value) => name -> Seq(text(value)) }: _*)
   }
 
-  /** Without a canary, there is no column for the arm. */
-  private def queryTable(lines: Seq[Line], links: Links): Node = {
-    val tried = lines.exists(_.query.arm.nonEmpty)
-    val headers = HeadersBefore ++ Option.when(tried)("Arm") ++ HeadersAfter
-    table("runtime-filter-queries", Formats.TableClass, headers, lines.map(line(_, tried, links)))
-  }
+  /** @param isShown
+    *   whether any of the page's queries has something in this column
+    */
+  private final case class Column(header: String, cell: (Line, Links) => Seq[Node], isShown: QueryRecord => Boolean = _ => true)
 
-  private val HeadersBefore = Seq("Query", "Description", "Submitted", "Duration", "Mode")
-
-  private val HeadersAfter = Seq(
-    "Joins",
-    "Filters",
-    "Rows checked",
-    "Rows removed",
-    "Longest wait",
-    "Plugin's rules",
-    "Faults"
+  private val Columns: Seq[Column] = Seq(
+    Column("Query", (line, links) => Seq(link(links.query(line.query.executionId), line.query.executionId.toString))),
+    Column("Description", description),
+    Column("Submitted", (line, _) => Seq(text(Formats.date(line.execution.fold(line.query.firstMillis)(_.submittedMillis))))),
+    ofQuery("Duration")(query => if (query.ended) Formats.duration(query.durationMillis) else "running"),
+    ofQuery("Mode")(_.mode),
+    Column("Arm", (line, _) => line.query.arm.toSeq.map(text), _.arm.nonEmpty),
+    ofQuery("Joins")(query => Words.choices(query.choices)),
+    ofQuery("Limits", _.limits > 0)(query => Quantity.of(query.limits.toLong, "")),
+    ofQuery("Predicates", _.predicates > 0)(query => Quantity.of(query.predicates.toLong, "")),
+    whenEnded("Filters")(query => Seq(text(s"${query.filters.applied} of ${query.filters.planned}"))),
+    whenEnded("Rows checked")(query => Seq(text(Quantity.of(query.filters.rowsIn, "")))),
+    whenEnded("Rows removed") { query =>
+      if (query.filters.rowsIn == 0) Nil
+      else Seq(text(Quantity.of(query.filters.rowsRemoved, "")), el("div")(Bars.share(share(query.filters))))
+    },
+    whenEnded("Longest wait") { query =>
+      if (query.filters.planned > 0) Seq(text(Quantity.of(query.filters.waitMillis, "millis"))) else Nil
+    },
+    whenEnded("Plugin's rules")(query => Seq(text(Quantity.of(query.ruleMillis, "millis")))),
+    whenEnded("Faults")(faults)
   )
 
-  private def line(line: Line, tried: Boolean, links: Links): Node = {
-    val query = line.query
-    val filters = query.filters
-    def whenEnded(value: => Seq[Node]): Seq[Node] = if (query.ended) value else Nil
-    val before = Seq(
-      Seq(link(links.query(query.executionId), query.executionId.toString)),
-      description(line, links),
-      Seq(text(Formats.date(line.execution.fold(query.firstMillis)(_.submittedMillis)))),
-      Seq(text(if (query.ended) Formats.duration(query.durationMillis) else "running")),
-      Seq(text(query.mode))
-    )
-    val after = Seq(
-      Seq(text(Words.choices(query.choices))),
-      whenEnded(Seq(text(s"${filters.applied} of ${filters.planned}"))),
-      whenEnded(Seq(text(Quantity.of(filters.rowsIn, "")))),
-      whenEnded(
-        if (filters.rowsIn > 0) Seq(text(Quantity.of(filters.rowsRemoved, "")), el("div")(Bars.share(share(filters))))
-        else Nil
-      ),
-      whenEnded(if (filters.planned > 0) Seq(text(Quantity.of(filters.waitMillis, "millis"))) else Nil),
-      whenEnded(Seq(text(Quantity.of(query.ruleMillis, "millis")))),
-      whenEnded(faults(query))
-    )
-    row(before ++ Option.when(tried)(query.arm.toSeq.map(text)) ++ after: _*)
+  private def ofQuery(header: String, isShown: QueryRecord => Boolean = _ => true)(cell: QueryRecord => String): Column =
+    Column(header, (line, _) => Seq(text(cell(line.query))), isShown)
+
+  private def whenEnded(header: String)(cell: QueryRecord => Seq[Node]): Column =
+    Column(header, (line, _) => if (line.query.ended) cell(line.query) else Nil)
+
+  private def queryTable(lines: Seq[Line], links: Links): Node = {
+    val columns = Columns.filter(column => lines.exists(line => column.isShown(line.query)))
+    val rows = lines.map(line => row(columns.map(_.cell(line, links)): _*))
+    table("runtime-filter-queries", Formats.TableClass, columns.map(_.header), rows)
   }
 
   private def description(line: Line, links: Links): Seq[Node] = line.execution.toSeq.flatMap { execution =>

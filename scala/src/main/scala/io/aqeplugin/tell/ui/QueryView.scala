@@ -8,7 +8,7 @@ import io.aqeplugin.decide._
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 import io.aqeplugin.tell.ui.Html._
 
-/** The page of one query: each join with its options, reasons, and the outcomes of its filters. */
+/** The page of one query: each join with its options, reasons, and the outcomes of its filters; the query's limits and inferred predicates. */
 object QueryView {
 
   final case class Model(story: QueryStory, execution: Option[Execution])
@@ -17,10 +17,15 @@ object QueryView {
   def render(model: Either[String, Model], links: Links): Seq[Node] = model match {
     case Left(why)    => alert(why) :+ link(links.queries(1), "All queries")
     case Right(known) =>
-      val more = known.story.query.joins - known.story.joins.size
-      Seq(summary(known, links)) ++ known.story.joins.flatMap(join) ++
-        (if (more > 0) alert(s"$more more joins were decided; the first ${known.story.joins.size} are kept.") else Nil)
+      val QueryStory(query, joins, limits, predicates) = known.story
+      Seq(summary(known, links)) ++
+        joins.flatMap(join) ++ dropped("joins", query.joins, joins.size) ++
+        limitTable(limits) ++ dropped("limits", query.limits, limits.size) ++
+        predicateTable(predicates) ++ dropped("predicates", query.predicates, predicates.size)
   }
+
+  private def dropped(what: String, all: Int, kept: Int): Seq[Node] =
+    if (all > kept) alert(s"The query has ${all - kept} more $what; the first $kept are kept.") else Nil
 
   private def summary(model: Model, links: Links): Node = {
     val query = model.story.query
@@ -148,6 +153,45 @@ object QueryView {
       el("td")(state +: Words.reasonInOneCell(filter.reason): _*)
     )
   }
+
+  private val LimitHeaders = Seq("Limit", "Table", "What is read", "Why", "Files chosen", "Rows proven", "Rows read", "Splits")
+
+  private def limitTable(limits: Seq[LimitStory]): Seq[Node] =
+    if (limits.isEmpty) Nil
+    else Seq(el("h4", "id" -> "limits")(text("Limits")), table("query-limits", Formats.TableClass, LimitHeaders, limits.map(limitRow)))
+
+  private def limitRow(limit: LimitStory): Node = {
+    val facts = limit.decision.facts
+    val left = limit.decision.choice == LimitChoice.LeaveToSpark
+    def whenScanned(value: => String): Seq[Node] = if (limit.outcome.isEmpty) Nil else Seq(text(value))
+    row(
+      Seq(text(Words.limit(facts))),
+      Seq(text(cut(facts.table, MaxName))),
+      text(Words.choice(limit.decision)) +: (if (limit.applied || left) Nil else Seq(text(", not applied"))),
+      Words.reasonInOneCell(limit.decision.reason),
+      whenScanned(s"${Quantity.of(limit.decision.filesChosen.toLong, "")} of ${Quantity.of(facts.files.toLong, "")}"),
+      whenScanned(Quantity.of(limit.decision.rowsProven, "")),
+      limit.outcome.toSeq.map(outcome => text(Quantity.of(outcome.rowsRead, ""))),
+      limit.outcome.flatMap(_.splits).toSeq.map(splits => text(Quantity.of(splits, "")))
+    )
+  }
+
+  private val PredicateHeaders = Seq("Table", "Predicate of its scan", "How it follows", "Applied")
+
+  private def predicateTable(predicates: Seq[PredicateRecord]): Seq[Node] =
+    if (predicates.isEmpty) Nil
+    else
+      Seq(
+        el("h4", "id" -> "predicates")(text("Predicates across joins")),
+        table("query-predicates", Formats.TableClass, PredicateHeaders, predicates.map(predicateRow))
+      )
+
+  private def predicateRow(predicate: PredicateRecord): Node = row(
+    Seq(text(cut(predicate.table, MaxName))),
+    Seq(el("code")(text(predicate.predicate))),
+    Words.inferredBy(predicate.inferredBy),
+    Seq(text(if (predicate.applied) "yes" else "no"))
+  )
 
   private def scan(table: String, columns: Seq[String]): String = s"${cut(table, MaxName)}(${columns.map(cut(_, MaxName)).mkString(", ")})"
 

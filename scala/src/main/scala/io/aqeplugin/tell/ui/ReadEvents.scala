@@ -1,13 +1,17 @@
 package io.aqeplugin.tell.ui
 
 import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.aqeplugin.decide.JoinDecision
-import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
+import io.aqeplugin.decide.{JoinDecision, LimitDecision}
+import io.aqeplugin.observe.{FilterOutcome, LimitOutcome, PlacedFilter}
 import io.aqeplugin.tell._
 
 /** A parsed [[JoinDecided]]. */
 final case class Decided(executionId: Long, timeMillis: Long, mode: String, decision: JoinDecision, filters: Seq[PlacedFilter])
+
+/** A parsed [[LimitDecided]]: the decision, and what was read if the limit is directly over a scan of files. */
+final case class Limited(decision: LimitDecision, outcome: Option[LimitOutcome])
 
 /** A parsed [[QueryEnded]]. */
 final case class Ended(
@@ -28,6 +32,19 @@ object ReadEvents {
     filters <- placed(event.filters)
   } yield Decided(event.executionId, event.timeMillis, event.mode, decision, filters)
 
+  /** The limit, and the text from which [[limit]] reads it. */
+  def limited(event: LimitDecided): Either[String, (Limited, String)] = for {
+    _ <- check(event.schemaVersion, event.executionId)
+    node = JsonFields.emptyObject.set[ObjectNode]("decision", event.decision)
+    // Absent in an event log, the outcome is a missing node, which is no null.
+    whole = if (event.outcome.isMissingNode) node else node.set[ObjectNode]("outcome", event.outcome)
+    found <- limit(new JsonFields(whole, ""))
+  } yield found -> JsonFields.render(whole)
+
+  /** The predicate's event if this version can read it. */
+  def inferred(event: PredicateInferred): Either[String, PredicateInferred] =
+    check(event.schemaVersion, event.executionId).map(_ => event)
+
   def ended(event: QueryEnded): Either[String, Ended] = for {
     _ <- check(event.schemaVersion, event.executionId)
     done <- outcomes(event.outcomes)
@@ -35,9 +52,16 @@ object ReadEvents {
 
   def joinDecision(text: String): Either[String, JoinDecision] = DecisionJson.parse(text).flatMap(DecisionJson.read)
 
+  def limit(text: String): Either[String, Limited] = JsonFields.parse(text).flatMap(node => limit(new JsonFields(node, "")))
+
   def placed(text: String): Either[String, Seq[PlacedFilter]] = array(text).flatMap(placed)
 
   def outcomes(text: String): Either[String, Seq[FilterOutcome]] = array(text).flatMap(outcomes)
+
+  private def limit(fields: JsonFields): Either[String, Limited] = for {
+    decision <- fields.inner("decision")(LimitJson.readDecision)
+    outcome <- fields.optionalInner("outcome")(LimitJson.readOutcome)
+  } yield Limited(decision, outcome)
 
   private def joinDecision(node: JsonNode): Either[String, JoinDecision] = inList(node)(_.inner(List)(DecisionJson.readFields))
 

@@ -66,13 +66,17 @@ object FilterSums {
 /** One query in the list.
   *
   * @param firstMillis
-  *   when its first join was decided
+  *   time of its first event
   * @param joins
   *   joins decided
   * @param ended
   *   whether its outcome is known; until then durations, filters and errors are 0
   * @param arm
   *   the query's arm; none without a canary
+  * @param limits
+  *   limits decided
+  * @param predicates
+  *   predicates inferred across joins
   */
 final case class QueryRecord(
     @(KVIndex @getter) executionId: Long,
@@ -85,26 +89,53 @@ final case class QueryRecord(
     ruleMillis: Long,
     filters: FilterSums,
     errors: Long,
-    arm: Option[String] = None
+    arm: Option[String] = None,
+    limits: Int = 0,
+    predicates: Int = 0
 )
+
+/** Keys and numbers of what a query has several of: joins, limits, predicates. */
+object PartRecords {
+  final val ByExecution = "execution"
+
+  /** Maximum number of kept records of one kind per query; more are only counted. */
+  val MaxPerQuery = 200
+
+  def key(executionId: Long, number: Int): String = s"$executionId/$number"
+}
 
 /** One join of a query: the texts of its decision and of its filters' placements, as in the event. */
 final case class JoinRecord(
     @(KVIndex @getter) key: String,
-    @(KVIndex @getter)(JoinRecord.ByExecution) executionId: Long,
+    @(KVIndex @getter)(PartRecords.ByExecution) executionId: Long,
     number: Int,
     decision: String,
     filters: String
 )
 
-object JoinRecord {
-  final val ByExecution = "execution"
+/** One limit of a query.
+  *
+  * @param limit
+  *   the text of an object with the `decision` and the `outcome` of the event
+  */
+final case class LimitRecord(
+    @(KVIndex @getter) key: String,
+    @(KVIndex @getter)(PartRecords.ByExecution) executionId: Long,
+    number: Int,
+    applied: Boolean,
+    limit: String
+)
 
-  /** Maximum number of kept joins per query; more are only counted. */
-  val MaxPerQuery = 200
-
-  def key(executionId: Long, number: Int): String = s"$executionId/$number"
-}
+/** One predicate that was inferred across the joins of a query, with the fields of its event. */
+final case class PredicateRecord(
+    @(KVIndex @getter) key: String,
+    @(KVIndex @getter)(PartRecords.ByExecution) executionId: Long,
+    number: Int,
+    table: String,
+    predicate: String,
+    inferredBy: String,
+    applied: Boolean
+)
 
 /** The text of the filter outcomes of a query that has ended. */
 final case class OutcomesRecord(@(KVIndex @getter) executionId: Long, outcomes: String)
@@ -112,9 +143,11 @@ final case class OutcomesRecord(@(KVIndex @getter) executionId: Long, outcomes: 
 /** Totals over all queries of the application, including those that are no longer kept.
   *
   * @param mode
-  *   of the latest decision, empty before the first
+  *   of the latest decision on a join or limit, empty before the first
   * @param skipped
   *   number of the plugin's events that this version cannot read
+  * @param limitFilesLeftOut
+  *   files that the scans below limits did not have to read
   */
 final case class TotalsRecord(
     @(KVIndex @getter) key: String,
@@ -123,7 +156,10 @@ final case class TotalsRecord(
     choices: Seq[ChoiceCount],
     filters: FilterSums,
     errors: Long,
-    skipped: Long
+    skipped: Long,
+    limits: Long = 0,
+    limitFilesLeftOut: Long = 0,
+    predicates: Long = 0
 ) {
   def nonEmpty: Boolean = queries > 0 || errors > 0 || skipped > 0
 }

@@ -4,7 +4,7 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.util.kvstore.KVStore
 
 import io.aqeplugin.decide.JoinDecision
-import io.aqeplugin.tell.{DecisionJson, JoinDecided, JsonFields, QueryEnded}
+import io.aqeplugin.tell._
 
 /** Writes the plugin's events into Spark's UI store, for a running or a replayed application. Called by one thread at a time.
   *
@@ -18,37 +18,89 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
   private val retained = math.max(1, retainedQueries)
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-    case decided: JoinDecided => TabGuard.orElse(())(ReadEvents.decided(decided).fold(_ => skip(), write(_, decided)))
-    case ended: QueryEnded    => TabGuard.orElse(())(ReadEvents.ended(ended).fold(_ => skip(), write(_, ended)))
-    case _                    =>
+    case decided: JoinDecided  => TabGuard.orElse(())(ReadEvents.decided(decided).fold(_ => skip(), write(_, decided)))
+    case limited: LimitDecided =>
+      TabGuard.orElse(())(ReadEvents.limited(limited).fold(_ => skip(), { case (limit, text) => write(limit, text, limited) }))
+    case inferred: PredicateInferred => TabGuard.orElse(())(ReadEvents.inferred(inferred).fold(_ => skip(), write(_)))
+    case ended: QueryEnded           => TabGuard.orElse(())(ReadEvents.ended(ended).fold(_ => skip(), write(_, ended)))
+    case _                           =>
   }
 
-  private def write(event: Decided, written: JoinDecided): Unit = {
-    val before = records.find(event.executionId)
-    val query = before.getOrElse(TabListener.begun(event.executionId, event.timeMillis, event.mode, written.arm))
-    val now = query.copy(mode = event.mode, joins = query.joins + 1, choices = ChoiceCount.plus(query.choices, event.decision.choice))
-    if (now.joins <= JoinRecord.MaxPerQuery) {
-      val decision = DecisionJson.render(DecisionJson.write(TabListener.bounded(event.decision)))
-      store.write(
-        JoinRecord(JoinRecord.key(now.executionId, now.joins), now.executionId, now.joins, decision, JsonFields.render(written.filters))
-      )
-    }
-    store.write(now)
-    val totals = records.totals
-    store.write(
-      totals.copy(
-        mode = event.mode,
-        queries = totals.queries + (if (before.isEmpty) 1 else 0),
-        choices = ChoiceCount.plus(totals.choices, event.decision.choice)
-      )
+  private def write(event: Decided, written: JoinDecided): Unit =
+    add(TabListener.begun(event.executionId, event.timeMillis, event.mode, written.arm))(
+      query => query.copy(mode = event.mode, joins = query.joins + 1, choices = ChoiceCount.plus(query.choices, event.decision.choice)),
+      totals => totals.copy(mode = event.mode, choices = ChoiceCount.plus(totals.choices, event.decision.choice)),
+      query =>
+        query.joins -> JoinRecord(
+          PartRecords.key(query.executionId, query.joins),
+          query.executionId,
+          query.joins,
+          DecisionJson.render(DecisionJson.write(TabListener.bounded(event.decision))),
+          JsonFields.render(written.filters)
+        )
     )
+
+  private def write(limit: Limited, text: String, written: LimitDecided): Unit = {
+    val decision = limit.decision
+    val leftOut = if (written.applied) math.max(0, decision.facts.files - decision.filesChosen) else 0
+    add(TabListener.begun(written.executionId, written.timeMillis, written.mode, written.arm))(
+      query => query.copy(mode = written.mode, limits = query.limits + 1),
+      totals =>
+        totals.copy(mode = written.mode, limits = totals.limits + 1, limitFilesLeftOut = totals.limitFilesLeftOut + leftOut.toLong),
+      query =>
+        query.limits -> LimitRecord(
+          PartRecords.key(query.executionId, query.limits),
+          query.executionId,
+          query.limits,
+          written.applied,
+          text
+        )
+    )
+  }
+
+  /** The mode of a predicate is that of the inference; it is the query's only where nothing else was decided. */
+  private def write(event: PredicateInferred): Unit =
+    add(TabListener.begun(event.executionId, event.timeMillis, event.mode, event.arm))(
+      query => query.copy(predicates = query.predicates + 1),
+      totals => totals.copy(predicates = totals.predicates + 1),
+      query =>
+        query.predicates -> PredicateRecord(
+          PartRecords.key(query.executionId, query.predicates),
+          query.executionId,
+          query.predicates,
+          event.table.take(TabListener.MaxLength),
+          event.predicate.take(TabListener.MaxLength),
+          event.inferredBy.take(TabListener.MaxLength),
+          event.applied
+        )
+    )
+
+  /** Counts one part of a query in the query and in the totals, and keeps it while its number, counted from 1, allows that.
+    *
+    * @param begun
+    *   the query's record if this is its first event
+    * @param part
+    *   number and record of the part
+    */
+  private def add(begun: QueryRecord)(
+      ofQuery: QueryRecord => QueryRecord,
+      ofTotals: TotalsRecord => TotalsRecord,
+      part: QueryRecord => (Int, AnyRef)
+  ): Unit = {
+    val before = records.find(begun.executionId)
+    val query = ofQuery(before.getOrElse(begun))
+    val (number, record) = part(query)
+    if (number <= PartRecords.MaxPerQuery) store.write(record)
+    store.write(query)
+    val totals = ofTotals(records.totals)
+    store.write(totals.copy(queries = totals.queries + (if (before.isEmpty) 1 else 0)))
     if (before.isEmpty) forgetOldest()
   }
 
   private def write(event: Ended, written: QueryEnded): Unit = {
     val sums = FilterSums.of(event.outcomes)
     val before = records.find(event.executionId)
-    // A query without a decision is recorded only if the plugin failed in it.
+    // A query without a join, limit or predicate is recorded only if the plugin failed in it.
     before.orElse(Option.when(event.errors > 0)(TabListener.begun(event.executionId, event.timeMillis, "", written.arm))).foreach { query =>
       store.write(
         query.copy(
@@ -78,8 +130,8 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
 
 object TabListener {
 
-  /** Maximum length of a kept join key. */
-  private val MaxKeyLength = 1000
+  /** Maximum length of a kept join key, predicate or name. */
+  private val MaxLength = 1000
 
   private def begun(executionId: Long, timeMillis: Long, mode: String, arm: Option[String]): QueryRecord =
     QueryRecord(executionId, timeMillis, mode, 0, Nil, ended = false, 0, 0, FilterSums.None, 0, arm)
@@ -89,6 +141,6 @@ object TabListener {
     val facts = decision.facts
     val build = facts.build.copy(keys = facts.build.keys.copy(histogram = Nil))
     val probe = facts.probe.copy(keys = facts.probe.keys.map(_.copy(histogram = Nil)))
-    decision.copy(facts = facts.copy(keys = facts.keys.map(_.take(MaxKeyLength)), build = build, probe = probe))
+    decision.copy(facts = facts.copy(keys = facts.keys.map(_.take(MaxLength)), build = build, probe = probe))
   }
 }

@@ -7,8 +7,8 @@ import scala.util.Using
 
 import org.apache.spark.util.kvstore.{KVStore, KVStoreView}
 
-import io.aqeplugin.decide.JoinDecision
-import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
+import io.aqeplugin.decide.{JoinDecision, LimitDecision}
+import io.aqeplugin.observe.{FilterOutcome, LimitOutcome, PlacedFilter}
 
 /** One join of a query with the outcomes of its filters, which are missing while the query runs. */
 final case class JoinStory(
@@ -18,8 +18,11 @@ final case class JoinStory(
     outcomes: Seq[FilterOutcome]
 )
 
+/** One limit of a query. */
+final case class LimitStory(decision: LimitDecision, applied: Boolean, outcome: Option[LimitOutcome])
+
 /** The kept records of one query. */
-final case class QueryStory(query: QueryRecord, joins: Seq[JoinStory])
+final case class QueryStory(query: QueryRecord, joins: Seq[JoinStory], limits: Seq[LimitStory], predicates: Seq[PredicateRecord])
 
 /** Reads the tab's records from Spark's UI store. Has no state of its own. */
 final class TabStore(store: KVStore) {
@@ -35,31 +38,39 @@ final class TabStore(store: KVStore) {
   def newest(page: Paging): Seq[QueryRecord] =
     all(store.view(classOf[QueryRecord]).reverse().skip(page.skipped.toLong).max(page.size.toLong))
 
-  /** One query with its joins in the order of their decisions; `Left` says why there is none. */
+  /** One query with its joins, limits and predicates in the order of their events; `Left` says why there is none. */
   def query(executionId: Long): Either[String, QueryStory] = for {
     query <- find(executionId).toRight(
-      s"There is no record of query $executionId: it decided no join, or it is older than the kept queries."
+      s"There is no record of query $executionId: it has no decided join or limit and no inferred predicate, or it is older than the kept " +
+        "queries."
     )
     outcomes <- read(classOf[OutcomesRecord], Long.box(executionId)).fold[Either[String, Seq[FilterOutcome]]](Right(Nil))(record =>
       ReadEvents.outcomes(record.outcomes)
     )
-    joins <- firstError(joinRecords(executionId).map(story(_, outcomes)))
-  } yield QueryStory(query, joins)
+    joins <- firstError(partsOf(classOf[JoinRecord], executionId).sortBy(_.number).map(story(_, outcomes)))
+    limits <- firstError(partsOf(classOf[LimitRecord], executionId).sortBy(_.number).map(story))
+  } yield QueryStory(query, joins, limits, partsOf(classOf[PredicateRecord], executionId).sortBy(_.number))
 
   /** Removes the queries with the smallest ids. */
   def forgetOldest(queries: Int): Unit = {
     val ids = all(store.view(classOf[QueryRecord]).max(queries.toLong)).map(_.executionId)
     ids.foreach { id =>
-      joinRecords(id).foreach(join => store.delete(classOf[JoinRecord], join.key))
+      partsOf(classOf[JoinRecord], id).foreach(join => store.delete(classOf[JoinRecord], join.key))
+      partsOf(classOf[LimitRecord], id).foreach(limit => store.delete(classOf[LimitRecord], limit.key))
+      partsOf(classOf[PredicateRecord], id).foreach(predicate => store.delete(classOf[PredicateRecord], predicate.key))
       read(classOf[OutcomesRecord], Long.box(id)).foreach(_ => store.delete(classOf[OutcomesRecord], Long.box(id)))
       store.delete(classOf[QueryRecord], Long.box(id))
     }
   }
 
-  private def joinRecords(executionId: Long): Seq[JoinRecord] = {
+  /** The records of one kind of a query, in any order. */
+  private def partsOf[A](kind: Class[A], executionId: Long): Seq[A] = {
     val id = Long.box(executionId)
-    all(store.view(classOf[JoinRecord]).index(JoinRecord.ByExecution).first(id).last(id)).sortBy(_.number)
+    all(store.view(kind).index(PartRecords.ByExecution).first(id).last(id))
   }
+
+  private def story(record: LimitRecord): Either[String, LimitStory] =
+    ReadEvents.limit(record.limit).map(limit => LimitStory(limit.decision, record.applied, limit.outcome))
 
   private def story(record: JoinRecord, outcomes: Seq[FilterOutcome]): Either[String, JoinStory] = for {
     decision <- ReadEvents.joinDecision(record.decision)

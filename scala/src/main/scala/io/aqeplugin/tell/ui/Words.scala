@@ -3,6 +3,7 @@ package io.aqeplugin.tell.ui
 import scala.xml.Node
 
 import io.aqeplugin.decide._
+import io.aqeplugin.infer.InferredBy
 import io.aqeplugin.tell.ui.Html.{el, text}
 
 /** Decisions as text. */
@@ -26,6 +27,28 @@ object Words {
     case Some(Strategy.LeaveToSpark)      => "left to Spark"
     case None                             => name
   }
+
+  /** What takes how many rows. */
+  def limit(facts: LimitFacts): String = {
+    val operator = facts.operator match {
+      case LimitOperator.Collect => "limit of the query"
+      case LimitOperator.Inner   => "limit inside the query"
+      case LimitOperator.Top     => "first rows of a sort"
+    }
+    s"$operator, ${Quantity.of(facts.rowsWanted, "rows")}"
+  }
+
+  /** What the scan below a limit reads. */
+  def choice(limit: LimitDecision): String = limit.choice match {
+    case LimitChoice.FewestFiles  => "fewest files"
+    case LimitChoice.Waves        => "files in waves"
+    case LimitChoice.TopFiles     => "files of the first rows"
+    case LimitChoice.LeaveToSpark => "left to Spark"
+  }
+
+  /** How a predicate was inferred: code and meaning. */
+  def inferredBy(name: String): Seq[Node] =
+    Seq(el("code")(text(name))) ++ InferredBy.All.find(_.name == name).map(by => text(s" ${by.meaning}"))
 
   def choices(counts: Seq[ChoiceCount]): String =
     if (counts.isEmpty) "none" else counts.map(count => s"${Quantity.of(count.joins, "")} ${choiceName(count.choice)}").mkString(", ")

@@ -42,6 +42,35 @@ object TabEvents {
     s"""{"filterId":"f1","joinId":"${Decision.facts.joinId}","table":${quoted(table)},"scanColumns":["ss_item_sk"],"kind":"$kind",
        |"reason":$reason,"rowsIn":$rowsIn,"rowsOut":$rowsOut,"batchesSkipped":3,"filterBytes":2048,"buildMillis":17,"waitMillis":40,"keys":5}""".stripMargin
 
+  /** A limit of 100 rows, held by 2 of 40 files. */
+  val Limit: LimitDecision = LimitDecision(
+    LimitFacts(LimitOperator.Collect, "store_sales", 100, files = 40, bytes = 1L << 20, footers = 2, footerMillis = 3),
+    LimitChoice.FewestFiles,
+    Reason(ReasonCode.EnoughRows, Some(120), Some(100), "rows"),
+    filesChosen = 2,
+    rowsProven = 120
+  )
+
+  def limited(
+      executionId: Long,
+      limit: LimitDecision = Limit,
+      applied: Boolean = true,
+      schemaVersion: Int = 1,
+      outcome: String = """{"filesListed":40,"rowsRead":110,"splits":2}"""
+  ): LimitDecided =
+    LimitDecided(schemaVersion, executionId, 1500 + executionId, "apply", applied, LimitJson.write(limit), array(outcome))
+
+  def inferred(
+      executionId: Long,
+      predicate: String = "(day <= 17)",
+      table: String = "store_sales",
+      applied: Boolean = true,
+      schemaVersion: Int = 1
+  ): PredicateInferred = {
+    val mode = if (applied) "apply" else "observe"
+    PredicateInferred(schemaVersion, executionId, 500 + executionId, mode, table, predicate, "INEQUALITY", applied)
+  }
+
   def ended(
       executionId: Long,
       outcomes: Seq[String] = Seq(outcome()),

@@ -4,6 +4,8 @@ import org.apache.spark.util.kvstore.InMemoryStore
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.metrics.Faults
+import io.aqeplugin.decide.{LimitChoice, LimitDecision, Reason, ReasonCode}
+import io.aqeplugin.observe.LimitOutcome
 import io.aqeplugin.tell.{JoinDecided, QueryEnded}
 
 class TabListenerSuite extends AnyFunSuite {
@@ -17,8 +19,14 @@ class TabListenerSuite extends AnyFunSuite {
       events.foreach(listener.onOtherEvent)
       this
     }
-    def records: (Long, Long, Long) =
-      (kv.count(classOf[QueryRecord]), kv.count(classOf[JoinRecord]), kv.count(classOf[OutcomesRecord]))
+    def records: Seq[Long] =
+      Seq(
+        classOf[QueryRecord],
+        classOf[JoinRecord],
+        classOf[OutcomesRecord],
+        classOf[LimitRecord],
+        classOf[PredicateRecord]
+      ).map(kv.count(_))
   }
 
   private val leftToSpark = Decision.copy(method = None)
@@ -63,6 +71,13 @@ class TabListenerSuite extends AnyFunSuite {
       ended(1, schemaVersion = 2),
       decided(-1),
       decided(1, filters = "{}"),
+      limited(1, schemaVersion = 2),
+      limited(-1),
+      limited(1, outcome = "{}"),
+      limited(1, outcome = "7"),
+      limited(1).copy(decision = array("{}")),
+      inferred(1, schemaVersion = 2),
+      inferred(-1),
       noChoice.copy(decision = array("""{"schemaVersion":1}""")),
       noChoice.copy(decision = array("7")),
       ended(1, Seq("{}")),
@@ -79,9 +94,9 @@ class TabListenerSuite extends AnyFunSuite {
     val retained = 20
     val fixture = new Fixture(retained)
     (1L to 100L).foreach { id =>
-      fixture.see(decided(id), decided(id), ended(id))
-      val (queries, joins, outcomes) = fixture.records
-      assert(queries <= retained && joins == 2 * queries && outcomes == queries, s"after query $id")
+      fixture.see(inferred(id), decided(id), decided(id), limited(id), ended(id))
+      val queries = fixture.records.head
+      assert(queries <= retained && fixture.records == Seq(queries, 2 * queries, queries, queries, queries), s"after query $id")
     }
     val kept = fixture.store.newest(Paging.of(None, retained)).map(_.executionId)
     assert(kept.head == 100 && kept == kept.sorted.reverse && kept.size >= retained * 9 / 10)
@@ -94,11 +109,42 @@ class TabListenerSuite extends AnyFunSuite {
     assert(fixture.store.newest(Paging.of(None, 1)).map(_.executionId) == Seq(2))
   }
 
-  test("the first joins of a query are kept, and all are counted") {
-    val joins = JoinRecord.MaxPerQuery + 5
-    val fixture = new Fixture().see(Seq.fill(joins)(decided(1)): _*)
-    assert(fixture.store.find(1).map(_.joins).contains(joins))
-    assert(fixture.store.query(1).map(_.joins.size) == Right(JoinRecord.MaxPerQuery))
+  test("the first joins, limits and predicates of a query are kept, and all are counted") {
+    val many = PartRecords.MaxPerQuery + 5
+    val fixture = new Fixture().see(Seq.fill(many)(Seq(decided(1), limited(1), inferred(1))).flatten: _*)
+    assert(fixture.store.find(1).map(query => (query.joins, query.limits, query.predicates)).contains((many, many, many)))
+    val story = fixture.store.query(1).fold(fail(_), identity)
+    assert(Seq(story.joins.size, story.limits.size, story.predicates.size) == Seq.fill(3)(PartRecords.MaxPerQuery))
+  }
+
+  test("a query without a join has its limits and predicates") {
+    val left = LimitDecision.leftToSpark(Limit.facts.copy(table = ""), Reason(ReasonCode.LimitSource))
+    val store = new Fixture().see(inferred(7), limited(7), limited(7, left, applied = false, outcome = "null"), ended(7, Nil)).store
+    val story = store.query(7).fold(fail(_), identity)
+    assert((story.query.firstMillis, story.query.joins, story.query.ended) == ((507L, 0, true)))
+    assert(story.limits == Seq(
+      LimitStory(Limit, applied = true, Some(LimitOutcome(40, 110, Some(2)))),
+      LimitStory(left, applied = false, None)
+    ))
+    assert(story.predicates.map(found => (found.table, found.predicate, found.applied)) == Seq(("store_sales", "(day <= 17)", true)))
+    assert((store.totals.queries, store.totals.limits, store.totals.limitFilesLeftOut, store.totals.predicates) == ((1L, 2L, 38L, 1L)))
+  }
+
+  test("files are not counted as left out when a limit is only observed") {
+    val observed = Limit.copy(choice = LimitChoice.TopFiles)
+    assert(new Fixture().see(limited(1, observed, applied = false)).store.totals.limitFilesLeftOut == 0)
+  }
+
+  test("the mode of an inferred predicate does not replace that of a decision") {
+    val store = new Fixture().see(decided(1), inferred(1, applied = false), inferred(2, applied = false)).store
+    assert(store.find(1).map(_.mode).contains("apply"))
+    assert(store.find(2).map(_.mode).contains("observe"))
+    assert(store.totals.mode == "apply")
+  }
+
+  test("a limit from an event log may lack its outcome") {
+    val absent = limited(1).copy(outcome = array("{}").path("outcome"))
+    assert(new Fixture().see(absent).store.query(1).map(_.limits.map(_.outcome)) == Right(Seq(None)))
   }
 
   test("a query with only a fault is shown; a query without decisions is not") {

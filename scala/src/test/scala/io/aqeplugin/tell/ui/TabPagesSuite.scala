@@ -57,7 +57,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("an application without a decision says so") {
-    assert(list(store()).text.contains("No join has been decided yet."))
+    assert(list(store()).text.contains("Nothing has been decided yet."))
   }
 
   test("queries are listed newest first, with links to their page and the SQL tab") {
@@ -162,6 +162,47 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(rows(2).startsWith("not in the plan: "))
   }
 
+  test("a limit shows what is read, the reason with its numbers, and the files, rows and splits") {
+    val left = LimitDecision.leftToSpark(Limit.facts.copy(table = ""), Reason(ReasonCode.LimitSource))
+    val observed = Limit.copy(facts = Limit.facts.copy(operator = LimitOperator.Top), choice = LimitChoice.TopFiles)
+    val shown = query(
+      store(limited(1), limited(1, left, outcome = "null"), limited(1, observed, applied = false), ended(1, Nil)),
+      1
+    )
+    val rows = cells(table(shown, "query-limits"))
+    val why = "footers prove that the chosen files hold all rows that the limit takes (ENOUGH_ROWS: 120 rows against 100 rows)"
+    assert(rows.head == Seq("limit of the query, 100 rows", "store_sales", "fewest files", why, "2 of 40", "120", "110", "2"))
+    assert(rows(1).take(3) == Seq("limit of the query, 100 rows", "", "left to Spark"))
+    assert(rows(1)(3).endsWith("(LIMIT_SOURCE)") && rows(1).drop(4).forall(_.isEmpty))
+    assert(rows(2).take(3) == Seq("first rows of a sort, 100 rows", "store_sales", "files of the first rows, not applied"))
+  }
+
+  test("a predicate shows its table, how it follows, and whether it was applied") {
+    val shown = query(store(inferred(1), inferred(1, "k = 'x'", applied = false).copy(inferredBy = "NEWER"), ended(1, Nil)), 1)
+    val meaning = "comparisons with columns of other sides bound the column of this side by a constant"
+    assert(cells(table(shown, "query-predicates")) == Seq(
+      Seq("store_sales", "(day <= 17)", s"INEQUALITY $meaning", "yes"),
+      Seq("store_sales", "k = 'x'", "NEWER", "no")
+    ))
+  }
+
+  test("a query that has only joins shows no limits and no predicates") {
+    val only = store(decided(1), ended(1))
+    assert(table(query(only, 1), "query-limits").isEmpty && table(query(only, 1), "query-predicates").isEmpty)
+    assert(!(table(list(only), "runtime-filter-queries") \\ "th").map(_.text).exists(Set("Limits", "Predicates")))
+    assert(!(list(only) \ "ul" \ "li").exists(_.text.startsWith("Limits")))
+  }
+
+  test("the list and its summary count limits and predicates") {
+    val shown = list(store(inferred(1), limited(1), limited(1), decided(2)))
+    val headers = (table(shown, "runtime-filter-queries") \\ "th").map(_.text)
+    val rows = cells(table(shown, "runtime-filter-queries"))
+    assert(rows.map(row => Seq("Limits", "Predicates").map(header => row(headers.indexOf(header)))) == Seq(Seq("0", "0"), Seq("2", "1")))
+    val facts = (shown \ "ul" \ "li").map(_.text)
+    assert(facts.contains("Limits: 2, files not read: 76"))
+    assert(facts.contains("Predicates across joins: 1"))
+  }
+
   test("a query without a record has a message and a link back") {
     val shown = query(store(decided(1)), 5)
     assert(shown.text.contains("There is no record of query 5"))
@@ -173,7 +214,12 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("names of queries, tables and keys are never markup") {
     val decision = Decision.copy(facts = Facts.copy(keys = Seq(hostile)))
     val execution = Execution(hostile, 1, hostile)
-    val events = store(decided(1, decision, filters = s"[${placed(hostile, applied = false)}]"), ended(1, Seq(outcome(hostile))))
+    val events = store(
+      decided(1, decision, filters = s"[${placed(hostile, applied = false)}]"),
+      inferred(1, hostile, hostile),
+      limited(1, Limit.copy(facts = Limit.facts.copy(table = hostile))),
+      ended(1, Seq(outcome(hostile)))
+    )
     Seq(list(events, execution = Some(execution)), query(events, 1, Some(execution))).foreach { shown =>
       assert((shown \\ "script").isEmpty && (shown \\ "img").isEmpty)
       assert(shown.text.contains("<script>alert('1')</script>"), "it is shown as it is")
