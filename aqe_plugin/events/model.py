@@ -212,8 +212,8 @@ class FilterOutcome:
     """The outcome of one filter on one scan, summed over all tasks of the query.
 
     Attributes:
-        kind: ``empty``, ``exact``, ``range_bitmap``, ``split_block_bloom``; ``pass_all`` when none could be built,
-            ``missing`` when the scan did not find it, which is a fault.
+        kind: ``empty``, ``exact``, ``range_bitmap``, ``split_block_bloom``, ``range``; ``pass_all`` when none could
+            be built, ``missing`` when the scan did not find it, which is a fault.
         reason: why all rows passed, ``None`` when the filter worked.
         batches_skipped: batches that passed unchecked, because the filter had removed too little.
         wait_millis: time from the start of the query until the scan had its filters, including time that the scan

@@ -23,6 +23,7 @@ _LITERAL = (
 )
 _SPACE = r"[\p{Z}\x09-\x0d\x1c-\x1f\x85]+"
 _DIGITS = 16
+_EQUALS = " = "
 
 
 def join_condition(kind: Column, keys: Column) -> Column:
@@ -33,7 +34,8 @@ def join_condition(kind: Column, keys: Column) -> Column:
 
 def join_conditions(joins: Column) -> Column:
     """The joins of a query, an array of :func:`join_condition`, as one text, a join a line."""
-    return F.array_join(F.array_sort(F.array_distinct(joins)), "\n")
+    equal = F.filter(joins, lambda join: F.contains(join, F.lit(_EQUALS)))
+    return F.array_join(F.array_sort(F.array_distinct(F.when(F.size(equal) > 0, equal).otherwise(joins))), "\n")
 
 
 def fingerprint(conditions: Column) -> Column:
@@ -42,7 +44,7 @@ def fingerprint(conditions: Column) -> Column:
 
 
 def _equality(key: Column) -> Column:
-    return F.array_join(F.array_sort(F.transform(F.split(key, " = "), _without_literals)), " = ")
+    return F.array_join(F.array_sort(F.transform(F.split(key, _EQUALS), _without_literals)), _EQUALS)
 
 
 def _without_literals(part: Column) -> Column:

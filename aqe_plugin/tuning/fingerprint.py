@@ -1,7 +1,7 @@
 """Which queries are runs of the same query: those of the same fingerprint.
 
 The fingerprint stands for the set of a query's equi-joins, each with its type and the columns, tables included, that it
-joins on. It does not depend on
+joins on; a query without them has that of its joins by ranges. It does not depend on
 
 - literals in key expressions, ids of expressions, or the order of joins, of a join's keys, and of an equality's sides;
 - the build side: a right outer join is a left outer join with its sides swapped;
@@ -26,6 +26,7 @@ _DIGITS = 16
 _TOKENS = re.compile(
     r"(?P<name>`(?:[^`]|``)*`)|'(?:[^'\\]|\\.|'')*'|#\d+|(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[a-zA-Z]{0,2}\b"
 )
+_EQUALS = " = "
 _AS_LEFT_JOIN = {JoinKind.RIGHT_OUTER: JoinKind.LEFT_OUTER}
 
 
@@ -36,7 +37,9 @@ def fingerprint(story: QueryStory) -> str:
 
 def join_conditions(story: QueryStory) -> tuple[str, ...]:
     """What the fingerprint stands for, in alphabetical order: ``inner: date_dim.d_date_sk = sales.date_sk``."""
-    return tuple(sorted({_condition(join.decision.facts) for join in story.joins}))
+    conditions = sorted({_condition(join.decision.facts) for join in story.joins})
+    # Whether a range is reported depends on how its join was carried out.
+    return tuple([condition for condition in conditions if _EQUALS in condition] or conditions)
 
 
 def _condition(facts: JoinFacts) -> str:
@@ -46,7 +49,7 @@ def _condition(facts: JoinFacts) -> str:
 
 def _equality(key: str) -> str:
     # An expression may contain an equality of its own: sorting all parts still ignores the order of sides.
-    return " = ".join(sorted(_without_literals(part).strip() for part in key.split(" = ")))
+    return _EQUALS.join(sorted(_without_literals(part).strip() for part in key.split(_EQUALS)))
 
 
 def _without_literals(text: str) -> str:

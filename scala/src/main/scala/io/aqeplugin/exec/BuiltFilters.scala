@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, ShuffleQueryStageExec}
 
 import io.aqeplugin.decide.Reason
+import io.aqeplugin.filters.RangeBounds
 
 /** Records on a build side's own exchange which filters were built from it. Re-planning makes every node anew except stages, so a rule can
   * look up the values of a finished filter there, and the record is freed with the query.
@@ -19,7 +20,7 @@ object BuiltFilters {
     */
   final case class Built(result: Either[Reason, FilterSummary], times: Int)
 
-  private type ByOrdinals = ConcurrentHashMap[Seq[Int], Built]
+  private type ByOrdinals = ConcurrentHashMap[(Seq[Int], Option[RangeBounds]), Built]
   private val Tag = TreeNodeTag[ByOrdinals]("aqe_plugin_built_filters")
 
   /** Must be called while the rule alone holds the stage, so that later writers find the map. */
@@ -29,19 +30,19 @@ object BuiltFilters {
     }
   }
 
-  def note(child: SparkPlan, keys: Seq[Attribute], result: Either[Reason, FilterSummary]): Unit = {
+  def note(child: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds], result: Either[Reason, FilterSummary]): Unit = {
     val build = RuntimeFilterExchangeExec.buildOf(child)
     prepare(build)
     for (exchange <- exchangeOf(build); built <- exchange.getTagValue(Tag)) {
-      val _ = built.merge(ordinals(build, keys), Built(result, 1), (earlier, now) => Built(now.result, earlier.times + 1))
+      val _ = built.merge((ordinals(build, keys), bounds), Built(result, 1), (earlier, now) => Built(now.result, earlier.times + 1))
     }
   }
 
-  /** The filter over `keys` of a finished build stage, if one was built. */
-  def get(stage: SparkPlan, keys: Seq[Attribute]): Option[Built] = for {
+  /** The filter over `keys` of a finished build stage, by the values of the keys or by `bounds`, if one was built. */
+  def get(stage: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds]): Option[Built] = for {
     exchange <- exchangeOf(stage)
     built <- exchange.getTagValue(Tag)
-    filter <- Option(built.get(ordinals(stage, keys)))
+    filter <- Option(built.get((ordinals(stage, keys), bounds)))
   } yield filter
 
   private def ordinals(build: SparkPlan, keys: Seq[Attribute]): Seq[Int] = keys.map(k => build.output.indexWhere(_.exprId == k.exprId))

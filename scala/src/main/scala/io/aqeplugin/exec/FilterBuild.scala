@@ -17,16 +17,19 @@ import io.aqeplugin.observe.RowWidth
   */
 object FilterBuild {
 
-  /** @throws java.lang.Exception
+  /** @param bounds
+    *   how the keys bound the values that pass; none if the keys themselves pass
+    * @throws java.lang.Exception
     *   any failure of the job; the caller replaces it by a filter that passes all rows
     */
-  def run(child: SparkPlan, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter =
+  def run(child: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds], limits: BuildLimits, startNanos: Long): BuiltFilter =
     RuntimeFilterExchangeExec.stageOf(child) match {
       case Some(stage: ShuffleQueryStageExec) if SparkBridge.isIndeterminate(stage.shuffle) =>
         // A retried task could give keys other than those the filter was built from.
         BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
-      case Some(stage: ShuffleQueryStageExec)   => fromShuffle(child, stage, keys, limits, startNanos)
-      case Some(stage: BroadcastQueryStageExec) => fromRelation(stage, keys, limits, startNanos)
+      case Some(stage: ShuffleQueryStageExec) =>
+        bounds.fold(fromShuffle(child, stage, keys, limits, startNanos))(RangeBuild.fromShuffle(child, keys, _, startNanos))
+      case Some(stage: BroadcastQueryStageExec) => fromRelation(stage, keys, bounds, limits, startNanos)
       case _                                    => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
     }
 
@@ -46,11 +49,20 @@ object FilterBuild {
     finish(merged, math.max(1, count), coder, limits, startNanos)
   }
 
-  private def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute], limits: BuildLimits, startNanos: Long): BuiltFilter = {
+  private def fromRelation(
+      stage: BroadcastQueryStageExec,
+      keys: Seq[Attribute],
+      bounds: Option[RangeBounds],
+      limits: BuildLimits,
+      startNanos: Long
+  ): BuiltFilter = {
     // Rows are counted because a relation reports the 64 MiB of a page, however little it holds. The driver has to read it back as objects.
     val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)
     if (bytes > limits.filter.maxFilterBytes) BuiltFilter.PassAll(tooBig(bytes, limits.filter.maxFilterBytes))
-    else fromRows(Relations.rows(stage.executeBroadcast[Any]().value), stage, keys, limits, startNanos)
+    else
+      bounds.fold(fromRows(Relations.rows(stage.executeBroadcast[Any]().value), stage, keys, limits, startNanos))(
+        RangeBuild.fromRelation(stage, keys, _, startNanos)
+      )
   }
 
   private def fromRows(

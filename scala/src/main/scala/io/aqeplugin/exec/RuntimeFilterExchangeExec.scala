@@ -19,11 +19,11 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
-import io.aqeplugin.filters.FilterLimits
+import io.aqeplugin.filters.{FilterLimits, RangeBounds}
 
 /** Builds a filter from the join keys of a finished build side and broadcasts its stored form, see [[BuiltFilter.bytes]].
   *
-  * AQE treats it as a broadcast stage: it is built once per (build stage, keys), however many scans and subqueries request it, in the
+  * AQE treats it as a broadcast stage: it is built once per (build stage, keys, bounds), however many scans and subqueries request it, in the
   * background as soon as the build stage has finished, and is cancelled with the query. It never fails a query: any failure, and any build
   * longer than `limits.timeoutMillis`, gives a filter that passes all rows.
   *
@@ -35,9 +35,16 @@ import io.aqeplugin.filters.FilterLimits
   *   limits on the filter's size and build time
   * @param joinId
   *   the join that requested the filter first
+  * @param bounds
+  *   how the keys bound the values that pass; none if the keys themselves pass
   */
-case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, limits: BuildLimits, joinId: String)
-    extends BroadcastExchangeLike {
+case class RuntimeFilterExchangeExec(
+    keys: Seq[Attribute],
+    child: SparkPlan,
+    limits: BuildLimits,
+    joinId: String,
+    bounds: Option[RangeBounds] = None
+) extends BroadcastExchangeLike {
 
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = BroadcastPartitioning(IdentityBroadcastMode)
@@ -104,7 +111,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
     val _ = (promise.tryFailure(error), done.completeExceptionally(error))
   }
 
-  private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, limits, startNanos)
+  private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, bounds, limits, startNanos)
 
   private def passAll(code: ReasonCode, startNanos: Long): BuiltFilter = BuiltFilter.PassAll(
     Reason(
@@ -125,7 +132,7 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
       } else {
         outcome = Some(filter.result)
         // Before AQE knows: the re-plan that follows looks the filter up.
-        BuiltFilters.note(child, keys, filter.result)
+        BuiltFilters.note(child, keys, bounds, filter.result)
         promise.trySuccess(broadcast)
       }
     }
@@ -155,12 +162,12 @@ case class RuntimeFilterExchangeExec(keys: Seq[Attribute], child: SparkPlan, lim
         SparkBridge.broadcast[Any](sparkContext, passAll(ReasonCode.BuildTimeout, System.nanoTime()).bytes).asInstanceOf[Broadcast[T]]
     }
 
-  /** Equal for equal (build stage, keys), regardless of the reads that AQE puts on a finished stage and of the requesting join. */
+  /** Equal for equal (build stage, keys, bounds), regardless of the reads that AQE puts on a finished stage and of the requesting join. */
   override protected def doCanonicalize(): SparkPlan = {
     val build = RuntimeFilterExchangeExec.buildOf(child)
     // By position: in the canonical output of a join or an explode, all columns may be called none#0.
     val normalized = keys.map(key => QueryPlan.normalizeExpressions(key, build.output))
-    RuntimeFilterExchangeExec(normalized, build.canonicalized, BuildLimits.Canonical, "")
+    RuntimeFilterExchangeExec(normalized, build.canonicalized, BuildLimits.Canonical, "", bounds)
   }
 
   override def nodeName: String = "RuntimeFilterExchange"

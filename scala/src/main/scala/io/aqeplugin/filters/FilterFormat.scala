@@ -10,6 +10,7 @@ import io.aqeplugin.filters.Envelope.{putLongs, restAsLongs, valid}
   *   - `exact`: the codes, strictly ascending
   *   - `range_bitmap`: the number of the first word, the words
   *   - `split_block_bloom`: smallest code, largest code, the words
+  *   - `range`: smallest code, largest code
   *
   * Each number is a 64-bit word. `read` returns what was written or an error, never an exception and never a different filter: a CRC32C
   * protects every byte, and bytes that pass it are still validated as a filter of their kind. The format shares nothing with Spark's own
@@ -30,7 +31,8 @@ object FilterFormat {
     case bitmap: RangeBitmap    => writeWords(FilterKind.RangeBitmap, Array(bitmap.firstWord), bitmap.words)
     case bloom: SplitBlockBloom =>
       writeWords(FilterKind.SplitBlockBloom, Array(bloom.range.min, bloom.range.max), SplitBlockBloom.unpadded(bloom.words))
-    case other => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
+    case range: RangeFilter => writeWords(FilterKind.Range, Array(range.range.min, range.range.max), Array.emptyLongArray)
+    case other              => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
   }
 
   def read(bytes: Array[Byte]): Either[FormatError, KeyFilter] = envelope.open(bytes).flatMap { case (kindId, payload) =>
@@ -39,6 +41,7 @@ object FilterFormat {
       case Some(FilterKind.Exact)           => readExact(payload)
       case Some(FilterKind.RangeBitmap)     => readBitmap(payload)
       case Some(FilterKind.SplitBlockBloom) => readBloom(payload)
+      case Some(FilterKind.Range)           => readRange(payload)
       case None                             => Left(FormatError.UnknownKind(kindId.toInt))
     }
   }
@@ -81,6 +84,12 @@ object FilterFormat {
     words <- readBloomWords(payload)
     _ <- valid(min <= max, s"the range $min to $max is empty")
   } yield new SplitBlockBloom(words, CodeRange(min, max))
+
+  private def readRange(payload: ByteBuffer): Either[FormatError, KeyFilter] = for {
+    bounds <- restAsLongs(payload)
+    _ <- valid(bounds.length == 2, "a range has two bounds")
+    _ <- valid(bounds(0) <= bounds(1), s"the range ${bounds(0)} to ${bounds(1)} is empty")
+  } yield RangeFilter(CodeRange(bounds(0), bounds(1)))
 
   /** The rest of the buffer, as the words of a [[SplitBlockBloom]]. */
   private[filters] def readBloomWords(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {

@@ -21,5 +21,8 @@ object FilterKind {
   /** A Bloom filter whose bits for one key lie in one 32-byte block. */
   case object SplitBlockBloom extends FilterKind("split_block_bloom", 4)
 
-  val All: Seq[FilterKind] = Seq(Empty, Exact, RangeBitmap, SplitBlockBloom)
+  /** Every code from the smallest to the largest. */
+  case object Range extends FilterKind("range", 5)
+
+  val All: Seq[FilterKind] = Seq(Empty, Exact, RangeBitmap, SplitBlockBloom, Range)
 }

@@ -8,7 +8,7 @@ package io.aqeplugin.filters
   */
 trait KeyFilter {
 
-  /** `empty`, `exact`, `range_bitmap` or `split_block_bloom`; written to the decision log. */
+  /** `empty`, `exact`, `range_bitmap`, `split_block_bloom` or `range`; written to the decision log. */
   def kind: String
 
   /** Bytes of memory this filter holds. */

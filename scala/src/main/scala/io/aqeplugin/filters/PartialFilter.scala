@@ -75,10 +75,11 @@ object PartialFilter {
   ): Either[FilterRefusal, KeyFilter] =
     FilterLadder.chooseCounted(sorted.length.toLong, range, integral, limits).map { kind =>
       val filter = kind match {
-        case FilterKind.Empty           => None
-        case FilterKind.Exact           => ExactSet.ofSorted(sorted)
-        case FilterKind.RangeBitmap     => RangeBitmap.of(sorted)
-        case FilterKind.SplitBlockBloom => SplitBlockBloom.of(sorted, limits.falsePositiveRate)
+        case FilterKind.Empty       => None
+        case FilterKind.Exact       => ExactSet.ofSorted(sorted)
+        case FilterKind.RangeBitmap => RangeBitmap.of(sorted)
+        // The ladder has no ranges.
+        case FilterKind.SplitBlockBloom | FilterKind.Range => SplitBlockBloom.of(sorted, limits.falsePositiveRate)
       }
       filter.getOrElse(EmptySet)
     }

@@ -1,19 +1,27 @@
 package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
-import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.{JoinKind, Side, Strategy}
 
-/** An equi-join of a physical plan.
+/** A join of a physical plan, on equalities or by the bounds of one column.
   *
   * @param broadcastSide
   *   the side that Spark's plan broadcasts or hashes, if it has chosen one
+  * @param range
+  *   the bounds; none for a join on equalities. A join may have both, and is then found once for each.
   */
-final case class FoundJoin(node: BaseJoinExec, kind: JoinKind, broadcastSide: Option[Side], sparkStrategy: Strategy) {
+final case class FoundJoin(
+    node: BaseJoinExec,
+    kind: JoinKind,
+    broadcastSide: Option[Side],
+    sparkStrategy: Strategy,
+    range: Option[JoinRange] = None
+) {
 
   def child(side: Side): SparkPlan = side match {
     case Side.Left  => node.left
@@ -21,15 +29,18 @@ final case class FoundJoin(node: BaseJoinExec, kind: JoinKind, broadcastSide: Op
   }
 
   /** The keys of one side, in an order that does not depend on how Spark arranged them. */
-  def keys(side: Side): Seq[Expression] = side match {
-    case Side.Left  => pairs.map(_._1)
-    case Side.Right => pairs.map(_._2)
+  def keys(side: Side): Seq[Expression] = range match {
+    case Some(known) => known.keys(side)
+    case None        => if (side == Side.Left) pairs.map(_._1) else pairs.map(_._2)
   }
+
+  /** The conditions of the join as SQL. */
+  def texts: Seq[String] = range.fold(pairs.map { case (left, right) => s"${left.sql} = ${right.sql}" })(_.texts)
 
   private lazy val pairs = JoinId.ordered(node.leftKeys, node.rightKeys)
 
   /** The same across all re-plans of one query, which make new nodes but keep attributes. */
-  lazy val id: String = JoinId.of(kind, node.leftKeys, node.rightKeys)
+  lazy val id: String = range.fold(JoinId.of(kind, node.leftKeys, node.rightKeys))(known => s"${kind.name}:${known.id}")
 }
 
 object JoinFinder {
@@ -42,12 +53,13 @@ object JoinFinder {
     case join: SortMergeJoinExec     => found(join, None, Strategy.PlainSortMerge)
     case join: ShuffledHashJoinExec  => found(join, None, Strategy.PlainSortMerge)
     case join: BroadcastHashJoinExec =>
-      val side = join.buildSide match {
-        case BuildLeft  => Side.Left
-        case BuildRight => Side.Right
-      }
-      found(join, Some(side), Strategy.Broadcast)
+      found(join, Some(sideOf(join.buildSide)), Strategy.Broadcast)
     case _ => None
+  }
+
+  private[observe] def sideOf(buildSide: BuildSide): Side = buildSide match {
+    case BuildLeft  => Side.Left
+    case BuildRight => Side.Right
   }
 
   private def found(join: BaseJoinExec, broadcastSide: Option[Side], strategy: Strategy): Option[FoundJoin] =
@@ -83,7 +95,7 @@ object JoinId {
 
   private def pairText(pair: (Expression, Expression)): String = s"${text(pair._1)}=${text(pair._2)}"
 
-  private def text(key: Expression): String = key match {
+  private[observe] def text(key: Expression): String = key match {
     // Nearly every key is an attribute, and computing an expression's references is costly.
     case a: Attribute => columnText(a)
     case other        =>

@@ -5,7 +5,8 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.decide.{Reason, ReasonCode, Side}
-import io.aqeplugin.observe.{FoundJoin, PlainKey}
+import io.aqeplugin.filters.RangeBounds
+import io.aqeplugin.observe.{FoundJoin, JoinRange, PlainKey}
 
 /** Where the filter of a join can come from and where it can go.
   *
@@ -17,12 +18,15 @@ import io.aqeplugin.observe.{FoundJoin, PlainKey}
   *   scans that the keys reach but that may get no filter, with the reason
   * @param obstacle
   *   why no filter is possible at all
+  * @param bounds
+  *   how the source's columns bound the scan's column; none if they equal the scan's columns
   */
 final case class JoinSite(
     source: Option[(SparkPlan, Seq[Attribute])],
     targets: Seq[ScanTarget],
     refused: Seq[(ScanTarget, ReasonCode)],
-    obstacle: Option[ReasonCode]
+    obstacle: Option[ReasonCode],
+    bounds: Option[RangeBounds] = None
 ) {
 
   /** The build side's stage, once it has finished. */
@@ -37,7 +41,23 @@ final case class JoinSite(
 
 object JoinSite {
 
-  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = {
+  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite =
+    join.range.fold(ofKeys(join, buildSide, guard))(ofRange(join, _, guard))
+
+  private def ofRange(join: FoundJoin, range: JoinRange, guard: ReuseGuard): JoinSite = {
+    val build = join.child(range.buildSide)
+    // A finished relation says at once what the range is worth, so it comes before a shuffle below it.
+    val source =
+      if (JoinRange.isFinishedBroadcast(build)) ScanTargets.named(build, range.build) else ScanTargets.buildExchange(build, range.build)
+    source match {
+      case _ if range.obstacle.isDefined                => JoinSite(source, Nil, Nil, range.obstacle)
+      case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
+      case Some((exchange, _)) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
+      case _ => withTargets(join.child(range.buildSide.other), Seq(range.probe), source, guard).copy(bounds = Some(range.bounds))
+    }
+  }
+
+  private def ofKeys(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = {
     val buildKeys = join.keys(buildSide)
     val probeKeys = join.keys(buildSide.other)
     val plain = for {

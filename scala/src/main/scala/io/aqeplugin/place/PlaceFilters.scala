@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.exec._
+import io.aqeplugin.filters.RangeBounds
 import io.aqeplugin.observe.TableStatistics
 import io.aqeplugin.storage.ScanAdapter
 
@@ -18,8 +19,17 @@ import io.aqeplugin.storage.ScanAdapter
   *   the build side's exchange or stage as it is in the plan
   * @param sourceKeys
   *   the keys among the source's columns
+  * @param bounds
+  *   how the source's keys bound the target's; none if they equal them
   */
-final case class Placement(source: SparkPlan, sourceKeys: Seq[Attribute], target: ScanTarget, label: FilterLabel, expectedPassRate: Double)
+final case class Placement(
+    source: SparkPlan,
+    sourceKeys: Seq[Attribute],
+    target: ScanTarget,
+    label: FilterLabel,
+    expectedPassRate: Double,
+    bounds: Option[RangeBounds] = None
+)
 
 /** Places filters in a plan, in one pass from the bottom up.
   *
@@ -49,11 +59,12 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, pause:
   }
 
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
-    val sources = here.map(p => PlaceFilters.exchange(p.sourceKeys, apply(p.source), limits, p.label.joinId))
+    val sources = here.map(p => PlaceFilters.exchange(p, apply(p.source), limits))
     val pruned = here.foldLeft(scan) { (scan, p) =>
       BuiltFilters.get(
         p.source,
-        p.sourceKeys
+        p.sourceKeys,
+        p.bounds
       ).flatMap(_.result.toOption).fold(scan)(ScanAdapter.withKnownKeys(scan, p.target.keys, _, tables))
     }
     RuntimeFilterExec(pruned, here.map(_.target.keys), sources, here.map(_.label), pause)
@@ -72,11 +83,11 @@ object PlaceFilters {
     case other                         => other.withNewChildren(other.children.map(stripped))
   }
 
-  private def exchange(keys: Seq[Attribute], build: SparkPlan, limits: BuildLimits, joinId: String): SparkPlan = {
-    val exchange = RuntimeFilterExchangeExec(keys, build, limits, joinId)
+  private def exchange(placement: Placement, build: SparkPlan, limits: BuildLimits): SparkPlan = {
+    val exchange = RuntimeFilterExchangeExec(placement.sourceKeys, build, limits, placement.label.joinId, placement.bounds)
     // A link to a node outside every query. AQE asks every stage for its link; if this node inherited the build side's link, AQE would
     // replace the build side's logical node. The link is set as a tag because setLogicalLink would also tag the build exchange below.
-    exchange.setTagValue(SparkPlan.LOGICAL_PLAN_TAG, FilterLink(keys))
+    exchange.setTagValue(SparkPlan.LOGICAL_PLAN_TAG, FilterLink(placement.sourceKeys))
     exchange
   }
 }

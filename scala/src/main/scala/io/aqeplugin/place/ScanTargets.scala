@@ -69,7 +69,7 @@ object ScanTargets {
     case _ => None
   }
 
-  private def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] =
+  private[place] def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] =
     PlainKey.all(keys).toOption.filter(_.forall(k => exchange.outputSet.contains(k.attribute))).map(plain =>
       (exchange, plain.map(_.attribute))
     )

@@ -36,6 +36,8 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
   *   the join's hints, which are AQE's if the author gave none
   * @param site
   *   where a filter can go now, which may have changed since the estimate; known only from a physical plan
+  * @param sketches
+  *   further facts about the keys
   */
 final case class FinishedJoin(
     stage: QueryStageExec,
@@ -47,23 +49,26 @@ final case class FinishedJoin(
     probeStarted: Boolean,
     probeScansStarted: Boolean,
     hints: PlannerHints,
-    site: Option[JoinSite] = None
+    site: Option[JoinSite] = None,
+    sketches: KeySketches = KeySketches.None
 ) {
 
   /** `estimate` completed with what is known now; none when the stage does not know its rows. */
   def facts(estimate: JoinFacts, mode: Mode): Option[JoinFacts] =
-    StageReader.read(stage, keys, KeySketches.None, output)(origin).map { build =>
+    StageReader.read(stage, keys, sketches, output)(origin).map { build =>
       // In mode observe it runs only because nothing waits. The decision must be that of mode apply.
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
-      val measured = estimate.copy(build = build, sparkStrategy = sparkStrategy(estimate))
+      val measured = estimate.copy(build = build, sparkStrategy = sparkStrategy(estimate, build))
       if (isOnlyObserved) measured else measured.copy(probe = probe(estimate.probe), filterObstacle = filterObstacle(estimate))
     }
 
   /** What Spark does, given AQE's hints and the size of the build side, without a hash table and without a row limit. */
-  private def sparkStrategy(estimate: JoinFacts): Strategy = {
+  private def sparkStrategy(estimate: JoinFacts, build: BuildFacts): Strategy = {
+    val isByRange = site.exists(_.bounds.isDefined)
     val isSmall = estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
     val ofAqe = if (estimate.hint.isEmpty) hints else PlannerHints.Empty
-    if (isBroadcast) Strategy.Broadcast
+    if (isByRange && !build.alreadyBroadcast) Strategy.LeaveToSpark
+    else if (isBroadcast) Strategy.Broadcast
     else if (FinishedJoin.isCache(stage)) Strategy.LeaveToSpark
     else ofAqe.sparkStrategy(isSmall)
   }
@@ -101,7 +106,8 @@ object FinishedJoin {
       isStage(probe),
       probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
       logical.fold(PlannerHints.Empty)(known => PlannerHints.of(known.hint, buildSide)),
-      Some(site)
+      Some(site),
+      site.bounds.fold[KeySketches](KeySketches.None)(RangeFacts(_))
     )
   }
 

@@ -7,7 +7,8 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
-import io.aqeplugin.place.JoinSite
+import io.aqeplugin.place.{JoinSite, ScanTarget}
+import io.aqeplugin.storage.PartitionRange
 
 /** Estimates the joins of a physical plan whose build side has not run. */
 final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: SizeEstimator) {
@@ -16,7 +17,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
   private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
   /** The build side: a side that is broadcast or finished, or else the side with fewer estimated rows, if the other may be filtered. */
-  def buildSide(join: FoundJoin): Side = join.broadcastSide.getOrElse {
+  def buildSide(join: FoundJoin): Side = join.range.map(_.buildSide).orElse(join.broadcastSide).getOrElse {
     val candidates = Seq(Side.Right, Side.Left).filter(side => join.kind.mayFilter(side.other))
     candidates match {
       case Seq(only) => only
@@ -34,7 +35,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
     val estimate = JoinFacts(
       join.id,
       join.kind,
-      keyTexts(join),
+      join.texts,
       buildSide,
       buildFacts(join, buildSide, site),
       probeFacts(join, buildSide, site),
@@ -62,8 +63,18 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       exchanges = if (reached.isEmpty) 0 else reached.map(_.exchanges.count(_.isInstanceOf[ShuffleExchangeLike])).max,
       started = reached.isEmpty && FinishedJoin.isStage(probe),
       targets = site.targets.size,
-      keys = reached.headOption.flatMap(target => estimates.keysOf(target.scan, target.keys))
+      keys = reached.headOption.flatMap(keysOf(join, _))
     )
+  }
+
+  /** Each value of the column counts as a key, so that the share of the keys is that of the range. */
+  private def keysOf(join: FoundJoin, target: ScanTarget): Option[KeyFacts] = {
+    val known = estimates.keysOf(target.scan, target.keys)
+    if (join.range.isEmpty) known
+    else
+      known.flatMap(keys => keys.min.zip(keys.max)).orElse(PartitionRange.of(target.scan, target.keys.head)).map { case (min, max) =>
+        RangeFacts.of(min, max)
+      }
   }
 
   private def buildFacts(join: FoundJoin, buildSide: Side, site: JoinSite): BuildFacts = {
@@ -79,7 +90,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       medianPartitionBytes = 0L,
       originRows = Some(rounded(estimate.rows / estimate.kept)),
       alreadyBroadcast = false,
-      keys = KeyFacts(join.keys(buildSide).size, keys.isRight),
+      keys = if (join.range.isDefined) KeyFacts(1, keys.isRight) else KeyFacts(join.keys(buildSide).size, keys.isRight),
       unmeasuredColumns = site.source.fold(0) { case (source, _) =>
         RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
       }
@@ -109,9 +120,6 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
 }
 
 object JoinEstimator {
-
-  private def keyTexts(join: FoundJoin): Seq[String] =
-    join.keys(Side.Left).zip(join.keys(Side.Right)).map { case (left, right) => s"${left.sql} = ${right.sql}" }
 
   private def rounded(value: Double): Long = if (value >= Long.MaxValue.toDouble) Long.MaxValue else math.round(value)
 }

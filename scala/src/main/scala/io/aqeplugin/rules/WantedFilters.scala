@@ -1,14 +1,20 @@
 package io.aqeplugin.rules
 
+import java.util.IdentityHashMap
+
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
+import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.BuiltFilters
+import io.aqeplugin.filters.RangeBounds
 import io.aqeplugin.observe._
 import io.aqeplugin.place._
 import io.aqeplugin.storage.FooterStatistics
@@ -26,14 +32,36 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val reuses = SQLConf.get.exchangeReuseEnabled
   private val usedByPruning = context.pruning.joinsIn(plan)
 
+  /** The build side for which each join on equalities was judged. A join's filters must all go in one direction: two that went in opposite
+    * directions would wait for each other.
+    */
+  private val directions = new IdentityHashMap[SparkPlan, Side]().asScala
+
   /** Starts to read the footers of all tables concurrently. */
   def beginReadingTables(): Unit = plan.collectLeaves().foreach {
     case scan: FileSourceScanExec if !state.knowsTable(scan.relation.location) => FooterStatistics.begin(scan)
     case _                                                                     =>
   }
 
+  /** The filters that joins on equalities request now, and then those that joins by a range request. */
+  def of(joins: Seq[FoundJoin], ranges: Seq[FoundJoin]): Seq[Placement] = joins.flatMap(of) ++ ranges.filter(mayBeRange).flatMap(of)
+
+  private def mayBeRange(join: FoundJoin): Boolean = {
+    val keyed = JoinFinder.of(join.node)
+    val buildSide = keyed.map(one => directions.getOrElseUpdate(one.node, estimator.buildSide(one)))
+    buildSide.forall(side => join.range.exists(_.buildSide == side)) && !insidePruningBuilds(join.node)
+  }
+
+  /** Joins inside the broadcasts that dynamic partition pruning may use, which must stay as Spark planned them. */
+  private lazy val insidePruningBuilds: SparkPlan => Boolean = {
+    val inside = new IdentityHashMap[SparkPlan, Unit]().asScala
+    if (context.pruning.queries.nonEmpty)
+      plan.foreach { case broadcast: BroadcastExchangeLike => broadcast.foreach(inside.update(_, ())); case _ => }
+    inside.contains
+  }
+
   /** The filters that a join requests now. */
-  def of(join: FoundJoin): Seq[Placement] =
+  private def of(join: FoundJoin): Seq[Placement] =
     // Finding the scans that its keys reach costs most, and a join that was decided without a filter needs none.
     if (state.decision(join.id).exists(!_.buildFilter)) Nil
     else if (usedByPruning.contains(join.id)) leftAlone(join)
@@ -41,6 +69,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   private def sought(join: FoundJoin): Seq[Placement] = {
     val (estimate, site) = remembered(join)
+    if (join.range.isEmpty) directions.update(join.node, estimate.buildSide)
     decided(join, estimate, site) match {
       case Some(decision) =>
         val isWanted = decision.buildFilter && decision.facts.buildSide == estimate.buildSide
@@ -102,7 +131,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   /** Whether AQE did not find a filter that it had built. Requesting it again would make planning endless. */
   private def wasBuiltTwice(site: JoinSite): Boolean =
-    site.finishedStage.exists { case (stage, keys) => BuiltFilters.get(stage, keys).exists(_.times > 1) }
+    site.finishedStage.exists { case (stage, keys) => BuiltFilters.get(stage, keys, site.bounds).exists(_.times > 1) }
 
   private def refuseRepeated(joinId: String, site: JoinSite): Unit = site.targets.foreach { target =>
     ReportedDecisions.note(state, ReportedDecisions.labelOf(target, joinId, ""), applied = false, Reason(ReasonCode.RepeatedRequest))
@@ -110,12 +139,13 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   private def placements(joinId: String, site: JoinSite, why: String, passRate: Double): Seq[Placement] = {
     site.targets.foreach(target => sizes.filter(target.scan, passRate))
-    site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, _, joinId, why, passRate)) }
+    site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, site.bounds, _, joinId, why, passRate)) }
   }
 
   private def placement(
       source: SparkPlan,
       keys: Seq[Attribute],
+      bounds: Option[RangeBounds],
       target: ScanTarget,
       joinId: String,
       why: String,
@@ -125,6 +155,6 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
       case stage: QueryStageExec => BuiltFilters.prepare(stage)
       case _                     =>
     }
-    Placement(source, keys, target, ReportedDecisions.labelOf(target, joinId, why), passRate)
+    Placement(source, keys, target, ReportedDecisions.labelOf(target, joinId, why), passRate, bounds)
   }
 }

@@ -89,8 +89,11 @@ object ScanAdapter {
       for {
         (low, high) <- built.keyRange
         if isPartition(scan, column) || tables.of(scan).flatMap(_.ranges.get(column.name)).forall(leavesOutEnough(_, low, high))
-        bounds <- literals(Seq(low, high), column.dataType)
-      } yield And(GreaterThanOrEqual(column, bounds.head), LessThanOrEqual(column, bounds.last))
+        // One end alone is right too: the other may lie outside of the column's type.
+        from = Some(low).filter(_ > Long.MinValue).flatMap(kept(_, column.dataType)).map(GreaterThanOrEqual(column, _))
+        upTo = Some(high).filter(_ < Long.MaxValue).flatMap(kept(_, column.dataType)).map(LessThanOrEqual(column, _))
+        both <- (from ++ upTo).reduceOption[Expression](And(_, _))
+      } yield both
   }
 
   private def leavesOutEnough(columnRange: (Long, Long), low: Long, high: Long): Boolean = {
@@ -103,9 +106,11 @@ object ScanAdapter {
     * wider one.
     */
   private def literals(codes: Seq[Long], dataType: DataType): Option[Seq[Literal]] = {
-    val made = codes.map(literal(_, dataType).filter(isKeptBySources))
+    val made = codes.map(kept(_, dataType))
     if (made.forall(_.isDefined)) Some(made.flatten) else None
   }
+
+  private def kept(code: Long, dataType: DataType): Option[Literal] = literal(code, dataType).filter(isKeptBySources)
 
   private def literal(code: Long, dataType: DataType): Option[Literal] = dataType match {
     case LongType | TimestampType | TimestampNTZType                                         => Some(Literal(code, dataType))

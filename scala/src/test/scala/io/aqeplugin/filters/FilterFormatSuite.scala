@@ -17,7 +17,8 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val oneOfEach: Seq[(String, Array[Byte], Reader)] = {
     val codes = Array(3L, 70L, -5L, 3L)
-    val filters = (EmptySet +: everyFilterOf(codes)).map(f => (f.kind, FilterFormat.write(f), readFilter))
+    val filters =
+      (Seq(EmptySet, RangeFilter(CodeRange(-5L, 70L))) ++ everyFilterOf(codes)).map(f => (f.kind, FilterFormat.write(f), readFilter))
     val wide = KeySets.randomCodes(30, 1)
     val parts = Seq(
       part(Array.empty),
@@ -54,6 +55,13 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         assert(FilterFormat.write(copy).toSeq == bytes.toSeq)
         assert((codes ++ codes.map(_ + 1)).forall(c => copy.mightContain(c) == filter.mightContain(c)))
       }
+    }
+  }
+
+  test("a range is read back unchanged") {
+    forAll(KeySets.code, KeySets.code) { (a, b) =>
+      val range = RangeFilter(CodeRange(math.min(a, b), math.max(a, b)))
+      assert(FilterFormat.read(FilterFormat.write(range)) == Right(range))
     }
   }
 
@@ -137,6 +145,8 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(invalid(FilterFormat.read(forged(bitmap)(b => b.putLong(20, 0)))) == "a bitmap starts and ends with a set bit")
     val bloom = FilterFormat.write(SplitBlockBloom.of(Array(1L, 2L), 0.01).getOrElse(EmptySet))
     assert(invalid(FilterFormat.read(forged(bloom)(b => b.putLong(12, 3)))) == "the range 3 to 2 is empty")
+    val range = FilterFormat.write(RangeFilter(CodeRange(1L, 2L)))
+    assert(invalid(FilterFormat.read(forged(range)(b => b.putLong(12, 3)))) == "the range 3 to 2 is empty")
     val kept = part(Array(1L, 2L))
     assert(invalid(PartialFormat.read(forged(PartialFormat.write(kept))(b => b.putLong(12 + 72, 9)))).contains("range"))
     assert(

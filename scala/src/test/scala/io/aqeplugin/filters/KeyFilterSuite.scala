@@ -70,14 +70,27 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("every kind reports its name and its memory") {
-    val filters = KeySets.everyFilterOf(Array(1L, 2L, 3L)) :+ EmptySet
+    val filters = KeySets.everyFilterOf(Array(1L, 2L, 3L)) ++ Seq(EmptySet, RangeFilter(CodeRange(1L, 3L)))
     assert(filters.map(_.kind).toSet == FilterKind.All.map(_.name).toSet)
     assert(filters.map(f => f.kind -> f.sizeBytes).toMap == Map(
       "empty" -> 0L,
       "exact" -> 64L,
       "range_bitmap" -> 8L,
-      "split_block_bloom" -> 32L
+      "split_block_bloom" -> 32L,
+      "range" -> 16L
     ))
+  }
+
+  test("a range contains every code between its ends and no other") {
+    forAll(KeySets.code, KeySets.code, Gen.listOf(KeySets.code)) { (a, b, others) =>
+      val range = RangeFilter(CodeRange(math.min(a, b), math.max(a, b)))
+      val probed = (others ++ Seq(a, b)).toArray
+      val positions = Array.range(0, probed.length)
+      val kept = range.retain(probed, positions, probed.length)
+      val inside = probed.indices.filter(i => probed(i) >= math.min(a, b) && probed(i) <= math.max(a, b))
+      assert(positions.take(kept).toSeq == inside && inside.forall(i => range.mightContain(probed(i))))
+      assert(probed.count(range.mightContain) == inside.size && range.codeRange.contains(range.range))
+    }
   }
 
   test("a bitmap with more words than an array can hold is declined") {

@@ -54,7 +54,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     RuleContext(spark.sparkContext, state, Mode.Apply, Thresholds.Default.updated(AqeConf.TestOpenGates, true), ClusterFacts(2, 1))
 
   private def filtered(state: QueryState, plan: SparkPlan): Seq[String] =
-    new WantedFilters(plan, context(state)).of(joinOf(plan)).map(_.target.keys.map(_.name).mkString(","))
+    new WantedFilters(plan, context(state)).of(Seq(joinOf(plan)), Nil).map(_.target.keys.map(_.name).mkString(","))
 
   private val LeftJoin = "SELECT * FROM fact LEFT JOIN dim ON k = dk"
 
@@ -128,9 +128,9 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
       .of(joinOf(halfDone), Side.Right, new ReuseGuard(halfDone))
       .finishedStage
       .getOrElse(fail(s"no finished stage in $halfDone"))
-    BuiltFilters.note(stage, keys, Left(Reason(ReasonCode.BuildTimeout)))
+    BuiltFilters.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
     assert(filtered(state, halfDone) == Seq("k"))
-    BuiltFilters.note(stage, keys, Left(Reason(ReasonCode.BuildTimeout)))
+    BuiltFilters.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
     assert(filtered(state, halfDone) == Nil)
     val told = state.filtersOf(joinOf(halfDone).id).map(filter => filter.scanColumns -> (filter.applied -> filter.reason.code))
     assert(told == Seq(Seq("k") -> (false -> ReasonCode.RepeatedRequest)))

@@ -122,6 +122,26 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     assert(pruned("narrow", built(Some(Seq(5L, 1L << 40)), Some((5L, 1L << 40)))).dataFilters.isEmpty)
   }
 
+  test("an end of a range that does not fit a narrower column is left open") {
+    def pushed(low: Long, high: Long): Seq[Expression] = pruned("narrow", built(None, Some((low, high)))).dataFilters
+    assert(pushed(5L, 1L << 40) match {
+      case Seq(GreaterThanOrEqual(_, Literal(5, _))) => true
+      case _                                         => false
+    })
+    assert(pushed(Long.MinValue, 7L) match {
+      case Seq(LessThanOrEqual(_, Literal(7, _))) => true
+      case _                                      => false
+    })
+    assert(pushed(Long.MinValue, Long.MaxValue).isEmpty)
+  }
+
+  test("the values of a partition column have a range, and no other column has one") {
+    val before = scan(sales)
+    assert(PartitionRange.of(before, column(before, "part")).contains((0L, 2L)))
+    assert(PartitionRange.of(before, column(before, "k")).isEmpty)
+    assert(PartitionRange.of(before, column(before, "word")).isEmpty)
+  }
+
   test("a pruned scan keeps its logical link") {
     assert(pruned("k", built(Some(Seq(5L)), None)).logicalLink == scan(sales).logicalLink)
   }
