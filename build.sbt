@@ -14,6 +14,15 @@ val connectShims = ExclusionRule("org.apache.spark", "spark-connect-shims_2.13")
 val Smoke = config("smoke").extend(Test)
 val smokeSources = Seq("e2e/SmokeSuite", "e2e/PluginSession", "e2e/NeedsSession")
 
+/** Real tables of other formats, for the tests of the primary line. */
+def tableFormats(line: SparkLine): Seq[ModuleID] =
+  if (line != SparkLines.Primary) Nil
+  else
+    Seq(
+      "io.delta" % s"delta-spark_${line.line}_${line.scalaBinary}" % "4.4.0" % Test,
+      "org.apache.iceberg" % s"iceberg-spark-runtime-${line.line}_${line.scalaBinary}" % "1.12.0" % Test
+    )
+
 def sparkProject(line: SparkLine): Project =
   Project(line.id, file(s"scala/target-${line.line}"))
     .enablePlugins(JmhPlugin)
@@ -57,6 +66,7 @@ def sparkProject(line: SparkLine): Project =
         "org.scalatest" %% "scalatest" % "3.2.19" % Test,
         "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
       ),
+      libraryDependencies ++= tableFormats(line),
       Seq(Compile -> "main", Test -> "test").flatMap { case (config, folder) =>
         val root = Def.setting((ThisBuild / baseDirectory).value / "scala" / "src" / folder)
         Seq(

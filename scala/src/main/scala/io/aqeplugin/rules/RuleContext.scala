@@ -8,7 +8,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{Mode, SessionConf, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
-import io.aqeplugin.observe.{PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates}
+import io.aqeplugin.observe.{ClusterSize, PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates}
 
 /** The input of one call of a rule. */
 final case class RuleContext(
@@ -47,7 +47,7 @@ object RuleContext {
     val conf = QueryConf(
       settings.mode,
       collectable(Thresholds(settings)),
-      clusterOf(sparkContext),
+      ClusterSize.of(sparkContext),
       pruning,
       QueryOrigin.of(session, sparkContext),
       SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap)
@@ -78,8 +78,4 @@ object RuleContext {
   }
 
   private def bytesOf(key: String, default: String): Long = JavaUtils.byteStringAsBytes(SQLConf.get.getConfString(key, default))
-
-  // This asks the driver's block manager for every known executor.
-  private def clusterOf(sparkContext: SparkContext): ClusterFacts =
-    ClusterFacts(sparkContext.defaultParallelism, math.max(1, sparkContext.getExecutorMemoryStatus.size - 1))
 }

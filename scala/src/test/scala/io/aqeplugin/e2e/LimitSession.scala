@@ -18,6 +18,8 @@ trait LimitSession extends PluginSession { this: Suite =>
     "spark.sql.files.openCostInBytes" -> "128m",
     // Files that Spark orders by size would otherwise follow their order of writing.
     "spark.sql.parquet.compression.codec" -> "none",
+    // However busy the machine is.
+    "spark.aqePlugin.limit.footerTimeout" -> "60000",
     // Spark's default, INT96, has no statistics.
     "spark.sql.parquet.outputTimestampType" -> "TIMESTAMP_MICROS"
   )

@@ -43,6 +43,10 @@ object SparkBridge {
     case _                             => true
   }
 
+  /** The tasks that the registered executors can run at once. */
+  def taskSlots(sparkContext: SparkContext): Int =
+    sparkContext.maxNumConcurrentTasks(sparkContext.resourceProfileManager.defaultResourceProfile)
+
   /** Changes the conf of a running context. Sessions that start later see the change; values that were read before do not change. */
   def setConf(sparkContext: SparkContext, key: String, value: String): Unit = {
     val _ = sparkContext.conf.set(key, value)

@@ -1,0 +1,41 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.aqeplugin.SparkBridge
+
+import io.aqeplugin.decide.ClusterFacts
+
+/** The cluster as it is when a query is planned. `spark.default.parallelism` is about the partitions of RDDs and says nothing of it. */
+object ClusterSize {
+
+  // These ask the driver's scheduler and block manager for every known executor.
+  def of(sparkContext: SparkContext): ClusterFacts = {
+    val registered = math.max(0, sparkContext.getExecutorMemoryStatus.size - 1)
+    val slots = slotsOf(SparkBridge.taskSlots(sparkContext), registered, sparkContext.getConf.getOption(_))
+    ClusterFacts(slots, math.max(1, registered))
+  }
+
+  /** The tasks that can run at once: at least one.
+    *
+    * Executors that were requested count until the first one has registered. With dynamic allocation, those that Spark requests in any case
+    * count as well.
+    *
+    * @param slots
+    *   the tasks that all registered executors can run at once, or the driver in local mode
+    */
+  private[observe] def slotsOf(slots: Int, executors: Int, conf: String => Option[String]): Int = {
+    def number(key: String): Option[Int] = conf(key).flatMap(_.trim.toIntOption)
+    val tasksOfOne =
+      if (executors > 0 && slots > 0) slots / executors
+      else number("spark.executor.cores").getOrElse(1) / number("spark.task.cpus").filter(_ > 0).getOrElse(1)
+    val isDynamic = conf("spark.dynamicAllocation.enabled").contains("true")
+    val requested = number("spark.executor.instances").getOrElse(0)
+    val always = number("spark.dynamicAllocation.minExecutors").getOrElse(0)
+    val atFirst = number("spark.dynamicAllocation.initialExecutors").getOrElse(0)
+    val expected =
+      if (slots == 0) Seq(requested, always, atFirst).max
+      else if (isDynamic) always
+      else 0
+    math.max(1, math.max(slots, expected * tasksOfOne))
+  }
+}
