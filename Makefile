@@ -58,6 +58,12 @@ demo: prerequisites ## the main job: TPC-DS queries under Spark, Spark's Bloom f
 	@$(MAKE) --silent --jobs=3 $(VENV)/.demo $(PRIMARY_JAR) demo-data
 	@$(BIN)/python -m benchmarks.demo --sf $(DEMO_SF) --queries $(DEMO_QUERIES)
 
+.PHONY: demo-limit
+demo-limit: prerequisites ## LIMIT, predicates across joins and range joins, each beside Spark alone, in a minute once set up
+	@$(MAKE) --silent --jobs=2 $(VENV)/.demo $(PRIMARY_JAR)
+	@$(BIN)/python -m benchmarks.limit --files 300 --runs 1
+	@$(BIN)/python -m benchmarks.predicates --rows 2000000 --runs 1
+
 .PHONY: demo-data
 demo-data: $(VENV)/.data
 	@project/timed "TPC-DS tables at scale $(DEMO_SF)" .build/setup/data.log \
@@ -174,6 +180,10 @@ tour: venv jar ## a new user's tour, from an empty conf folder and back to it, d
 .PHONY: bench-limit
 bench-limit: venv jar ## LIMIT and ORDER BY ... LIMIT over 2,000 files, beside Spark alone
 	$(BIN)/python -m benchmarks.limit
+
+.PHONY: bench-predicates
+bench-predicates: venv jar ## predicates across joins and range joins, beside Spark alone
+	$(BIN)/python -m benchmarks.predicates
 
 .PHONY: bench-daemon
 bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made from one: make bench-daemon LOG=.build/demo/events GB=10 APPS=10000

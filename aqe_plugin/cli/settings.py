@@ -67,12 +67,7 @@ class Setting:
     @property
     def shown(self) -> Any:
         """The value for anybody's eyes, fit for JSON."""
-        if self.option.hidden and self.value is not None:
-            return _HIDDEN
-        if isinstance(self.value, list):
-            return [without_secrets(_SECRET.sub(rf"\1{_HIDDEN}", one)) for one in self.value]
-        plain = self.value.value if isinstance(self.value, Enum) else self.value
-        return without_secrets(str(plain)) if isinstance(plain, str | Path) else plain
+        return _shown(self.value, self.option)
 
 
 def use_settings(context: typer.Context, given: Path | None) -> None:
@@ -102,6 +97,15 @@ def use_settings(context: typer.Context, given: Path | None) -> None:
         if one.place:
             command[one.option.name] = one.value
     context.default_map = defaults
+
+
+def _shown(value: Any, option: Any) -> Any:
+    if option.hidden and value is not None:
+        return _HIDDEN
+    if isinstance(value, list):
+        return [_shown(one, option) for one in value]
+    plain = value.value if isinstance(value, Enum) else value
+    return without_secrets(_SECRET.sub(rf"\1{_HIDDEN}", str(plain))) if isinstance(plain, str | Path) else plain
 
 
 def settings_of(
@@ -172,7 +176,7 @@ def _taken(value: Any, option: Any, place: str, path: Path | None) -> Any:
             value = json.loads(value)
     if option.multiple != isinstance(value, list) or isinstance(value, dict):
         expected = 'a list such as ["a", "b"]' if option.multiple else "one value"
-        found = _HIDDEN if option.hidden else json.dumps(value, default=str)
+        found = json.dumps(_shown(value, option), default=str)
         raise ConfError(f"{place} = {found} is not allowed: expected {expected}.")
     if option.is_flag:
         return value
@@ -192,7 +196,7 @@ def _check(value: Any, option: Any, place: str, context: typer.Context) -> None:
         option.process_value(context, value)
     except typer.BadParameter as error:
         why = error.message.rstrip(".")
-        raise ConfError(f"{place} = {json.dumps(value)} is not allowed: {why}.") from error
+        raise ConfError(f"{place} = {json.dumps(_shown(value, option))} is not allowed: {why}.") from error
 
 
 def _hint(command: str, name: str, place: str, options: Collection[Setting]) -> str:
