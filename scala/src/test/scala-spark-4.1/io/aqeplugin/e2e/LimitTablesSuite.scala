@@ -75,6 +75,21 @@ class LimitTablesSuite extends AnyFunSuite with LimitSession {
     assert(ran.choices == Seq("leave_to_spark"))
   }
 
+  test("a Delta table whose columns have swapped their names is left to Spark") {
+    delta("swapped")
+    unchanged {
+      val table = deltaPath("swapped")
+      spark.sql(s"ALTER TABLE $table SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+      Seq("c" -> "other", "u" -> "c", "other" -> "u").foreach { case (from, to) =>
+        spark.sql(s"ALTER TABLE $table RENAME COLUMN $from TO $to")
+      }
+      spark.sql(s"CREATE OR REPLACE TEMPORARY VIEW swapped AS SELECT * FROM $table")
+    }
+    val ran = limited(spark.sql("SELECT u FROM swapped WHERE u >= 1050 LIMIT 30"))
+    assert(ran.rows.size == 30 && ran.rows.forall(_.getLong(0) >= 1050))
+    assert(ran.choices == Seq("leave_to_spark"))
+  }
+
   test("an Iceberg table, which takes the limit itself, is left to Spark") {
     unchanged {
       rows.writeTo("ice.db.t").tableProperty("format-version", "2").tableProperty("write.delete.mode", "merge-on-read").create()
