@@ -167,7 +167,8 @@ def test_hostile_text_is_escaped() -> None:
 def test_an_explanation_without_decisions_gives_the_reason() -> None:
     shown = Explanation("The frame was run.", ())
     assert " ".join(repr(shown).split()) == (
-        "The frame was run. aqe_decisions() has no join of it: it has none, or the plugin left the query alone."
+        "The frame was run. aqe_decisions() has no join of it. Limits are in aqe_limits(), predicates across joins in "
+        "aqe_predicates()."
     )
     assert "has no join of it" in shown._repr_html_()
     assert shown.decisions == ()

@@ -30,7 +30,7 @@ object Faults {
   /** Logs a value that is not allowed, for which the plugin leaves a query's plans alone; each value of each key is logged once. */
   def badConf(error: ConfError): Unit = {
     counter.add(1L)
-    if (warned.add(error.message)) log.warn(s"aqe-plugin: ${error.message} Until then queries run as if the plugin were off.")
+    if (warned.add(error.message)) log.warn(s"aqe-plugin: ${error.message} Until it is corrected, queries run as if the plugin were off.")
   }
 
   /** Logs an unknown key of the plugin, most likely a typing error, once. It does not count as a fault. */

@@ -44,10 +44,13 @@ private[aqeplugin] object Total {
     case _: AggregateExpression | _: AggregateFunction                                            => true
     case _: WindowExpression | _: WindowSpecDefinition | _: WindowFrame | _: WindowFunction       => true
     case _: Substring | _: Concat | _: Upper | _: Lower | _: GetStructField                       => true
+    case _: CreateArray | _: CreateNamedStruct                                                    => true
     case _: UnscaledValue | _: MakeDecimal                                                        => true
     case _: BloomFilterMightContain | _: XxHash64 | _: DynamicPruning | _: ExecSubqueryExpression => true
     case _: StringPredicate | _: IsNaN | _: GetDateField | _: DateAdd | _: DateSub                => true
     case Like(_, Literal(pattern, _), escape)                                                     => isPattern(pattern, escape)
+    // What `show` makes of each column.
+    case pretty: ToPrettyString                        => hasText(pretty.child.dataType)
     case cast: Cast                                    => widens(cast.child.dataType, cast.dataType)
     case number @ (_: Add | _: Subtract | _: Multiply) => hasRoom(number.dataType)
     case _                                             => false
@@ -80,6 +83,15 @@ private[aqeplugin] object Total {
   private def widens(from: DataType, to: DataType): Boolean = to match {
     case _: NumericType | _: StringType => Cast.canUpCast(from, to)
     case _                              => false
+  }
+
+  /** Whether every value has a text. That of a variant may be damaged. */
+  private def hasText(dataType: DataType): Boolean = dataType match {
+    case _: NumericType | _: StringType | BinaryType | BooleanType | DateType | TimestampType | TimestampNTZType => true
+    case ArrayType(element, _)                                                                                   => hasText(element)
+    case MapType(key, value, _) => hasText(key) && hasText(value)
+    case struct: StructType     => struct.forall(field => hasText(field.dataType))
+    case _                      => false
   }
 
   /** Whether a decimal result has digits for every value: it does unless its precision was cut to the maximum. */

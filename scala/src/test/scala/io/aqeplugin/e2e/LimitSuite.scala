@@ -6,6 +6,8 @@ import org.scalatest.Assertion
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.exec.CollectLimitFilesExec
+import io.aqeplugin.storage.CountingFileSystem
+import io.aqeplugin.tell.LimitDecided
 
 /** What is read for a `LIMIT`: the plan, the rows, the files that tasks open and the rows that they read. */
 class LimitSuite extends AnyFunSuite with LimitSession {
@@ -92,6 +94,16 @@ class LimitSuite extends AnyFunSuite with LimitSession {
       assert(ran.opened == Files)
       assert(limited(sql(s"SELECT count(*) FROM (SELECT * FROM t LIMIT $rows)")).rows.head.getLong(0) == Files * FileRows)
     }
+  }
+
+  test("show reads the fewest files, whatever the types of the columns") {
+    drain()
+    val mark = events.mark()
+    CountingFileSystem.reset()
+    sql("SELECT *, array(id, c) AS a, named_struct('s', s, 'd', d) AS st FROM t").show(10)
+    drain()
+    assert(events.since(mark).collect { case limit: LimitDecided => limit.decision.path("choice").asText } == Seq("fewest_files"))
+    assert(CountingFileSystem.byTasks.size == 1)
   }
 
   test("LIMIT 0 reads nothing") {
