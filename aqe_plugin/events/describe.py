@@ -10,6 +10,7 @@ from pathlib import Path
 from aqe_plugin.events.model import (
     FilterOutcome,
     FilterPlanned,
+    InferredBy,
     JoinDecision,
     JoinFacts,
     LimitChoice,
@@ -32,6 +33,11 @@ _LIMITS = {
     LimitOperator.COLLECT: "limit of the query",
     LimitOperator.INNER: "limit inside the query",
     LimitOperator.TOP: "first rows of a sort",
+}
+_INFERRED = {
+    InferredBy.EQUAL_COLUMN: "an equal column",
+    InferredBy.OR_OVER_SIDES: "an OR over both sides",
+    InferredBy.INEQUALITY: "an inequality",
 }
 _LIMIT_CHOICES = {
     LimitChoice.FEWEST_FILES: "fewest files",
@@ -63,10 +69,19 @@ def quantity(value: float, unit: str) -> str:
 
 def describe_reason(reason: Reason) -> str:
     """The meaning of the code, then the numbers: ``… (CODE: 12.3 MiB against 10.0 MiB, spark.aqePlugin.…)``."""
-    numbers = [quantity(number, reason.unit) for number in (reason.measured, reason.limit) if number is not None]
-    details = ", ".join(part for part in (" against ".join(numbers), reason.conf_key) if part)
+    details = ", ".join(part for part in (_numbers(reason), reason.conf_key) if part)
     meaning = reason_meanings().get(reason.code, "a reason unknown to this version of aqe-plugin")
     return f"{meaning} ({reason.code}{': ' if details else ''}{details})"
+
+
+def _numbers(reason: Reason) -> str:
+    if reason.measured is not None and reason.limit is not None:
+        if reason.unit == "files":
+            return f"{_count(reason.measured)} of {quantity(reason.limit, reason.unit)}"
+        if reason.code == "FILTER_PAYS":
+            return f"{quantity(reason.measured, reason.unit)} with it, {quantity(reason.limit, reason.unit)} without"
+    numbers = [quantity(number, reason.unit) for number in (reason.measured, reason.limit) if number is not None]
+    return " against ".join(numbers)
 
 
 def describe_strategy(strategy: Strategy, with_filter: bool = False) -> str:
@@ -150,9 +165,8 @@ def _scaled(value: float, step: int, suffixes: tuple[str, ...]) -> str:
 
 def describe_predicate(predicate: PredicateInferred) -> str:
     """The predicate, its scan, and how it follows."""
-    by = predicate.inferred_by.value.lower().replace("_", " ")
     not_applied = "" if predicate.applied else ", not applied"
-    return f"scan of {predicate.table}: {predicate.predicate}, by {by}{not_applied}"
+    return f"scan of {predicate.table}: {predicate.predicate}, from {_INFERRED[predicate.inferred_by]}{not_applied}"
 
 
 def describe_limit(limit: LimitDecided) -> str:
@@ -163,6 +177,8 @@ def describe_limit(limit: LimitDecided) -> str:
     chosen = f"{_LIMIT_CHOICES[decision.choice]}: {describe_reason(decision.reason)}"
     if limit.outcome is None:
         return f"{what}; {chosen}"
+    read = f"{quantity(limit.outcome.rows_read, 'rows')} read"
+    if decision.choice is LimitChoice.LEAVE_TO_SPARK:
+        return f"{what}; {chosen}; {read}"
     files = f"{decision.files_chosen:,} of {quantity(facts.files, 'files')} chosen"
-    not_applied = "" if limit.applied or decision.choice is LimitChoice.LEAVE_TO_SPARK else ", not applied"
-    return f"{what}; {chosen}; {files}{not_applied}, {quantity(limit.outcome.rows_read, 'rows')} read"
+    return f"{what}; {chosen}; {files}{'' if limit.applied else ', not applied'}, {read}"

@@ -39,6 +39,7 @@ class FileStore(ConfStore):
         return self.path.parent / ".aqe-plugin" / self.path.name
 
     def make_journal_folder(self) -> None:
+        self.rehearse(None, None)
         make_folder(self.journal_folder.parent, 0o755)
         make_folder(self.journal_folder, 0o755)
 
@@ -47,6 +48,11 @@ class FileStore(ConfStore):
 
     def parse(self, content: bytes | None) -> TargetConf:
         return parse_target(self.path, content)
+
+    def rehearse(self, before: bytes | None, after: bytes | None) -> str:
+        if not self.path.parent.is_dir():
+            raise TargetError(f"{self.path.parent}: no such folder. Give a conf folder that exists, or a file in one.")
+        return ""
 
     def replace(self, before: bytes | None, after: bytes | None) -> None:
         replace_file(self.path, after)

@@ -277,10 +277,11 @@ def test_a_conflict_is_exit_code_7_and_nothing_to_roll_back_is_4(conf: Path, jar
     assert (code, len(err.splitlines())) == (7, 1)
 
 
-def test_a_missing_folder_is_exit_code_8(tmp_path: Path, jar: str, answer: Answer) -> None:
-    code, _, err = answer("install", "--target", str(tmp_path / "no" / "x.conf"), "--jar", jar, "--yes")
-    assert (code, len(err.splitlines())) == (8, 1)
-    assert "cannot be written (No such file or directory)" in err
+@pytest.mark.parametrize("yes", [["--yes"], []], ids=["done", "proposed"])
+def test_a_missing_folder_is_exit_code_4(tmp_path: Path, jar: str, answer: Answer, yes: list[str]) -> None:
+    code, _, err = answer("install", "--target", str(tmp_path / "no" / "x.conf"), "--jar", jar, *yes)
+    assert (code, len(err.splitlines())) == (4, 1)
+    assert err.startswith(f"{tmp_path / 'no'}: no such folder. ")
 
 
 @pytest.mark.parametrize("command", ["install", "status", "verify", "rollback", "uninstall", "history"])

@@ -264,5 +264,6 @@ def test_reading_a_pipe_does_not_hang(tmp_path: Path) -> None:
 
 def test_a_missing_folder_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "no" / "spark-defaults.conf"
-    with pytest.raises(WriteError, match=r"\.aqe-plugin: cannot be written \(No such file or directory\)"):
+    with pytest.raises(TargetError, match="/no: no such folder"):
         install(path)
+    assert not path.parent.exists()

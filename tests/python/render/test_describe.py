@@ -99,6 +99,13 @@ def test_a_reason_gives_its_meaning_and_its_numbers() -> None:
     assert describe_reason(Reason("HINT", None, None, "", "")) == f"{reason_meanings()['HINT']} (HINT)"
 
 
+def test_two_numbers_of_a_reason_say_which_is_which() -> None:
+    assert describe_reason(Reason("FILTER_PAYS", 46, 187, "millis", "")).endswith(
+        "(FILTER_PAYS: 46 ms with it, 187 ms without)"
+    )
+    assert describe_reason(Reason("TOP_ROWS", 1, 20, "files", "")).endswith("(TOP_ROWS: 1 of 20 files)")
+
+
 def test_an_unknown_reason_code_is_shown_with_its_numbers() -> None:
     assert describe_reason(Reason("SOME_DAY", 3, None, "rows", "")) == (
         "a reason unknown to this version of aqe-plugin (SOME_DAY: 3 rows)"
@@ -218,8 +225,10 @@ def test_a_limit_says_what_it_reads_and_why() -> None:
         "that the limit takes (ENOUGH_ROWS: 100.0 k rows against 100.0 k rows); 100 of 2,000 files chosen, "
         "100.0 k rows read"
     )
-    left = replace(limited(choice=LimitChoice.LEAVE_TO_SPARK), outcome=None)
+    left = limited(choice=LimitChoice.LEAVE_TO_SPARK)
     assert "left to Spark" in describe_limit(left)
+    assert "chosen," not in describe_limit(left)
+    left = replace(left, outcome=None)
     assert not describe_limit(left).endswith("read")
 
 
