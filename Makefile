@@ -59,7 +59,7 @@ demo: prerequisites ## the main job: TPC-DS queries under Spark, Spark's Bloom f
 	@$(BIN)/python -m benchmarks.demo --sf $(DEMO_SF) --queries $(DEMO_QUERIES)
 
 .PHONY: demo-limit
-demo-limit: prerequisites ## LIMIT, predicates across joins and range joins, each beside Spark alone, in a minute once set up
+demo-limit: prerequisites ## LIMIT, predicates across joins and range joins, each beside Spark alone, in two minutes once set up
 	@$(MAKE) --silent --jobs=2 $(VENV)/.demo $(PRIMARY_JAR)
 	@$(BIN)/python -m benchmarks.limit --files 300 --runs 1
 	@$(BIN)/python -m benchmarks.predicates --rows 2000000 --runs 1
