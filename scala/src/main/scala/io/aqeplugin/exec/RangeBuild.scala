@@ -44,10 +44,16 @@ private[exec] object RangeBuild {
   /** A row with a null has no partner: a comparison with a null is not true. */
   private def extremes(rows: Iterator[InternalRow], columns: Array[KeyColumn]): ColumnExtremes = {
     val collector = new ExtremesCollector(columns.length)
+    val codes = new Array[Long](columns.length)
     // This loop runs once per row of the build side.
     while (rows.hasNext) {
       val row = rows.next()
-      if (!columns.exists(column => row.isNullAt(column.ordinal))) collector.add(i => columns(i).code(row))
+      var i = 0
+      while (i < columns.length && !row.isNullAt(columns(i).ordinal)) {
+        codes(i) = columns(i).code(row)
+        i += 1
+      }
+      if (i == columns.length) collector.add(codes)
     }
     collector.result
   }

@@ -59,11 +59,11 @@ final class ExtremesCollector(columns: Int) {
   private val greatest = Array.fill(columns)(Long.MinValue)
   private var rows = 0L
 
-  /** Adds a row, none of whose columns is null. */
-  def add(code: Int => Long): Unit = {
+  /** Adds a row by the codes of its columns, none of which is null. */
+  def add(codes: Array[Long]): Unit = {
     var i = 0 // once per row and column
     while (i < columns) {
-      val value = code(i)
+      val value = codes(i)
       if (value < least(i)) least(i) = value
       if (value > greatest(i)) greatest(i) = value
       i += 1

@@ -80,17 +80,15 @@ object ScanFiles {
   /** The files of a scan, or the reason why the scan cannot read a part of them. */
   def of(scan: FileSourceScanExec): Either[Reason, ScanFiles] = {
     val format = scan.relation.fileFormat.getClass
-    val isKnown = format == classOf[ParquetFileFormat] || format == classOf[OrcFileFormat] || DeltaScan.isOne(scan)
+    val isDelta = DeltaScan.isOne(scan)
+    val isKnown = format == classOf[ParquetFileFormat] || format == classOf[OrcFileFormat] || isDelta
     val isOwn = !scan.relation.location.isInstanceOf[ChosenFiles]
     val isPlain = scan.stream.isEmpty && !scan.bucketedScan && scan.optionalBucketSet.isEmpty
     if (!isKnown || !isOwn || !isPlain || scan.partitionFilters.exists(waits)) Left(Reason(ReasonCode.LimitSource))
     else {
       val listed = scan.selectedPartitions.filePartitionIterator.map(p => PartitionDirectory(p.values, p.files.toVector)).toVector
-      Either.cond(
-        !DeltaScan.isOne(scan) || !DeltaScan.differsFromFiles(scan, listed),
-        new ScanFiles(scan, listed),
-        Reason(ReasonCode.LimitSource)
-      )
+      val isOfFiles = !isDelta || !DeltaScan.differsFromFiles(scan, listed)
+      Either.cond(isOfFiles, new ScanFiles(scan, listed), Reason(ReasonCode.LimitSource))
     }
   }
 

@@ -59,7 +59,7 @@ object RangeBoundsProperties {
 
   private def extremes(rows: Seq[Seq[Long]]): ColumnExtremes = {
     val collector = new ExtremesCollector(Columns)
-    rows.foreach(row => collector.add(row(_)))
+    rows.foreach(row => collector.add(row.toArray))
     collector.result
   }
 
