@@ -46,8 +46,10 @@ class RoomsSuite extends AnyFunSuite {
     assert(upward.isEmpty)
   }
 
-  test("the rooms decide and filters import no plan of Spark") {
-    val spark = sources.filter { case (room, file) => Set("decide", "filters")(room) && code(file).contains("org.apache.spark.sql") }
+  test("the rooms decide, filters and sketch import no plan of Spark") {
+    val spark = sources.filter { case (room, file) =>
+      Set("decide", "filters", "sketch")(room) && code(file).contains("org.apache.spark.sql")
+    }
     assert(spark.isEmpty)
   }
 }

@@ -71,6 +71,15 @@ object AqeConf {
       3600000,
       "Longest wait for a filter once its build side has finished; after that, every row passes."
     )
+  val SketchMaxKeys: ConfEntry[Long] =
+    whole(
+      "sketch.maxKeys",
+      "keys",
+      100000,
+      0,
+      10000000,
+      "A build side keeps up to this many distinct keys while it runs, and its filter is made of them without a further job; of more keys, it keeps statistics. With 0, no keys are looked at before the build side has finished."
+    )
   val FilterMaxPassRate: ConfEntry[Double] =
     number("filter.maxPassRate", "ratio", 0.7, 0.0, 1.0, "No filter is built when its estimated pass rate is higher.")
   val FilterMaxPerScan: ConfEntry[Long] =

@@ -11,9 +11,11 @@ import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.filters._
 import io.aqeplugin.observe.RowWidth
+import io.aqeplugin.sketch.KeySummary
 
-/** Builds a filter from the output of a finished build stage: with a job over the shuffle's partitions, whose parts [[MergeTree]] merges,
-  * or in a loop on the driver for a small relation that is broadcast anyway.
+/** Builds a filter from the output of a finished build stage: from the keys that a [[KeySketchExec]] kept while the stage ran, if they are
+  * few enough; else with a job over the shuffle's partitions, whose parts [[MergeTree]] merges, or in a loop on the driver for a small
+  * relation that is broadcast anyway.
   */
 object FilterBuild {
 
@@ -27,26 +29,52 @@ object FilterBuild {
       case Some(stage: ShuffleQueryStageExec) if SparkBridge.isIndeterminate(stage.shuffle) =>
         // A retried task could give keys other than those the filter was built from.
         BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
-      case Some(stage: ShuffleQueryStageExec) =>
-        bounds.fold(fromShuffle(child, stage, keys, limits, startNanos))(RangeBuild.fromShuffle(child, keys, _, startNanos))
-      case Some(stage: BroadcastQueryStageExec) => fromRelation(stage, keys, bounds, limits, startNanos)
-      case _                                    => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
+      case Some(stage) =>
+        val seen = if (bounds.isEmpty) MeasuredKeys.summary(stage, keys) else None
+        seen.flatMap(fromSketch(_, KeyCoder(keys, child.output), limits, startNanos))
+          .getOrElse(fromStage(child, stage, keys, bounds, limits.forKeys(distinctKeys(stage, seen)), startNanos))
+      case None => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
     }
+
+  private def fromStage(
+      child: SparkPlan,
+      stage: QueryStageExec,
+      keys: Seq[Attribute],
+      bounds: Option[RangeBounds],
+      limits: BuildLimits,
+      startNanos: Long
+  ): BuiltFilter = stage match {
+    case _: ShuffleQueryStageExec =>
+      bounds.fold(fromShuffle(child, keys, limits, startNanos))(RangeBuild.fromShuffle(child, keys, _, startNanos))
+    case broadcast: BroadcastQueryStageExec => fromRelation(broadcast, keys, bounds, limits, startNanos)
+    case _                                  => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
+  }
+
+  /** The filter of all keys that the stage's tasks kept; none if there were too many to keep. */
+  private def fromSketch(seen: KeySummary, coder: KeyCoder, limits: BuildLimits, startNanos: Long): Option[BuiltFilter] =
+    seen.codes.map { codes =>
+      val collector = new KeyCollector(limits.forKeys(codes.length.toLong).filter, coder.isExact)
+      codes.foreach(collector.add)
+      finish(collector.result(), 1, seen.rows - seen.nulls, coder, limits, startNanos)
+    }
+
+  /** An upper bound of the distinct keys, with room for the error of an estimate. */
+  private def distinctKeys(stage: QueryStageExec, seen: Option[KeySummary]): Long =
+    seen.fold(stageRows(stage))(keys => math.min(keys.rows, keys.distinct + keys.distinct / 5))
 
   private def fromShuffle(
       child: SparkPlan,
-      stage: QueryStageExec,
       keys: Seq[Attribute],
       limits: BuildLimits,
       startNanos: Long
   ): BuiltFilter = {
     val coder = KeyCoder(keys, child.output)
-    val filterLimits = limits.filter.copy(expectedKeys = stageRows(stage))
+    val filterLimits = limits.filter
     val parts = child.execute().mapPartitions(rows => Iterator.single(PartialFormat.write(collect(rows, coder, filterLimits))))
     val count = parts.getNumPartitions
     val merged =
       if (count == 0) collect(Iterator.empty, coder, filterLimits) else MergeTree.merged(parts, MergeTree.driverParts(filterLimits))
-    finish(merged, math.max(1, count), coder, limits, startNanos)
+    finish(merged, math.max(1, count), merged.addedKeys, coder, limits, startNanos)
   }
 
   private def fromRelation(
@@ -76,8 +104,8 @@ object FilterBuild {
       case Left(reason) => BuiltFilter.PassAll(reason)
       case Right(rows)  =>
         val coder = KeyCoder(keys, stage.output)
-        val filterLimits = limits.filter.copy(expectedKeys = stageRows(stage))
-        finish(collect(rows, coder, filterLimits), 1, coder, limits, startNanos)
+        val partial = collect(rows, coder, limits.filter)
+        finish(partial, 1, partial.addedKeys, coder, limits, startNanos)
     }
 
   private def collect(rows: Iterator[InternalRow], coder: KeyCoder, limits: FilterLimits): PartialFilter = {
@@ -90,7 +118,14 @@ object FilterBuild {
     collector.result()
   }
 
-  private def finish(partial: PartialFilter, parts: Int, coder: KeyCoder, limits: BuildLimits, startNanos: Long): BuiltFilter =
+  private def finish(
+      partial: PartialFilter,
+      parts: Int,
+      keyedRows: Long,
+      coder: KeyCoder,
+      limits: BuildLimits,
+      startNanos: Long
+  ): BuiltFilter =
     partial.toFilter(parts) match {
       case Left(refusal) => BuiltFilter.PassAll(refused(refusal, limits))
       case Right(filter) =>
@@ -100,7 +135,7 @@ object FilterBuild {
         }
         val range = if (coder.isExact) partial.range.map(r => (r.min, r.max)) else None
         val buildMillis = (System.nanoTime() - startNanos) / 1000000L
-        BuiltFilter.Ready(filter, FilterSummary(filter.kind, filter.sizeBytes, range, values, partial.addedKeys, buildMillis))
+        BuiltFilter.Ready(filter, FilterSummary(filter.kind, filter.sizeBytes, range, values, keyedRows, buildMillis))
     }
 
   private def refused(refusal: FilterRefusal, limits: BuildLimits): Reason = refusal match {

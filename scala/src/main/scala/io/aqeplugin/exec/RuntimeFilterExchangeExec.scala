@@ -200,11 +200,17 @@ object RuntimeFilterExchangeExec {
   *   maximum number of distinct keys that are pushed into the scan as literals
   * @param timeoutMillis
   *   longest wait for the filter once its build side has finished
+  * @param sketchedKeys
+  *   number of distinct keys that a build side keeps while it runs
   */
-final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long)
+final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long, sketchedKeys: Int) {
+
+  /** The same for a filter of at most `distinctKeys` keys. */
+  def forKeys(distinctKeys: Long): BuildLimits = copy(filter = filter.copy(expectedKeys = distinctKeys))
+}
 
 object BuildLimits {
 
   /** Replaces every value in a canonical plan. */
-  val Canonical: BuildLimits = BuildLimits(FilterLimits(0, 0, 0L, FilterLimits.MinFalsePositiveRate), 0, 0L)
+  val Canonical: BuildLimits = BuildLimits(FilterLimits(0, 0, 0L, FilterLimits.MinFalsePositiveRate), 0, 0L, 0)
 }

@@ -83,9 +83,3 @@ object StageReader {
 trait KeySketches {
   def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts]
 }
-
-object KeySketches {
-
-  /** Has no facts about the keys of any stage. */
-  val None: KeySketches = (_, _) => scala.None
-}

@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.exchange.Exchange
 
 import io.aqeplugin.exec._
 import io.aqeplugin.filters.RangeBounds
@@ -31,17 +32,38 @@ final case class Placement(
     bounds: Option[RangeBounds] = None
 )
 
-/** Places filters in a plan, in one pass from the bottom up.
+/** A build side whose keys are to be sketched while it runs.
+  *
+  * @param exchange
+  *   the build side's exchange as it is in the plan
+  * @param keys
+  *   the keys among its columns
+  */
+final case class SketchedBuild(exchange: Exchange, keys: Seq[Attribute])
+
+/** Places filters and key sketches in a plan, in one pass from the bottom up.
   *
   * Each node is rewritten once and cached by identity: the build exchange below a filter must be the same tree as in the join, including
   * the filters inside it. Otherwise the build side would run twice.
   */
-final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, pause: SelfDisable, tables: TableStatistics) {
+final class PlaceFilters(
+    placements: Seq[Placement],
+    sketched: Seq[SketchedBuild],
+    limits: BuildLimits,
+    pause: SelfDisable,
+    tables: TableStatistics
+) {
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
 
   private val ofScan: collection.Map[SparkPlan, Seq[Placement]] = {
     val found = new IdentityHashMap[SparkPlan, Seq[Placement]]().asScala
     placements.foreach(p => found.update(p.target.scan, found.getOrElse(p.target.scan, Nil) :+ p))
+    found
+  }
+
+  private val ofExchange: collection.Map[SparkPlan, SketchedBuild] = {
+    val found = new IdentityHashMap[SparkPlan, SketchedBuild]().asScala
+    sketched.foreach(build => found.update(build.exchange, build))
     found
   }
 
@@ -55,8 +77,11 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, pause:
         val children = plan.children.map(apply)
         if (children.lazyZip(plan.children).forall(_ eq _)) plan else plan.withNewChildren(children)
       }
-    ofScan.get(plan).fold(inner)(filtered(inner, _))
+    ofExchange.get(plan).map(build => withSketch(inner, build.keys)).orElse(ofScan.get(plan).map(filtered(inner, _))).getOrElse(inner)
   }
+
+  private def withSketch(exchange: SparkPlan, keys: Seq[Attribute]): SparkPlan =
+    exchange.withNewChildren(exchange.children.map(KeySketchExec(keys, limits.sketchedKeys, _)))
 
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val sources = here.map(p => PlaceFilters.exchange(p, apply(p.source), limits))
@@ -73,12 +98,13 @@ final class PlaceFilters(placements: Seq[Placement], limits: BuildLimits, pause:
 
 object PlaceFilters {
 
-  /** The plan without its filters. */
+  /** The plan without its filters and sketches. */
   def strip(plan: SparkPlan): SparkPlan =
-    if (plan.exists(_.isInstanceOf[RuntimeFilterExec])) stripped(plan) else plan
+    if (plan.exists(node => node.isInstanceOf[RuntimeFilterExec] || node.isInstanceOf[KeySketchExec])) stripped(plan) else plan
 
   private def stripped(plan: SparkPlan): SparkPlan = plan match {
     case filter: RuntimeFilterExec     => stripped(filter.child)
+    case sketch: KeySketchExec         => stripped(sketch.child)
     case leaf if leaf.children.isEmpty => leaf
     case other                         => other.withNewChildren(other.children.map(stripped))
   }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.python.EvalPythonExec
 import org.apache.spark.sql.execution.window.{WindowExecBase, WindowGroupLimitExec}
 import org.apache.spark.sql.types.{DataType, DoubleType, FloatType}
 
-import io.aqeplugin.exec.RuntimeFilterExec
+import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
 
 /** Whether a second run of a plan gives the same rows, whatever order its input rows come in.
   *
@@ -31,6 +31,7 @@ private[place] object Repeatable {
     case stage: QueryStageExec           => apply(stage.plan)
     case reused: ReusedExchangeExec      => apply(reused.child)
     case filtered: RuntimeFilterExec     => apply(filtered.child)
+    case sketched: KeySketchExec         => apply(sketched.child)
     case adaptive: AdaptiveSparkPlanExec => apply(adaptive.executedPlan)
     // Blocks that were lost with an executor are computed again.
     case cached: InMemoryTableScanExec => apply(cached.relation.cachedPlan)

@@ -8,6 +8,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
+import io.aqeplugin.exec.MeasuredKeys
 import io.aqeplugin.observe._
 import io.aqeplugin.place.{JoinSite, ScanTargets}
 
@@ -50,7 +51,7 @@ final case class FinishedJoin(
     probeScansStarted: Boolean,
     hints: PlannerHints,
     site: Option[JoinSite] = None,
-    sketches: KeySketches = KeySketches.None
+    sketches: KeySketches = MeasuredKeys
 ) {
 
   /** `estimate` completed with what is known now; none when the stage does not know its rows. */
@@ -107,7 +108,7 @@ object FinishedJoin {
       probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
       logical.fold(PlannerHints.Empty)(known => PlannerHints.of(known.hint, buildSide)),
       Some(site),
-      site.bounds.fold[KeySketches](KeySketches.None)(RangeFacts(_))
+      site.bounds.fold[KeySketches](MeasuredKeys)(RangeFacts(_))
     )
   }
 

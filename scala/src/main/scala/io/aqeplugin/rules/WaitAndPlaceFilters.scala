@@ -36,8 +36,9 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
         plan
       } else {
         val rewritten =
-          if (chosen.kept.isEmpty) stripped
-          else new PlaceFilters(chosen.kept, limits(context.thresholds), pause(context.thresholds), wanted.tables)(stripped)
+          if (chosen.kept.isEmpty && wanted.sketched.isEmpty) stripped
+          else
+            new PlaceFilters(chosen.kept, wanted.sketched, limits(context.thresholds), pause(context.thresholds), wanted.tables)(stripped)
         // Only a plan that had filters before can be unchanged.
         if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }
@@ -54,7 +55,8 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
       falsePositiveRate = thresholds(AqeConf.FilterFalsePositiveRate)
     ),
     inListMaxKeys = thresholds(AqeConf.FilterInListMaxKeys).min(Int.MaxValue).toInt,
-    timeoutMillis = thresholds(AqeConf.FilterBuildTimeout)
+    timeoutMillis = thresholds(AqeConf.FilterBuildTimeout),
+    sketchedKeys = thresholds(AqeConf.SketchMaxKeys).min(Int.MaxValue).toInt
   )
 
   private def pause(thresholds: Thresholds): SelfDisable = SelfDisable(

@@ -2,13 +2,14 @@ package io.aqeplugin.rules
 
 import java.util.IdentityHashMap
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
-import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.AqeConf
@@ -67,8 +68,15 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     else if (usedByPruning.contains(join.id)) leftAlone(join)
     else sought(join)
 
+  // Filled while joins are judged.
+  private val builds = mutable.ArrayBuffer.empty[SketchedBuild]
+
+  /** The build sides that have not started, of the joins that [[of]] judged: what their keys are will decide the joins. */
+  def sketched: Seq[SketchedBuild] = builds.toSeq
+
   private def sought(join: FoundJoin): Seq[Placement] = {
     val (estimate, site) = remembered(join)
+    if (join.range.isEmpty) sketch(site)
     if (join.range.isEmpty) directions.update(join.node, estimate.buildSide)
     decided(join, estimate, site) match {
       case Some(decision) =>
@@ -81,6 +89,11 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
         val unfiltered = state.leaveAloneOnce(join.id, (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
         if (estimate.waiting.exists(_.waits)) placements(join.id, site, "waits for its build side", unfiltered.passRate) else Nil
     }
+  }
+
+  private def sketch(site: JoinSite): Unit = site.source.foreach {
+    case (exchange: Exchange, keys) if context.thresholds(AqeConf.SketchMaxKeys) > 0 => builds += SketchedBuild(exchange, keys)
+    case _                                                                           =>
   }
 
   private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] =

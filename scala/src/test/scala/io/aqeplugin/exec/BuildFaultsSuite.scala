@@ -23,7 +23,7 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
     def scan: SparkPlan = spark.range(10).queryExecution.sparkPlan
     val shuffle = ShuffleExchangeExec(SinglePartition, scan)
     val stage = ShuffleQueryStageExec(0, shuffle, shuffle.canonicalized)
-    RuntimeFilterExchangeExec(scan.output, stage, BuildLimits(FilterLimits(Long.MaxValue, 100, 1L << 20, 0.01), 10, 30000L), "the join")
+    RuntimeFilterExchangeExec(scan.output, stage, BuildLimits(FilterLimits(Long.MaxValue, 100, 1L << 20, 0.01), 10, 30000L, 0), "the join")
   }
 
   test("a failed build passes all rows and counts as an error of its query") {

@@ -1,0 +1,41 @@
+package io.aqeplugin.exec
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
+
+import io.aqeplugin.decide.{KeyBucket, KeyFacts}
+import io.aqeplugin.observe.{KeySketches, StageReader}
+import io.aqeplugin.sketch.KeySummary
+
+/** The keys of a finished stage as a [[KeySketchExec]] in it saw them. */
+object MeasuredKeys extends KeySketches {
+
+  override def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts] = summary(stage, keys).map { keysSeen =>
+    KeyFacts(
+      keys.size,
+      supported = true,
+      distinct = Some(keysSeen.distinct),
+      nulls = Some(keysSeen.nulls),
+      min = keysSeen.range.map(_.min),
+      max = keysSeen.range.map(_.max),
+      histogram = keysSeen.buckets.map(bucket => KeyBucket(bucket.low, bucket.high, bucket.rows))
+    )
+  }
+
+  /** The summary, if the stage sketched exactly these keys and no row is missing. */
+  def summary(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeySummary] = for {
+    sketch <- sketchOf(stage.plan) if stage.isMaterialized
+    if sketch.ordinals == keys.map(key => stage.output.indexWhere(_.exprId == key.exprId))
+    keysSeen <- sketch.summary if StageReader.rows(stage).contains(keysSeen.rows)
+  } yield keysSeen
+
+  private def sketchOf(plan: SparkPlan): Option[KeySketchExec] = plan match {
+    case sketch: KeySketchExec                                                                        => Some(sketch)
+    case wrapper @ (_: Exchange | _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowTransition) =>
+      wrapper.children.headOption.flatMap(sketchOf)
+    case reused: ReusedExchangeExec => sketchOf(reused.child)
+    case _                          => None
+  }
+}

@@ -1,0 +1,90 @@
+package io.aqeplugin.sketch
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.filters.CodeRange
+
+class StageSketchSuite extends AnyFunSuite {
+
+  private val Limits = SketchLimits.forTasks(1, 1000)
+
+  private def sketch(codes: Seq[Long], nulls: Int = 0, integral: Boolean = true, rowBytes: Int = 24): KeySketch = {
+    val sketcher = new KeySketcher(Limits, integral)
+    codes.foreach(code => if (sketcher.add(code)) sketcher.addWidth(rowBytes))
+    (1 to nulls).foreach(_ => sketcher.addNull())
+    KeySketch.fromBytes(sketcher.result.toBytes)
+  }
+
+  private def stage(parts: KeySketch*): Option[KeySummary] = {
+    val stage = new StageSketch(Limits)
+    parts.zipWithIndex.foreach { case (part, i) => stage.absorb(i, part) }
+    stage.summary(parts.size)
+  }
+
+  private def summary(parts: KeySketch*): KeySummary = stage(parts: _*).getOrElse(fail("a partition is missing"))
+
+  test("rows, nulls, range, width and distinct keys of all partitions are added up") {
+    val found = summary(sketch(Seq(5, 7, 7), nulls = 2), sketch(Seq(7, -3), rowBytes = 40))
+    assert((found.rows, found.nulls, found.distinct) == ((7L, 2L, 3L)))
+    assert(found.range.contains(CodeRange(-3, 7)))
+    assert(found.codes.map(_.toSeq).contains(Seq(-3L, 5L, 7L)))
+    assert(found.bytesPerRow.contains(31L), "the average of 24, 24, 24, 40 and 40, rounded up")
+  }
+
+  test("a partition that comes twice counts once") {
+    val stage = new StageSketch(Limits)
+    Seq(0, 1, 0, 1, 0).foreach(stage.absorb(_, sketch(Seq(1, 2, 3))))
+    assert(stage.summary(2).map(_.rows).contains(6L))
+  }
+
+  test("nothing is known while a partition is missing") {
+    val stage = new StageSketch(Limits)
+    stage.absorb(1, sketch(Seq(1)))
+    assert(stage.summary(2).isEmpty)
+  }
+
+  test("a stage without rows has no key and no range") {
+    val found = summary(sketch(Nil), sketch(Nil, nulls = 4))
+    assert((found.rows, found.nulls, found.distinct, found.range, found.bytesPerRow) == ((4L, 4L, 0L, None, None)))
+    assert(found.codes.exists(_.isEmpty) && found.buckets.isEmpty && found.heaviestRows.isEmpty)
+  }
+
+  test("a stage without partitions is complete and empty") {
+    assert(stage().exists(found => found.rows == 0 && found.codes.exists(_.isEmpty)))
+  }
+
+  test("the buckets cover the range once and hold about equal shares of the rows") {
+    val found = summary(sketch(0L until 20000L), sketch(20000L until 40000L))
+    assert(found.codes.isEmpty, "40,000 keys are more than are kept")
+    assert(found.buckets.head.low == 0L && found.buckets.last.high == 39999L)
+    found.buckets.lazyZip(found.buckets.tail).foreach((one, next) => assert(next.low == one.high + 1))
+    val shares = found.buckets.map(_.rows / 40000.0)
+    assert(found.buckets.size == StageSketch.Buckets)
+    assert(shares.forall(share => math.abs(share - 1.0 / StageSketch.Buckets) < 0.03), shares)
+  }
+
+  test("a key that has most of the rows fills one bucket and is the heaviest") {
+    val keys = (0L until 50000L).map(i => if (i % 10 < 8) 42L else i)
+    val found = summary(sketch(keys.take(25000)), sketch(keys.drop(25000)))
+    assert(found.heaviestRows.exists(rows => math.abs(rows - 40000) < 4000), found.heaviestRows)
+    val widest = found.buckets.maxBy(_.rows)
+    assert(widest.low <= 42L && 42L <= widest.high && widest.rows > 36000, found.buckets)
+  }
+
+  test("no key of evenly spread keys is the heaviest") {
+    assert(summary(sketch(0L until 50000L)).heaviestRows.forall(_ < 5000))
+  }
+
+  test("hashed keys have neither range nor buckets") {
+    val found = summary(sketch(Seq(1, 2, 3), integral = false))
+    assert(found.range.isEmpty && found.buckets.isEmpty && found.distinct == 3)
+  }
+
+  test("many tasks keep fewer keys each, so that the driver receives at most 64 MiB of them") {
+    Seq(1, 10, 1000, 10000).foreach { tasks =>
+      val limits = SketchLimits.forTasks(tasks, 100000)
+      assert(limits.exactCodes.toLong * 8 * tasks <= (64L << 20), tasks)
+      assert(limits.sampledCodes >= 256)
+    }
+  }
+}
