@@ -183,6 +183,7 @@ class JoinDecision:
     Attributes:
         build_filter: whether the keys of the build side become a filter in the scans of the probe side.
         pass_rate: estimated share of probe rows that pass the filter.
+        pass_rate_source: what that share was estimated from; ``None`` in events of older jars.
         options: every option with its predicted cost and reason, the chosen one included.
     """
 
@@ -192,6 +193,7 @@ class JoinDecision:
     build_filter: bool
     filter_reason: Reason
     pass_rate: float
+    pass_rate_source: str | None
     options: tuple[WeighedOption, ...]
 
 

@@ -93,6 +93,7 @@ DECISION = JoinDecision(
     build_filter=True,
     filter_reason=FILTER_PAYS,
     pass_rate=0.04,
+    pass_rate_source="key_range",
     options=(
         WeighedOption(Strategy.BROADCAST, False, None, TOO_LARGE),
         WeighedOption(Strategy.FILTERED_SORT_MERGE, True, 812.0, CHEAPEST),

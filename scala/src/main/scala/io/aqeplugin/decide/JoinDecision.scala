@@ -21,6 +21,8 @@ final case class WeighedOption(option: JoinOption, costMillis: Option[Double], r
   *   whether they do; a broadcast join may have a filter too, when the probe side's scan is far below it
   * @param passRate
   *   estimated share of probe rows that a filter would let through
+  * @param passRateSource
+  *   what that share was estimated from
   * @param options
   *   every option with its price and reason, the chosen one included
   */
@@ -31,6 +33,7 @@ final case class JoinDecision(
     buildFilter: Boolean,
     filterReason: Reason,
     passRate: Double,
+    passRateSource: PassRateSource,
     options: Seq[WeighedOption]
 ) {
 

@@ -2,13 +2,36 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
 
+/** The estimated share of probe rows whose key is among the build side's keys, and what it was estimated from. */
+final case class PassRateEstimate(value: Double, source: PassRateSource)
+
+/** What a pass rate was estimated from. */
+sealed abstract class PassRateSource(val name: String, val meaning: String) extends Product with Serializable
+
+object PassRateSource {
+  case object NoRows extends PassRateSource("no_build_rows", "the build side is empty")
+  case object Distributions extends PassRateSource("key_distributions", "the distinct keys and the key ranges of both sides")
+  case object KeyRange extends PassRateSource("key_range", "the distinct build keys and the probe side's key range")
+  case object DistinctKeys extends PassRateSource("distinct_keys", "the distinct build keys, after and before the build side's predicates")
+  case object Rows extends PassRateSource("rows", "the build side's rows, after and before its predicates")
+  case object Composite extends PassRateSource("composite_key", "the build keys per probe row, for a key of several columns")
+  case object Unknown extends PassRateSource("unknown", "nothing: every row may pass")
+
+  val All: Seq[PassRateSource] = Seq(NoRows, Distributions, KeyRange, DistinctKeys, Rows, Composite, Unknown)
+
+  def fromName(name: String): Option[PassRateSource] = All.find(_.name == name)
+}
+
 /** Estimates the pass rate: the share of probe rows whose key is among the build side's keys.
   *
   * All estimates use the containment assumption of System R (Selinger et al., "Access Path Selection in a Relational Database Management
   * System", SIGMOD 1979): every key of the side with fewer distinct keys occurs on the other side, and every key has the same number of
-  * rows. The more is known, the less is assumed:
+  * rows. The more is known, the less is assumed. From the top, the first that applies:
   *
-  *   - both key distributions known: probe rows inside the build side's key range (histogram overlap) × build keys per probe key in that range;
+  *   - distinct keys and ranges of both sides known: probe rows inside the build side's key range (histogram overlap) × build keys per probe
+  *     key in that range;
+  *   - distinct build keys and the probe side's range known, and more probe rows than the range has values, so that nearly every value
+  *     occurs: build keys inside the range ÷ values of the range;
   *   - distinct build keys known before and after the build side's predicates: their ratio;
   *   - distinct build keys known after the predicates, rows before and after: Cardenas' formula ("Analysis and Performance of Inverted Data
   *     Base Structures", CACM 1975) gives the keys before: with `d` keys of `r/d` rows each, a row sample of share `f` hits `d (1 - (1 -
@@ -16,24 +39,29 @@ import io.aqeplugin.conf.AqeConf
   *   - only rows before and after: their ratio, which is exact for a unique build key; or rows after ÷ width of the probe side's key range,
   *     when that range is smaller than the number of rows before.
   *
-  * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build row then has about
-  * one probe row, so the pass rate is at most build rows / probe rows × `filter.compositeFactor`.
+  * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build key then has about
+  * one probe row, so the pass rate is at most build keys / probe rows × `filter.compositeFactor`.
   */
 object PassRate {
 
   /** In [0, 1]; 1 when nothing is known. Includes the false positives of a Bloom filter; an exact set has none. */
-  def estimate(facts: JoinFacts, filter: FilterSize, thresholds: Thresholds): Double = {
+  def estimate(facts: JoinFacts, filter: FilterSize, thresholds: Thresholds): PassRateEstimate = {
     val matching = matchingShare(facts, thresholds)
     val falsePositives = if (filter.exact) 0.0 else thresholds(AqeConf.FilterFalsePositiveRate)
-    share(matching + (1 - matching) * falsePositives)
+    matching.copy(value = share(matching.value + (1 - matching.value) * falsePositives))
   }
 
-  private def matchingShare(facts: JoinFacts, thresholds: Thresholds): Double =
-    if (facts.build.rows == 0) 0.0
-    else if (facts.build.rows < 0) 1.0
+  private def matchingShare(facts: JoinFacts, thresholds: Thresholds): PassRateEstimate =
+    if (facts.build.rows == 0) PassRateEstimate(0.0, PassRateSource.NoRows)
+    else if (facts.build.rows < 0) PassRateEstimate(1.0, PassRateSource.Unknown)
     else {
-      val single = fromDistributions(facts).orElse(fromDistinct(facts.build)).orElse(fromRows(facts)).getOrElse(1.0)
-      math.min(single, fromComposite(facts, thresholds).getOrElse(1.0))
+      val single = fromDistributions(facts).map(PassRateEstimate(_, PassRateSource.Distributions))
+        .orElse(fromKeyRange(facts).map(PassRateEstimate(_, PassRateSource.KeyRange)))
+        .orElse(fromDistinct(facts).map(PassRateEstimate(_, PassRateSource.DistinctKeys)))
+        .orElse(fromRows(facts).map(PassRateEstimate(_, PassRateSource.Rows)))
+        .getOrElse(PassRateEstimate(1.0, PassRateSource.Unknown))
+      val composite = fromComposite(facts, thresholds).filter(_ < single.value)
+      composite.fold(single)(PassRateEstimate(_, PassRateSource.Composite))
     }
 
   private def fromDistributions(facts: JoinFacts): Option[Double] = {
@@ -70,10 +98,18 @@ object PassRate {
     share(shared / width)
   }
 
-  private def fromDistinct(build: BuildFacts): Option[Double] =
-    build.keys.distinct.filter(_ > 0).flatMap { after =>
-      val before = build.keys.originDistinct.filter(_ > 0).map(_.toDouble).orElse(distinctBefore(after.toDouble, build))
-      before.map(b => share(after / b))
+  private def fromKeyRange(facts: JoinFacts): Option[Double] =
+    for {
+      keys <- facts.build.keys.distinct if keys >= 0
+      domain <- probeDomain(facts) if domain <= facts.probe.scanRows.toDouble
+      range <- facts.probe.keys.flatMap(keyRange)
+      inside <- shareInside(facts.build.keys, range)
+    } yield share(keys * inside / domain)
+
+  private def fromDistinct(facts: JoinFacts): Option[Double] =
+    facts.build.keys.distinct.filter(_ > 0).flatMap { after =>
+      val before = facts.build.keys.originDistinct.filter(_ > 0).map(_.toDouble).orElse(distinctBefore(after.toDouble, facts.build))
+      before.map(keys => share(after / math.min(keys, probeDomain(facts).getOrElse(Double.MaxValue))))
     }
 
   /** The number of keys before for which Cardenas' formula gives `after`; found by bisection, since the formula grows with it. */
@@ -107,7 +143,10 @@ object PassRate {
 
   private def fromComposite(facts: JoinFacts, thresholds: Thresholds): Option[Double] =
     if (facts.build.keys.columns < 2 || facts.probe.scanRows <= 0) None
-    else Some(share(facts.build.rows / facts.probe.scanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
+    else {
+      val keys = facts.build.keys.distinct.filter(_ >= 0).fold(facts.build.rows)(math.min(_, facts.build.rows))
+      Some(share(keys / facts.probe.scanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
+    }
 
   private def share(value: Double): Double = math.max(0.0, math.min(1.0, value))
 }

@@ -10,7 +10,8 @@ private[decide] final case class Priced(method: Method, nanos: Double, withFilte
 /** Prices and compares the options of one join. */
 private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   private val filterSize = FilterSize.of(facts.build, thresholds)
-  private val passRate = PassRate.estimate(facts, filterSize, thresholds)
+  private val estimated = PassRate.estimate(facts, filterSize, thresholds)
+  private val passRate = estimated.value
   private val model = new CostModel(facts, passRate, filterSize, thresholds)
   private val filterIllegal = FilterChoice.illegal(facts, filterSize, thresholds)
   private val filterRefusal = filterIllegal.orElse(FilterChoice.gated(facts, passRate, thresholds))
@@ -24,7 +25,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   def leave(reason: Reason): JoinDecision = {
     val filter = opened(priced(sparkMethod))
     val options = JoinOption.All.map(option => weighed(option, refusal(option).getOrElse(reason)))
-    JoinDecision(facts, None, reason, filter.withFilter, filter.filterReason, passRate, options)
+    JoinDecision(facts, None, reason, filter.withFilter, filter.filterReason, passRate, estimated.source, options)
   }
 
   def choose: JoinDecision = {
@@ -34,7 +35,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
       if (option == taken.option) weighed(option, reason)
       else weighed(option, refusal(option).getOrElse(notTaken(option, taken)))
     }
-    JoinDecision(facts, Some(taken.method), reason, taken.withFilter, taken.filterReason, passRate, options)
+    JoinDecision(facts, Some(taken.method), reason, taken.withFilter, taken.filterReason, passRate, estimated.source, options)
   }
 
   private def cheapest: (Priced, Reason) = {

@@ -32,7 +32,7 @@ object MeasuredKeys extends KeySketches {
   } yield keysSeen
 
   private def sketchOf(plan: SparkPlan): Option[KeySketchExec] = plan match {
-    case sketch: KeySketchExec                                                                        => Some(sketch)
+    case sketch: KeySketchExec                                                                             => Some(sketch)
     case wrapper @ (_: Exchange | _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowTransition) =>
       wrapper.children.headOption.flatMap(sketchOf)
     case reused: ReusedExchangeExec => sketchOf(reused.child)

@@ -89,7 +89,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private def ofStage(stage: QueryStageExec): SizeEstimate =
     StageReader.rows(stage) match {
       case Some(rows) =>
-        val origin = StageReader.largestScanRows(stage)
+        val origin = StageReader.largestTableRows(stage, tables)
         val kept = origin.filter(_ > 0).map(o => math.min(1.0, rows.toDouble / o)).getOrElse(1.0)
         SizeEstimate(math.max(1.0, rows.toDouble), kept)
       case None => apply(stage.plan)

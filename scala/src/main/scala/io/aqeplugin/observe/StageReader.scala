@@ -19,7 +19,7 @@ object StageReader {
     * @param output
     *   the columns of the build side, and the stage's column that each copies
     */
-  def read(stage: QueryStageExec, keys: Seq[Attribute], sketches: KeySketches, output: Seq[Attribute])(
+  def read(stage: QueryStageExec, keys: Seq[Attribute], sources: FactSources, output: Seq[Attribute])(
       origin: Attribute => Option[Attribute]
   ): Option[BuildFacts] =
     if (!stage.isMaterialized) {
@@ -40,9 +40,9 @@ object StageReader {
           partitions = partitionBytes.size,
           maxPartitionBytes = sorted.lastOption.getOrElse(0L),
           medianPartitionBytes = if (sorted.isEmpty) 0L else sorted(sorted.size / 2),
-          originRows = originRows(stage, keys).orElse(largestScanRows(stage)),
+          originRows = originRows(stage, keys, sources.tables).orElse(largestTableRows(stage, sources.tables)),
           alreadyBroadcast = stage.isInstanceOf[BroadcastQueryStageExec],
-          keys = sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight))),
+          keys = sources.sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight))),
           unmeasuredColumns = width.unmeasuredColumns
         )
       }
@@ -53,14 +53,14 @@ object StageReader {
     if (!stage.isMaterialized) None
     else stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).filter(_ >= 0)
 
-  /** Rows produced by the scan that `keys` come from, before an operator above it dropped any. */
-  private def originRows(stage: QueryStageExec, keys: Seq[Attribute]): Option[Long] = {
+  /** Rows of the table that `keys` come from. */
+  private def originRows(stage: QueryStageExec, keys: Seq[Attribute], tables: TableStatistics): Option[Long] = {
     val ids = keys.map(_.exprId).toSet
-    scans(stage).collectFirst { case scan if ids.subsetOf(scan.output.map(_.exprId).toSet) => scannedRows(scan) }.flatten
+    scans(stage).collectFirst { case scan if ids.subsetOf(scan.output.map(_.exprId).toSet) => tableRows(scan, tables) }.flatten
   }
 
-  /** Rows of the largest scan below a stage, through the earlier stages that it reads. */
-  def largestScanRows(stage: QueryStageExec): Option[Long] = scans(stage).flatMap(scannedRows).maxOption
+  /** Rows of the largest table below a stage, through the earlier stages that it reads. */
+  def largestTableRows(stage: QueryStageExec, tables: TableStatistics): Option[Long] = scans(stage).flatMap(tableRows(_, tables)).maxOption
 
   private def scans(stage: QueryStageExec): Seq[SparkPlan] = {
     def below(plan: SparkPlan): Seq[SparkPlan] = plan match {
@@ -73,13 +73,19 @@ object StageReader {
     below(stage.plan)
   }
 
+  /** Rows before the scan skipped partitions, files or row groups; what it read, where the files do not say. */
+  private def tableRows(scan: SparkPlan, tables: TableStatistics): Option[Long] = scan match {
+    case file: FileSourceScanExec => tables.of(file).map(_.rows).filter(_ > 0).orElse(scannedRows(file))
+    case other                    => scannedRows(other)
+  }
+
   private def scannedRows(scan: SparkPlan): Option[Long] = scan.metrics.get("numOutputRows").map((m: SQLMetric) => m.value).filter(_ > 0)
 }
 
-/** A source of further facts about a build side's keys: distinct keys, range, histogram.
-  *
-  * The map statistics of a shuffle have none of these. A stage that collects them while it writes its shuffle would provide them here.
-  */
+/** Where the facts of a finished stage come from that the stage itself does not have. */
+final case class FactSources(sketches: KeySketches, tables: TableStatistics)
+
+/** A source of facts about a build side's keys: distinct keys, range, histogram. The map statistics of a shuffle have none of these. */
 trait KeySketches {
   def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts]
 }

@@ -39,7 +39,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       estimate <- state.estimate(equal.id)
       if estimate.hint.isEmpty
       finished <- FinishedJoin.of(equal, estimate.buildSide)
-      decision <- known.orElse(finished.facts(estimate, context.mode).map { facts =>
+      decision <- known.orElse(finished.facts(estimate, context.mode, context.tables).map { facts =>
         state.decideOnce(equal.id)(DecideJoin.decide(facts, context.thresholds))
       })
       // A decision made for the other build side, on another thread of the query, does not apply here.

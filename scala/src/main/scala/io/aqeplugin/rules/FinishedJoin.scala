@@ -55,8 +55,8 @@ final case class FinishedJoin(
 ) {
 
   /** `estimate` completed with what is known now; none when the stage does not know its rows. */
-  def facts(estimate: JoinFacts, mode: Mode): Option[JoinFacts] =
-    StageReader.read(stage, keys, sketches, output)(origin).map { build =>
+  def facts(estimate: JoinFacts, mode: Mode, tables: TableStatistics): Option[JoinFacts] =
+    StageReader.read(stage, keys, FactSources(sketches, tables), output)(origin).map { build =>
       // In mode observe it runs only because nothing waits. The decision must be that of mode apply.
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
       val measured = estimate.copy(build = build, sparkStrategy = sparkStrategy(estimate, build))

@@ -8,7 +8,8 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{Mode, SessionConf, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
-import io.aqeplugin.observe.{ClusterSize, PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates}
+import io.aqeplugin.observe.{ClusterSize, PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates, TableStatistics}
+import io.aqeplugin.storage.FooterStatistics
 
 /** The input of one call of a rule. */
 final case class RuleContext(
@@ -19,6 +20,9 @@ final case class RuleContext(
     cluster: ClusterFacts,
     pruning: PruningBuilds = PruningBuilds.None
 ) {
+
+  /** The facts of scanned tables, read once per query. */
+  val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
 
   /** Whether the plan is made for an execution. */
   def isExecution: Boolean = state.executionId != RuleContext.NoExecution

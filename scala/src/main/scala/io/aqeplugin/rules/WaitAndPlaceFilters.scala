@@ -38,7 +38,7 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
         val rewritten =
           if (chosen.kept.isEmpty && wanted.sketched.isEmpty) stripped
           else
-            new PlaceFilters(chosen.kept, wanted.sketched, limits(context.thresholds), pause(context.thresholds), wanted.tables)(stripped)
+            new PlaceFilters(chosen.kept, wanted.sketched, limits(context.thresholds), pause(context.thresholds), context.tables)(stripped)
         // Only a plan that had filters before can be unchanged.
         if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }

@@ -25,9 +25,7 @@ import io.aqeplugin.tell.ExplainText
 private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) {
   private val state = context.state
 
-  /** The facts of scanned tables, read once per query. */
-  val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
-  private val sizes = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), tables)
+  private val sizes = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables)
   private val estimator = new JoinEstimator(plan, context, sizes)
   private val guard = new ReuseGuard(plan)
   private val reuses = SQLConf.get.exchangeReuseEnabled
@@ -98,7 +96,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] =
     FinishedJoin.of(join, estimate.buildSide, site).flatMap { finished =>
-      state.decision(join.id).orElse(finished.facts(estimate, context.mode).map { facts =>
+      state.decision(join.id).orElse(finished.facts(estimate, context.mode, context.tables).map { facts =>
         state.decideOnce(join.id)(DecideJoin.decide(facts, context.thresholds))
       })
     }

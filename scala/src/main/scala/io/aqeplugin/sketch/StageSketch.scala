@@ -57,7 +57,8 @@ final class StageSketch(limits: SketchLimits) {
   /** Equi-height buckets. A key that fills several of them makes one. */
   private def bucketsOf(sketch: KllLongsSketch, keyed: Long): Seq[CodeBucket] = {
     val ranks = (1 to StageSketch.Buckets).map(_.toDouble / StageSketch.Buckets).toArray
-    val highs = range.fold(Seq.empty[Long])(ends => (sketch.getQuantiles(ranks, QuantileSearchCriteria.INCLUSIVE).toSeq.init :+ ends.max).distinct)
+    val highs =
+      range.fold(Seq.empty[Long])(ends => (sketch.getQuantiles(ranks, QuantileSearchCriteria.INCLUSIVE).toSeq.init :+ ends.max).distinct)
     val lows = range.map(_.min).toSeq ++ highs.init.map(_ + 1)
     val below = sketch.getRanks(highs.toArray, QuantileSearchCriteria.INCLUSIVE).toSeq
     val shares = below.lazyZip(0.0 +: below.init).map(_ - _)

@@ -169,6 +169,10 @@ object DecisionColumns {
       reason[DecisionRow]("filter_reason", "why they do or do not")(r => Some(r.decision.filterReason)) ++
       Seq[DecisionColumn[DecisionRow]](
         double("predicted_pass_rate", "ratio", "estimated share of the probe rows that a filter lets through")(_.decision.passRate),
+        text(
+          "pass_rate_source",
+          oneOf("what that share was estimated from", PassRateSource.All.map(_.name))
+        )(_.decision.passRateSource.name),
         double("predicted_cost_millis", "millis", "predicted cost of the choice; null when the join was left to Spark")(
           _.taken.flatMap(_.costMillis)
         ),

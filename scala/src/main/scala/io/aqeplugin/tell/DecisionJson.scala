@@ -21,7 +21,7 @@ object DecisionJson {
     node.set[ObjectNode]("reason", ReasonJson.write(decision.reason))
     node.put("buildFilter", decision.buildFilter)
     node.set[ObjectNode]("filterReason", ReasonJson.write(decision.filterReason))
-    node.put("passRate", decision.passRate)
+    node.put("passRate", decision.passRate).put("passRateSource", decision.passRateSource.name)
     val options = node.putArray("options")
     decision.options.foreach(option => options.add(writeOption(option)))
     node
@@ -37,9 +37,19 @@ object DecisionJson {
     buildFilter <- fields.boolean("buildFilter")
     filterReason <- fields.inner("filterReason")(ReasonJson.read)
     passRate <- fields.double("passRate")
+    passRateSource <- fields.optionalNamed("passRateSource", PassRateSource.fromName)
     taken <- if (choice == Strategy.LeaveToSpark) Right(None) else option("choice", choice, buildFilter).map(Some(_))
     options <- fields.inners("options")(readOption)
-  } yield JoinDecision(facts, taken.map(_.method), reason, buildFilter, filterReason, passRate, options)
+  } yield JoinDecision(
+    facts,
+    taken.map(_.method),
+    reason,
+    buildFilter,
+    filterReason,
+    passRate,
+    passRateSource.getOrElse(PassRateSource.Unknown),
+    options
+  )
 
   def writeFacts(facts: JoinFacts): ObjectNode = FactsJson.write(facts)
 

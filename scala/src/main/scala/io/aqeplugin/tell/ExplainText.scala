@@ -10,7 +10,7 @@ object ExplainText {
     s"query $executionId, join ${facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
       s"filter ${if (decision.buildFilter) "yes" else "no"} (${reason(decision.filterReason)}); " +
       s"build ${facts.buildSide.name} ${facts.build.rows} rows ${facts.build.memoryBytes} bytes in memory, " +
-      s"probe ${facts.probe.rows} rows, pass rate ${percent(decision.passRate)}"
+      s"probe ${facts.probe.rows} rows, pass rate ${percent(decision.passRate)} (${decision.passRateSource.name})"
   }
 
   /** The text after a filter's name in a plan. */

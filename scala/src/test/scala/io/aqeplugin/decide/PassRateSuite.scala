@@ -12,7 +12,8 @@ class PassRateSuite extends AnyFunSuite {
   private def estimate(build: BuildFacts, probe: ProbeFacts = base.probe): Double =
     estimateOf(base.copy(build = build, probe = probe), limits)
 
-  private def estimateOf(facts: JoinFacts, held: Thresholds): Double = PassRate.estimate(facts, FilterSize.of(facts.build, held), held)
+  private def estimateOf(facts: JoinFacts, held: Thresholds): Double =
+    PassRate.estimate(facts, FilterSize.of(facts.build, held), held).value
 
   private def about(expected: Double)(actual: Double): Unit = { assert(math.abs(actual - expected) < 1e-3, s"$actual, not $expected"); () }
 
@@ -53,6 +54,34 @@ class PassRateSuite extends AnyFunSuite {
     val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(1000), min = Some(0), max = Some(999))))
     val build = base.build.copy(keys = oneKey.copy(distinct = Some(50), min = Some(0), max = Some(99)))
     about(0.1 * 0.5)(estimate(build, probe))
+  }
+
+  test("with the probe side's range dense, the pass rate is build keys per value of the range") {
+    val probe = base.probe.copy(scanRows = 50000, keys = Some(oneKey.copy(min = Some(0), max = Some(999))))
+    val keys = oneKey.copy(distinct = Some(50), min = Some(0), max = Some(99))
+    about(0.05)(estimate(base.build.copy(keys = keys), probe))
+    // Half of these keys lie outside the range.
+    about(0.025)(estimate(base.build.copy(keys = keys.copy(min = Some(-100), max = Some(99))), probe))
+    // Fewer rows than values: the range says only how many keys there can be.
+    val sparse = probe.copy(scanRows = 500)
+    about(0.1)(estimate(base.build.copy(originRows = Some(10000), keys = oneKey.copy(distinct = Some(1000))), sparse.copy(keys = None)))
+    about(1)(estimate(base.build.copy(originRows = Some(10000), keys = oneKey.copy(distinct = Some(1000))), sparse))
+  }
+
+  test("each estimate says what it was made from") {
+    def source(build: BuildFacts, probe: ProbeFacts = base.probe): PassRateSource = {
+      val facts = base.copy(build = build, probe = probe)
+      PassRate.estimate(facts, FilterSize.of(build, limits), limits).source
+    }
+    val counted = base.build.copy(originRows = Some(10000), keys = oneKey.copy(distinct = Some(1000), min = Some(0), max = Some(99)))
+    val ranged = base.probe.copy(scanRows = 50000, keys = Some(oneKey.copy(min = Some(0), max = Some(999))))
+    assert(source(base.build) == PassRateSource.Unknown)
+    assert(source(base.build.copy(rows = 0)) == PassRateSource.NoRows)
+    assert(source(base.build.copy(originRows = Some(10000))) == PassRateSource.Rows)
+    assert(source(counted) == PassRateSource.DistinctKeys)
+    assert(source(counted, ranged) == PassRateSource.KeyRange)
+    assert(source(counted, ranged.copy(keys = ranged.keys.map(_.copy(distinct = Some(100))))) == PassRateSource.Distributions)
+    assert(source(base.build.copy(keys = oneKey.copy(columns = 2)), base.probe.copy(scanRows = 100000)) == PassRateSource.Composite)
   }
 
   test("a histogram with few probe rows in the build side's range lowers the rate") {

@@ -25,9 +25,10 @@ class KeySketchSuite extends AnyFunSuite with PluginSession {
 
   private val Query = "SELECT f.id, d.d FROM facts f JOIN dims d ON f.k = d.k WHERE d.d BETWEEN 100 AND 299"
 
-  private def keysOf(ran: Ran): JsonNode = ran.decided.headOption.getOrElse(fail("no decision")).decision.path("facts").path("build").path("keys")
+  private def keysOf(ran: Ran): JsonNode =
+    ran.decided.headOption.getOrElse(fail("no decision")).decision.path("facts").path("build").path("keys")
 
-  private def sketches(plan: SparkPlan): Seq[KeySketchExec] = 
+  private def sketches(plan: SparkPlan): Seq[KeySketchExec] =
     collectWithSubqueries(plan) {
       case sketch: KeySketchExec => Seq(sketch)
       // The stage of the join may reuse the exchange below its filter.
@@ -119,13 +120,18 @@ class KeySketchSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a task that fails and runs again counts once") {
-    spark.udf.register("fails_once", (id: Long) => {
-      val task = org.apache.spark.TaskContext.get()
-      if (task != null && task.attemptNumber() == 0 && id == 150) throw new IllegalStateException("the first attempt fails")
-      id
-    })
+    spark.udf.register(
+      "fails_once",
+      (id: Long) => {
+        val task = org.apache.spark.TaskContext.get()
+        if (task != null && task.attemptNumber() == 0 && id == 150) throw new IllegalStateException("the first attempt fails")
+        id
+      }
+    )
     withConf(Shuffled: _*) {
-      val ran = withPlugin(spark.sql("SELECT f.id, d.d FROM facts f JOIN (SELECT k, d FROM dims WHERE fails_once(d) BETWEEN 100 AND 299) d ON f.k = d.k"))
+      val ran = withPlugin(
+        spark.sql("SELECT f.id, d.d FROM facts f JOIN (SELECT k, d FROM dims WHERE fails_once(d) BETWEEN 100 AND 299) d ON f.k = d.k")
+      )
       assert(keysOf(ran).path("distinct").asLong == 100)
       assert(ran.rows.size == 196 * 20, "four of the 200 keys are null")
     }

@@ -36,8 +36,9 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
       withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold, "spark.aqePlugin.mode" -> "off") {
         val planned = new Planned(halfDone(s"SELECT * FROM fact JOIN ($build) d ON k = dk"), mode)
         import planned.{estimate, join, logical, site}
-        val ofLogical = EqualityJoin.of(logical).flatMap(FinishedJoin.of(_, Side.Right)).flatMap(_.facts(estimate, mode))
-        val ofPhysical = FinishedJoin.of(join, Side.Right, site).flatMap(_.facts(estimate, mode))
+        val ofLogical =
+          EqualityJoin.of(logical).flatMap(FinishedJoin.of(_, Side.Right)).flatMap(_.facts(estimate, mode, TableStatistics.None))
+        val ofPhysical = FinishedJoin.of(join, Side.Right, site).flatMap(_.facts(estimate, mode, TableStatistics.None))
         assert(ofLogical.map(_.sparkStrategy).contains(strategy))
         assert(ofLogical == ofPhysical)
         assert(EqualityJoin.of(logical).map(_.id).contains(join.id))
@@ -57,12 +58,16 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
         val bySize = new Planned(halfDone("SELECT * FROM fact JOIN dim ON k = dk"))
         val logical = bySize.logical.copy(hint = JoinHint(None, Some(HintInfo(strategy = Some(hint)))))
         val hinted = new Planned(logical)
-        val ofLogical = EqualityJoin.of(logical).flatMap(FinishedJoin.of(_, Side.Right)).flatMap(_.facts(bySize.estimate, Mode.Apply))
-        val ofPhysical = FinishedJoin.of(hinted.join, Side.Right, hinted.site).flatMap(_.facts(bySize.estimate, Mode.Apply))
+        val ofLogical = EqualityJoin.of(logical).flatMap(FinishedJoin.of(
+          _,
+          Side.Right
+        )).flatMap(_.facts(bySize.estimate, Mode.Apply, TableStatistics.None))
+        val ofPhysical =
+          FinishedJoin.of(hinted.join, Side.Right, hinted.site).flatMap(_.facts(bySize.estimate, Mode.Apply, TableStatistics.None))
         assert(ofLogical.map(_.sparkStrategy).contains(strategy))
         assert(ofLogical == ofPhysical)
         val ofAuthor = bySize.estimate.copy(hint = Some("SHUFFLE_HASH"))
-        val authors = FinishedJoin.of(hinted.join, Side.Right, hinted.site).flatMap(_.facts(ofAuthor, Mode.Apply))
+        val authors = FinishedJoin.of(hinted.join, Side.Right, hinted.site).flatMap(_.facts(ofAuthor, Mode.Apply, TableStatistics.None))
         assert(authors.exists(_.sparkStrategy != Strategy.LeaveToSpark))
       }
     }
@@ -73,7 +78,11 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
       assert(planned.site.targets.nonEmpty)
       val shared = planned.site.refuseAll(ReasonCode.ReusedExchange)
       val facts =
-        FinishedJoin.of(planned.join, Side.Right, shared).flatMap(_.facts(planned.estimate, Mode.Apply)).getOrElse(fail("no facts"))
+        FinishedJoin.of(
+          planned.join,
+          Side.Right,
+          shared
+        ).flatMap(_.facts(planned.estimate, Mode.Apply, TableStatistics.None)).getOrElse(fail("no facts"))
       val decision = DecideJoin.decide(facts, Thresholds.Default.updated(AqeConf.TestOpenGates, true))
       assert((decision.buildFilter, decision.filterReason.code) == (false -> ReasonCode.ReusedExchange))
       assert(facts.probe.targets == 0)
