@@ -90,8 +90,8 @@ def test_an_lz4_block_with_a_wrong_checksum_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "app-1.lz4"
     path.write_bytes(packed)
     assert ours(read(path)) == [decided(1), ended(1)]
-    assert packed.count(b"3400") == 1
-    path.write_bytes(packed.replace(b"3400", b"9400"))
+    duration = packed.rindex(b"3400")
+    path.write_bytes(packed[:duration] + b"9" + packed[duration + 1 :])
     records = read(path)
     assert ours(records) == [decided(1)]
     assert [item.why for item in skipped(records)] == ["its lz4 data is damaged (the checksum of a block)"]

@@ -69,12 +69,11 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   // Filled while joins are judged.
   private val builds = mutable.ArrayBuffer.empty[SketchedBuild]
 
-  /** The build sides that have not started, of the joins that [[of]] judged: what their keys are will decide the joins. */
+  /** The build sides that have not started and that a probe side waits for: what their keys are will decide the joins. */
   def sketched: Seq[SketchedBuild] = builds.toSeq
 
   private def sought(join: FoundJoin): Seq[Placement] = {
     val (estimate, site) = remembered(join)
-    if (join.range.isEmpty) sketch(site)
     if (join.range.isEmpty) directions.update(join.node, estimate.buildSide)
     decided(join, estimate, site) match {
       case Some(decision) =>
@@ -84,6 +83,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
         if (isWanted && !isRepeated) placements(join.id, site, ExplainText.short(decision), decision.passRate) else Nil
       case None =>
         val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
+        if (join.range.isEmpty && estimate.waiting.exists(_.waits)) sketch(site)
         val unfiltered = state.leaveAloneOnce(join.id, (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
         if (estimate.waiting.exists(_.waits)) placements(join.id, site, "waits for its build side", unfiltered.passRate) else Nil
     }

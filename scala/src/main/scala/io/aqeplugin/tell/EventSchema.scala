@@ -32,14 +32,7 @@ object EventSchema {
       FieldSchema("buildFilter", "boolean", "", "whether the build side's keys become a filter in the probe side's scans"),
       FieldSchema("filterReason", "Reason", "", "why they do or do not"),
       FieldSchema("passRate", "number", "ratio", "estimated share of probe rows that a filter would let through"),
-      FieldSchema(
-        "passRateSource",
-        "text",
-        "",
-        "what that share was estimated from",
-        required = false,
-        values = PassRateSource.All.map(_.name)
-      ),
+      FieldSchema("passRateSource", "text", "", "what that share was estimated from", required = false),
       FieldSchema("options", "WeighedOption[]", "", "every option, the chosen one included")
     )
   )

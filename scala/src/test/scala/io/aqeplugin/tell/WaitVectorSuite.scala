@@ -40,6 +40,7 @@ object WaitVectorSuite {
   /** What holds while a join is estimated, and while a filter is placed, built, pushed or checked. */
   private val NotOfDecisions = Set(
     "wait.keptPerPredicate",
+    "sketch.maxKeys",
     "filter.inListMaxKeys",
     "filter.buildTimeout",
     "filter.maxPerScan",

@@ -1,0 +1,38 @@
+package io.aqeplugin.sketch
+
+import java.util.SplittableRandom
+import java.util.concurrent.TimeUnit
+
+import org.openjdk.jmh.annotations._
+
+/** Time of sketching a task's keys, drawn from `distinct` values. Divide by 1,000,000 for the time of one row. */
+@State(Scope.Thread)
+@BenchmarkMode(Array(Mode.SampleTime))
+@OutputTimeUnit(TimeUnit.MICROSECONDS)
+@Fork(1)
+@Warmup(iterations = 2, time = 2)
+@Measurement(iterations = 3, time = 2)
+class SketchBenchmark {
+
+  @Param(Array("1000", "50000", "100000000"))
+  var distinct: Int = 0
+
+  private var codes: Array[Long] = _
+
+  @Setup
+  def draw(): Unit = {
+    val random = new SplittableRandom(42)
+    codes = Array.fill(1000000)(random.nextLong(distinct.toLong))
+  }
+
+  @Benchmark
+  def sketch(): KeySketch = {
+    val sketcher = new KeySketcher(SketchLimits.forTasks(8, 100000), integral = true)
+    var i = 0
+    while (i < codes.length) {
+      if (sketcher.add(codes(i))) sketcher.addWidth(32)
+      i += 1
+    }
+    sketcher.result
+  }
+}
