@@ -9,7 +9,7 @@ from aqe_plugin.events.model import JoinDecision
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.render.query_text import COLUMNS, join_cells, plain, query_heading, query_summary
 
-_NOTHING = "aqe_decisions() has no join of it. Limits are in aqe_limits(), predicates across joins in aqe_predicates()."
+_NOTHING = "AqePlugin.decisions() has no join of it. limits() has limits, predicates() predicates across joins."
 
 
 @dataclass(frozen=True, slots=True, repr=False)

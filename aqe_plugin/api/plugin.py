@@ -111,6 +111,32 @@ class AqePlugin:
         """
         return self._spark.sql("SELECT * FROM aqe_decisions()")
 
+    def limits(self) -> DataFrame:
+        """The limits of the application's latest queries that have ended, one a row, like :meth:`decisions`.
+
+        Raises:
+            NotAvailableError: the plugin's jar in the application is older than this table.
+
+        Examples:
+            >>> "files_chosen" in aqe.limits().columns
+            True
+        """
+        self._require_function("aqe_limits")
+        return self._spark.sql("SELECT * FROM aqe_limits()")
+
+    def predicates(self) -> DataFrame:
+        """The latest predicates that were inferred across joins, one a row, like :meth:`decisions`.
+
+        Raises:
+            NotAvailableError: the plugin's jar in the application is older than this table.
+
+        Examples:
+            >>> "inferred_by" in aqe.predicates().columns
+            True
+        """
+        self._require_function("aqe_predicates")
+        return self._spark.sql("SELECT * FROM aqe_predicates()")
+
     def explain(self, frame: DataFrame) -> Explanation:
         """What is decided for ``frame``, and why.
 
@@ -218,6 +244,13 @@ switch. Force all joins: with aqe.force('no_filter').
 
     def __repr__(self) -> str:
         return f"AqePlugin(mode={mode_set(self._conf.get(MODE_KEY, None)).found!r})"
+
+    def _require_function(self, function: str) -> None:
+        if not self._spark.catalog.functionExists(function):
+            raise NotAvailableError(
+                f"The plugin's jar in this session's application is older than {function}(). "
+                "Start the application with the jar of this package: --jars $(aqe-plugin jar-path)."
+            )
 
     def _require_deciding(self) -> None:
         if self.current_mode == "off":

@@ -44,10 +44,11 @@ class SessionThresholds(Shown, ThresholdFields):
             return value if key.type == "number" else int(value)
 
         def __setattr__(self, name: str, value: float | str | SessionConf) -> None:
-            if name not in threshold_keys():
-                # Refuses all but the session's conf.
+            if name in self.__slots__:
                 object.__setattr__(self, name, value)
                 return
+            if name not in threshold_keys():
+                raise AttributeError(no_threshold(name))
             for key, text in conf_values({name: value}).items():
                 self.session_conf.set(key, text)
 

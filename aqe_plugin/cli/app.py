@@ -8,11 +8,12 @@ import threading
 from collections.abc import Set
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperGroup
 
 from aqe_plugin.cli.apply import apply
 from aqe_plugin.cli.config import completion, config
@@ -29,7 +30,7 @@ from aqe_plugin.cli.log_options import LOGS_HELP, AddressOption, ApplicationsOpt
 from aqe_plugin.cli.pipeline import pipeline
 from aqe_plugin.cli.recommend import recommend_command
 from aqe_plugin.cli.run import run
-from aqe_plugin.cli.settings import PATH, use_settings
+from aqe_plugin.cli.settings import PATH, plain_message, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
 from aqe_plugin.events.json_values import encode
@@ -51,8 +52,20 @@ _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in 
 _SKIPPED_SHOWN = 20
 
 
+class _Commands(TyperGroup):
+    """The commands; what is wrong with a value is said in plain words."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = plain_message(error)
+            raise
+
+
 app = typer.Typer(
     name="aqe-plugin",
+    cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,

@@ -195,8 +195,13 @@ def _check(value: Any, option: Any, place: str, context: typer.Context) -> None:
     try:
         option.process_value(context, value)
     except typer.BadParameter as error:
-        why = error.message.rstrip(".")
+        why = plain_message(error).rstrip(".")
         raise ConfError(f"{place} = {json.dumps(_shown(value, option))} is not allowed: {why}.") from error
+
+
+def plain_message(error: typer.BadParameter) -> str:
+    """What is wrong with a value, without the words that pydantic, which Typer uses, puts before it."""
+    return error.message.removeprefix("Value error, ")
 
 
 def _hint(command: str, name: str, place: str, options: Collection[Setting]) -> str:

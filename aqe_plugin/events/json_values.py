@@ -9,6 +9,7 @@ required, with its type. Field types are ``int``, ``float``, ``str``, ``bool``, 
 from __future__ import annotations
 
 import json
+import re
 import types
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -20,6 +21,11 @@ from aqe_plugin.errors import EventSchemaError
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 T = TypeVar("T")
+
+# What msgspec says of a value of another type; the path has members and the numbers of items.
+_WRONG_TYPE = re.compile(r"(?P<types>Expected `\w+`, got `(?!null`)\w+`)(?P<where>(?: - at `\$(?P<path>[\w.\[\]]+)`)?)")
+_STEPS = re.compile(r"\.(?P<member>\w+)|\[(?P<item>\d+)\]")
+_MAX_FOUND = 80
 
 # The range of a Scala Long. A number outside is damage, and Spark's own reader of the same lines refuses it too.
 _LONG = 2**63
@@ -61,7 +67,22 @@ def _read(read: Callable[[Any], Any], value: object, name: str) -> Any:
     try:
         return read(value)
     except (ValueError, OverflowError, RecursionError) as error:
-        raise EventSchemaError(f"{name}: {error}") from error
+        raise EventSchemaError(f"{name}: {_with_found(str(error), value)}") from error
+
+
+def _with_found(problem: str, value: Any) -> str:
+    """``problem``, one of msgspec's, with the found value after its type."""
+    told = _WRONG_TYPE.fullmatch(problem)
+    if told is None:
+        return problem
+    for step in _STEPS.finditer(told["path"] or ""):
+        value = value[step["member"] if step["item"] is None else int(step["item"])]
+    try:
+        text = json.dumps(value)
+    except (ValueError, RecursionError):
+        return problem
+    shown = text if len(text) <= _MAX_FOUND else f"{text[:_MAX_FOUND]}..."
+    return f"{told['types']} {shown}{told['where']}"
 
 
 def encode(value: object) -> Any:

@@ -267,6 +267,7 @@ class QueryEnded:
         applied: planned filters that their scan found when it ran; fewer than planned is a fault.
         errors: errors in the plugin that left Spark's own plan in force.
         arm: the query's arm, ``None`` without a canary.
+        bad_conf: what is wrong with the query's conf, ``None`` unless the plugin left the query alone for it.
     """
 
     schema_version: int
@@ -279,6 +280,7 @@ class QueryEnded:
     errors: int
     outcomes: tuple[FilterOutcome, ...]
     arm: TrialArm | None = None
+    bad_conf: str | None = None
 
 
 class LimitOperator(str, Enum):
@@ -313,7 +315,10 @@ class LimitFacts:
 
 @dataclass(frozen=True, slots=True)
 class LimitDecision:
-    """The decision for one limit; ``rows_proven`` rows of the chosen files pass the query's filters for certain."""
+    """The decision for one limit.
+
+    ``rows_proven`` rows of the chosen files pass the query's filters for certain; it is 0 for a sorted limit.
+    """
 
     facts: LimitFacts
     choice: LimitChoice
@@ -336,6 +341,7 @@ class LimitDecided:
     """Event: one limit of one query; written when the query has ended.
 
     Attributes:
+        mode: the lesser of the plugin's mode and that of limits.
         applied: whether the plan reads what was chosen.
         outcome: ``None`` when the limit is not directly over a scan of files.
     """

@@ -61,7 +61,7 @@ def join_cells(join: JoinStory) -> tuple[Segments, Segments, Segments]:
 
 
 def query_summary(query: QueryStory) -> Segments:
-    """Filters, rows removed, limits, predicates, time in the plugin's rules and errors.
+    """Filters, rows removed, limits, predicates, time in the plugin's rules, errors, and what is wrong with the conf.
 
     The line is yellow without an outcome and red after a fault.
     """
@@ -76,7 +76,7 @@ def query_summary(query: QueryStory) -> Segments:
         *_counted(len(query.limits), "limit"),
         *_counted(len(query.predicates), "inferred predicate"),
         f"plugin rules took {quantity(ended.rule_millis, 'millis')}{share}",
-        f"errors {ended.errors}",
+        f"errors {ended.errors}{f': {visible(ended.bad_conf)}' if ended.bad_conf else ''}",
     )
     return (("; ".join(parts), "red" if ended.errors or ended.applied < ended.planned else "dim"),)
 

@@ -127,6 +127,12 @@ class AnySession:
         assert after["rules.millis"] >= before["rules.millis"]
         assert (after["errors"], after["filters.notApplied"]) == (0, 0)
 
+    def test_the_latest_limits_and_predicates_are_tables(self, aqe: AqePlugin, sales: DataFrame) -> None:
+        sales.limit(3).groupBy().count().collect()
+        aqe.metrics()  # waits for the query's end
+        assert [row["mode"] for row in aqe.limits().where("rows_wanted = 3").collect()] == ["apply"]
+        assert "inferred_by" in aqe.predicates().columns
+
     def test_verify_runs_a_join_and_finds_a_bad_value(self, aqe: AqePlugin, spark: SparkSession) -> None:
         verified = aqe.verify()
         assert verified.ok, repr(verified)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.threshold import threshold_keys
 from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
 from aqe_plugin.conf.keys import PREFIX
-from aqe_plugin.errors import ConfError
+from aqe_plugin.errors import ConfError, NotAvailableError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.model import PluginMode, Strategy, TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
@@ -81,6 +81,30 @@ def test_a_session_is_asked_for_by_the_type_that_was_given(spark: Any) -> None:
     with pytest.raises(TypeError) as error:
         AqePlugin(spark)
     assert str(error.value) == f"AqePlugin takes a SparkSession, not {type(spark).__name__}."
+
+
+class OldSession:
+    """A session whose application has a jar with the first of the plugin's functions alone."""
+
+    conf = Confs()
+
+    @property
+    def catalog(self) -> OldSession:
+        return self
+
+    def functionExists(self, name: str) -> bool:  # noqa: N802 - PySpark's name
+        return name == "aqe_decide"
+
+
+@pytest.mark.parametrize("table", ["limits", "predicates"])
+def test_a_table_that_an_older_jar_lacks_is_refused_with_what_to_do(table: str) -> None:
+    aqe = AqePlugin(cast("Any", OldSession()))
+    with pytest.raises(NotAvailableError) as error:
+        getattr(aqe, table)()
+    assert str(error.value) == (
+        f"The plugin's jar in this session's application is older than aqe_{table}(). "
+        "Start the application with the jar of this package: --jars $(aqe-plugin jar-path)."
+    )
 
 
 # Replays
@@ -167,8 +191,8 @@ def test_hostile_text_is_escaped() -> None:
 def test_an_explanation_without_decisions_gives_the_reason() -> None:
     shown = Explanation("The frame was run.", ())
     assert " ".join(repr(shown).split()) == (
-        "The frame was run. aqe_decisions() has no join of it. Limits are in aqe_limits(), predicates across joins in "
-        "aqe_predicates()."
+        "The frame was run. AqePlugin.decisions() has no join of it. limits() has limits, predicates() predicates "
+        "across joins."
     )
     assert "has no join of it" in shown._repr_html_()
     assert shown.decisions == ()

@@ -76,8 +76,12 @@ def test_a_misspelt_threshold_is_refused_with_a_suggestion() -> None:
     with pytest.raises(ConfError) as error:
         SessionThresholds(Confs())(**cast("Any", {"filter_max_pas_rate": 0.3}))
     assert str(error.value) == "'filter_max_pas_rate' is no threshold; did you mean 'filter_max_pass_rate'?"
-    with pytest.raises(AttributeError):
-        cast("Any", SessionThresholds(Confs())).filter_max_pas_rate = 0.3
+    thresholds = cast("Any", SessionThresholds(Confs()))
+    with pytest.raises(AttributeError) as assigned:
+        thresholds.filter_max_pas_rate = 0.3
+    with pytest.raises(AttributeError) as read:
+        _ = thresholds.filter_max_pas_rate
+    assert str(assigned.value) == str(read.value) == str(error.value)
 
 
 def test_a_bad_value_in_the_session_is_reported_with_its_effect() -> None:

@@ -283,6 +283,14 @@ def test_a_wrong_command_line_is_exit_code_2() -> None:
     assert (ran.returncode, "Traceback" in ran.stderr) == (2, False)
 
 
+@pytest.mark.parametrize("words", ["install --mode aply", "explain log --format aply", "config show --format aply"])
+def test_a_value_that_is_not_among_the_choices_is_refused_with_them(words: str, answer: Answer) -> None:
+    code, _, err = answer(*words.split())
+    option = re.findall(r"--\w+", words)[-1]
+    assert code == 2
+    assert f"Invalid value for '{option}': 'aply' is not one of " in " ".join(err.replace("│", " ").split())
+
+
 def test_a_wrong_spark_version_gives_one_line(answer: Answer) -> None:
     code, out, err = answer("jar-path", "--spark", "four")
     assert (out, len(err.splitlines())) == ("", 1)

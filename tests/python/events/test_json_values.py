@@ -97,19 +97,28 @@ def test_unknown_members_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("where", "value", "message"),
     [
-        (["facts", "build", "rows"], "many", "Expected `int`, got `str` - at `$.decision.facts.build.rows`"),
-        (["facts", "build", "rows"], True, "Expected `int`, got `bool` - at `$.decision.facts.build.rows`"),
+        (["facts", "build", "rows"], "many", 'Expected `int`, got `str` "many" - at `$.decision.facts.build.rows`'),
+        (["facts", "build", "rows"], True, "Expected `int`, got `bool` true - at `$.decision.facts.build.rows`"),
         (["facts", "build", "rows"], None, "Expected `int`, got `null` - at `$.decision.facts.build.rows`"),
-        (["passRate"], "0.5", "Expected `float`, got `str` - at `$.decision.passRate`"),
-        (["facts", "joinId"], 7, "Expected `str`, got `int` - at `$.decision.facts.joinId`"),
-        (["buildFilter"], 1, "Expected `bool`, got `int` - at `$.decision.buildFilter`"),
-        (["options"], {}, "Expected `array`, got `object` - at `$.decision.options`"),
-        (["options", 1, "reason"], [], "Expected `object`, got `array` - at `$.decision.options[1].reason`"),
+        (["passRate"], "0.5", 'Expected `float`, got `str` "0.5" - at `$.decision.passRate`'),
+        (["facts", "joinId"], 7, "Expected `str`, got `int` 7 - at `$.decision.facts.joinId`"),
+        (["buildFilter"], 1, "Expected `bool`, got `int` 1 - at `$.decision.buildFilter`"),
+        (["options"], {}, "Expected `array`, got `object` {} - at `$.decision.options`"),
+        (["options", 1, "reason"], [], "Expected `object`, got `array` [] - at `$.decision.options[1].reason`"),
+        (["options"], "x" * 100, f'Expected `array`, got `str` "{"x" * 79}... - at `$.decision.options`'),
         (["choice"], "nested_loop", "Invalid enum value 'nested_loop' - at `$.decision.choice`"),
     ],
 )
-def test_an_error_names_the_expected_type_and_the_path(where: list[str | int], value: object, message: str) -> None:
+def test_an_error_names_the_expected_type_the_value_and_the_path(
+    where: list[str | int], value: object, message: str
+) -> None:
     assert error_of(changed(["decision", *where], value)) == f"JoinDecided: {message}"
+
+
+def test_a_value_that_is_no_object_is_shown() -> None:
+    with pytest.raises(EventSchemaError) as error:
+        decode(Reason, [1])
+    assert str(error.value) == "Reason: Expected `object`, got `array` [1]"
 
 
 def test_a_missing_member_is_named() -> None:

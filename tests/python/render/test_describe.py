@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from aqe_plugin.conf.keys import conf_keys
+from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.events.describe import (
     describe_filter,
     describe_join,
@@ -168,6 +168,12 @@ def test_a_query_begins_with_its_sums() -> None:
         "filters planned 2, applied 2; 27.6 M rows removed; 1 limit; 2 inferred predicates; "
         "plugin rules took 35 ms (1.03 %); errors 0"
     )
+
+
+def test_a_bad_conf_is_shown_with_the_error_that_it_counts_as() -> None:
+    problem = f"Bad value for {PREFIX}filter.maxPassRate: '7\x1b'. Allowed: 0 to 1."
+    stopped = replace(story(), joins=(), ended=replace(ended(outcomes=()), errors=1, bad_conf=problem))
+    assert f"errors 1: {problem}".replace("\x1b", "\\x1b") in " ".join(table(stopped).split())
 
 
 @pytest.mark.parametrize("width", [80, 100, 149, 150, 200])

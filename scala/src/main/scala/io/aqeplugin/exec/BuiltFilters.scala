@@ -8,10 +8,11 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, ShuffleQueryStageExec}
 
 import io.aqeplugin.decide.Reason
-import io.aqeplugin.filters.RangeBounds
+import io.aqeplugin.filters.{ColumnExtremes, RangeBounds}
 
-/** Records on a build side's own exchange which filters were built from it. Re-planning makes every node anew except stages, so a rule can
-  * look up the values of a finished filter there, and the record is freed with the query.
+/** Records on a build side's own exchange which filters were built from it, and the extremes that were read from its rows. Re-planning
+  * makes every node anew except stages, so a rule can look up the values of a finished filter there, and the record is freed with the
+  * query.
   */
 object BuiltFilters {
 
@@ -20,32 +21,46 @@ object BuiltFilters {
     */
   final case class Built(result: Either[Reason, FilterSummary], times: Int)
 
-  private type ByOrdinals = ConcurrentHashMap[(Seq[Int], Option[RangeBounds]), Built]
-  private val Tag = TreeNodeTag[ByOrdinals]("aqe_plugin_built_filters")
-
-  /** Must be called while the rule alone holds the stage, so that later writers find the map. */
-  def prepare(stage: SparkPlan): Unit = exchangeOf(stage).foreach { exchange =>
-    Tag.synchronized {
-      if (exchange.getTagValue(Tag).isEmpty) exchange.setTagValue(Tag, new ByOrdinals())
-    }
+  /** By the ordinals of the keys, because a reused exchange has other column ids. */
+  private final class Record {
+    val filters = new ConcurrentHashMap[(Seq[Int], Option[RangeBounds]), Built]()
+    val extremes = new ConcurrentHashMap[Seq[Int], Either[Reason, ColumnExtremes]]()
   }
+
+  private val Tag = TreeNodeTag[Record]("aqe_plugin_built_filters")
+
+  /** Must be called while the rule alone holds the stage, so that later writers find the record. */
+  def prepare(stage: SparkPlan): Unit = { val _ = recordOf(stage) }
 
   def note(child: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds], result: Either[Reason, FilterSummary]): Unit = {
     val build = RuntimeFilterExchangeExec.buildOf(child)
-    prepare(build)
-    for (exchange <- exchangeOf(build); built <- exchange.getTagValue(Tag)) {
-      val _ = built.merge((ordinals(build, keys), bounds), Built(result, 1), (earlier, now) => Built(now.result, earlier.times + 1))
-    }
+    recordOf(build).foreach(
+      _.filters.merge((ordinals(build, keys), bounds), Built(result, 1), (earlier, now) => Built(now.result, earlier.times + 1))
+    )
   }
 
   /** The filter over `keys` of a finished build stage, by the values of the keys or by `bounds`, if one was built. */
   def get(stage: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds]): Option[Built] = for {
     exchange <- exchangeOf(stage)
-    built <- exchange.getTagValue(Tag)
-    filter <- Option(built.get((ordinals(stage, keys), bounds)))
+    record <- exchange.getTagValue(Tag)
+    filter <- Option(record.filters.get((ordinals(stage, keys), bounds)))
   } yield filter
 
+  /** The extremes of `keys`, read from the rows of a finished broadcast once, whoever asks. */
+  private[exec] def extremes(stage: BroadcastQueryStageExec, keys: Seq[Attribute])(
+      read: => Either[Reason, ColumnExtremes]
+  ): Either[Reason, ColumnExtremes] =
+    recordOf(stage).fold(read)(_.extremes.computeIfAbsent(ordinals(stage, keys), _ => read))
+
   private def ordinals(build: SparkPlan, keys: Seq[Attribute]): Seq[Int] = keys.map(k => build.output.indexWhere(_.exprId == k.exprId))
+
+  /** The record of a stage, made if it has none. */
+  private def recordOf(stage: SparkPlan): Option[Record] = exchangeOf(stage).flatMap { exchange =>
+    Tag.synchronized {
+      if (exchange.getTagValue(Tag).isEmpty) exchange.setTagValue(Tag, new Record)
+      exchange.getTagValue(Tag)
+    }
+  }
 
   private def exchangeOf(stage: SparkPlan): Option[SparkPlan] = stage match {
     case s: ShuffleQueryStageExec   => Some(s.shuffle)

@@ -32,8 +32,11 @@ private[exec] object RangeBuild {
   def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute], bounds: RangeBounds, startNanos: Long): BuiltFilter =
     ofRelation(stage, keys).fold(BuiltFilter.PassAll(_), ready(_, bounds, startNanos))
 
+  /** The extremes of a finished broadcast. Its rows are read once, for the decision and the filter together. */
   def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute]): Either[Reason, ColumnExtremes] =
-    Relations.everyRow(stage.executeBroadcast[Any]().value).map(extremes(_, columnsOf(keys, stage.output)))
+    BuiltFilters.extremes(stage, keys) {
+      Relations.everyRow(stage.executeBroadcast[Any]().value).map(extremes(_, columnsOf(keys, stage.output)))
+    }
 
   private def columnsOf(keys: Seq[Attribute], output: Seq[Attribute]): Array[KeyColumn] = keys.map { key =>
     val ordinal = output.indexWhere(_.exprId == key.exprId)

@@ -1,5 +1,6 @@
 package io.aqeplugin.observe
 
+import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.LimitDecision
 
 /** What the scan of a limit read.
@@ -15,9 +16,17 @@ final case class LimitOutcome(filesListed: Long, rowsRead: Long, splits: Option[
 
 /** A limit of a query.
   *
+  * @param mode
+  *   the mode in which it was decided, see `SessionConf.limitMode`
   * @param applied
   *   whether the decision is in the plan
   * @param outcome
   *   what was read so far; none when the limit has no scan
   */
-final case class DecidedLimit(timeMillis: Long, decision: LimitDecision, applied: Boolean, outcome: () => Option[LimitOutcome])
+final case class DecidedLimit(
+    timeMillis: Long,
+    mode: Mode,
+    decision: LimitDecision,
+    applied: Boolean,
+    outcome: () => Option[LimitOutcome]
+)

@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.datasources.FileIndex
 
-import io.aqeplugin.conf.{Mode, TrialArm}
+import io.aqeplugin.conf.{ConfError, Mode, TrialArm}
 import io.aqeplugin.decide._
 
 /** The state of one SQL execution. AQE re-plans after every stage; decisions are kept here. Thread-safe, because subqueries of one
@@ -24,7 +24,7 @@ final class QueryState(val executionId: Long) {
   private val predicates = ConcurrentHashMap.newKeySet[String]()
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
   private val ended = new AtomicBoolean()
-  private val badConf = new AtomicBoolean()
+  private val wrongConf = new AtomicReference[Option[ConfError]](None)
   private val over = new AtomicReference[Option[Long]](None)
 
   private val tables = new IdentityHashMap[FileIndex, QueryState.Read]().asScala
@@ -53,9 +53,12 @@ final class QueryState(val executionId: Long) {
   /** Number of the plugin's faults during this query. */
   val errors = new LongAdder()
 
+  /** What is wrong with the query's conf, for which it is left alone. */
+  def badConf: Option[ConfError] = wrongConf.get
+
   /** Counts once that the query's conf is invalid; returns whether this was the first time. */
-  def countBadConf(): Boolean = {
-    val first = badConf.compareAndSet(false, true)
+  def noteBadConf(error: ConfError): Boolean = {
+    val first = wrongConf.compareAndSet(None, Some(error))
     if (first) errors.increment()
     first
   }

@@ -33,19 +33,21 @@ final case class ReadFewerFiles(session: SparkSession) extends SafeRule[SparkPla
     case _                                                                      => false
   }
 
-  override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan =
+  override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
+    val mode = SessionConf.limitMode(SQLConf.get)
     // A plan that is made before its query runs, by explain for example, may meet other files than those that it was made for.
-    if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution || SessionConf.limitMode(SQLConf.get) == Mode.Off) plan
+    if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution || mode == Mode.Off) plan
     else
       plan.transformDown {
-        case limit: CollectLimitExec if limit.limit >= 0 => new Limited(limit, limit.child, context).collected(limit)
-        case limit: LocalLimitExec                       => new Limited(limit, limit.child, context).inner(limit)
-        case top: TakeOrderedAndProjectExec              => new Limited(top, top.child, context).top(top, isRoot = top eq plan)
+        case limit: CollectLimitExec if limit.limit >= 0 => new Limited(limit, limit.child, context, mode).collected(limit)
+        case limit: LocalLimitExec                       => new Limited(limit, limit.child, context, mode).inner(limit)
+        case top: TakeOrderedAndProjectExec              => new Limited(top, top.child, context, mode).top(top, isRoot = top eq plan)
       }
+  }
 }
 
-/** One limit of a plan. */
-private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleContext) {
+/** One limit of a plan that is made for an execution. */
+private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleContext, mode: Mode) {
 
   /** A scan and the limit over it. */
   private type Changed = (FileSourceScanExec, SparkPlan)
@@ -54,7 +56,6 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
   private val splitsStarted = new AtomicLong()
   private val maxFooters = thresholds(AqeConf.LimitMaxFooters)
   private val slots = context.cluster.slots
-  private val mode = SessionConf.limitMode(SQLConf.get)
 
   private val scanned: Either[Reason, LimitedScan] = LimitedScan.below(child)
 
@@ -152,10 +153,11 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
       applied.fold(plan)(_._2)
   }
 
-  private def record(decision: LimitDecision, applied: Boolean)(ran: Option[FileSourceScanExec]): Unit = if (context.isExecution) {
+  private def record(decision: LimitDecision, applied: Boolean)(ran: Option[FileSourceScanExec]): Unit = {
     DecisionLog.announce(context.state, decision)
     context.state.noteLimit(DecidedLimit(
       System.currentTimeMillis(),
+      mode,
       decision,
       applied,
       () =>

@@ -6,7 +6,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.internal.SQLConf
 
-import io.aqeplugin.conf.{Mode, SessionConf, Settings}
+import io.aqeplugin.conf.{ConfError, Mode, SessionConf, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
 import io.aqeplugin.observe.{ClusterSize, PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates, TableStatistics}
 import io.aqeplugin.storage.FooterStatistics
@@ -59,8 +59,9 @@ object RuleContext {
     of(sparkContext, state, state.confOnce(conf))
   }
 
-  /** Counts, once per query, that its conf is invalid and it is left alone; returns whether this was the first time. */
-  def countBadConf(sparkContext: SparkContext): Boolean = executionId(sparkContext).forall(id => QueryStates.of(id).countBadConf())
+  /** Records, once per query, that its conf is invalid and it is left alone; returns whether this was the first time. */
+  def noteBadConf(sparkContext: SparkContext, error: ConfError): Boolean =
+    executionId(sparkContext).forall(id => QueryStates.of(id).noteBadConf(error))
 
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
     RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning)

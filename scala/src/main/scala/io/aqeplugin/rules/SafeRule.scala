@@ -34,7 +34,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
     else
       SessionConf.read(conf) match {
         case Left(error) =>
-          if (RuleContext.countBadConf(session.sparkContext)) Faults.badConf(error)
+          if (RuleContext.noteBadConf(session.sparkContext, error)) Faults.badConf(error)
           None
         case Right(settings) =>
           SessionConf.unknownKeys(conf).foreach(Faults.unknownKey)

@@ -1,6 +1,7 @@
 package io.aqeplugin.tell
 
 import java.time.Instant
+import java.util.Locale
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.Row
@@ -262,6 +263,14 @@ object DecisionColumns {
 
   private[tell] def whole[A](name: String, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
     DecisionColumn(name, LongType, unit, doc, of)
+
+  // A column that is a field of an event has its name, in SQL's spelling, its unit and its meaning.
+  private[tell] def text[A](field: FieldSchema)(of: A => Any): DecisionColumn[A] =
+    text(columnName(field), if (field.values.isEmpty) field.doc else oneOf(field.doc, field.values))(of)
+  private[tell] def flag[A](field: FieldSchema)(of: A => Any): DecisionColumn[A] = flag(columnName(field), field.doc)(of)
+  private[tell] def whole[A](field: FieldSchema)(of: A => Any): DecisionColumn[A] = whole(columnName(field), field.unit, field.doc)(of)
+
+  private def columnName(field: FieldSchema): String = field.name.replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT)
 
   private def double[A](name: String, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
     DecisionColumn(name, DoubleType, unit, doc, of)

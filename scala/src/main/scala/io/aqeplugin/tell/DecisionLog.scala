@@ -13,6 +13,7 @@ import io.aqeplugin.observe.{DecidedLimit, FilterOutcome, QueryState}
 /** Records each [[JoinDecision]] as a log line, an event, a counter and a row of `aqe_decisions()`. */
 object DecisionLog {
   private val log = LoggerFactory.getLogger("io.aqeplugin.decisions")
+  private val MaxConfLength = 512
 
   def record(sparkContext: SparkContext, state: QueryState, mode: Mode, decision: JoinDecision): Unit = {
     if (log.isInfoEnabled) log.info(ExplainText.line(state.executionId, decision))
@@ -40,9 +41,9 @@ object DecisionLog {
     if (log.isInfoEnabled) log.info(ExplainText.line(state.executionId, decision))
 
   /** Records a limit of a query that has ended. */
-  def record(sparkContext: SparkContext, state: QueryState, mode: Mode, limit: DecidedLimit): Unit = {
+  def record(sparkContext: SparkContext, state: QueryState, limit: DecidedLimit): Unit = {
     val outcome = limit.outcome()
-    LatestRows.Limits.add(KeptLimit(state.executionId, state.origin, mode, limit, outcome))
+    LatestRows.Limits.add(KeptLimit(state.executionId, state.origin, limit, outcome))
     DecisionMetrics.limited(limit, outcome)
     SparkBridge.post(
       sparkContext,
@@ -50,7 +51,7 @@ object DecisionLog {
         Events.SchemaVersion,
         state.executionId,
         limit.timeMillis,
-        mode.name,
+        limit.mode.name,
         limit.applied,
         LimitJson.write(limit.decision),
         outcome.fold[JsonNode](JsonNodeFactory.instance.nullNode())(LimitJson.write(_)),
@@ -86,7 +87,8 @@ object DecisionLog {
         applied,
         state.errors.sum() + state.filterFaults,
         FilterJson.writeOutcomes(outcomes),
-        state.arm.map(_.name)
+        state.arm.map(_.name),
+        state.badConf.map(_.message.take(MaxConfLength))
       )
     )
     DecisionMetrics.ended(failed, ruleMillis, outcomes)

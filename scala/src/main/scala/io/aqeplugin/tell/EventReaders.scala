@@ -66,6 +66,7 @@ private[tell] final class QueryEndedReader extends EventReader[QueryEnded](class
     fields.path("applied").asInt(0),
     fields.path("errors").asLong(0),
     fields.path("outcomes"),
-    text(fields, "arm")
+    text(fields, "arm"),
+    text(fields, "badConf")
   )
 }

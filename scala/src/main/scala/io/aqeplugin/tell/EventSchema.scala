@@ -14,7 +14,26 @@ import io.aqeplugin.decide._
   */
 final case class FieldSchema(name: String, kind: String, unit: String, doc: String, required: Boolean = true, values: Seq[String] = Nil)
 
-final case class ObjectSchema(name: String, doc: String, fields: Seq[FieldSchema])
+object FieldSchema {
+
+  /** Of every event. */
+  val Arm: FieldSchema = FieldSchema(
+    "arm",
+    "text",
+    "",
+    "the query's arm; null without a canary",
+    required = false,
+    values = TrialArm.All.map(_.name)
+  )
+}
+
+final case class ObjectSchema(name: String, doc: String, fields: Seq[FieldSchema]) {
+
+  /** @throws java.util.NoSuchElementException
+    *   there is no such field
+    */
+  def apply(field: String): FieldSchema = fields.find(_.name == field).getOrElse(throw new NoSuchElementException(s"$name.$field"))
+}
 
 /** Describes every field that [[DecisionJson]] and [[DecisionLog]] write. The Python half reads documents by this schema, and a test
   * compares it with real documents.
@@ -186,15 +205,6 @@ object EventSchema {
     )
   )
 
-  private[tell] val Arm = FieldSchema(
-    "arm",
-    "text",
-    "",
-    "the query's arm; null without a canary",
-    required = false,
-    values = TrialArm.All.map(_.name)
-  )
-
   private val Decided = ObjectSchema(
     "JoinDecided",
     "event `io.aqeplugin.tell.JoinDecided`: one join of one query was decided; one event per join, however often Spark re-plans",
@@ -205,7 +215,7 @@ object EventSchema {
       FieldSchema("mode", "text", "", "mode of the plugin", values = Mode.All.map(_.name)),
       FieldSchema("decision", "JoinDecision", "", "the decision"),
       FieldSchema("filters", "FilterPlanned[]", "", "where the join's filters were placed, or why not"),
-      Arm
+      FieldSchema.Arm
     )
   )
 
@@ -235,7 +245,14 @@ object EventSchema {
       FieldSchema("applied", "integer", "filters", "planned filters that their scan found when it ran; fewer than planned is a fault"),
       FieldSchema("errors", "integer", "errors", "faults of the plugin, after which Spark's own plan ran"),
       FieldSchema("outcomes", "FilterOutcome[]", "", "outcome of each filter on each scan"),
-      Arm
+      FieldSchema.Arm,
+      FieldSchema(
+        "badConf",
+        "text",
+        "",
+        "key and value of the query's conf that is not allowed, for which the plugin left the query alone",
+        required = false
+      )
     )
   )
 

@@ -96,6 +96,8 @@ final case class PredicateInferred(
   *   waitMillis, keys
   * @param arm
   *   as in [[JoinDecided]]
+  * @param badConf
+  *   what is wrong with the query's conf, if the plugin left the query alone for it
   */
 @JsonDeserialize(`using` = classOf[QueryEndedReader])
 final case class QueryEnded(
@@ -108,5 +110,6 @@ final case class QueryEnded(
     applied: Int,
     errors: Long,
     outcomes: JsonNode,
-    arm: Option[String] = None
+    arm: Option[String] = None,
+    badConf: Option[String] = None
 ) extends SparkListenerEvent

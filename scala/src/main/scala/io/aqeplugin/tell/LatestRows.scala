@@ -2,11 +2,11 @@ package io.aqeplugin.tell
 
 import java.util.concurrent.atomic.AtomicReference
 
-import io.aqeplugin.conf.{AqeConf, Mode}
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.observe.{DecidedLimit, LimitOutcome, QueryOrigin}
 
 /** One limit of a query that has ended. */
-final case class KeptLimit(executionId: Long, origin: QueryOrigin, mode: Mode, limit: DecidedLimit, outcome: Option[LimitOutcome])
+final case class KeptLimit(executionId: Long, origin: QueryOrigin, limit: DecidedLimit, outcome: Option[LimitOutcome])
 
 /** The latest values of one kind in the driver's JVM; the oldest are dropped first. Thread-safe. */
 final class LatestRows[A] {

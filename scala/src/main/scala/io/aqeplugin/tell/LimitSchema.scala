@@ -6,7 +6,7 @@ import io.aqeplugin.decide._
 /** The part of [[EventSchema]] for limits: the fields that [[LimitJson]] writes. */
 private[tell] object LimitSchema {
 
-  private val Decision = ObjectSchema(
+  val Decision: ObjectSchema = ObjectSchema(
     "LimitDecision",
     "the decision for one limit, with its reason",
     Seq(
@@ -14,11 +14,16 @@ private[tell] object LimitSchema {
       FieldSchema("choice", "text", "", "what the scan below the limit reads", values = LimitChoice.All.map(_.name)),
       FieldSchema("reason", "Reason", "", "why"),
       FieldSchema("filesChosen", "integer", "files", "files that the scan may read"),
-      FieldSchema("rowsProven", "integer", "rows", "rows of these files that pass the query's filters for certain")
+      FieldSchema(
+        "rowsProven",
+        "integer",
+        "rows",
+        "rows of these files that pass the query's filters for certain; 0 for a sorted limit, whose files are chosen by their sort keys"
+      )
     )
   )
 
-  private val Facts = ObjectSchema(
+  val Facts: ObjectSchema = ObjectSchema(
     "LimitFacts",
     "the facts of a limit when it was decided",
     Seq(
@@ -32,7 +37,7 @@ private[tell] object LimitSchema {
     )
   )
 
-  private val Outcome = ObjectSchema(
+  val Outcome: ObjectSchema = ObjectSchema(
     "LimitOutcome",
     "what the scan of a limit read",
     Seq(
@@ -42,14 +47,20 @@ private[tell] object LimitSchema {
     )
   )
 
-  private val Decided = ObjectSchema(
+  val Decided: ObjectSchema = ObjectSchema(
     "LimitDecided",
     "event `io.aqeplugin.tell.LimitDecided`: one limit of one query, recorded when the query has ended",
     Seq(
       FieldSchema("schemaVersion", "integer", "", "version of this schema"),
       FieldSchema("executionId", "integer", "", "Spark's id of the query"),
       FieldSchema("timeMillis", "integer", "millis", "time of the decision since the epoch"),
-      FieldSchema("mode", "text", "", "mode of the plugin", values = Mode.All.map(_.name)),
+      FieldSchema(
+        "mode",
+        "text",
+        "",
+        "mode of the decision, the lesser of `spark.aqePlugin.mode` and `spark.aqePlugin.limit.mode`",
+        values = Mode.All.map(_.name)
+      ),
       FieldSchema("applied", "boolean", "", "whether the plan reads what was chosen"),
       FieldSchema("decision", "LimitDecision", "", "the decision"),
       FieldSchema(
@@ -59,7 +70,7 @@ private[tell] object LimitSchema {
         "what was read; null when the limit is not directly over a scan of files",
         required = false
       ),
-      EventSchema.Arm
+      FieldSchema.Arm
     )
   )
 

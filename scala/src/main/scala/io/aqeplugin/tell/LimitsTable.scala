@@ -5,9 +5,6 @@ import java.time.Instant
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.types.TimestampType
 
-import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{LimitChoice, LimitOperator}
-
 /** `aqe_limits()`: one row for each of the latest limits of this application's queries that have ended, from all sessions. */
 object LimitsTable extends DriverTable(
       "aqe_limits",
@@ -20,26 +17,27 @@ object LimitsTable extends DriverTable(
 /** The columns of `aqe_limits()`: names, types, units and meaning. */
 object LimitColumns {
   import DecisionColumns._
+  import LimitSchema.{Decided, Decision, Facts, Outcome}
 
   val All: Seq[DecisionColumn[KeptLimit]] = Seq[DecisionColumn[KeptLimit]](
     column("decided_at", TimestampType, "", "when the limit was decided")(r => Instant.ofEpochMilli(r.limit.timeMillis)),
-    whole("execution_id", "", "Spark's id of the query")(_.executionId),
+    whole(Decided("executionId"))(_.executionId),
     text("description", "the query as Spark's UI shows it, as in `aqe_decisions()`")(_.origin.description),
-    text("mode", oneOf("mode of the plugin", Mode.All.map(_.name)))(_.mode.name),
-    text("operator", oneOf("the operator that takes the rows", LimitOperator.All.map(_.name)))(_.limit.decision.facts.operator.name),
+    text(Decided("mode"))(_.limit.mode.name),
+    text(Facts("operator"))(_.limit.decision.facts.operator.name),
     text("table", "the scanned table; null when the limit is not directly over a scan of files")(r =>
       nonEmpty(r.limit.decision.facts.table)
     ),
-    whole("rows_wanted", "rows", "rows that the limit takes, those that an offset skips included")(_.limit.decision.facts.rowsWanted),
-    text("choice", oneOf("what the scan reads", LimitChoice.All.map(_.name)))(_.limit.decision.choice.name)
+    whole(Facts("rowsWanted"))(_.limit.decision.facts.rowsWanted),
+    text(Decision("choice"))(_.limit.decision.choice.name)
   ) ++ reason[KeptLimit]("reason", "why")(r => Some(r.limit.decision.reason)) ++ Seq[DecisionColumn[KeptLimit]](
-    flag("applied", "whether the plan reads what was chosen")(_.limit.applied),
-    whole("files", "files", "files of the scan after partition pruning")(_.limit.decision.facts.files.toLong),
-    whole("files_chosen", "files", "files that the scan may read")(_.limit.decision.filesChosen.toLong),
-    whole("rows_proven", "rows", "rows of these files that pass the query's filters for certain")(_.limit.decision.rowsProven),
-    whole("footers", "files", "files whose row count was known")(_.limit.decision.facts.footers.toLong),
-    whole("footer_millis", "millis", "time that planning waited for footers")(_.limit.decision.facts.footerMillis),
-    whole("rows_read", "rows", "rows that the scan's finished tasks read")(_.outcome.map(_.rowsRead)),
-    whole("splits", "splits", "splits that were started; null when Spark started them")(_.outcome.flatMap(_.splits))
+    flag(Decided("applied"))(_.limit.applied),
+    whole(Facts("files"))(_.limit.decision.facts.files.toLong),
+    whole(Decision("filesChosen"))(_.limit.decision.filesChosen.toLong),
+    whole(Decision("rowsProven"))(_.limit.decision.rowsProven),
+    whole(Facts("footers"))(_.limit.decision.facts.footers.toLong),
+    whole(Facts("footerMillis"))(_.limit.decision.facts.footerMillis),
+    whole(Outcome("rowsRead"))(_.outcome.map(_.rowsRead)),
+    whole(Outcome("splits"))(_.outcome.flatMap(_.splits))
   )
 }

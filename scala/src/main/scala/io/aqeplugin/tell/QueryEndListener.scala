@@ -22,7 +22,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
     try
       if (state.end()) {
         state.endJoins().foreach(DecisionLog.record(sparkContext, state, state.mode, _))
-        state.decidedLimits.foreach(DecisionLog.record(sparkContext, state, state.mode, _))
+        state.decidedLimits.foreach(DecisionLog.record(sparkContext, state, _))
         val failed = end.errorMessage.exists(_.nonEmpty)
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes)
       }

@@ -176,7 +176,8 @@ class LimitSuite extends AnyFunSuite with LimitSession {
       withConf("spark.aqePlugin.limit.mode" -> mode) {
         val ran = limited(sql("SELECT * FROM t LIMIT 300"))
         hasRows(ran, 300)()
-        assert(ran.choices == (if (mode == "off") Nil else Seq("fewest_files")))
+        assert(ran.limits.map(limit => limit.decision.path("choice").asText -> limit.mode) ==
+          (if (mode == "off") Nil else Seq("fewest_files" -> mode)))
         assert(!ran.plan.contains("ChosenFiles") && !ran.plan.contains("CollectLimitFiles"))
       }
     }
@@ -245,7 +246,8 @@ class LimitSuite extends AnyFunSuite with LimitSession {
 
   test("the latest limits can be read as a table") {
     val _ = limited(sql("SELECT * FROM t LIMIT 321"))
-    val rows = sql("SELECT DISTINCT choice, files_chosen, files FROM aqe_limits() WHERE rows_wanted = 321")
-    assert(multiset(rows) == Seq(s"[fewest_files, 4, $Files]"))
+    withConf("spark.aqePlugin.limit.mode" -> "observe") { val _ = limited(sql("SELECT * FROM t LIMIT 321")) }
+    val rows = sql("SELECT choice, files_chosen, files, mode FROM aqe_limits() WHERE rows_wanted = 321")
+    assert(multiset(rows) == Seq("apply", "observe").map(mode => s"[fewest_files, 4, $Files, $mode]"))
   }
 }

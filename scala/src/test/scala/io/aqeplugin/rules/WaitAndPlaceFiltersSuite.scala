@@ -128,7 +128,7 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
       }
     }
 
-  test("a conf value out of range keeps Spark's own plan and counts as a fault") {
+  test("a conf value out of range keeps Spark's own plan and counts as a fault with its reason") {
     val plan = sparksPlan()
     withConf(OpenGates, "spark.aqePlugin.filter.maxPassRate" -> "7") {
       val before = Faults.count
@@ -139,7 +139,8 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
       val mark = events.mark()
       assert(multiset(query) == withoutPlugin(query))
       drain()
-      assert(events.since(mark).collect { case ended: QueryEnded => ended.errors } == Seq(1L))
+      assert(events.since(mark).collect { case ended: QueryEnded => ended.errors -> ended.badConf } ==
+        Seq(1L -> Some("Bad value for spark.aqePlugin.filter.maxPassRate: '7'. Allowed: 0 to 1.")))
       assert(Faults.count == before + 2)
     }
   }

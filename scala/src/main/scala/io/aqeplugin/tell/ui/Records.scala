@@ -143,7 +143,7 @@ final case class OutcomesRecord(@(KVIndex @getter) executionId: Long, outcomes: 
 /** Totals over all queries of the application, including those that are no longer kept.
   *
   * @param mode
-  *   of the latest decision on a join or limit, empty before the first
+  *   of the latest decision on a join, or on a limit where no join was decided; empty before the first
   * @param skipped
   *   number of the plugin's events that this version cannot read
   * @param limitFilesLeftOut

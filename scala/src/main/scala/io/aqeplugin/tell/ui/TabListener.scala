@@ -40,13 +40,18 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
         )
     )
 
+  /** The mode of a limit is its own; it is the query's and the application's only where no join was decided. */
   private def write(limit: Limited, text: String, written: LimitDecided): Unit = {
     val decision = limit.decision
     val leftOut = if (written.applied) math.max(0, decision.facts.files - decision.filesChosen) else 0
     add(TabListener.begun(written.executionId, written.timeMillis, written.mode, written.arm))(
-      query => query.copy(mode = written.mode, limits = query.limits + 1),
+      query => query.copy(mode = if (query.joins == 0) written.mode else query.mode, limits = query.limits + 1),
       totals =>
-        totals.copy(mode = written.mode, limits = totals.limits + 1, limitFilesLeftOut = totals.limitFilesLeftOut + leftOut.toLong),
+        totals.copy(
+          mode = if (totals.choices.isEmpty) written.mode else totals.mode,
+          limits = totals.limits + 1,
+          limitFilesLeftOut = totals.limitFilesLeftOut + leftOut.toLong
+        ),
       query =>
         query.limits -> LimitRecord(
           PartRecords.key(query.executionId, query.limits),

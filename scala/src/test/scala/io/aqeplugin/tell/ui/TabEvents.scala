@@ -56,9 +56,10 @@ object TabEvents {
       limit: LimitDecision = Limit,
       applied: Boolean = true,
       schemaVersion: Int = 1,
-      outcome: String = """{"filesListed":40,"rowsRead":110,"splits":2}"""
+      outcome: String = """{"filesListed":40,"rowsRead":110,"splits":2}""",
+      mode: String = "apply"
   ): LimitDecided =
-    LimitDecided(schemaVersion, executionId, 1500 + executionId, "apply", applied, LimitJson.write(limit), array(outcome))
+    LimitDecided(schemaVersion, executionId, 1500 + executionId, mode, applied, LimitJson.write(limit), array(outcome))
 
   def inferred(
       executionId: Long,

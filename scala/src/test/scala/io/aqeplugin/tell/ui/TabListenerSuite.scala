@@ -142,6 +142,14 @@ class TabListenerSuite extends AnyFunSuite {
     assert(store.totals.mode == "apply")
   }
 
+  test("the mode of a limit counts where no join was decided") {
+    val store = new Fixture().see(limited(1, mode = "observe"), decided(2), limited(2, mode = "observe")).store
+    assert(store.find(1).map(_.mode).contains("observe"))
+    assert(store.find(2).map(_.mode).contains("apply"))
+    assert(store.totals.mode == "apply")
+    assert(new Fixture().see(limited(1), limited(2, mode = "observe")).store.totals.mode == "observe")
+  }
+
   test("a limit from an event log may lack its outcome") {
     val absent = limited(1).copy(outcome = array("{}").path("outcome"))
     assert(new Fixture().see(absent).store.query(1).map(_.limits.map(_.outcome)) == Right(Seq(None)))
