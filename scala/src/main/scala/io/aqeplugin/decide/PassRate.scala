@@ -30,9 +30,9 @@ object PassRateSource {
   *
   *   - distinct keys and ranges of both sides known: probe rows inside the build side's key range (histogram overlap) × build keys per probe
   *     key in that range;
+  *   - distinct build keys known before and after the build side's predicates: their ratio;
   *   - distinct build keys and the probe side's range known, and more probe rows than the range has values, so that nearly every value
   *     occurs: build keys inside the range ÷ values of the range;
-  *   - distinct build keys known before and after the build side's predicates: their ratio;
   *   - distinct build keys known after the predicates, rows before and after: Cardenas' formula ("Analysis and Performance of Inverted Data
   *     Base Structures", CACM 1975) gives the keys before: with `d` keys of `r/d` rows each, a row sample of share `f` hits `d (1 - (1 -
   *     f)^(r/d))`;
@@ -40,7 +40,7 @@ object PassRateSource {
   *     when that range is smaller than the number of rows before.
   *
   * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build key then has about
-  * one probe row, so the pass rate is at most build keys / probe rows × `filter.compositeFactor`.
+  * one probe row, so the pass rate is at most build keys / probe rows × `filter.compositeFactor`, unless the keys before are known.
   */
 object PassRate {
 
@@ -56,8 +56,9 @@ object PassRate {
     else if (facts.build.rows < 0) PassRateEstimate(1.0, PassRateSource.Unknown)
     else {
       val single = fromDistributions(facts).map(PassRateEstimate(_, PassRateSource.Distributions))
+        .orElse(fromDistinct(facts.build.keys).map(PassRateEstimate(_, PassRateSource.DistinctKeys)))
         .orElse(fromKeyRange(facts).map(PassRateEstimate(_, PassRateSource.KeyRange)))
-        .orElse(fromDistinct(facts).map(PassRateEstimate(_, PassRateSource.DistinctKeys)))
+        .orElse(fromSample(facts).map(PassRateEstimate(_, PassRateSource.DistinctKeys)))
         .orElse(fromRows(facts).map(PassRateEstimate(_, PassRateSource.Rows)))
         .getOrElse(PassRateEstimate(1.0, PassRateSource.Unknown))
       val composite = fromComposite(facts, thresholds).filter(_ < single.value)
@@ -106,11 +107,12 @@ object PassRate {
       inside <- shareInside(facts.build.keys, range)
     } yield share(keys * inside / domain)
 
-  private def fromDistinct(facts: JoinFacts): Option[Double] =
-    facts.build.keys.distinct.filter(_ > 0).flatMap { after =>
-      val before = facts.build.keys.originDistinct.filter(_ > 0).map(_.toDouble).orElse(distinctBefore(after.toDouble, facts.build))
-      before.map(keys => share(after / math.min(keys, probeDomain(facts).getOrElse(Double.MaxValue))))
-    }
+  private def fromDistinct(build: KeyFacts): Option[Double] =
+    for (after <- build.distinct.filter(_ > 0); before <- build.originDistinct.filter(_ > 0)) yield share(after.toDouble / before)
+
+  private def fromSample(facts: JoinFacts): Option[Double] =
+    for (after <- facts.build.keys.distinct.filter(_ > 0); before <- distinctBefore(after.toDouble, facts.build))
+      yield share(after / math.min(before, probeDomain(facts).getOrElse(Double.MaxValue)))
 
   /** The number of keys before for which Cardenas' formula gives `after`; found by bisection, since the formula grows with it. */
   private def distinctBefore(after: Double, build: BuildFacts): Option[Double] =
@@ -142,7 +144,7 @@ object PassRate {
     else facts.probe.keys.flatMap(keyRange).map { case (low, high) => high.toDouble - low.toDouble + 1 }
 
   private def fromComposite(facts: JoinFacts, thresholds: Thresholds): Option[Double] =
-    if (facts.build.keys.columns < 2 || facts.probe.scanRows <= 0) None
+    if (facts.build.keys.columns < 2 || facts.probe.scanRows <= 0 || facts.build.keys.originDistinct.isDefined) None
     else {
       val keys = facts.build.keys.distinct.filter(_ >= 0).fold(facts.build.rows)(math.min(_, facts.build.rows))
       Some(share(keys / facts.probe.scanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))

@@ -25,7 +25,7 @@ case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan
   @transient @volatile private var running: Option[(SketchAccumulator, Int)] = None
 
   // A finished stage is asked again by every re-plan.
-  @transient private lazy val finished = running.flatMap { case (sketches, partitions) => sketches.summary(partitions) }
+  @transient private lazy val finished = running.flatMap { case (sketches, partitions) => sketches.take(partitions) }
 
   /** What its tasks saw; none if one of them has not finished. Must not be asked before the stage has finished. */
   def summary: Option[KeySummary] = finished

@@ -17,10 +17,25 @@ private[exec] final class SketchAccumulator(limits: SketchLimits) extends Accumu
   // One partition, in a task; on the driver, none.
   private var ofTask: Option[SketchedPartition] = None
 
-  @transient private lazy val stage = new StageSketch(limits)
+  // On the driver: what has arrived; none after the summary was taken.
+  @transient private lazy val lock = new Object
+  @transient private var stage: Option[StageSketch] = None
+  @transient private var isTaken = false
 
-  /** What the tasks of all `partitions` saw; none while one is missing. */
-  def summary(partitions: Int): Option[KeySummary] = stage.synchronized(stage.summary(partitions))
+  /** What the tasks of all `partitions` saw, if none is missing. Frees what was collected: a plan may live for long. */
+  def take(partitions: Int): Option[KeySummary] = lock.synchronized {
+    val found = stage.getOrElse(new StageSketch(limits)).summary(partitions)
+    stage = None
+    isTaken = true
+    found
+  }
+
+  private def absorb(found: SketchedPartition): Unit = lock.synchronized {
+    if (!isTaken) {
+      if (stage.isEmpty) stage = Some(new StageSketch(limits))
+      stage.foreach(_.absorb(found.partition, KeySketch.fromBytes(found.bytes)))
+    }
+  }
 
   override def isZero: Boolean = ofTask.isEmpty
   override def copy(): SketchAccumulator = {
@@ -35,7 +50,7 @@ private[exec] final class SketchAccumulator(limits: SketchLimits) extends Accumu
   /** Runs in the thread that schedules all jobs, once per task. A partition that cannot be read stays missing. */
   override def merge(other: AccumulatorV2[SketchedPartition, SketchedPartition]): Unit = other match {
     case one: SketchAccumulator =>
-      try one.ofTask.foreach(found => stage.synchronized(stage.absorb(found.partition, KeySketch.fromBytes(found.bytes))))
+      try one.ofTask.foreach(absorb)
       catch { case Survivable(error) => Faults.note("key sketch", "the keys of a build side are not known", error) }
     case _ =>
   }

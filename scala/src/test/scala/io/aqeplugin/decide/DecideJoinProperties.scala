@@ -1,5 +1,6 @@
 package io.aqeplugin.decide
 
+import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
@@ -103,6 +104,52 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       val before = DecideJoin.decide(noFilter, thresholds)
       val after = DecideJoin.decide(noFilter, dearer)
       if (before.choice == Strategy.PlainSortMerge) assert(after.choice == Strategy.PlainSortMerge)
+    }
+  }
+
+  test("wider build rows never turn a sort-merge join into a broadcast join") {
+    forAllDecisions { (facts, thresholds, decision) =>
+      val bytes = facts.build.memoryBytesPerRow
+      val wider = facts.copy(build = facts.build.copy(memoryBytesPerRow = math.max(bytes, math.min(bytes, Long.MaxValue / 3) * 3)))
+      if (decision.method.contains(Method.SortMerge)) assert(DecideJoin.decide(wider, thresholds).method.contains(Method.SortMerge))
+    }
+  }
+
+  test("a better pass rate never removes a filter") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds, Gen.choose(1L, 1000000L), Gen.choose(1.0, 100.0), Gen.choose(1.0, 100.0)) {
+      (facts, thresholds, distinct, share, better) =>
+        def decided(originDistinct: Double): JoinDecision = {
+          val keys = facts.build.keys.copy(distinct = Some(distinct), originDistinct = Some(originDistinct.toLong))
+          DecideJoin.decide(facts.copy(build = facts.build.copy(keys = keys), probe = facts.probe.withoutKeys), thresholds)
+        }
+        val before = decided(distinct * share)
+        val after = decided(distinct * share * better)
+        assert(after.passRate <= before.passRate)
+        if (before.buildFilter) assert(after.buildFilter)
+    }
+  }
+
+  test("costs that are all twice as high change no choice") {
+    val costs = Seq(
+      AqeConf.CostShuffleNanosPerByte,
+      AqeConf.CostShuffleNanosPerRow,
+      AqeConf.CostSortNanosPerComparison,
+      AqeConf.CostMergeNanosPerRow,
+      AqeConf.CostHashBuildNanosPerRow,
+      AqeConf.CostHashProbeNanosPerRow,
+      AqeConf.CostCollectNanosPerByte,
+      AqeConf.CostBroadcastNanosPerByte,
+      AqeConf.CostFilterBuildNanosPerRow,
+      AqeConf.CostFilterCheckNanosPerRow,
+      AqeConf.CostFilterHashNanosPerColumn,
+      AqeConf.CostRowPipelineNanosPerRow,
+      AqeConf.CostScanNanosPerByte,
+      AqeConf.CostJobLaunchNanos
+    )
+    forAllDecisions { (facts, thresholds, decision) =>
+      val doubled = DecideJoin.decide(facts, costs.foldLeft(thresholds)((held, cost) => held.updated(cost, held(cost) * 2)))
+      assert((doubled.method, doubled.buildFilter) == ((decision.method, decision.buildFilter)))
+      assert(reasons(doubled).map(_.code) == reasons(decision).map(_.code))
     }
   }
 

@@ -68,6 +68,13 @@ class PassRateSuite extends AnyFunSuite {
     about(1)(estimate(base.build.copy(originRows = Some(10000), keys = oneKey.copy(distinct = Some(1000))), sparse))
   }
 
+  test("known keys before and after outweigh a key range and the number of key columns") {
+    val keys = oneKey.copy(distinct = Some(100), originDistinct = Some(500), min = Some(0), max = Some(99))
+    val ranged = base.probe.copy(scanRows = 50000, keys = Some(oneKey.copy(min = Some(0), max = Some(999))))
+    about(0.2)(estimate(base.build.copy(keys = keys), ranged))
+    about(0.2)(estimate(base.build.copy(keys = keys.copy(columns = 2)), ranged))
+  }
+
   test("each estimate says what it was made from") {
     def source(build: BuildFacts, probe: ProbeFacts = base.probe): PassRateSource = {
       val facts = base.copy(build = build, probe = probe)
