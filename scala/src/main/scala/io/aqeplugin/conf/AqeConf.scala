@@ -106,7 +106,7 @@ object AqeConf {
     2.0,
     1.0,
     1000.0,
-    "A key of several columns is assumed to be nearly unique on the build side: its pass rate is at most build rows / probe rows times this factor."
+    "A key of several columns is assumed to be nearly unique on the build side: its pass rate is at most distinct build keys / probe rows times this factor."
   )
 
   // A task stops checking a filter that removes too few rows.

@@ -55,7 +55,7 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
       assert(decisions.size == result.decided.size && decisions.size == 2, lines)
       val number = """-?\d+(\.\d+)?"""
       val line = s"""query \\d+, join inner:[^ ]+: \\w+ \\([^)]+\\); filter (yes|no) \\([^)]+\\); """ +
-        s"""build (left|right) $number rows $number bytes in memory, probe $number rows, pass rate $number %"""
+        s"""build (left|right) $number rows $number bytes in memory, probe $number rows, pass rate $number % \\(\\w+\\)"""
       decisions.foreach(said => assert(said.matches(line), said))
       assert(
         decisions.exists(said => said.contains("dk#") && said.contains("filter yes (GATES_OPEN") && said.contains(" 4 rows ")),
