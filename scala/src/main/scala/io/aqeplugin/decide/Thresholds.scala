@@ -27,6 +27,9 @@ final case class Thresholds(
     if (bytes < this(AqeConf.BroadcastMaxMemoryBytes)) updated(AqeConf.BroadcastMaxMemoryBytes, bytes).copy(broadcastMemoryKey = key)
     else this
 
+  /** Limits the keys that a build side keeps while it runs. */
+  def withSketchesAtMost(keys: Long): Thresholds = updated(AqeConf.SketchMaxKeys, math.min(this(AqeConf.SketchMaxKeys), keys))
+
   /** Limits the size of a filter to `bytes`. */
   def withFiltersAtMost(bytes: Long): Thresholds = updated(AqeConf.FilterMaxBytes, math.min(this(AqeConf.FilterMaxBytes), bytes))
 }

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
-import org.apache.spark.sql.execution.exchange.Exchange
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 
 import io.aqeplugin.exec._
 import io.aqeplugin.filters.RangeBounds
@@ -80,8 +80,10 @@ final class PlaceFilters(
     ofExchange.get(plan).map(build => withSketch(inner, build.keys)).orElse(ofScan.get(plan).map(filtered(inner, _))).getOrElse(inner)
   }
 
-  private def withSketch(exchange: SparkPlan, keys: Seq[Attribute]): SparkPlan =
-    exchange.withNewChildren(exchange.children.map(KeySketchExec(keys, limits.sketchedKeys, _)))
+  private def withSketch(exchange: SparkPlan, keys: Seq[Attribute]): SparkPlan = {
+    val most = if (exchange.isInstanceOf[BroadcastExchangeLike]) PlaceFilters.BroadcastKeys else Int.MaxValue
+    exchange.withNewChildren(exchange.children.map(KeySketchExec(keys, math.min(most, limits.sketchedKeys), _)))
+  }
 
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val sources = here.map(p => PlaceFilters.exchange(p, apply(p.source), limits))
@@ -97,6 +99,11 @@ final class PlaceFilters(
 }
 
 object PlaceFilters {
+
+  /** Keys that a task of a broadcast keeps at most. They come to the driver with its rows, whose bytes Spark limits; so few are a small
+    * part of a result that counts, which is one over a megabyte.
+    */
+  private val BroadcastKeys = 16384
 
   /** The plan without its filters and sketches. */
   def strip(plan: SparkPlan): SparkPlan =

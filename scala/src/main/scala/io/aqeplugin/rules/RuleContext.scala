@@ -34,6 +34,10 @@ object RuleContext {
   private val NoExecution = -1L
 
   private val MaxResultSizeKey = "spark.driver.maxResultSize"
+
+  /** The keys that one task keeps may be this part of the largest result; with results smaller than these bytes, nothing is sketched. */
+  private val SketchShare = 16
+  private val SmallestResultBytes = 1L << 20
   private val MaxTableSizeKey = "spark.sql.maxBroadcastTableSize"
 
   /** The context of a query that was planned before. */
@@ -71,7 +75,7 @@ object RuleContext {
 
   /** No broadcast or filter exceeds Spark's own limits, because Spark fails a query that does. The rows of a broadcast are collected on the
     * driver as a job's result, and the pages and the hash array of a relation take up to twice its rows, since both grow by doubling. A
-    * merged filter is such a result too.
+    * merged filter is such a result too, and a task's key sketch is a part of one.
     */
   private def collectable(thresholds: Thresholds): Thresholds = {
     val resultBytes = Some(bytesOf(MaxResultSizeKey, "1g")).filter(_ > 0).getOrElse(Long.MaxValue)
@@ -79,6 +83,7 @@ object RuleContext {
       .withBroadcastAtMost(resultBytes, MaxResultSizeKey)
       .withBroadcastAtMost(bytesOf(MaxTableSizeKey, "8g") / 2, MaxTableSizeKey)
       .withFiltersAtMost(resultBytes / 2)
+      .withSketchesAtMost(if (resultBytes < SmallestResultBytes) 0L else resultBytes / SketchShare / java.lang.Long.BYTES)
       .copy(sparkThresholdKey = SparkThreshold.of(SQLConf.get).key)
   }
 
