@@ -30,8 +30,7 @@ object SketchLimits {
   /** Number of keys whose frequency is counted; a power of two. A key with a larger share of the rows than 1/24 is never lost. */
   private[sketch] val FrequentCapacity = 32
 
-  /** Every row is sampled up to this one, and then one in `Stride`. */
-  private[sketch] val FirstRows = 512L
+  /** One row in so many is sampled. */
   private[sketch] val Stride = 32
 
   private[sketch] val RandomSeed = 0x2545f4914f6cdd1dL

@@ -67,7 +67,7 @@ final class StageSketch(limits: SketchLimits) {
 
   /** Rows of the most frequent key, if it is frequent enough for the sketch to be sure of it. */
   private def heaviestRows: Option[Long] =
-    frequent.getFrequentItems(ErrorType.NO_FALSE_POSITIVES).headOption.map(_.getEstimate)
+    frequent.getFrequentItems(ErrorType.NO_FALSE_POSITIVES).headOption.map(row => math.min(row.getEstimate, rows - nulls))
 }
 
 object StageSketch {
