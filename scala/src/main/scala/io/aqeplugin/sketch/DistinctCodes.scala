@@ -7,7 +7,7 @@ import io.aqeplugin.filters.{CodeTable, KeyHasher}
   * This is adaptive sampling (Wegman; Flajolet, "On Adaptive Sampling", Computing 43, 1990): at level `l` the codes are kept whose hash ends in
   * `l` zero bits, and the level rises whenever too many are kept. Their number times `2^l` estimates the distinct codes with a relative
   * standard error of about `1.2 / sqrt(sampledCodes)`. A Theta or HyperLogLog sketch would give as good an estimate, but keeps hashes, and
-  * the values are what a filter needs. Once codes are sampled, a code costs one hash and one comparison.
+  * the values are what a filter needs.
   *
   * Mutable; belongs to one thread.
   *

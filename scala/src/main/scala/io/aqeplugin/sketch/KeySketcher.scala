@@ -52,7 +52,7 @@ final class KeySketcher(limits: SketchLimits, integral: Boolean) {
   }
 
   private def sample(code: Long): Boolean = {
-    // Every sample has the same weight: an update of this sketch with a weight costs microseconds.
+    // Every sample has the same weight: an update of this sketch with a weight is far dearer.
     if (integral) quantiles.update(code)
     frequent.update(code, SketchLimits.Stride.toLong)
     untilSample = nextDistance()

@@ -11,10 +11,10 @@ final case class SketchLimits(exactCodes: Int, sampledCodes: Int)
 
 object SketchLimits {
 
-  /** The codes of all tasks together, if each keeps its most. They pass the driver one task at a time. */
+  /** The codes of all tasks together, if each keeps its most, unless so many tasks have the fewest. They pass the driver one by one. */
   private val AllTasksBytes = 64L << 20
 
-  /** Sampled codes of a task; the estimate of a whole stage has a relative error of 3 % or less. */
+  /** Sampled codes of a task, and of the stage as a whole, whose estimate has a relative standard error of about 3 % then. */
   private val MostSampled = 2048
   private val FewestSampled = 256
 
@@ -24,10 +24,10 @@ object SketchLimits {
     SketchLimits(math.min(exactCodes, math.max(share, FewestSampled)), math.max(FewestSampled, math.min(MostSampled, share)))
   }
 
-  /** Quantiles are within 1.6 % of the rank that was asked for. */
+  /** The K of the quantile sketch: the larger, the closer its ranks. */
   private[sketch] val QuantileK = 160
 
-  /** Number of keys whose frequency is counted; a power of two. A key with a larger share of the rows than 1/24 is never lost. */
+  /** Number of keys whose frequency is counted; a power of two. Only sampled rows count. */
   private[sketch] val FrequentCapacity = 32
 
   /** One row in so many is sampled. */
