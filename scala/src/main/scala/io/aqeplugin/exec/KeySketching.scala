@@ -1,11 +1,10 @@
 package io.aqeplugin.exec
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
+import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.sketch._
 
 /** What a task needs to sketch its partition. */
@@ -33,7 +32,7 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int) {
         case unsafe: UnsafeRow => sketcher.addWidth(unsafe.getSizeInBytes)
         case _                 =>
       }
-    catch { case NonFatal(_) => isOpen = false }
+    catch { case Survivable(error) => abandon(error) }
   }
 
   def add(batch: ColumnarBatch): Unit = if (isOpen) {
@@ -51,14 +50,19 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int) {
       while (i < rows) { sketcher.addNull(); i += 1 }
       i = 0
       while (i < keyed) { sketcher.add(codes(positions(i))); i += 1 }
-    } catch { case NonFatal(_) => isOpen = false }
+    } catch { case Survivable(error) => abandon(error) }
   }
 
   /** Hands the sketch over; all rows have passed. */
   def end(): Unit = if (isOpen) {
     isOpen = false
     try task.sketches.add(new SketchedPartition(partition, sketcher.result.toBytes))
-    catch { case NonFatal(_) => }
+    catch { case Survivable(error) => abandon(error) }
+  }
+
+  private def abandon(error: Throwable): Unit = {
+    isOpen = false
+    Faults.note("key sketch", "the keys of a build side are not known", error)
   }
 }
 
