@@ -1,7 +1,6 @@
 package io.aqeplugin.exec
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.metrics.{Faults, Survivable}
@@ -20,6 +19,12 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int) {
   private val coder = task.coder
   private val sketcher = new KeySketcher(task.limits, coder.isExact)
   private var isOpen = true
+
+  // Codes of rows, which are sketched many at a time.
+  private val waiting = new Array[Long](1024)
+  private var waitingCount = 0
+
+  // For batches.
   private var positions = Array.emptyIntArray
   private var codes = Array.emptyLongArray
   private var scratch = Array.emptyLongArray
@@ -27,10 +32,11 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int) {
   // Once per row.
   def add(row: InternalRow): Unit = if (isOpen) {
     try
-      if (coder.hasNull(row)) sketcher.addNull()
-      else if (sketcher.add(coder.code(row))) row match {
-        case unsafe: UnsafeRow => sketcher.addWidth(unsafe.getSizeInBytes)
-        case _                 =>
+      if (coder.hasNull(row)) sketcher.addNulls(1)
+      else {
+        waiting(waitingCount) = coder.code(row)
+        waitingCount += 1
+        if (waitingCount == waiting.length) flush()
       }
     catch { case Survivable(error) => abandon(error) }
   }
@@ -46,18 +52,26 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int) {
       var i = 0 // once per row
       while (i < rows) { positions(i) = i; i += 1 }
       val keyed = coder.codes(batch, positions, rows, codes, scratch)
-      i = keyed
-      while (i < rows) { sketcher.addNull(); i += 1 }
+      sketcher.addNulls(rows - keyed)
       i = 0
-      while (i < keyed) { sketcher.add(codes(positions(i))); i += 1 }
+      // Positions ascend, so no code is overwritten before it is read.
+      while (i < keyed) { codes(i) = codes(positions(i)); i += 1 }
+      sketcher.add(codes, keyed)
     } catch { case Survivable(error) => abandon(error) }
   }
 
   /** Hands the sketch over; all rows have passed. */
   def end(): Unit = if (isOpen) {
-    isOpen = false
-    try task.sketches.add(new SketchedPartition(partition, sketcher.result.toBytes))
-    catch { case Survivable(error) => abandon(error) }
+    try {
+      flush()
+      task.sketches.add(new SketchedPartition(partition, sketcher.result.toBytes))
+      isOpen = false
+    } catch { case Survivable(error) => abandon(error) }
+  }
+
+  private def flush(): Unit = {
+    sketcher.add(waiting, waitingCount)
+    waitingCount = 0
   }
 
   private def abandon(error: Throwable): Unit = {

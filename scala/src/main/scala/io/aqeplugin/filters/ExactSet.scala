@@ -106,6 +106,24 @@ object ExactSet {
     found < 0
   }
 
+  /** Moves the codes that their bucket in `table` does not hold to the front and returns their number.
+    *
+    * They may be members all the same, from a full bucket that overflowed, and may repeat; all other codes are members.
+    */
+  private[filters] def moveStrangers(table: Array[Long], filler: Long, codes: Array[Long], count: Int): Int = {
+    val shift = shiftOf(table)
+    var strangers = 0
+    var i = 0 // once per row
+    while (i < count) {
+      val code = codes(i)
+      val slot = bucketOf(code, shift)
+      codes(strangers) = code
+      strangers += absentBit(table, slot, code)
+      i += 1
+    }
+    strangers
+  }
+
   private final val BucketSlots = 4
 
   /** The slot that holds `code`, or `-1 - slot` of the empty slot that ended the search; the filler is found in that slot. */

@@ -17,17 +17,38 @@ import io.aqeplugin.filters.{CodeTable, KeyHasher}
   *   number of codes that are kept at most once there are more
   */
 final class DistinctCodes(exactCodes: Int, sampledCodes: Int) {
-  private var codes = new CodeTable(exactCodes)
+  private var table = new CodeTable(exactCodes)
   private var sampleLevel = 0
   private var mask = 0L
 
   /** Adds a code; adding it again changes nothing. */
   def add(code: Long): Unit =
-    if ((KeyHasher.mix(code) & mask) == 0 && codes.add(code) && codes.size > limit) sampleFewer()
+    if ((KeyHasher.mix(code) & mask) == 0 && table.add(code) && table.size > limit) sampleFewer()
+
+  /** Adds the first `count` of `codes`, whose contents are lost. Most of them cost no branch: they are members, or not in the sample. */
+  def addAll(codes: Array[Long], count: Int): Unit = {
+    val left = if (sampleLevel == 0) table.moveStrangers(codes, count) else moveSampled(codes, count)
+    var i = 0
+    while (i < left) { add(codes(i)); i += 1 }
+  }
+
+  /** Moves the codes of the sample to the front and returns their number. */
+  private def moveSampled(codes: Array[Long], count: Int): Int = {
+    var sampled = 0
+    var i = 0 // once per row
+    while (i < count) {
+      val code = codes(i)
+      codes(sampled) = code
+      if ((KeyHasher.mix(code) & mask) == 0) sampled += 1
+      i += 1
+    }
+    sampled
+  }
 
   /** Adds the codes of another sketch. */
   def absorb(other: CodeSample): Unit = {
     if (other.level > sampleLevel) raise(other.level)
+    table.reserve(math.min(other.codes.length, limit))
     other.codes.foreach(add)
   }
 
@@ -35,24 +56,27 @@ final class DistinctCodes(exactCodes: Int, sampledCodes: Int) {
 
   private def sampleFewer(): Unit = {
     raise(sampleLevel + 1)
-    if (codes.size > limit) sampleFewer()
+    if (table.size > limit) sampleFewer()
   }
 
   private def raise(level: Int): Unit = {
-    val before = codes.sortedCodes
+    val before = table.codes
     sampleLevel = level
     mask = (1L << level) - 1
-    codes = new CodeTable(sampledCodes)
-    before.foreach(code => if ((KeyHasher.mix(code) & mask) == 0) codes.add(code))
+    val left = moveSampled(before, before.length)
+    table = new CodeTable(sampledCodes)
+    table.reserve(left)
+    var i = 0
+    while (i < left) { table.add(before(i)); i += 1 }
   }
 
-  def result: CodeSample = CodeSample(sampleLevel, codes.sortedCodes)
+  def result: CodeSample = CodeSample(sampleLevel, table.codes)
 }
 
 /** The codes whose hash ends in `level` zero bits; all codes at level 0.
   *
   * @param codes
-  *   in ascending order, without repetition
+  *   without repetition, in no order
   */
 final case class CodeSample(level: Int, codes: Array[Long]) {
 

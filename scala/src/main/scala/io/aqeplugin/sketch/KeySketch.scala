@@ -3,7 +3,6 @@ package io.aqeplugin.sketch
 import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.ByteBuffer
 
-import org.apache.datasketches.frequencies.LongsSketch
 import org.apache.datasketches.kll.KllLongsSketch
 import org.apache.datasketches.memory.Memory
 
@@ -17,32 +16,24 @@ import io.aqeplugin.filters.CodeRange
   *   smallest and largest code, if codes are values
   * @param quantiles
   *   of the codes, if they are values
-  * @param frequent
-  *   the codes with the most rows
   */
 final case class KeySketch(
     rows: Long,
     nulls: Long,
     range: Option[CodeRange],
-    sampledRows: Long,
-    sampledBytes: Long,
     codes: CodeSample,
-    quantiles: Option[KllLongsSketch],
-    frequent: LongsSketch
+    quantiles: Option[KllLongsSketch]
 ) {
 
   /** The form in which it travels from a task to the driver, which runs the same jar. */
   def toBytes: Array[Byte] = {
     val out = new ByteArrayOutputStream()
     val data = new DataOutputStream(out)
-    Seq(rows, nulls, range.size.toLong, range.fold(0L)(_.min), range.fold(0L)(_.max), sampledRows, sampledBytes).foreach(data.writeLong)
+    Seq(rows, nulls, range.size.toLong, range.fold(0L)(_.min), range.fold(0L)(_.max)).foreach(data.writeLong)
     data.writeInt(codes.level)
     data.writeInt(codes.codes.length)
     codes.codes.foreach(data.writeLong)
-    Seq(quantiles.fold(Array.emptyByteArray)(_.toByteArray), frequent.toByteArray).foreach { bytes =>
-      data.writeInt(bytes.length)
-      data.write(bytes)
-    }
+    data.write(quantiles.fold(Array.emptyByteArray)(_.toByteArray))
     out.toByteArray
   }
 }
@@ -54,19 +45,14 @@ object KeySketch {
     */
   def fromBytes(bytes: Array[Byte]): KeySketch = {
     val data = ByteBuffer.wrap(bytes)
-    def block(): Array[Byte] = {
-      val found = new Array[Byte](data.getInt())
-      data.get(found)
-      found
-    }
     val (rows, nulls) = (data.getLong(), data.getLong())
     val (hasRange, min, max) = (data.getLong() == 1L, data.getLong(), data.getLong())
-    val (sampledRows, sampledBytes) = (data.getLong(), data.getLong())
     val level = data.getInt()
     val codes = Array.fill(data.getInt())(data.getLong())
-    val quantiles = Some(block()).filter(_.nonEmpty).map(found => KllLongsSketch.heapify(Memory.wrap(found)))
-    val frequent = LongsSketch.getInstance(Memory.wrap(block()))
+    val rest = new Array[Byte](data.remaining)
+    data.get(rest)
+    val quantiles = if (rest.isEmpty) None else Some(KllLongsSketch.heapify(Memory.wrap(rest)))
     val range = if (hasRange) Some(CodeRange(min, max)) else None
-    KeySketch(rows, nulls, range, sampledRows, sampledBytes, CodeSample(level, codes), quantiles, frequent)
+    KeySketch(rows, nulls, range, CodeSample(level, codes), quantiles)
   }
 }

@@ -1,14 +1,14 @@
 package io.aqeplugin.sketch
 
-import org.apache.datasketches.frequencies.LongsSketch
 import org.apache.datasketches.kll.KllLongsSketch
 
 import io.aqeplugin.filters.CodeRange
 
 /** Sketches the keys that one task writes.
   *
-  * Mutable, because it is called once a row. Only the number of rows and the distinct codes are of all rows; quantiles, frequent keys and
-  * row widths come from one row in 32, sampled at random distances, the first row included.
+  * Rows, range and distinct codes are of all rows; quantiles come from one row in 32, at random distances, the first row included.
+  *
+  * Mutable; belongs to one thread.
   *
   * @param limits
   *   equal for all tasks
@@ -18,45 +18,52 @@ import io.aqeplugin.filters.CodeRange
 final class KeySketcher(limits: SketchLimits, integral: Boolean) {
   private val distinct = new DistinctCodes(limits.exactCodes, limits.sampledCodes)
   private val quantiles = KllLongsSketch.newHeapInstance(SketchLimits.QuantileK)
-  private val frequent = new LongsSketch(SketchLimits.FrequentCapacity)
   private var rows = 0L
   private var nulls = 0L
   private var min = Long.MaxValue
   private var max = Long.MinValue
-  private var sampledBytes = 0L
-  private var sampledRows = 0L
 
-  // The next sample is due when this is 0.
-  private var untilSample = 1
+  // Rows that pass before the next sample.
+  private var untilSample = 0
   private var random = SketchLimits.RandomSeed
 
-  /** Adds a row whose key is null. */
-  def addNull(): Unit = {
-    rows += 1
-    nulls += 1
+  /** Adds rows whose key is null. */
+  def addNulls(count: Int): Unit = {
+    rows += count
+    nulls += count
   }
 
-  /** Adds a row with a key; returns whether its width is to be given to [[addWidth]]. */
-  def add(code: Long): Boolean = {
-    rows += 1
-    if (code < min) min = code
-    if (code > max) max = code
-    distinct.add(code)
-    untilSample -= 1
-    untilSample == 0 && sample(code)
+  /** Adds rows with a key each: the first `count` of `codes`, whose contents are lost. */
+  def add(codes: Array[Long], count: Int): Unit = {
+    rows += count
+    if (integral) {
+      widenRange(codes, count)
+      sample(codes, count)
+    }
+    distinct.addAll(codes, count)
   }
 
-  def addWidth(bytes: Int): Unit = {
-    sampledBytes += bytes
-    sampledRows += 1
+  private def widenRange(codes: Array[Long], count: Int): Unit = {
+    var lowest = min
+    var highest = max
+    var i = 0 // once per row
+    while (i < count) {
+      lowest = math.min(lowest, codes(i))
+      highest = math.max(highest, codes(i))
+      i += 1
+    }
+    min = lowest
+    max = highest
   }
 
-  private def sample(code: Long): Boolean = {
-    // Every sample has the same weight: an update of this sketch with a weight is far dearer.
-    if (integral) quantiles.update(code)
-    frequent.update(code, SketchLimits.Stride.toLong)
-    untilSample = nextDistance()
-    true
+  private def sample(codes: Array[Long], count: Int): Unit = {
+    var i = untilSample
+    while (i < count) {
+      // Every sample has the same weight: an update of this sketch with a weight is far dearer.
+      quantiles.update(codes(i))
+      i += nextDistance()
+    }
+    untilSample = i - count
   }
 
   /** Uniform over `1` to `2 Stride - 1`, which is `Stride` on average. A fixed distance could meet a pattern of the rows. */
@@ -72,10 +79,7 @@ final class KeySketcher(limits: SketchLimits, integral: Boolean) {
     rows,
     nulls,
     if (integral && min <= max) Some(CodeRange(min, max)) else None,
-    sampledRows,
-    sampledBytes,
     distinct.result,
-    if (integral) Some(quantiles) else None,
-    frequent
+    if (integral) Some(quantiles) else None
   )
 }

@@ -27,9 +27,6 @@ object SketchLimits {
   /** The K of the quantile sketch: the larger, the closer its ranks. */
   private[sketch] val QuantileK = 160
 
-  /** Number of keys whose frequency is counted; a power of two. Only sampled rows count. */
-  private[sketch] val FrequentCapacity = 32
-
   /** One row in so many is sampled. */
   private[sketch] val Stride = 32
 

@@ -1,6 +1,5 @@
 package io.aqeplugin.sketch
 
-import org.apache.datasketches.frequencies.{ErrorType, LongsSketch}
 import org.apache.datasketches.kll.KllLongsSketch
 import org.apache.datasketches.quantilescommon.QuantileSearchCriteria
 
@@ -14,25 +13,19 @@ import io.aqeplugin.filters.CodeRange
 final class StageSketch(limits: SketchLimits) {
   private val tasks = new java.util.BitSet()
   private val codes = new DistinctCodes(limits.exactCodes, limits.sampledCodes)
-  private val frequent = new LongsSketch(SketchLimits.FrequentCapacity)
   private var quantiles: Option[KllLongsSketch] = None
   private var rows = 0L
   private var nulls = 0L
   private var range: Option[CodeRange] = None
-  private var sampledRows = 0L
-  private var sampledBytes = 0L
 
   /** Adds the sketch of one partition. A retried or speculative task brings a partition again, which changes nothing. */
   def absorb(partition: Int, sketch: => KeySketch): Unit = if (!tasks.get(partition)) {
     val one = sketch
     codes.absorb(one.codes)
-    frequent.merge(one.frequent)
     one.quantiles.foreach(found => quantiles.fold { quantiles = Some(found) }(_.merge(found)))
     rows += one.rows
     nulls += one.nulls
     range = CodeRange.union(range, one.range)
-    sampledRows += one.sampledRows
-    sampledBytes += one.sampledBytes
     tasks.set(partition)
   }
 
@@ -46,11 +39,9 @@ final class StageSketch(limits: SketchLimits) {
         rows = rows,
         nulls = nulls,
         range = range,
-        bytesPerRow = if (sampledRows == 0) None else Some((sampledBytes + sampledRows - 1) / sampledRows),
         distinct = math.min(all.distinct, keyed),
-        codes = if (all.isComplete) Some(all.codes) else None,
-        buckets = quantiles.filterNot(_.isEmpty).fold(Seq.empty[CodeBucket])(bucketsOf(_, keyed)),
-        heaviestRows = heaviestRows
+        codes = if (all.isComplete) Some(all.codes.sorted) else None,
+        buckets = quantiles.filterNot(_.isEmpty).fold(Seq.empty[CodeBucket])(bucketsOf(_, keyed))
       ))
     }
 
@@ -64,10 +55,6 @@ final class StageSketch(limits: SketchLimits) {
     val shares = below.lazyZip(0.0 +: below.init).map(_ - _)
     lows.lazyZip(highs).lazyZip(shares).map((low, high, share) => CodeBucket(low, high, math.round(share * keyed.toDouble)))
   }
-
-  /** Rows of the most frequent key, if it is frequent enough for the sketch to be sure of it. */
-  private def heaviestRows: Option[Long] =
-    frequent.getFrequentItems(ErrorType.NO_FALSE_POSITIVES).headOption.map(row => math.min(row.getEstimate, rows - nulls))
 }
 
 object StageSketch {
@@ -82,26 +69,20 @@ object StageSketch {
   *   rows whose key has a null
   * @param range
   *   smallest and largest code, if codes are values and there is one
-  * @param bytesPerRow
-  *   of the average row in memory; none without a row that has a key
   * @param distinct
   *   number of distinct keys, exact if `codes` are known
   * @param codes
   *   every distinct code in ascending order, while they are few
   * @param buckets
   *   equi-height histogram, if codes are values
-  * @param heaviestRows
-  *   rows of the most frequent key, if one stands out
   */
 final case class KeySummary(
     rows: Long,
     nulls: Long,
     range: Option[CodeRange],
-    bytesPerRow: Option[Long],
     distinct: Long,
     codes: Option[Array[Long]],
-    buckets: Seq[CodeBucket],
-    heaviestRows: Option[Long]
+    buckets: Seq[CodeBucket]
 )
 
 /** `rows` rows have codes in `[low, high]`. */
