@@ -32,6 +32,11 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean) e
     code
   }
 
+  /** The Java expression of the code of a key whose columns' values are in these variables. */
+  def javaCode(values: Seq[String]): String =
+    columns.zip(values).map { case (column, value) => column.javaCode(value) }
+      .reduceLeft((code, next) => s"${KeyColumn.Hasher}.combine($code, $next)")
+
   /** Drops the positions that have a null key and writes the codes of the others.
     *
     * @param scratch

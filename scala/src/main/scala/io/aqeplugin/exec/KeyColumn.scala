@@ -14,11 +14,17 @@ sealed abstract class KeyColumn(val ordinal: Int) extends Serializable {
 
   def code(row: InternalRow): Long
 
+  /** The Java expression of the code of a variable that holds a value. */
+  def javaCode(value: String): String
+
   /** Writes `codes(p)` for each of the first `count` positions `p`. */
   def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit
 }
 
 object KeyColumn {
+
+  // Generated code calls the functions of the interpreted one.
+  private[exec] val Hasher = KeyHasher.getClass.getName.stripSuffix("$")
 
   /** The reader of a column whose type has a [[io.aqeplugin.observe.KeyKind]]. */
   def apply(ordinal: Int, dataType: DataType): KeyColumn = dataType match {
@@ -37,6 +43,7 @@ object KeyColumn {
 
   private final class ByteColumn(ordinal: Int) extends KeyColumn(ordinal) {
     def code(row: InternalRow): Long = row.getByte(ordinal).toLong
+    def javaCode(value: String): String = s"(long) $value"
     def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getByte(p).toLong; i += 1 }
@@ -45,6 +52,7 @@ object KeyColumn {
 
   private final class ShortColumn(ordinal: Int) extends KeyColumn(ordinal) {
     def code(row: InternalRow): Long = row.getShort(ordinal).toLong
+    def javaCode(value: String): String = s"(long) $value"
     def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getShort(p).toLong; i += 1 }
@@ -53,6 +61,7 @@ object KeyColumn {
 
   private final class IntColumn(ordinal: Int) extends KeyColumn(ordinal) {
     def code(row: InternalRow): Long = row.getInt(ordinal).toLong
+    def javaCode(value: String): String = s"(long) $value"
     def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getInt(p).toLong; i += 1 }
@@ -61,6 +70,7 @@ object KeyColumn {
 
   private final class LongColumn(ordinal: Int) extends KeyColumn(ordinal) {
     def code(row: InternalRow): Long = row.getLong(ordinal)
+    def javaCode(value: String): String = value
     def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getLong(p); i += 1 }
@@ -69,6 +79,7 @@ object KeyColumn {
 
   private final class BooleanColumn(ordinal: Int) extends KeyColumn(ordinal) {
     def code(row: InternalRow): Long = if (row.getBoolean(ordinal)) 1L else 0L
+    def javaCode(value: String): String = s"($value ? 1L : 0L)"
     def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = if (vector.getBoolean(p)) 1L else 0L; i += 1 }
@@ -77,6 +88,7 @@ object KeyColumn {
 
   private final class ShortDecimalColumn(ordinal: Int, decimal: DecimalType) extends KeyColumn(ordinal) {
     def code(row: InternalRow): Long = row.getDecimal(ordinal, decimal.precision, decimal.scale).toUnscaledLong
+    def javaCode(value: String): String = s"$value.toUnscaledLong()"
     def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) {
@@ -90,6 +102,7 @@ object KeyColumn {
   private final class WideDecimalColumn(ordinal: Int, decimal: DecimalType) extends KeyColumn(ordinal) {
     private def hash(value: Decimal): Long = KeyHasher.hashUnscaled(value.toJavaBigDecimal.unscaledValue.toByteArray)
     def code(row: InternalRow): Long = hash(row.getDecimal(ordinal, decimal.precision, decimal.scale))
+    def javaCode(value: String): String = s"${Hasher}.hashUnscaled($value.toJavaBigDecimal().unscaledValue().toByteArray())"
     def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = hash(vector.getDecimal(p, decimal.precision, decimal.scale)); i += 1 }
@@ -98,6 +111,7 @@ object KeyColumn {
 
   private final class StringColumn(ordinal: Int) extends KeyColumn(ordinal) {
     def code(row: InternalRow): Long = KeyHasher.hashUtf8(row.getUTF8String(ordinal))
+    def javaCode(value: String): String = s"${Hasher}.hashUtf8($value)"
     def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = KeyHasher.hashUtf8(vector.getUTF8String(p)); i += 1 }

@@ -2,15 +2,18 @@ package io.aqeplugin.exec
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, SortOrder}
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.sketch._
 
-/** Passes the rows of a build side on to its exchange, and sketches their keys meanwhile: number, nulls, distinct keys, quantiles, the most
-  * frequent key, and while they are few, the keys themselves.
+/** Passes the rows of a build side on to its exchange, and sketches their keys meanwhile: number, nulls, distinct keys, quantiles, and while
+  * they are few, the keys themselves.
+  *
+  * It is part of the generated code of the operators below, and reads the keys from their variables.
   *
   * It does not show: its canonical form is that of its child, so exchanges with and without it are equal, and AQE reuses either for both.
   *
@@ -19,16 +22,23 @@ import io.aqeplugin.sketch._
   * @param exactCodes
   *   number of distinct keys up to which all are kept
   */
-case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan) extends UnaryExecNode {
+case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan) extends UnaryExecNode with CodegenSupport {
 
-  // Set when the node runs, which only the final copy of it does.
-  @transient @volatile private var running: Option[(SketchAccumulator, Int)] = None
+  // One, unless code was generated again, by EXPLAIN CODEGEN or because it did not compile. Only the final copy of the node runs.
+  @transient @volatile private var running = Vector.empty[SketchAccumulator]
+
+  // Set by doProduce for doConsume, as Spark's own operators do it.
+  private var sketchVariable: String = _
 
   // A finished stage is asked again by every re-plan.
-  @transient private lazy val finished = running.flatMap { case (sketches, partitions) => sketches.take(partitions) }
+  @transient private lazy val finished = running.flatMap(_.take())
 
-  /** What its tasks saw; none if one of them has not finished. Must not be asked before the stage has finished. */
-  def summary: Option[KeySummary] = finished
+  private lazy val coder = KeyCoder(keys, child.output)
+
+  /** What its tasks saw; none if one of them has not finished, or if they did not see `stageRows` rows. Must not be asked before the stage
+    * has finished.
+    */
+  def summary(stageRows: Long): Option[KeySummary] = finished.find(_.rows == stageRows)
 
   /** The positions of the keys among the columns. */
   def ordinals: Seq[Int] = keys.map(key => child.output.indexWhere(_.exprId == key.exprId))
@@ -39,22 +49,56 @@ case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan
   override def supportsColumnar: Boolean = child.supportsColumnar
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val rows = child.execute()
-    val task = begin(rows.getNumPartitions)
-    rows.mapPartitionsWithIndex((partition, part) => new SketchedRows(part, task.open(partition)), preservesPartitioning = true)
+    val task = begin()
+    child.execute().mapPartitions(
+      { rows =>
+        val sketch = task.open()
+        rows.map { row => sketch.add(row); row }
+      },
+      preservesPartitioning = true
+    )
   }
 
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
-    val batches = child.executeColumnar()
-    val task = begin(batches.getNumPartitions)
-    batches.mapPartitionsWithIndex((partition, part) => new SketchedBatches(part, task.open(partition)), preservesPartitioning = true)
+    val task = begin()
+    child.executeColumnar().mapPartitions(
+      { batches =>
+        val sketch = task.open()
+        batches.map { batch => sketch.add(batch); batch }
+      },
+      preservesPartitioning = true
+    )
   }
 
-  private def begin(partitions: Int): SketchTask = {
+  override def supportCodegen: Boolean = !supportsColumnar
+
+  override def inputRDDs(): Seq[RDD[InternalRow]] = generated.inputRDDs()
+
+  override def usedInputs: AttributeSet = AttributeSet(keys)
+
+  override protected def doProduce(ctx: CodegenContext): String = {
+    val task = ctx.addReferenceObj("sketchTask", begin())
+    sketchVariable = ctx.addMutableState(classOf[PartitionSketch].getName, "keySketch", variable => s"$variable = $task.open();")
+    generated.produce(ctx, this)
+  }
+
+  override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
+    val columns = ordinals.map(input)
+    val hasNull = columns.map(_.isNull.code).filter(_ != "false")
+    val add = s"$sketchVariable.add(${coder.javaCode(columns.map(_.value.code))});"
+    val sketched = if (hasNull.isEmpty) add else s"if (${hasNull.mkString(" || ")}) { $sketchVariable.addNull(); } else { $add }"
+    s"""$sketched
+       |${consume(ctx, input)}""".stripMargin
+  }
+
+  // Spark puts an adapter below where the child has no generated code.
+  private def generated: CodegenSupport = child.asInstanceOf[CodegenSupport]
+
+  private def begin(): SketchTask = {
     val sketches = new SketchAccumulator(SketchLimits.forTasks(1, exactCodes))
     sparkContext.register(sketches)
-    running = Some((sketches, partitions))
-    SketchTask(KeyCoder(keys, child.output), SketchLimits.forTasks(partitions, exactCodes), sketches)
+    running :+= sketches
+    SketchTask(coder, exactCodes, sketches)
   }
 
   override protected def doCanonicalize(): SparkPlan = child.canonicalized

@@ -1,44 +1,59 @@
 package io.aqeplugin.exec
 
+import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.sketch._
 
-/** What a task needs to sketch its partition. */
-private[exec] final case class SketchTask(coder: KeyCoder, limits: SketchLimits, sketches: SketchAccumulator) {
-  def open(partition: Int): PartitionSketch = new PartitionSketch(this, partition)
+/** What a task needs to sketch its partition.
+  *
+  * @param exactCodes
+  *   number of distinct keys up to which the stage keeps all
+  */
+private[exec] final case class SketchTask(coder: KeyCoder, exactCodes: Int, sketches: SketchAccumulator) {
+
+  /** The sketch of the task that calls it. It is handed over when the task has succeeded. */
+  def open(): PartitionSketch = {
+    val context = TaskContext.get()
+    val sketch = new PartitionSketch(this, context.partitionId(), context.numPartitions())
+    context.addTaskCompletionListener[Unit](done => if (!done.isFailed()) sketch.end())
+    sketch
+  }
 }
 
 /** The sketch of one partition while its rows pass. An error ends the sketch and not the task; the partition stays missing then.
   *
-  * Mutable; belongs to the thread of its task.
+  * Mutable; belongs to the thread of its task. Generated code calls it.
   */
-private[exec] final class PartitionSketch(task: SketchTask, partition: Int) {
+private[exec] final class PartitionSketch(task: SketchTask, partition: Int, partitions: Int) {
   private val coder = task.coder
-  private val sketcher = new KeySketcher(task.limits, coder.isExact)
+  private val sketcher = new KeySketcher(SketchLimits.forTasks(partitions, task.exactCodes), coder.isExact)
   private var isOpen = true
 
   // Codes of rows, which are sketched many at a time.
   private val waiting = new Array[Long](1024)
   private var waitingCount = 0
+  private var nullCount = 0L
 
   // For batches.
   private var positions = Array.emptyIntArray
   private var codes = Array.emptyLongArray
   private var scratch = Array.emptyLongArray
 
-  // Once per row.
+  // These three: once per row.
   def add(row: InternalRow): Unit = if (isOpen) {
-    try
-      if (coder.hasNull(row)) sketcher.addNulls(1)
-      else {
-        waiting(waitingCount) = coder.code(row)
-        waitingCount += 1
-        if (waitingCount == waiting.length) flush()
-      }
+    try if (coder.hasNull(row)) addNull() else add(coder.code(row))
     catch { case Survivable(error) => abandon(error) }
+  }
+
+  def addNull(): Unit = nullCount += 1
+
+  def add(code: Long): Unit = {
+    waiting(waitingCount) = code
+    waitingCount += 1
+    if (waitingCount == waiting.length) flush()
   }
 
   def add(batch: ColumnarBatch): Unit = if (isOpen) {
@@ -52,7 +67,7 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int) {
       var i = 0 // once per row
       while (i < rows) { positions(i) = i; i += 1 }
       val keyed = coder.codes(batch, positions, rows, codes, scratch)
-      sketcher.addNulls(rows - keyed)
+      nullCount += rows - keyed
       i = 0
       // Positions ascend, so no code is overwritten before it is read.
       while (i < keyed) { codes(i) = codes(positions(i)); i += 1 }
@@ -61,49 +76,25 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int) {
   }
 
   /** Hands the sketch over; all rows have passed. */
-  def end(): Unit = if (isOpen) {
-    try {
-      flush()
-      task.sketches.add(new SketchedPartition(partition, sketcher.result.toBytes))
-      isOpen = false
-    } catch { case Survivable(error) => abandon(error) }
+  def end(): Unit = {
+    flush()
+    if (isOpen)
+      try {
+        sketcher.addNulls(nullCount)
+        task.sketches.add(new SketchedPartition(partition, partitions, sketcher.result.toBytes))
+      } catch { case Survivable(error) => abandon(error) }
+    isOpen = false
   }
 
   private def flush(): Unit = {
-    sketcher.add(waiting, waitingCount)
+    if (isOpen)
+      try sketcher.add(waiting, waitingCount)
+      catch { case Survivable(error) => abandon(error) }
     waitingCount = 0
   }
 
   private def abandon(error: Throwable): Unit = {
     isOpen = false
     Faults.note("key sketch", "the keys of a build side are not known", error)
-  }
-}
-
-private[exec] final class SketchedRows(rows: Iterator[InternalRow], sketch: PartitionSketch) extends Iterator[InternalRow] {
-  override def hasNext: Boolean = {
-    val more = rows.hasNext
-    if (!more) sketch.end()
-    more
-  }
-
-  override def next(): InternalRow = {
-    val row = rows.next()
-    sketch.add(row)
-    row
-  }
-}
-
-private[exec] final class SketchedBatches(batches: Iterator[ColumnarBatch], sketch: PartitionSketch) extends Iterator[ColumnarBatch] {
-  override def hasNext: Boolean = {
-    val more = batches.hasNext
-    if (!more) sketch.end()
-    more
-  }
-
-  override def next(): ColumnarBatch = {
-    val batch = batches.next()
-    sketch.add(batch)
-    batch
   }
 }

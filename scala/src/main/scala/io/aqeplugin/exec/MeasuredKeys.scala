@@ -28,7 +28,8 @@ object MeasuredKeys extends KeySketches {
   def summary(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeySummary] = for {
     sketch <- sketchOf(stage.plan) if stage.isMaterialized
     if sketch.ordinals == keys.map(key => stage.output.indexWhere(_.exprId == key.exprId))
-    keysSeen <- sketch.summary if StageReader.rows(stage).contains(keysSeen.rows)
+    rows <- StageReader.rows(stage)
+    keysSeen <- sketch.summary(rows)
   } yield keysSeen
 
   private def sketchOf(plan: SparkPlan): Option[KeySketchExec] = plan match {

@@ -22,9 +22,9 @@ private[exec] final class SketchAccumulator(limits: SketchLimits) extends Accumu
   @transient private var stage: Option[StageSketch] = None
   @transient private var isTaken = false
 
-  /** What the tasks of all `partitions` saw, if none is missing. Frees what was collected: a plan may live for long. */
-  def take(partitions: Int): Option[KeySummary] = lock.synchronized {
-    val found = stage.getOrElse(new StageSketch(limits)).summary(partitions)
+  /** What all tasks saw, if none is missing. Frees what was collected: a plan may live for long. */
+  def take(): Option[KeySummary] = lock.synchronized {
+    val found = stage.flatMap(_.summary)
     stage = None
     isTaken = true
     found
@@ -33,7 +33,7 @@ private[exec] final class SketchAccumulator(limits: SketchLimits) extends Accumu
   private def absorb(found: SketchedPartition): Unit = lock.synchronized {
     if (!isTaken) {
       if (stage.isEmpty) stage = Some(new StageSketch(limits))
-      stage.foreach(_.absorb(found.partition, KeySketch.fromBytes(found.bytes)))
+      stage.foreach(_.absorb(found.partition, found.partitions, KeySketch.fromBytes(found.bytes)))
     }
   }
 
@@ -56,13 +56,13 @@ private[exec] final class SketchAccumulator(limits: SketchLimits) extends Accumu
   }
 }
 
-/** The sketch of one partition, as [[KeySketch.toBytes]] writes it. */
-private[exec] final class SketchedPartition(val partition: Int, val bytes: Array[Byte]) extends Serializable {
+/** The sketch of one of `partitions` partitions, as [[KeySketch.toBytes]] writes it. */
+private[exec] final class SketchedPartition(val partition: Int, val partitions: Int, val bytes: Array[Byte]) extends Serializable {
 
   // Spark's events and logs may contain it.
-  override def toString: String = s"sketch of partition $partition, ${bytes.length} bytes"
+  override def toString: String = s"sketch of partition $partition of $partitions, ${bytes.length} bytes"
 }
 
 private[exec] object SketchedPartition {
-  val None: SketchedPartition = new SketchedPartition(-1, Array.emptyByteArray)
+  val None: SketchedPartition = new SketchedPartition(-1, 0, Array.emptyByteArray)
 }

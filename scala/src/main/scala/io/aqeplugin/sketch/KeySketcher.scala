@@ -28,7 +28,7 @@ final class KeySketcher(limits: SketchLimits, integral: Boolean) {
   private var random = SketchLimits.RandomSeed
 
   /** Adds rows whose key is null. */
-  def addNulls(count: Int): Unit = {
+  def addNulls(count: Long): Unit = {
     rows += count
     nulls += count
   }

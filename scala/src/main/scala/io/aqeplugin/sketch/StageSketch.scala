@@ -14,12 +14,14 @@ final class StageSketch(limits: SketchLimits) {
   private val tasks = new java.util.BitSet()
   private val codes = new DistinctCodes(limits.exactCodes, limits.sampledCodes)
   private var quantiles: Option[KllLongsSketch] = None
+  // Unknown before the first.
+  private var missing = Int.MaxValue
   private var rows = 0L
   private var nulls = 0L
   private var range: Option[CodeRange] = None
 
-  /** Adds the sketch of one partition. A retried or speculative task brings a partition again, which changes nothing. */
-  def absorb(partition: Int, sketch: => KeySketch): Unit = if (!tasks.get(partition)) {
+  /** Adds the sketch of one of `partitions` partitions. A retried or speculative task brings a partition again, which changes nothing. */
+  def absorb(partition: Int, partitions: Int, sketch: => KeySketch): Unit = if (!tasks.get(partition)) {
     val one = sketch
     codes.absorb(one.codes)
     one.quantiles.foreach(found => quantiles.fold { quantiles = Some(found) }(_.merge(found)))
@@ -27,11 +29,12 @@ final class StageSketch(limits: SketchLimits) {
     nulls += one.nulls
     range = CodeRange.union(range, one.range)
     tasks.set(partition)
+    missing = partitions - tasks.cardinality
   }
 
-  /** What is known once all of `partitions` have been added; none before. */
-  def summary(partitions: Int): Option[KeySummary] =
-    if (tasks.cardinality < partitions) None
+  /** What is known once all partitions have been added; none before. */
+  def summary: Option[KeySummary] =
+    if (missing > 0) None
     else {
       val all = codes.result
       val keyed = rows - nulls

@@ -70,6 +70,35 @@ class KeySketchSuite extends AnyFunSuite with PluginSession {
     }
   }
 
+  test("every type of key has the same codes in generated code, in interpreted code and in batches") {
+    val keys = Seq(
+      "CAST(id AS smallint)",
+      "CAST(id AS bigint)",
+      "id % 2 = 0",
+      "DATE'2020-01-01' + CAST(id AS int)",
+      "CAST(id AS timestamp)",
+      "CAST(id AS decimal(12,2))",
+      "CAST(id AS decimal(30,2))",
+      "concat('a long prefix of the key ', id)"
+    )
+    val columns = keys.zipWithIndex.map { case (key, i) => s"$key AS k$i" }.mkString(", ")
+    table("typed", s"SELECT id, $columns FROM range(4000)", files = 2)
+    table("typed_dims", s"SELECT id AS d, $columns FROM range(40)", files = 2)
+    def kept(query: String): Long = outcomes(sameRows(spark.sql(query))).map(_.path("rowsOut").asLong).sum
+    val joins = keys.indices.map(i => s"f.k$i = d.k$i") :+ "f.k0 = d.k0 AND f.k7 = d.k7 AND f.k6 = d.k6"
+    withConf(Shuffled: _*) {
+      joins.foreach { join =>
+        // With a predicate, the sketch is part of generated code; without one, it sees the batches of the scan.
+        Seq("WHERE d IS NOT NULL AND abs(d) < 20", "").foreach { predicate =>
+          val query = s"SELECT f.id FROM typed f JOIN (SELECT * FROM typed_dims $predicate) d ON $join"
+          val expected = withConf(NoSketch)(kept(query))
+          assert(kept(query) == expected, join)
+          assert(withConf("spark.sql.codegen.wholeStage" -> "false")(kept(query)) == expected, join)
+        }
+      }
+    }
+  }
+
   test("more keys than are kept make a filter by a job, sized by the distinct keys") {
     withConf(Shuffled :+ ("spark.aqePlugin.sketch.maxKeys" -> "20"): _*) {
       val ran = sameRows(spark.sql(Query))
