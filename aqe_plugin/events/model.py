@@ -84,7 +84,8 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The join keys of one side; ``origin_distinct`` counts those of the table that the keys come from."""
+    """The join keys of one side; ``origin_distinct`` counts those of the table that the keys come from, and with ``kept``
+    the driver has every distinct key. Old logs lack ``kept``."""
 
     columns: int
     supported: bool
@@ -94,6 +95,7 @@ class KeyFacts:
     max: int | None
     histogram: tuple[KeyBucket, ...]
     origin_distinct: int | None
+    kept: bool | None
 
 
 @dataclass(frozen=True, slots=True)
