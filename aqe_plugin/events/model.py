@@ -84,8 +84,12 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The join keys of one side; ``origin_distinct`` counts those of the table that the keys come from, and with ``kept``
-    the driver has every distinct key. Old logs lack ``kept``."""
+    """The join keys of one side; old logs lack ``kept``.
+
+    Attributes:
+        origin_distinct: distinct keys of the table that the keys come from.
+        kept: whether the driver has every distinct key.
+    """
 
     columns: int
     supported: bool
