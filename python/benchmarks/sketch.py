@@ -200,9 +200,12 @@ def _cost(spark: "SparkSession", key: Key, result: QueryResult, rows: int) -> Sk
 def _cpu_seconds_of_stages(spark: "SparkSession", written_rows: int) -> dict[str, float]:
     """Run description → CPU seconds of the stage that wrote this many rows to the shuffle."""
     context = spark.sparkContext
-    context._jsc.sc().listenerBus().waitUntilEmpty()
-    no_quantiles = context._gateway.new_array(context._jvm.double, 0)
-    stages = context._jsc.sc().statusStore().stageList(None, False, False, no_quantiles, None)
+    gateway, jvm, scala_context = context._gateway, context._jvm, context._jsc.sc()
+    assert gateway is not None
+    assert jvm is not None
+    scala_context.listenerBus().waitUntilEmpty()
+    no_quantiles = gateway.new_array(jvm.double, 0)
+    stages = scala_context.statusStore().stageList(None, False, False, no_quantiles, None)
     found = {}
     for stage in (stages.apply(index) for index in range(stages.size())):
         if stage.shuffleWriteRecords() == written_rows and stage.description().isDefined():
