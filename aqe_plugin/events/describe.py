@@ -122,22 +122,6 @@ def describe_price(decision: JoinDecision) -> str:
     return _predicted(taken.cost_millis) + (f": {parts}" if parts else "")
 
 
-def describe_flip_points(decision: JoinDecision) -> list[str]:
-    """One line for each fact that would turn the choice: ``a pass rate of 43 % (now 12 %): plain sort-merge join``."""
-    facts, lines = decision.facts, []
-    now = {"pass_rate": decision.pass_rate, "build_rows": facts.build.rows, "probe_rows": facts.probe.scan_rows}
-    for flip in decision.flip_points or ():
-        if flip.fact not in now:
-            continue
-        name, value = flip.fact.replace("_", " "), quantity(flip.value, flip.unit)
-        at = f"a {name} of {value}" if flip.unit == "ratio" else f"{value.removesuffix(' rows')} {name}"
-        then = describe_strategy(flip.choice, flip.build_filter)
-        if flip.choice is decision.choice and flip.build_filter != decision.build_filter:
-            then = f"{'a' if flip.build_filter else 'no'} filter"
-        lines.append(f"{at} (now {quantity(now[flip.fact], flip.unit).removesuffix(' rows')}): {then}")
-    return lines
-
-
 def _predicted(cost_millis: float | None) -> str:
     return "" if cost_millis is None else f"predicted {quantity(cost_millis, 'millis')}"
 

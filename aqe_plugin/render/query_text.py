@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from aqe_plugin.events.describe import (
     describe_filter,
-    describe_flip_points,
     describe_join,
     describe_limit,
     describe_outcome,
@@ -106,11 +105,7 @@ def _choice_cell(join: JoinStory) -> Segments:
     ]
     if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
-    return (
-        *cell,
-        *((f"\nnot {visible(option)}", "dim") for option in options_not_taken(decision)),
-        *((f"\nturns at {line}", "dim") for line in describe_flip_points(decision)),
-    )
+    return (*cell, *((f"\nnot {visible(option)}", "dim") for option in options_not_taken(decision)))
 
 
 def _filter_cell(join: JoinStory) -> Segments:

@@ -51,8 +51,6 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   /** The price in nanoseconds: the sum of [[terms]]. */
   def price(option: JoinOption): Double = terms(option).map(_.nanos).sum
 
-  def priceMillis(option: JoinOption): Double = price(option) / CostModel.NanosPerMilli
-
   /** The terms of the price, in the order of the formula. */
   def terms(option: JoinOption): Seq[CostTerm] = {
     val passing = if (option.withFilter) passRate else 1.0
@@ -123,4 +121,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 object CostModel {
   val NanosPerMilli = 1e6
   private val Log2 = math.log(2)
+
+  /** The price that is the sum of `terms`. */
+  def millis(terms: Seq[CostTerm]): Double = terms.map(_.nanos).sum / NanosPerMilli
 }

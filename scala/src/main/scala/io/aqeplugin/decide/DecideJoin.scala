@@ -14,18 +14,6 @@ object DecideJoin {
     whyLeft(facts).fold(weighing.choose)(weighing.leave)
   }
 
-  /** The same decision with the terms of its prices and its turning points, which take some hundred comparisons of prices. */
-  def explained(facts: JoinFacts, thresholds: Thresholds): JoinDecision = {
-    val decision = new Weighing(facts, thresholds).withTerms(decide(facts, thresholds))
-    decision.copy(flipPoints = FlipPoints.of(decision, thresholds))
-  }
-
-  /** The choice alone, at a given pass rate. */
-  private[decide] def choice(facts: JoinFacts, thresholds: Thresholds, passRate: PassRateEstimate): JoinChoice = {
-    val weighing = new Weighing(facts, thresholds, Some(passRate))
-    if (whyLeft(facts).isDefined) weighing.choiceWhenLeft else weighing.choice
-  }
-
   private def whyLeft(facts: JoinFacts): Option[Reason] =
     if (facts.probe.started) Some(facts.whyStarted)
     else if (facts.hint.isDefined) Some(Reason(ReasonCode.Hint))

@@ -24,11 +24,6 @@ object DecisionJson {
     node.put("passRate", decision.passRate).put("passRateSource", decision.passRateSource.name)
     val options = node.putArray("options")
     decision.options.foreach(option => options.add(writeOption(option)))
-    val flips = node.putArray("flipPoints")
-    decision.flipPoints.foreach { flip =>
-      flips.addObject().put("fact", flip.fact.name).put("value", flip.value).put("unit", flip.fact.unit)
-        .put("choice", flip.choice.name).put("buildFilter", flip.buildFilter)
-    }
     node
   }
 
@@ -45,7 +40,6 @@ object DecisionJson {
     passRateSource <- fields.optionalNamed("passRateSource", PassRateSource.fromName)
     taken <- if (choice == Strategy.LeaveToSpark) Right(None) else option("choice", choice, buildFilter).map(Some(_))
     options <- fields.inners("options")(readOption)
-    flipPoints <- fields.optionalInners("flipPoints")(readFlipPoint)
   } yield JoinDecision(
     facts,
     taken.map(_.method),
@@ -54,8 +48,7 @@ object DecisionJson {
     filterReason,
     passRate,
     passRateSource.getOrElse(PassRateSource.Unknown),
-    options,
-    flipPoints
+    options
   )
 
   def writeFacts(facts: JoinFacts): ObjectNode = FactsJson.write(facts)
@@ -92,13 +85,6 @@ object DecisionJson {
 
   private def readTerm(fields: JsonFields): Either[String, CostTerm] =
     for (name <- fields.text("name"); nanos <- fields.double("nanos")) yield CostTerm(name, nanos)
-
-  private def readFlipPoint(fields: JsonFields): Either[String, FlipPoint] = for {
-    fact <- fields.named("fact", FlipFact.fromName)
-    value <- fields.double("value")
-    choice <- fields.named("choice", Strategy.fromName)
-    buildFilter <- fields.boolean("buildFilter")
-  } yield FlipPoint(fact, value, choice, buildFilter)
 
   private def option(name: String, strategy: Strategy, withFilter: Boolean): Either[String, JoinOption] =
     JoinOption.of(strategy, withFilter).toRight(s"$name: ${strategy.name} ${if (withFilter) "with" else "without"} a filter is no option")

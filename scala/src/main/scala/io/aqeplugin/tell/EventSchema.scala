@@ -52,8 +52,7 @@ object EventSchema {
       FieldSchema("filterReason", "Reason", "", "why they do or do not"),
       FieldSchema("passRate", "number", "ratio", "estimated share of probe rows that a filter would let through"),
       FieldSchema("passRateSource", "text", "", "what that share was estimated from", required = false),
-      FieldSchema("options", "WeighedOption[]", "", "every option, the chosen one included"),
-      FieldSchema("flipPoints", "FlipPoint[]", "", "where the choice would be another", required = false)
+      FieldSchema("options", "WeighedOption[]", "", "every option, the chosen one included")
     )
   )
 
@@ -81,18 +80,6 @@ object EventSchema {
     Seq(
       FieldSchema("name", "text", "", "as in the formula of the price"),
       FieldSchema("nanos", "number", "nanos", "elapsed time")
-    )
-  )
-
-  private val Flip = ObjectSchema(
-    "FlipPoint",
-    "the value of one fact, all others as they are, at which the choice would be another",
-    Seq(
-      FieldSchema("fact", "text", "", "the fact", values = FlipFact.All.map(_.name)),
-      FieldSchema("value", "number", "see unit", "its value then"),
-      FieldSchema("unit", "text", "", "unit of the value"),
-      FieldSchema("choice", "text", "", "the strategy then", values = Strategy.All.map(_.name)),
-      FieldSchema("buildFilter", "boolean", "", "whether there is a filter then")
     )
   )
 
@@ -311,7 +298,6 @@ object EventSchema {
       Decision,
       Option,
       Term,
-      Flip,
       ReasonObject,
       Facts,
       Build,

@@ -26,12 +26,12 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       hint = Some("merge"),
       filterObstacle = Some(ReasonCode.ReusedExchange)
     )
-    DecideJoin.explained(facts, Thresholds.Default)
+    DecideJoin.decide(facts, Thresholds.Default)
   }
 
   test("a decision is read back unchanged") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
-      val decision = DecideJoin.explained(facts, thresholds)
+      val decision = DecideJoin.decide(facts, thresholds)
       assert(DecisionJson.read(reparsed(DecisionJson.write(decision))) == Right(decision))
     }
   }
