@@ -107,10 +107,10 @@ test-python: lint-python jar ## the Python tests: units, contracts, sessions, TP
 	  exit $$failed; } 2>&1 | tee $(REPORTS)/python.log
 
 .PHONY: test-all
-test-all: export AQE_PLUGIN_TESTS := all
-test-all: lint jar ## all there is: every case, every setting, every Spark line, and some of Spark's own suites
-	$(SBT) test
-	$(MAKE) test-python test-spark-quick
+test-all: lint jar ## every case on the primary Spark line, the other lines' whole suites with a sample, some of Spark's own suites
+	AQE_PLUGIN_TESTS=all $(SBT) $(PRIMARY)/test
+	env -u AQE_PLUGIN_TESTS $(SBT) otherLines
+	AQE_PLUGIN_TESTS=all $(MAKE) test-python test-spark-quick
 
 .PHONY: lint
 lint: lint-jvm lint-python ## formats, style rules, types and who-may-import-whom of both languages

@@ -160,6 +160,9 @@ addCommandAlias("format", "scalafmtAll; scalafmtSbt; spark41/Compile/scalafix; s
 // The lines beside the primary one: compiled, and each asked in a session whether the plugin works at all.
 addCommandAlias("smoke", SparkLines.Others.map(line => s"${line.id}/Smoke/test").mkString("; "))
 
+// The same lines, tested in full.
+addCommandAlias("otherLines", SparkLines.Others.map(line => s"${line.id}/test").mkString("; "))
+
 lazy val root = (project in file("."))
   .aggregate(projects(SparkLines.All): _*)
   .settings(

@@ -121,8 +121,7 @@ class AqePlugin:
             >>> "files_chosen" in aqe.limits().columns
             True
         """
-        self._require_function("aqe_limits")
-        return self._spark.sql("SELECT * FROM aqe_limits()")
+        return self._rows_of("aqe_limits")
 
     def predicates(self) -> DataFrame:
         """The latest predicates that were inferred across joins, one a row, like :meth:`decisions`.
@@ -134,8 +133,7 @@ class AqePlugin:
             >>> "inferred_by" in aqe.predicates().columns
             True
         """
-        self._require_function("aqe_predicates")
-        return self._spark.sql("SELECT * FROM aqe_predicates()")
+        return self._rows_of("aqe_predicates")
 
     def explain(self, frame: DataFrame) -> Explanation:
         """What is decided for ``frame``, and why.
@@ -245,12 +243,13 @@ switch. Force all joins: with aqe.force('no_filter').
     def __repr__(self) -> str:
         return f"AqePlugin(mode={mode_set(self._conf.get(MODE_KEY, None)).found!r})"
 
-    def _require_function(self, function: str) -> None:
+    def _rows_of(self, function: str) -> DataFrame:
         if not self._spark.catalog.functionExists(function):
             raise NotAvailableError(
                 f"The plugin's jar in this session's application is older than {function}(). "
                 "Start the application with the jar of this package: --jars $(aqe-plugin jar-path)."
             )
+        return self._spark.sql(f"SELECT * FROM {function}()")  # noqa: S608 - a function of the plugin
 
     def _require_deciding(self) -> None:
         if self.current_mode == "off":

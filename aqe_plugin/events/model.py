@@ -84,7 +84,12 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The join keys of one side; ``origin_distinct`` counts those of the table that the keys come from."""
+    """The join keys of one side; old logs lack ``kept``.
+
+    Attributes:
+        origin_distinct: distinct keys of the table that the keys come from.
+        kept: whether the driver has every distinct key.
+    """
 
     columns: int
     supported: bool
@@ -94,6 +99,7 @@ class KeyFacts:
     max: int | None
     histogram: tuple[KeyBucket, ...]
     origin_distinct: int | None
+    kept: bool | None
 
 
 @dataclass(frozen=True, slots=True)

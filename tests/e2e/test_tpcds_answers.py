@@ -4,6 +4,7 @@ With its own gates the plugin places hardly a filter in tables this small. `make
 settings, and compares its rows with those without the plugin too.
 """
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,7 +84,7 @@ def _answer(spark: "SparkSession", query: Query, contender: Contender) -> list[R
 
 
 def test_every_planned_filter_was_applied_and_no_fault_counted(spark: "SparkSession", event_log_folder: Path) -> None:
-    """Stays last: it ends the session, so that the event log is whole."""
+    """Ends the session, so that the event log is whole."""
     spark.stop()
     accounts = accounts_of(logged_queries(event_log_folder))
     applied = {setting: _sum(accounts, setting, "applied") for setting in _TRIED}
@@ -92,6 +93,23 @@ def test_every_planned_filter_was_applied_and_no_fault_counted(spark: "SparkSess
     assert {setting: _sum(accounts, setting, "errors") for setting in _TRIED} == dict.fromkeys(_TRIED, 0)
     assert applied.get("off", 0) == 0
     assert applied["open-no-broadcast"] >= _FILTERS_OF_OPEN_GATES, applied
+
+
+def test_filters_are_decided_on_measured_keys(event_log_folder: Path) -> None:
+    """Needs the log of the tests above. No table has statistics in a catalog, so no distinct keys of a probe side are known."""
+    decisions = [
+        join.decision
+        for query in logged_queries(event_log_folder)
+        if query.description.endswith(" open-no-broadcast")
+        for join in query.joins
+    ]
+    filtered = [decision for decision in decisions if decision.build_filter]
+    measured = [decision for decision in filtered if decision.facts.build.keys.distinct is not None]
+    assert len(measured) >= 0.95 * len(filtered) >= _FILTERS_OF_OPEN_GATES, (len(measured), len(filtered))
+    sources = Counter(decision.pass_rate_source for decision in decisions)
+    assert set(sources) == {"no_build_rows", "key_range", "distinct_keys", "composite_key", "rows"}, sources
+    of_filters = Counter(decision.pass_rate_source for decision in filtered)
+    assert of_filters["key_range"] + of_filters["distinct_keys"] > of_filters["rows"], of_filters
 
 
 def _sum(accounts: dict[str, Account], setting: str, what: str) -> int:

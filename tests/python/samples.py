@@ -71,6 +71,7 @@ FACTS = JoinFacts(
             max=102_000,
             histogram=(),
             origin_distinct=18_000,
+            kept=True,
         ),
     ),
     probe=ProbeFacts(

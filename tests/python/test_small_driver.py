@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from aqe_plugin.events.model import JoinDecided
-from aqe_plugin.install.jars import jar_for
-from aqe_plugin.logs import find_event_logs, read_log
+from submitted_jobs import submit_with_the_plugin
 from tests.extent import only_in_test_all
 
 pytestmark = pytest.mark.spark
@@ -53,34 +50,16 @@ spark.stop()
 
 @only_in_test_all
 def test_long_computed_strings_are_not_broadcast_on_a_small_driver(tmp_path: Path) -> None:
-    job, events = tmp_path / "job.py", tmp_path / "events"
-    job.write_text(JOB)
-    events.mkdir()
     confs = {
-        "spark.plugins": "io.aqeplugin.AqePlugin",
+        "spark.master": "local[2]",
+        "spark.driver.memory": "1g",
         "spark.aqePlugin.mode": "apply",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": events.as_uri(),
         # Files this small would have Spark itself broadcast them before the query runs.
         "spark.sql.autoBroadcastJoinThreshold": "1m",
         "spark.aqePlugin.filter.minProbeRows": "1000000000000",
-        "spark.ui.enabled": "false",
     }
-    ran = subprocess.run(
-        [
-            str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
-            *("--master", "local[2]", "--driver-memory", "1g", "--jars", str(jar_for("4.1"))),
-            *(part for key, value in confs.items() for part in ("--conf", f"{key}={value}")),
-            *(str(job), str(tmp_path)),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert f"ANSWER {RETURNS} {RETURNS * AMOUNT_CHARACTERS}" in ran.stdout, ran.stderr[-5000:]
-    decided = [
-        event.decision for log in find_event_logs(events) for event in read_log(log) if isinstance(event, JoinDecided)
-    ]
+    job = submit_with_the_plugin(tmp_path, JOB, confs)
+    assert f"ANSWER {RETURNS} {RETURNS * AMOUNT_CHARACTERS}" in job.stdout, job.stderr[-5000:]
+    decided = [event.decision for event in job.events() if isinstance(event, JoinDecided)]
     reasons = {option.reason.code for decision in decided for option in decision.options}
     assert "BROADCAST_WIDTH" in reasons

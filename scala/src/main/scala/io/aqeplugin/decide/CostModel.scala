@@ -30,9 +30,10 @@ final case class CostTerm(name: String, nanos: Double)
   * hash probe        r p hashProbeNanosPerRow / n
   *
   * filter only
-  * filter build      b filterBuildNanosPerRow / n                                    one thread when it reads a broadcast relation
+  * filter build      b filterBuildNanosPerRow / n                                    one thread when it reads a broadcast relation; d instead
+  *                                                                                   of b, and one thread, when the driver has the d keys
   * filter hand over  filter bytes (collectNanosPerByte + broadcastNanosPerByte e)
-  * filter launch     jobLaunchNanos
+  * filter launch     jobLaunchNanos                                                  0 when the driver has the keys
   * filter check      s (filterCheckNanosPerRow + (key columns - 1) filterHashNanosPerColumn) / n
   * }}}
   * A new broadcast saves the probe side's last shuffle, so its `x` is one less. The scan of the probe side and the work after the join cost
@@ -98,15 +99,17 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   }
 
   private def filterTerms: Seq[CostTerm] = {
-    val builders = if (facts.build.alreadyBroadcast) 1.0 else slots
-    val furtherColumns = math.max(0, facts.build.keys.columns - 1).toDouble
+    val keys = facts.build.keys
+    val kept = if (keys.kept) keys.distinct.map(distinct => math.min(atLeastZero(distinct), buildRows)) else None
+    val rowsOfABuilder = kept.getOrElse(if (facts.build.alreadyBroadcast) buildRows else buildRows / slots)
+    val furtherColumns = math.max(0, keys.columns - 1).toDouble
     Seq(
-      CostTerm("filter build", buildRows * thresholds(CostFilterBuildNanosPerRow) / builders),
+      CostTerm("filter build", rowsOfABuilder * thresholds(CostFilterBuildNanosPerRow)),
       CostTerm(
         "filter hand over",
         filter.bytes * (thresholds(CostCollectNanosPerByte) + thresholds(CostBroadcastNanosPerByte) * executors)
       ),
-      CostTerm("filter launch", thresholds(CostJobLaunchNanos)),
+      CostTerm("filter launch", if (kept.isDefined) 0.0 else thresholds(CostJobLaunchNanos)),
       CostTerm(
         "filter check",
         scanRows * (thresholds(CostFilterCheckNanosPerRow) + furtherColumns * thresholds(CostFilterHashNanosPerColumn)) / slots

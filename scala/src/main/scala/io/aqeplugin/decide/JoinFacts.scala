@@ -71,6 +71,8 @@ object Strategy {
   *   equi-height buckets of a single integral key, ascending
   * @param originDistinct
   *   distinct keys of the table that the keys come from, before any predicate or join
+  * @param kept
+  *   whether the driver has every distinct key already, so that a filter needs no job to collect them
   */
 final case class KeyFacts(
     columns: Int,
@@ -80,7 +82,8 @@ final case class KeyFacts(
     min: Option[Long] = None,
     max: Option[Long] = None,
     histogram: Seq[KeyBucket] = Nil,
-    originDistinct: Option[Long] = None
+    originDistinct: Option[Long] = None,
+    kept: Boolean = false
 )
 
 /** One bucket of an equi-height histogram: `rows` rows have keys in `[low, high]`. */

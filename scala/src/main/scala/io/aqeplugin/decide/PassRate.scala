@@ -30,7 +30,8 @@ object PassRateSource {
   *
   *   - distinct keys and ranges of both sides known: probe rows inside the build side's key range (histogram overlap) × build keys per probe
   *     key in that range;
-  *   - distinct build keys known before and after the build side's predicates: their ratio;
+  *   - distinct build keys known before and after the build side's predicates: their ratio; or the keys after ÷ width of the probe side's key
+  *     range, when there are fewer values in that range than keys before;
   *   - distinct build keys and the probe side's range known, and more probe rows than the range has values, so that nearly every value
   *     occurs: build keys inside the range ÷ values of the range;
   *   - distinct build keys known after the predicates, rows before and after: Cardenas' formula ("Analysis and Performance of Inverted Data
@@ -56,7 +57,7 @@ object PassRate {
     else if (facts.build.rows < 0) PassRateEstimate(1.0, PassRateSource.Unknown)
     else {
       val single = fromDistributions(facts).map(PassRateEstimate(_, PassRateSource.Distributions))
-        .orElse(fromDistinct(facts.build.keys).map(PassRateEstimate(_, PassRateSource.DistinctKeys)))
+        .orElse(fromDistinct(facts).map(PassRateEstimate(_, PassRateSource.DistinctKeys)))
         .orElse(fromKeyRange(facts).map(PassRateEstimate(_, PassRateSource.KeyRange)))
         .orElse(fromSample(facts).map(PassRateEstimate(_, PassRateSource.DistinctKeys)))
         .orElse(fromRows(facts).map(PassRateEstimate(_, PassRateSource.Rows)))
@@ -107,8 +108,11 @@ object PassRate {
       inside <- shareInside(facts.build.keys, range)
     } yield share(keys * inside / domain)
 
-  private def fromDistinct(build: KeyFacts): Option[Double] =
-    for (after <- build.distinct.filter(_ > 0); before <- build.originDistinct.filter(_ > 0)) yield share(after.toDouble / before)
+  private def fromDistinct(facts: JoinFacts): Option[Double] = {
+    val build = facts.build.keys
+    for (after <- build.distinct.filter(_ > 0); before <- build.originDistinct.filter(_ > 0))
+      yield share(after / math.min(before.toDouble, probeDomain(facts).getOrElse(Double.MaxValue)))
+  }
 
   private def fromSample(facts: JoinFacts): Option[Double] =
     for (after <- facts.build.keys.distinct.filter(_ > 0); before <- distinctBefore(after.toDouble, facts.build))

@@ -20,7 +20,8 @@ object MeasuredKeys extends KeySketches {
       nulls = Some(keysSeen.nulls),
       min = keysSeen.range.map(_.min),
       max = keysSeen.range.map(_.max),
-      histogram = keysSeen.buckets.map(bucket => KeyBucket(bucket.low, bucket.high, bucket.rows))
+      histogram = keysSeen.buckets.map(bucket => KeyBucket(bucket.low, bucket.high, bucket.rows)),
+      kept = keysSeen.codes.isDefined
     )
   }
 

@@ -136,11 +136,15 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private def tableBytes(scan: FileSourceScanExec): Double =
     bytesByIndex.getOrElseUpdate(scan.relation.location, scan.relation.sizeInBytes.toDouble)
 
-  /** What is known of a scan's key columns before it runs: for a single integer or date column, its range. */
+  /** What is known of a scan's key columns before it runs: for a single integer or date column, its range and perhaps its
+    * distinct values.
+    */
   def keysOf(scan: SparkPlan, keys: Seq[Attribute]): Option[KeyFacts] = (scan, keys) match {
     case (file: FileSourceScanExec, Seq(key)) =>
-      tables.of(file).flatMap(_.ranges.get(key.name)).map { case (min, max) =>
-        KeyFacts(1, supported = true, min = Some(min), max = Some(max))
+      tables.of(file).flatMap { facts =>
+        facts.ranges.get(key.name).map { case (min, max) =>
+          KeyFacts(1, supported = true, distinct = facts.distinct.get(key.name), min = Some(min), max = Some(max))
+        }
       }
     case _ => None
   }

@@ -42,7 +42,8 @@ object StageReader {
           medianPartitionBytes = if (sorted.isEmpty) 0L else sorted(sorted.size / 2),
           originRows = originRows(stage, keys, sources.tables).orElse(largestTableRows(stage, sources.tables)),
           alreadyBroadcast = stage.isInstanceOf[BroadcastQueryStageExec],
-          keys = sources.sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight))),
+          keys = sources.sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight)))
+            .copy(originDistinct = originDistinct(stage, keys, sources.tables)),
           unmeasuredColumns = width.unmeasuredColumns
         )
       }
@@ -54,9 +55,20 @@ object StageReader {
     else stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).filter(_ >= 0)
 
   /** Rows of the table that `keys` come from. */
-  private def originRows(stage: QueryStageExec, keys: Seq[Attribute], tables: TableStatistics): Option[Long] = {
+  private def originRows(stage: QueryStageExec, keys: Seq[Attribute], tables: TableStatistics): Option[Long] =
+    originOf(stage, keys).flatMap(tableRows(_, tables))
+
+  /** Distinct values of a single key in the table that it comes from. */
+  private def originDistinct(stage: QueryStageExec, keys: Seq[Attribute], tables: TableStatistics): Option[Long] =
+    (originOf(stage, keys), keys) match {
+      case (Some(scan: FileSourceScanExec), Seq(key)) =>
+        scan.output.find(_.exprId == key.exprId).flatMap(column => tables.of(scan).flatMap(_.distinct.get(column.name)))
+      case _ => None
+    }
+
+  private def originOf(stage: QueryStageExec, keys: Seq[Attribute]): Option[SparkPlan] = {
     val ids = keys.map(_.exprId).toSet
-    scans(stage).collectFirst { case scan if ids.subsetOf(scan.output.map(_.exprId).toSet) => tableRows(scan, tables) }.flatten
+    scans(stage).find(scan => ids.subsetOf(scan.output.map(_.exprId).toSet))
   }
 
   /** Rows of the largest table below a stage, through the earlier stages that it reads. */

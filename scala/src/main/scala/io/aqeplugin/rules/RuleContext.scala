@@ -3,13 +3,13 @@ package io.aqeplugin.rules
 import org.apache.spark.SparkContext
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution}
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{ConfError, Mode, SessionConf, Settings}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
-import io.aqeplugin.observe.{ClusterSize, PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates, TableStatistics}
-import io.aqeplugin.storage.FooterStatistics
+import io.aqeplugin.observe.{ClusterSize, PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates, TableFacts, TableStatistics}
+import io.aqeplugin.storage.{CatalogStatistics, FooterStatistics}
 
 /** The input of one call of a rule. */
 final case class RuleContext(
@@ -21,8 +21,15 @@ final case class RuleContext(
     pruning: PruningBuilds = PruningBuilds.None
 ) {
 
-  /** The facts of scanned tables, read once per query. */
-  val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(FooterStatistics.of(scan))
+  /** The facts of scanned tables, read once per query: from their footers, and what those lack, from the catalog. */
+  val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(factsOf(scan))
+
+  private def factsOf(scan: FileSourceScanExec): Option[TableFacts] = {
+    val analyzed = CatalogStatistics.of(scan)
+    FooterStatistics.of(scan).fold(analyzed) { read =>
+      Some(analyzed.fold(read)(old => read.copy(ranges = old.ranges ++ read.ranges, distinct = old.distinct)))
+    }
+  }
 
   /** Whether the plan is made for an execution. */
   def isExecution: Boolean = state.executionId != RuleContext.NoExecution

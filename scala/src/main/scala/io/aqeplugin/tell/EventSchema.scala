@@ -171,7 +171,8 @@ object EventSchema {
       FieldSchema("min", "integer", "", "smallest value of a single integral key", required = false),
       FieldSchema("max", "integer", "", "largest value of a single integral key", required = false),
       FieldSchema("histogram", "KeyBucket[]", "", "equi-height buckets of a single integral key, ascending"),
-      FieldSchema("originDistinct", "integer", "keys", "distinct keys of the table that the keys come from", required = false)
+      FieldSchema("originDistinct", "integer", "keys", "distinct keys of the table that the keys come from", required = false),
+      FieldSchema("kept", "boolean", "", "whether the driver has every distinct key, so that a filter needs no job", required = false)
     )
   )
 

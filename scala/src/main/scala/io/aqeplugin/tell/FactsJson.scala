@@ -97,7 +97,7 @@ private[tell] object FactsJson {
     put(node, "max", keys.max)
     val histogram = node.putArray("histogram")
     keys.histogram.foreach(bucket => histogram.addObject().put("low", bucket.low).put("high", bucket.high).put("rows", bucket.rows))
-    put(node, "originDistinct", keys.originDistinct)
+    put(node, "originDistinct", keys.originDistinct).put("kept", keys.kept)
   }
 
   private def readKeys(fields: JsonFields): Either[String, KeyFacts] = for {
@@ -109,7 +109,8 @@ private[tell] object FactsJson {
     max <- fields.optionalLong("max")
     histogram <- fields.inners("histogram")(readBucket)
     originDistinct <- fields.optionalLong("originDistinct")
-  } yield KeyFacts(columns, supported, distinct, nulls, min, max, histogram, originDistinct)
+    kept <- fields.optionalBoolean("kept")
+  } yield KeyFacts(columns, supported, distinct, nulls, min, max, histogram, originDistinct, kept.contains(true))
 
   private def readBucket(fields: JsonFields): Either[String, KeyBucket] = for {
     low <- fields.long("low")

@@ -24,12 +24,13 @@ private[tell] final class JsonFields(node: JsonNode, path: String) {
 
   def double(name: String): Either[String, Double] = required(name).flatMap(asDouble(name, _))
 
-  def boolean(name: String): Either[String, Boolean] =
-    required(name).flatMap(value => Either.cond(value.isBoolean, value.booleanValue, wrong(name, "true or false", value)))
+  def boolean(name: String): Either[String, Boolean] = required(name).flatMap(asBoolean(name, _))
 
   def optionalText(name: String): Either[String, Option[String]] = optional(name)(asText(name, _))
 
   def optionalLong(name: String): Either[String, Option[Long]] = optional(name)(asLong(name, _))
+
+  def optionalBoolean(name: String): Either[String, Option[Boolean]] = optional(name)(asBoolean(name, _))
 
   def optionalDouble(name: String): Either[String, Option[Double]] = optional(name)(asDouble(name, _))
 
@@ -75,6 +76,9 @@ private[tell] final class JsonFields(node: JsonNode, path: String) {
 
   private def asDouble(name: String, value: JsonNode): Either[String, Double] =
     Either.cond(value.isNumber, value.doubleValue, wrong(name, "a number", value))
+
+  private def asBoolean(name: String, value: JsonNode): Either[String, Boolean] =
+    Either.cond(value.isBoolean, value.booleanValue, wrong(name, "true or false", value))
 
   private def wrong(name: String, expected: String, value: JsonNode): String = s"${pathOf(name)}: expected $expected, got $value"
 }

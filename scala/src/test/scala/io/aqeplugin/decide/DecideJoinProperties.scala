@@ -129,6 +129,16 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("on one slot, keys that the driver has already never remove a filter") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds, Gen.choose(1L, 1000000L)) { (facts, thresholds, distinct) =>
+      def decided(kept: Boolean): JoinDecision = {
+        val build = facts.build.copy(keys = facts.build.keys.copy(distinct = Some(distinct), kept = kept))
+        DecideJoin.decide(facts.copy(build = build, cluster = facts.cluster.copy(slots = 1)), thresholds)
+      }
+      if (decided(kept = false).buildFilter) assert(decided(kept = true).buildFilter)
+    }
+  }
+
   test("costs that are all twice as high change no choice") {
     val costs = Seq(
       AqeConf.CostShuffleNanosPerByte,

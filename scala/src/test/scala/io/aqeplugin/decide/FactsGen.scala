@@ -50,7 +50,8 @@ object FactsGen {
     max <- Gen.option(count)
     histogram <- Gen.resize(4, Gen.listOf(bucket))
     originDistinct <- Gen.option(count)
-  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct)
+    kept <- Gen.prob(0.3)
+  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept)
 
   val buildFacts: Gen[BuildFacts] = for {
     rows <- count

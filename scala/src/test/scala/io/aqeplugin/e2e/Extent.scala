@@ -1,6 +1,6 @@
 package io.aqeplugin.e2e
 
-/** How many cases the tests run: a sample in `make test`, all in `make test-all`. */
+/** How many cases the tests run: a sample in `make test`, all on the primary Spark line in `make test-all`. */
 object Extent {
 
   /** Whether every case runs; the Python tests read the same variable. */

@@ -1,0 +1,54 @@
+package io.aqeplugin.storage
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.observe.TableFacts
+
+/** What ANALYZE TABLE says of tables too small for their footers to be read. */
+class CatalogStatisticsSuite extends AnyFunSuite with PluginSession {
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    withConf("spark.aqePlugin.mode" -> "off") {
+      create("facts", "SELECT id, id % 3000 AS k, CAST(id % 7 AS double) AS price FROM range(30000)")
+      create("days", "SELECT CAST(id AS int) AS d, DATE'2026-01-01' + CAST(id AS int) AS day, 'd' || id AS name FROM range(1000)")
+      Seq("facts", "days").foreach(table => spark.sql(s"ANALYZE TABLE $table COMPUTE STATISTICS FOR ALL COLUMNS"))
+      create("unknown", "SELECT id AS k FROM range(10)")
+    }
+  }
+
+  private def create(table: String, query: String): Unit = { val _ = spark.sql(s"CREATE TABLE $table USING parquet AS $query") }
+
+  private def factsOf(query: String): Option[TableFacts] = {
+    val plan = withConf("spark.aqePlugin.mode" -> "off")(spark.sql(query).queryExecution.executedPlan)
+    CatalogStatistics.of(collectFirst(plan) { case scan: FileSourceScanExec => scan }.getOrElse(fail("no file scan")))
+  }
+
+  private def decided(query: String): JsonNode =
+    sameRows(spark.sql(query)).decided.headOption.getOrElse(fail("no decision")).decision
+
+  test("an analyzed table has rows, distinct values, and the ranges of its integer and date columns") {
+    val days = factsOf("SELECT d + 1, day, name FROM days WHERE d > 5").getOrElse(fail("no facts"))
+    assert(days.rows == 1000 && days.ranges == Map("d" -> ((0L, 999L)), "day" -> ((20454L, 21453L))))
+    assert(Seq("d", "day", "name").forall(column => math.abs(days.distinct(column) - 1000) < 100), days.distinct)
+  }
+
+  test("a table that was not analyzed, and files in no catalog, have no facts") {
+    assert(factsOf("SELECT * FROM unknown").isEmpty)
+    table("loose", "SELECT id AS k FROM range(10)")
+    assert(factsOf("SELECT * FROM loose").isEmpty)
+  }
+
+  test("with both sides analyzed, the pass rate is estimated from the keys of both") {
+    val decision = decided("SELECT f.id, d.name FROM facts f JOIN days d ON f.k = d.d WHERE d.name LIKE 'd1%'")
+    val (build, probe) = (decision.path("facts").path("build"), decision.path("facts").path("probe"))
+    assert(math.abs(build.path("keys").path("originDistinct").asLong - 1000) < 100 && build.path("originRows").asLong == 1000)
+    assert(math.abs(probe.path("keys").path("distinct").asLong - 3000) < 300)
+    assert(decision.path("passRateSource").asText == "key_distributions")
+    // 111 of 3,000 keys.
+    assert(math.abs(decision.path("passRate").asDouble - 0.037) < 0.02, decision.path("passRate"))
+  }
+}
