@@ -104,11 +104,38 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
     ]
 
 
+# Of the chosen option's price; the others are in the event.
+_TERMS_SHOWN = 3
+
+
 def describe_price(decision: JoinDecision) -> str:
-    """The predicted cost of the chosen option: ``predicted 812 ms``; empty when the option has no price."""
+    """The predicted cost of the chosen option and its largest parts: ``predicted 812 ms: shuffle 600 ms, sort 150 ms``.
+
+    Empty when the option has no price.
+    """
     chosen = (decision.choice, decision.build_filter)
-    prices = (option.cost_millis for option in decision.options if (option.strategy, option.with_filter) == chosen)
-    return _predicted(next(prices, None))
+    taken = next((option for option in decision.options if (option.strategy, option.with_filter) == chosen), None)
+    if taken is None or taken.cost_millis is None:
+        return ""
+    largest = sorted(taken.terms or (), key=lambda term: term.nanos, reverse=True)[:_TERMS_SHOWN]
+    parts = ", ".join(f"{term.name} {quantity(term.nanos / 1e6, 'millis')}" for term in largest)
+    return _predicted(taken.cost_millis) + (f": {parts}" if parts else "")
+
+
+def describe_flip_points(decision: JoinDecision) -> list[str]:
+    """One line for each fact that would turn the choice: ``a pass rate of 43 % (now 12 %): plain sort-merge join``."""
+    facts, lines = decision.facts, []
+    now = {"pass_rate": decision.pass_rate, "build_rows": facts.build.rows, "probe_rows": facts.probe.scan_rows}
+    for flip in decision.flip_points or ():
+        if flip.fact not in now:
+            continue
+        name, value = flip.fact.replace("_", " "), quantity(flip.value, flip.unit)
+        at = f"a {name} of {value}" if flip.unit == "ratio" else f"{value.removesuffix(' rows')} {name}"
+        then = describe_strategy(flip.choice, flip.build_filter)
+        if flip.choice is decision.choice and flip.build_filter != decision.build_filter:
+            then = f"{'a' if flip.build_filter else 'no'} filter"
+        lines.append(f"{at} (now {quantity(now[flip.fact], flip.unit).removesuffix(' rows')}): {then}")
+    return lines
 
 
 def _predicted(cost_millis: float | None) -> str:

@@ -173,13 +173,33 @@ class JoinFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CostTerm:
+    """One part of a predicted cost."""
+
+    name: str
+    nanos: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlipPoint:
+    """The ``value`` of one fact, all others as they are, at which the choice would be another."""
+
+    fact: str
+    value: float
+    unit: str
+    choice: Strategy
+    build_filter: bool
+
+
+@dataclass(frozen=True, slots=True)
 class WeighedOption:
-    """One option; without a cost it was ruled out before its cost was predicted."""
+    """One option; without a cost it was ruled out before its cost was predicted; old logs lack the cost's ``terms``."""
 
     strategy: Strategy
     with_filter: bool
     cost_millis: float | None
     reason: Reason
+    terms: tuple[CostTerm, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +211,7 @@ class JoinDecision:
         pass_rate: estimated share of probe rows that pass the filter.
         pass_rate_source: what that share was estimated from; ``None`` in events of older jars.
         options: every option with its predicted cost and reason, the chosen one included.
+        flip_points: where the choice would be another; ``None`` in events of older jars.
     """
 
     facts: JoinFacts
@@ -201,6 +222,7 @@ class JoinDecision:
     pass_rate: float
     pass_rate_source: str | None
     options: tuple[WeighedOption, ...]
+    flip_points: tuple[FlipPoint, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from aqe_plugin.events.describe import (
     describe_filter,
+    describe_flip_points,
     describe_join,
     describe_limit,
     describe_outcome,
@@ -105,7 +106,11 @@ def _choice_cell(join: JoinStory) -> Segments:
     ]
     if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
-    return (*cell, *((f"\nnot {visible(option)}", "dim") for option in options_not_taken(decision)))
+    return (
+        *cell,
+        *((f"\nnot {visible(option)}", "dim") for option in options_not_taken(decision)),
+        *((f"\nturns at {line}", "dim") for line in describe_flip_points(decision)),
+    )
 
 
 def _filter_cell(join: JoinStory) -> Segments:

@@ -96,7 +96,7 @@ def test_every_planned_filter_was_applied_and_no_fault_counted(spark: "SparkSess
 
 
 def test_filters_are_decided_on_measured_keys(event_log_folder: Path) -> None:
-    """Needs the log of the tests above. No table has statistics in a catalog, so no distinct keys of a probe side are known."""
+    """Needs the log of the tests above. No catalog has statistics, so no distinct keys of a probe side are known."""
     decisions = [
         join.decision
         for query in logged_queries(event_log_folder)

@@ -13,6 +13,7 @@ from rich.console import Console
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.events.describe import (
     describe_filter,
+    describe_flip_points,
     describe_join,
     describe_limit,
     describe_outcome,
@@ -23,7 +24,7 @@ from aqe_plugin.events.describe import (
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import LimitChoice, Reason, Strategy, WeighedOption
+from aqe_plugin.events.model import CostTerm, FlipPoint, LimitChoice, Reason, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import query_table
 from aqe_plugin.render.terminal import visible
@@ -47,6 +48,34 @@ from samples import (
 def test_the_table_of_a_join_shows_its_predicted_cost() -> None:
     assert describe_price(DECISION) == "predicted 812 ms"
     assert "predicted 812 ms" in table(story())
+
+
+def test_a_predicted_cost_names_its_largest_parts() -> None:
+    terms = tuple(
+        CostTerm(name, nanos) for name, nanos in (("merge", 1e6), ("sort", 2e8), ("shuffle", 6e8), ("probe", 2e6))
+    )
+    options = tuple(replace(option, terms=terms) for option in DECISION.options)
+    assert (
+        describe_price(replace(DECISION, options=options))
+        == "predicted 812 ms: shuffle 600 ms, sort 200 ms, probe 2 ms"
+    )
+
+
+def test_a_table_says_what_would_turn_the_choice() -> None:
+    decision = replace(
+        DECISION,
+        flip_points=(
+            FlipPoint("pass_rate", 0.43, "ratio", Strategy.PLAIN_SORT_MERGE, build_filter=False),
+            FlipPoint("build_rows", 81_000, "rows", Strategy.BROADCAST, build_filter=True),
+            FlipPoint("of a later version", 1, "", Strategy.BROADCAST, build_filter=True),
+        ),
+    )
+    now = quantity(decision.pass_rate, "ratio")
+    build_rows = quantity(decision.facts.build.rows, "rows").removesuffix(" rows")
+    assert describe_flip_points(decision) == [
+        f"a pass rate of 43 % (now {now}): plain sort-merge",
+        f"81.0 k build rows (now {build_rows}): broadcast with filter",
+    ]
 
 
 def test_a_join_left_to_spark_has_no_predicted_cost() -> None:

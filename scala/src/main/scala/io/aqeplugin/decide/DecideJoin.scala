@@ -11,12 +11,27 @@ object DecideJoin {
 
   def decide(facts: JoinFacts, thresholds: Thresholds): JoinDecision = {
     val weighing = new Weighing(facts, thresholds)
-    if (facts.probe.started) weighing.leave(facts.whyStarted)
-    else if (facts.hint.isDefined) weighing.leave(Reason(ReasonCode.Hint))
-    else if (facts.build.rows < 0) weighing.leave(Reason(ReasonCode.FactsMissing))
-    else if (facts.sparkStrategy == Strategy.LeaveToSpark) weighing.leave(Reason(ReasonCode.OtherStrategy))
-    else weighing.choose
+    whyLeft(facts).fold(weighing.choose)(weighing.leave)
   }
+
+  /** The same decision with the terms of its prices and its turning points, which take some hundred comparisons of prices. */
+  def explained(facts: JoinFacts, thresholds: Thresholds): JoinDecision = {
+    val decision = new Weighing(facts, thresholds).withTerms(decide(facts, thresholds))
+    decision.copy(flipPoints = FlipPoints.of(decision, thresholds))
+  }
+
+  /** The choice alone, at a given pass rate. */
+  private[decide] def choice(facts: JoinFacts, thresholds: Thresholds, passRate: PassRateEstimate): JoinChoice = {
+    val weighing = new Weighing(facts, thresholds, Some(passRate))
+    if (whyLeft(facts).isDefined) weighing.choiceWhenLeft else weighing.choice
+  }
+
+  private def whyLeft(facts: JoinFacts): Option[Reason] =
+    if (facts.probe.started) Some(facts.whyStarted)
+    else if (facts.hint.isDefined) Some(Reason(ReasonCode.Hint))
+    else if (facts.build.rows < 0) Some(Reason(ReasonCode.FactsMissing))
+    else if (facts.sparkStrategy == Strategy.LeaveToSpark) Some(Reason(ReasonCode.OtherStrategy))
+    else None
 
   /** The decision for a join that is left alone for `reason` before its build side was measured: prices are estimates, and there is no
     * filter.

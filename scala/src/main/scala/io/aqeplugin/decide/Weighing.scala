@@ -8,9 +8,9 @@ private[decide] final case class Priced(method: Method, nanos: Double, withFilte
 }
 
 /** Prices and compares the options of one join. */
-private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
+private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds, givenPassRate: Option[PassRateEstimate] = None) {
   private val filterSize = FilterSize.of(facts.build, thresholds)
-  private val estimated = PassRate.estimate(facts, filterSize, thresholds)
+  private val estimated = givenPassRate.getOrElse(PassRate.estimate(facts, filterSize, thresholds))
   private val passRate = estimated.value
   private val model = new CostModel(facts, passRate, filterSize, thresholds)
   private val filterIllegal = FilterChoice.illegal(facts, filterSize, thresholds)
@@ -37,6 +37,20 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
     }
     JoinDecision(facts, Some(taken.method), reason, taken.withFilter, taken.filterReason, passRate, estimated.source, options)
   }
+
+  /** The method and filter of [[choose]]. */
+  def choice: JoinChoice = {
+    val taken = opened(cheapest._1)
+    JoinChoice(Some(taken.method), taken.withFilter)
+  }
+
+  /** The method and filter of [[leave]]. */
+  def choiceWhenLeft: JoinChoice = JoinChoice(None, opened(priced(sparkMethod)).withFilter)
+
+  /** `decision` with the terms of its prices. */
+  def withTerms(decision: JoinDecision): JoinDecision = decision.copy(options = decision.options.map { weighed =>
+    if (weighed.costMillis.isEmpty) weighed else weighed.copy(terms = model.terms(weighed.option).filter(_.nanos > 0))
+  })
 
   private def cheapest: (Priced, Reason) = {
     val broadcast = priced(Method.Broadcast)

@@ -40,7 +40,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       if estimate.hint.isEmpty
       finished <- FinishedJoin.of(equal, estimate.buildSide)
       decision <- known.orElse(finished.facts(estimate, context.mode, context.tables).map { facts =>
-        state.decideOnce(equal.id)(DecideJoin.decide(facts, context.thresholds))
+        state.decideOnce(equal.id)(DecideJoin.explained(facts, context.thresholds))
       })
       // A decision made for the other build side, on another thread of the query, does not apply here.
       if decision.facts.buildSide == estimate.buildSide

@@ -97,7 +97,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] =
     FinishedJoin.of(join, estimate.buildSide, site).flatMap { finished =>
       state.decision(join.id).orElse(finished.facts(estimate, context.mode, context.tables).map { facts =>
-        state.decideOnce(join.id)(DecideJoin.decide(facts, context.thresholds))
+        state.decideOnce(join.id)(DecideJoin.explained(facts, context.thresholds))
       })
     }
 

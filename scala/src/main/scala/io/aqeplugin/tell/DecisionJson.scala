@@ -24,6 +24,11 @@ object DecisionJson {
     node.put("passRate", decision.passRate).put("passRateSource", decision.passRateSource.name)
     val options = node.putArray("options")
     decision.options.foreach(option => options.add(writeOption(option)))
+    val flips = node.putArray("flipPoints")
+    decision.flipPoints.foreach { flip =>
+      flips.addObject().put("fact", flip.fact.name).put("value", flip.value).put("unit", flip.fact.unit)
+        .put("choice", flip.choice.name).put("buildFilter", flip.buildFilter)
+    }
     node
   }
 
@@ -40,6 +45,7 @@ object DecisionJson {
     passRateSource <- fields.optionalNamed("passRateSource", PassRateSource.fromName)
     taken <- if (choice == Strategy.LeaveToSpark) Right(None) else option("choice", choice, buildFilter).map(Some(_))
     options <- fields.inners("options")(readOption)
+    flipPoints <- fields.optionalInners("flipPoints")(readFlipPoint)
   } yield JoinDecision(
     facts,
     taken.map(_.method),
@@ -48,7 +54,8 @@ object DecisionJson {
     filterReason,
     passRate,
     passRateSource.getOrElse(PassRateSource.Unknown),
-    options
+    options,
+    flipPoints
   )
 
   def writeFacts(facts: JoinFacts): ObjectNode = FactsJson.write(facts)
@@ -69,6 +76,8 @@ object DecisionJson {
     val node = JsonFields.emptyObject.put("strategy", weighed.option.strategy.name).put("withFilter", weighed.option.withFilter)
     ReasonJson.putDouble(node, "costMillis", weighed.costMillis)
     node.set[ObjectNode]("reason", ReasonJson.write(weighed.reason))
+    val terms = node.putArray("terms")
+    weighed.terms.foreach(term => terms.addObject().put("name", term.name).put("nanos", term.nanos))
     node
   }
 
@@ -78,7 +87,18 @@ object DecisionJson {
     known <- option("strategy", strategy, withFilter)
     costMillis <- fields.optionalDouble("costMillis")
     reason <- fields.inner("reason")(ReasonJson.read)
-  } yield WeighedOption(known, costMillis, reason)
+    terms <- fields.optionalInners("terms")(readTerm)
+  } yield WeighedOption(known, costMillis, reason, terms)
+
+  private def readTerm(fields: JsonFields): Either[String, CostTerm] =
+    for (name <- fields.text("name"); nanos <- fields.double("nanos")) yield CostTerm(name, nanos)
+
+  private def readFlipPoint(fields: JsonFields): Either[String, FlipPoint] = for {
+    fact <- fields.named("fact", FlipFact.fromName)
+    value <- fields.double("value")
+    choice <- fields.named("choice", Strategy.fromName)
+    buildFilter <- fields.boolean("buildFilter")
+  } yield FlipPoint(fact, value, choice, buildFilter)
 
   private def option(name: String, strategy: Strategy, withFilter: Boolean): Either[String, JoinOption] =
     JoinOption.of(strategy, withFilter).toRight(s"$name: ${strategy.name} ${if (withFilter) "with" else "without"} a filter is no option")

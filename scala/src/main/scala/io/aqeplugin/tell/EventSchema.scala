@@ -52,7 +52,8 @@ object EventSchema {
       FieldSchema("filterReason", "Reason", "", "why they do or do not"),
       FieldSchema("passRate", "number", "ratio", "estimated share of probe rows that a filter would let through"),
       FieldSchema("passRateSource", "text", "", "what that share was estimated from", required = false),
-      FieldSchema("options", "WeighedOption[]", "", "every option, the chosen one included")
+      FieldSchema("options", "WeighedOption[]", "", "every option, the chosen one included"),
+      FieldSchema("flipPoints", "FlipPoint[]", "", "where the choice would be another", required = false)
     )
   )
 
@@ -69,7 +70,29 @@ object EventSchema {
         "predicted cost; null when the option was ruled out before it was priced",
         required = false
       ),
-      FieldSchema("reason", "Reason", "", "why the option was taken or not")
+      FieldSchema("reason", "Reason", "", "why the option was taken or not"),
+      FieldSchema("terms", "CostTerm[]", "", "the parts of the cost", required = false)
+    )
+  )
+
+  private val Term = ObjectSchema(
+    "CostTerm",
+    "one part of a predicted cost",
+    Seq(
+      FieldSchema("name", "text", "", "as in the formula of the price"),
+      FieldSchema("nanos", "number", "nanos", "elapsed time")
+    )
+  )
+
+  private val Flip = ObjectSchema(
+    "FlipPoint",
+    "the value of one fact, all others as they are, at which the choice would be another",
+    Seq(
+      FieldSchema("fact", "text", "", "the fact", values = FlipFact.All.map(_.name)),
+      FieldSchema("value", "number", "see unit", "its value then"),
+      FieldSchema("unit", "text", "", "unit of the value"),
+      FieldSchema("choice", "text", "", "the strategy then", values = Strategy.All.map(_.name)),
+      FieldSchema("buildFilter", "boolean", "", "whether there is a filter then")
     )
   )
 
@@ -287,6 +310,8 @@ object EventSchema {
     Seq(
       Decision,
       Option,
+      Term,
+      Flip,
       ReasonObject,
       Facts,
       Build,

@@ -51,6 +51,10 @@ private[tell] final class JsonFields(node: JsonNode, path: String) {
   def inners[A](name: String)(read: JsonFields => Either[String, A]): Either[String, Seq[A]] =
     elements(name)((where, element) => innerOf(where, element)(read))
 
+  /** No elements where the field is missing. */
+  def optionalInners[A](name: String)(read: JsonFields => Either[String, A]): Either[String, Seq[A]] =
+    if (node.hasNonNull(name)) inners(name)(read) else Right(Nil)
+
   private def elements[A](name: String)(read: (String, JsonNode) => Either[String, A]): Either[String, Seq[A]] =
     required(name).flatMap {
       case array: ArrayNode =>

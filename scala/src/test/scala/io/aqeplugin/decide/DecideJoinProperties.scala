@@ -163,6 +163,41 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("the terms of an option's price add up to it") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
+      DecideJoin.explained(facts, thresholds).options.foreach { option =>
+        val sum = option.terms.map(_.nanos).sum / CostModel.NanosPerMilli
+        option.costMillis.foreach(cost => assert(math.abs(sum - cost) <= 1e-9 * cost))
+      }
+    }
+  }
+
+  test("an explained decision is the decision, and its turning points are other choices") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
+      val decision = DecideJoin.decide(facts, thresholds)
+      val explained = DecideJoin.explained(facts, thresholds)
+      assert((explained.choice, explained.reason, explained.buildFilter) == ((decision.choice, decision.reason, decision.buildFilter)))
+      explained.flipPoints.foreach { flip =>
+        assert((flip.choice, flip.buildFilter) != ((decision.choice, decision.buildFilter)))
+        assert(flip.value >= 0 && !flip.value.isInfinite && !flip.value.isNaN)
+      }
+    }
+  }
+
+  test("with as many probe rows as its turning point has, a decision is what the turning point says") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds) { (generated, thresholds) =>
+      // A composite key's pass rate depends on the probe rows, and that of a turning point does not.
+      val facts =
+        generated.copy(build = generated.build.copy(keys = generated.build.keys.copy(columns = 1)), probe = generated.probe.withoutKeys)
+      DecideJoin.explained(facts, thresholds).flipPoints.filter(_.fact == FlipFact.ProbeRows).foreach { flip =>
+        val scale = flip.value / facts.probe.scanRows
+        val turned = facts.probe.copy(rows = (facts.probe.rows * scale).toLong, scanRows = flip.value.toLong)
+        val decision = DecideJoin.decide(facts.copy(probe = turned), thresholds)
+        assert((decision.choice, decision.buildFilter) == ((flip.choice, flip.buildFilter)))
+      }
+    }
+  }
+
   test("reasons name only existing conf keys of the plugin or of Spark") {
     val keys = AqeConf.All.map(_.key).toSet ++ Set("", Thresholds.Default.sparkThresholdKey)
     forAllDecisions((_, _, decision) => assert(reasons(decision).forall(reason => keys(reason.confKey))))

@@ -26,12 +26,12 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       hint = Some("merge"),
       filterObstacle = Some(ReasonCode.ReusedExchange)
     )
-    DecideJoin.decide(facts, Thresholds.Default)
+    DecideJoin.explained(facts, Thresholds.Default)
   }
 
   test("a decision is read back unchanged") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
-      val decision = DecideJoin.decide(facts, thresholds)
+      val decision = DecideJoin.explained(facts, thresholds)
       assert(DecisionJson.read(reparsed(DecisionJson.write(decision))) == Right(decision))
     }
   }
