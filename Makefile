@@ -35,6 +35,9 @@ LOGS ?=
 GB ?= 2
 APPS ?= 2000
 
+# `make bench-jmh` parameter: a regular expression of benchmarks, and options of JMH
+BENCHMARKS ?=
+
 # `make test-spark` parameters
 SUITES ?= all
 MODE ?= normal,open
@@ -185,6 +188,10 @@ bench-limit: venv jar ## LIMIT and ORDER BY ... LIMIT over 2,000 files, beside S
 bench-predicates: venv jar ## predicates across joins and range joins, beside Spark alone
 	$(BIN)/python -m benchmarks.predicates
 
+.PHONY: bench-sketch
+bench-sketch: venv jar ## what sketching the keys of a build side costs, with few, many and long keys
+	$(BIN)/python -m benchmarks.sketch
+
 .PHONY: bench-daemon
 bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made from one: make bench-daemon LOG=.build/demo/events GB=10 APPS=10000
 	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS)
@@ -194,6 +201,11 @@ bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made fro
 .PHONY: bench-logs
 bench-logs: venv jar ## event logs into tables, beside a plain reader: make bench-logs LOGS=path/to/eventlog_v2_... GB=10
 	$(BIN)/python -m benchmarks.pipeline --logs "$(LOGS)" --gigabytes $(GB)
+
+# The generator reads classes, which a first step has to compile.
+.PHONY: bench-jmh
+bench-jmh: prerequisites ## nanoseconds of one filter's checks or one sketch's rows, by JMH: make bench-jmh BENCHMARKS=RetainBenchmark
+	$(SBT) $(PRIMARY)/Jmh/compile "$(PRIMARY)/Jmh/run -f1 -wi 2 -w 1 -i 3 -r 2 $(BENCHMARKS)"
 
 .PHONY: venv
 venv: $(VENV)/.installed

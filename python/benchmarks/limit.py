@@ -6,7 +6,6 @@ by the driver. Exit code 1 when a query has other rows than it may have.
 """
 
 import argparse
-import shutil
 import statistics
 import sys
 import time
@@ -14,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.markdown import median_and_range
 from benchmarks.session import SessionSettings, spark_session
+from benchmarks.tables import parquet_once
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,13 +80,10 @@ def main() -> int:
 
 def _table(spark: "SparkSession", folder: Path, files: int, rows: int) -> None:
     """Registers the table `t`: `id` is clustered by file, `u` is spread over all files; written unless it exists."""
-    if not (folder / "_SUCCESS").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        frame = spark.range(0, files * rows, 1, files)
-        columns = ("id", "abs(xxhash64(id)) AS u", "concat('payload ', id) AS s")
-        frame.selectExpr(*columns).write.parquet(str(folder))
+    columns = ("id", "abs(xxhash64(id)) AS u", "concat('payload ', id) AS s")
+    table = parquet_once(folder, spark.range(0, files * rows, 1, files).selectExpr(*columns))
     spark.conf.set("spark.sql.files.openCostInBytes", "128m")
-    spark.read.parquet(str(folder)).createOrReplaceTempView("t")
+    table.createOrReplaceTempView("t")
 
 
 def _compare(spark: "SparkSession", query: LimitQuery, runs: int) -> bool:
@@ -108,8 +106,7 @@ def _median(runs: list[LimitRun]) -> float:
 
 
 def _seconds(runs: list[LimitRun]) -> str:
-    seconds = [run.seconds for run in runs]
-    return f"{_median(runs):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"
+    return median_and_range([run.seconds for run in runs], 2)
 
 
 def _run(spark: "SparkSession", query: LimitQuery, mode: str) -> LimitRun:

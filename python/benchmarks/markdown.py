@@ -1,5 +1,6 @@
 """Results as a Markdown table, for documents that quote them."""
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.accounts import Account
@@ -17,6 +18,15 @@ def markdown_table(results: Iterable[QueryResult], contenders: Sequence[str], ac
     lines = [head, ["---", *("---:" for _ in head[1:])]]
     lines += [[result.query, *_cells(result, contenders, accounts)] for result in results]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def median_and_range(values: Sequence[float], digits: int) -> str:
+    """The median, with the least and the greatest value in brackets.
+
+    Raises:
+        statistics.StatisticsError: there is no value.
+    """
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def _cells(result: QueryResult, contenders: Sequence[str], accounts: Mapping[str, Account]) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.configs import Contender
+from benchmarks.markdown import median_and_range
 from benchmarks.session import SessionSettings, spark_session, turn_of
 
 if TYPE_CHECKING:
@@ -139,8 +140,7 @@ def _lines(spark: "SparkSession", runs: int, only: str) -> Iterator[str]:
 
 
 def _spread(runs: list[Run]) -> str:
-    seconds = [run.seconds for run in runs]
-    return f"{statistics.median(seconds):.3f} ({min(seconds):.3f} to {max(seconds):.3f})"
+    return median_and_range([run.seconds for run in runs], 3)
 
 
 def _run(spark: "SparkSession", query: str, contender: Contender) -> Run:

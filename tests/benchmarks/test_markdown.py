@@ -1,7 +1,7 @@
 """A table for documents names every contender's fastest run, and leaves a dash where there is none."""
 
 from benchmarks.accounts import Account
-from benchmarks.markdown import markdown_table
+from benchmarks.markdown import markdown_table, median_and_range
 from benchmarks.measure import QueryResult, Timing
 
 _WHOLE = QueryResult("q93", (Timing("default", (9.0, 8.0), 1), Timing("plugin", (2.0, 3.0), 1)), {})
@@ -20,3 +20,7 @@ def test_a_line_has_the_fastest_runs_their_spread_and_the_ratio() -> None:
 
 def test_what_was_not_measured_is_a_dash() -> None:
     assert markdown_table([_FAILED], ["default", "plugin"], {}).splitlines()[-1] == "| q50 | 4.00 | - | - | - | - |"
+
+
+def test_a_median_stands_with_the_least_and_the_greatest_value() -> None:
+    assert median_and_range([3.0, 1.0, 2.5], 1) == "2.5 (1.0 to 3.0)"
