@@ -52,7 +52,8 @@ private[decide] object FlipPoints {
             probe.copy(rows = (probe.rows * (rows / probe.scanRows)).toLong, scanRows = rows.toLong)
           (probe.scanRows.toDouble, MostRows, (rows: Double) => choiceAt(facts.copy(probe = scaled(rows)), decision.passRate))
       }
-      if (value > 0) nearest(value, most, now, at).map { case (turned, to) => FlipPoint(fact, turned, to.strategy, to.withFilter) } else None
+      if (value > 0) nearest(value, most, now, at).map { case (turned, to) => FlipPoint(fact, turned, to.strategy, to.withFilter) }
+      else None
     }
   }
 
