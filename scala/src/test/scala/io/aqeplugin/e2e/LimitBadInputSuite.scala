@@ -3,8 +3,11 @@ package io.aqeplugin.e2e
 import java.nio.file.{Files => JavaFiles, Path}
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.{Try, Using}
 
+import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.apache.parquet.hadoop.ParquetFileReader
+import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.DataFrame
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -51,15 +54,26 @@ class LimitBadInputSuite extends AnyFunSuite with LimitSession {
     assert(Try(sql("SELECT * FROM damaged LIMIT 1000").collect()).isFailure)
   }
 
-  test("files without statistics, of floating-point numbers and of old dates prove nothing") {
-    stored("bare", "SELECT id FROM range(400)", options = Map("parquet.column.statistics.enabled" -> "false"))
+  private def proveNothing(filters: (String, String)*): Unit = filters.foreach { case (table, filter) =>
+    val ran = limited(sql(s"SELECT * FROM $table WHERE $filter LIMIT 150"))
+    assert(ran.rows.size == 150 && ran.choices == Seq("waves"), table)
+    assert(limited(sql(s"SELECT * FROM $table WHERE $filter LIMIT 5000")).rows.size == 400)
+  }
+
+  test("files without statistics prove nothing") {
+    val path = stored("bare", "SELECT id FROM range(400)", options = Map("parquet.column.statistics.enabled" -> "false"))
+    val file = HadoopInputFile.fromPath(new HadoopPath(dataFiles(path).head.toUri), spark.sessionState.newHadoopConf())
+    val hasStatistics = Using.resource(ParquetFileReader.open(file)) { reader =>
+      reader.getFooter.getBlocks.asScala.exists(_.getColumns.asScala.exists(!_.getStatistics.isEmpty))
+    }
+    assume(!hasStatistics, "the writer of Spark 4.0 always writes statistics")
+    proveNothing("bare" -> "id >= 0")
+  }
+
+  test("statistics of floating-point numbers and of old dates prove nothing") {
     stored("floats", "SELECT CASE WHEN id % 50 = 0 THEN double('NaN') ELSE double(id) END AS x FROM range(400)")
     stored("old", "SELECT date_add(DATE'1500-01-01', CAST(id AS int)) AS d FROM range(400)")
-    for ((table, filter, most) <- Seq(("bare", "id >= 0", 400), ("floats", "x >= 0", 400), ("old", "d >= DATE'1400-01-01'", 400))) {
-      val ran = limited(sql(s"SELECT * FROM $table WHERE $filter LIMIT 150"))
-      assert(ran.rows.size == 150 && ran.choices == Seq("waves"), table)
-      assert(limited(sql(s"SELECT * FROM $table WHERE $filter LIMIT 5000")).rows.size == most)
-    }
+    proveNothing("floats" -> "x >= 0", "old" -> "d >= DATE'1400-01-01'")
   }
 
   test("a column that the files have in another type, or not at all, proves only what Spark reads") {
