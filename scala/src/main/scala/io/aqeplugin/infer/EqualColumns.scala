@@ -51,13 +51,15 @@ private[infer] object EqualColumns {
     }
   }
 
-  /** Whether two equal values of these columns are the same in every expression. -0.0 and 0.0 are equal and print differently; strings of
-    * some collations are equal and differ in bytes.
+  private def areTheSameWhenEqual(a: Attribute, b: Attribute): Boolean = a.dataType == b.dataType && areTheSameWhenEqual(a.dataType)
+
+  /** Whether two equal values of this type are the same in every expression. -0.0 and 0.0 are equal and print differently; strings of some
+    * collations are equal and differ in bytes.
     */
-  private def areTheSameWhenEqual(a: Attribute, b: Attribute): Boolean = a.dataType == b.dataType && (a.dataType match {
+  def areTheSameWhenEqual(dataType: DataType): Boolean = dataType match {
     case BooleanType | BinaryType | DateType               => true
     case TimestampType | TimestampNTZType | _: DecimalType => true
     case string: StringType                                => SparkBridge.isComparedByBytes(string)
     case other                                             => Scale.isWhole(other)
-  })
+  }
 }

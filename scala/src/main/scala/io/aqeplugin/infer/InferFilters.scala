@@ -159,8 +159,14 @@ object InferFilters {
     private def moved(filter: Filter, operator: LogicalPlan): Option[LogicalPlan] = Some(PushDownPredicates(filter)).filter {
       case Filter(_, below) if below.fastEquals(operator) => false
       // On its way down, a column may have become an expression, which is now evaluated for other rows than before.
-      case changed => (conditions(changed).map(_.canonicalized).toSet -- conditions(operator).map(_.canonicalized)).forall(Total(_))
+      case changed => (conditions(changed).map(_.canonicalized).toSet -- conditions(operator).map(_.canonicalized)).forall { condition =>
+          Total(condition) && isSameForEqualValues(condition)
+        }
     }
+
+    /** Whether the condition has one answer for all rows of a group: the values of a group are equal, and may still differ. */
+    private def isSameForEqualValues(condition: Expression): Boolean =
+      condition.references.forall(column => EqualColumns.areTheSameWhenEqual(column.dataType))
 
     private def conditions(plan: LogicalPlan): Seq[Expression] =
       plan.flatMap(node => conditionOf(node).toSeq.flatMap(Conditions.conjuncts))
@@ -192,7 +198,7 @@ object InferFilters {
         }
       case aggregate: Aggregate if aggregate.groupingExpressions.nonEmpty =>
         val groups = AttributeSet(aggregate.groupingExpressions.collect { case column: Attribute => column })
-        facts(aggregate.child).filter(_.references.subsetOf(groups)) ++
+        facts(aggregate.child).filter(fact => fact.references.subsetOf(groups) && isSameForEqualValues(fact)) ++
           renamed(aggregate.aggregateExpressions.collect { case alias @ Alias(_: Attribute, _) => alias })
       case _: Sort | _: Window | _: GlobalLimit | _: LocalLimit => facts(plan.children.head)
       case _                                                    => Nil

@@ -110,6 +110,17 @@ class PredicatesSuite extends AnyFunSuite with PluginSession {
   )
   addsNothing("a random condition is not moved", "SELECT * FROM l JOIN r ON l.k = r.k AND l.x = r.x WHERE l.k = 1 OR rand() < 2 OR r.x = 2")
 
+  test("a condition that tells equal values apart does not go below their grouping") {
+    // 0.0 and -0.0 are one group.
+    table("zeros", "SELECT CAST(concat(IF(id % 2 = 0, '', '-'), '0') AS double) AS f FROM range(60)", files = 1)
+    Seq("count(*) AS n FROM zeros GROUP BY f", "count(*) OVER (PARTITION BY f) AS n FROM zeros").foreach { counted =>
+      sameRows(spark.sql(
+        s"SELECT l.n, r.k FROM (SELECT f, $counted) l LEFT JOIN r ON l.n = r.k " +
+          "WHERE (CAST(l.f AS string) = '0.0' AND r.k IS NULL) OR (CAST(l.f AS string) = '1.0' AND r.k = 1)"
+      ))
+    }
+  }
+
   test("the plan of a query is a fixed point of the optimizer") {
     val query =
       "SELECT * FROM l JOIN m JOIN r WHERE l.x < m.y AND m.y < r.x AND r.x < 5 AND (l.k = 1 AND r.v = 'v1' OR r.k = 2 AND l.v = 'v2')"
