@@ -127,8 +127,6 @@ object RecentDecisions {
   private def cut(kept: KeptDecision): KeptDecision = {
     val facts = kept.decision.facts
     val keys = facts.keys.take(MaxKeys).map(_.take(MaxKeyLength))
-    // Nothing that reads them shows the terms of a price, which are most of a decision's bytes.
-    val options = kept.decision.options.map(_.copy(terms = Nil))
-    kept.copy(decision = kept.decision.copy(facts = facts.copy(keys = keys), options = options), filters = kept.filters.take(MaxFilters))
+    kept.copy(decision = kept.decision.copy(facts = facts.copy(keys = keys)), filters = kept.filters.take(MaxFilters))
   }
 }
