@@ -18,6 +18,10 @@ from tests.extent import TRIES_ALL
 for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
     os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1")
 
+# The client of Spark Connect brings gRPC into this process. At a fork its poller was seen to hit a closed file
+# ("epoll_wait error: Bad file descriptor"), and the JVM that was to be started died.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 # A busy machine is no fault of a property.
 settings.register_profile("sample", deadline=None, max_examples=25)
 settings.register_profile("whole", deadline=None)
