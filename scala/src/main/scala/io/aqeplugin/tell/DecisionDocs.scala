@@ -58,7 +58,7 @@ object DecisionDocs {
     val rows = names.map { name =>
       name +: options.map { case (_, terms) => terms.find(_.name == name).fold("")(term => millis(term.nanos / CostModel.NanosPerMilli)) }
     }
-    val totals = "**sum, ms**" +: options.map { case (option, _) => s"**${millis(CostModel.millis(model.terms(option)))}**" }
+    val totals = "**sum, ms**" +: options.map { case (_, terms) => s"**${millis(CostModel.millis(terms))}**" }
     val verdict = s"Estimated pass rate ${"%.4f".formatLocal(Locale.ROOT, decision.passRate)}; choice `${decision.choice.name}`, " +
       s"reason `${decision.reason.code.name}`; filter ${if (decision.buildFilter) "built" else "not built"}, reason `${decision.filterReason.code.name}`."
     table("Term" +: options.map { case (option, _) => title(option) }, rows :+ totals) + "\n\n" + verdict

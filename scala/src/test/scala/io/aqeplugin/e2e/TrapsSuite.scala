@@ -268,7 +268,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
   }
 
   test("a filter that is not built in time passes every row") {
-    // Keys that came with the stage are a filter within a millisecond; a job never is.
+    // Keys that came with the stage can be a filter within the millisecond, so a job has to build it.
     withConf(SortMerge ++ Seq("spark.aqePlugin.filter.buildTimeout" -> "1", "spark.aqePlugin.sketch.maxKeys" -> "0"): _*) {
       val result = sameRows(simple)
       val kinds = outcomes(result).map(o => o.path("kind").asText -> o.path("reason").path("code").asText)
