@@ -29,6 +29,10 @@ CONFIGS ?= default,forced,plugin
 RUNS ?= 3
 WARM_UPS ?= 1
 
+# `make regret` parameters; ARGS takes further options
+WORKLOAD ?= tpcds
+ARGS ?=
+
 # `make bench-daemon` and `make bench-logs` parameters; the log is that of `make demo`
 LOG ?= .build/demo/events
 LOGS ?=
@@ -175,6 +179,10 @@ wheel: venv jar ## the Python wheel, which carries the jars, into dist/
 .PHONY: bench
 bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3
 	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS)
+
+.PHONY: regret
+regret: venv jar ## each join's options in turn, beside the plugin's choice: make regret WORKLOAD=skew SF=1 QUERIES=all ARGS="--minutes 30"
+	$(BIN)/python -m benchmarks.regret --workload $(WORKLOAD) --sf $(SF) --queries $(QUERIES) $(ARGS)
 
 .PHONY: tour
 tour: venv jar ## a new user's tour, from an empty conf folder and back to it, drawn into docs/images/

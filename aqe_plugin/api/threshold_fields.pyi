@@ -28,9 +28,12 @@ class ThresholdChanges(TypedDict, total=False):
     broadcast_max_memory_bytes: int | str
     broadcast_max_rows: int | str
     broadcast_hash_bytes_per_row: int | str
+    memory_max_share: float | str
     wait_saving_share: float | str
     wait_kept_per_predicate: float | str
     wait_max_idle: int | str
+    wait_check_after: int | str
+    wait_limit: int | str
     cost_shuffle_nanos_per_byte: float | str
     cost_shuffle_nanos_per_row: float | str
     cost_sort_nanos_per_comparison: float | str
@@ -69,9 +72,12 @@ class ThresholdFields:
     broadcast_max_memory_bytes: Threshold[int]
     broadcast_max_rows: Threshold[int]
     broadcast_hash_bytes_per_row: Threshold[int]
+    memory_max_share: Threshold[float]
     wait_saving_share: Threshold[float]
     wait_kept_per_predicate: Threshold[float]
     wait_max_idle: Threshold[int]
+    wait_check_after: Threshold[int]
+    wait_limit: Threshold[int]
     cost_shuffle_nanos_per_byte: Threshold[float]
     cost_shuffle_nanos_per_row: Threshold[float]
     cost_sort_nanos_per_comparison: Threshold[float]

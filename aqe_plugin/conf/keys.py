@@ -63,10 +63,20 @@ class ConfKey:
         return least, greatest
 
     def allows(self, value: str) -> bool:
+        if self.type == "joins":
+            return self._allows_joins(value)
         if self.allowed.startswith("one of "):
             return value.lower() in self.allowed.removeprefix("one of ").split(", ")
         number, (least, greatest) = _number(self.type, value), self.limits
         return number is not None and least <= number <= greatest
+
+    def _allows_joins(self, value: str) -> bool:
+        """Whether ``value`` has one known option for each join: ``join=option;*=option``."""
+        options = self.allowed.rpartition(" one of ")[2].split(", ")
+        entries = [entry.strip().rpartition("=") for entry in value.split(";") if entry.strip()]
+        joins = [join.strip() for join, _, _ in entries]
+        known = all(option.strip().lower() in options for _, _, option in entries)
+        return known and all(joins) and len(set(joins)) == len(joins)
 
 
 @cache

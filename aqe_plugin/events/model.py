@@ -39,6 +39,14 @@ class Strategy(str, Enum):
     LEAVE_TO_SPARK = "leave_to_spark"
 
 
+class WaitEnd(str, Enum):
+    """How a wait for a build side ended."""
+
+    USED = "used"
+    UNUSED = "unused"
+    RELEASED = "released"
+
+
 class PluginMode(str, Enum):
     """Whether the plugin was off, decided without changing plans, or changed plans."""
 
@@ -145,13 +153,27 @@ class ClusterFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryFacts:
+    """The memory for filters and for broadcasts that Spark would not make: its limit, and what queries held."""
+
+    limit_bytes: int
+    held_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class WaitDecision:
-    """Whether the probe side waited for the build side, with the estimated times."""
+    """Whether the probe side waited for the build side, with the estimated times, and how the wait ended.
+
+    Old logs lack the estimated duration of the build side and the outcome.
+    """
 
     waits: bool
     reason: Reason
     saving_millis: float
     idle_millis: float
+    build_millis: float | None = None
+    outcome: WaitEnd | None = None
+    waited_millis: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +192,7 @@ class JoinFacts:
     can_broadcast: bool
     filter_obstacle: str | None
     waiting: WaitDecision | None
+    memory: MemoryFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,9 @@ class Tally:
         if waiting is not None and waiting.waits:
             self._add(metrics.WAIT_SAVING, by=_seconds(waiting.saving_millis))
             self._add(metrics.WAIT_IDLE, by=_seconds(waiting.idle_millis))
+        if waiting is not None and waiting.outcome is not None:
+            self._add(metrics.WAITS_ENDED, waiting.outcome.value)
+            self._add(metrics.WAITED, waiting.outcome.value, by=_seconds(waiting.waited_millis or 0.0))
         if decision.build_filter:
             query = (log_name, event.execution_id)
             self._predicted.setdefault(query, {})[decision.facts.join_id] = decision.pass_rate

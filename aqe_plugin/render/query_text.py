@@ -57,7 +57,8 @@ def query_heading(query: QueryStory) -> Segments:
 def join_cells(join: JoinStory) -> tuple[Segments, Segments, Segments]:
     """The cells below :data:`COLUMNS` for one join."""
     facts = visible(describe_join(join.decision.facts)).replace("; ", "\n")
-    return ((facts, ""),), _choice_cell(join), _filter_cell(join)
+    named = (f"\nid {visible(join.decision.facts.join_id)}", "dim")
+    return ((facts, ""), named), _choice_cell(join), _filter_cell(join)
 
 
 def query_summary(query: QueryStory) -> Segments:

@@ -3,7 +3,7 @@
 import statistics
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -71,6 +71,23 @@ class QueryResult:
 
 
 @dataclass(frozen=True)
+class Run:
+    """One run of one contender.
+
+    Attributes:
+        turn: its round; negative for a warm-up.
+        seconds: wall seconds from the query's text to its rows in Python; 0 when it failed.
+        failure: first line of the error; empty when all went well.
+    """
+
+    contender: str
+    turn: int
+    seconds: float
+    rows: list[Row]
+    failure: str = ""
+
+
+@dataclass(frozen=True)
 class Plan:
     """How often and in what order.
 
@@ -108,21 +125,16 @@ def measure(
     seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
     answers: dict[str, list[Row]] = {}
     failures: dict[str, str] = {}
-    for turn in range(-plan.warm_ups, plan.runs):
-        first = turn % len(contenders)
-        for contender in [*contenders[first:], *contenders[:first]]:
-            if contender.name in failures:
-                continue
-            report(f"{query.name} · {contender.name} · {'warm-up' if turn < 0 else f'run {turn + 1} of {plan.runs}'}")
-            try:
-                with tables(query, contender):
-                    elapsed, rows = _run_once(spark, query, contender, plan.limit_seconds, max(turn + 1, 0))
-            except Exception as error:  # noqa: BLE001 - a failing query is a result, and the rest of the set goes on
-                failures[contender.name] = str(error).strip().splitlines()[0][:300]
-                continue
-            answers.setdefault(contender.name, rows)
-            if turn >= 0:
-                seconds[contender.name].append(elapsed)
+    turns = range(-plan.warm_ups, plan.runs)
+    for run in interleaved(
+        spark, query, contenders, turns, limit_seconds=plan.limit_seconds, report=report, tables=tables
+    ):
+        if run.failure:
+            failures[run.contender] = run.failure
+            continue
+        answers.setdefault(run.contender, run.rows)
+        if run.turn >= 0:
+            seconds[run.contender].append(run.seconds)
     timings = tuple(
         Timing(
             name, () if name in failures else tuple(seconds[name]), len(answers.get(name, [])), failures.get(name, "")
@@ -135,6 +147,40 @@ def measure(
         delta = against_duckdb(query, reference(query), answers[base])
         differing = {**differing, **({"DuckDB": delta.describe("DuckDB", base, shown=3)} if delta else {})}
     return QueryResult(query.name, timings, differing)
+
+
+def interleaved(
+    spark: "SparkSession",
+    query: "Query",
+    contenders: Sequence[Contender],
+    turns: Iterable[int],
+    *,
+    limit_seconds: float = Plan.limit_seconds,
+    report: Callable[[str], None] = lambda _: None,
+    tables: "Callable[[Query, Contender], AbstractContextManager[None]]" = lambda *_: nullcontext(),
+    wants: Callable[[Contender, int], bool] = lambda *_: True,
+) -> Iterator[Run]:
+    """The runs of each turn, as they are made, in an order that rotates. A contender that fails is not tried again.
+
+    Args:
+        turns: numbers of the rounds; negative ones are warm-ups. The next is asked for when a round is over.
+        wants: whether a contender still takes part in a turn.
+    """
+    failed: set[str] = set()
+    for turn in turns:
+        first = turn % len(contenders)
+        for contender in [*contenders[first:], *contenders[:first]]:
+            if contender.name in failed or not wants(contender, turn):
+                continue
+            report(f"{query.name} · {contender.name} · {'warm-up' if turn < 0 else f'run {turn + 1}'}")
+            try:
+                with tables(query, contender):
+                    elapsed, rows = _run_once(spark, query, contender, limit_seconds, max(turn + 1, 0))
+            except Exception as error:  # noqa: BLE001 - a failing query is a result, and the rest of the set goes on
+                failed.add(contender.name)
+                yield Run(contender.name, turn, 0.0, [], str(error).strip().splitlines()[0][:300])
+                continue
+            yield Run(contender.name, turn, elapsed, rows)
 
 
 def _run_once(

@@ -1,4 +1,4 @@
-"""Results on disk: one JSON line per query, so that an interrupted run can be continued."""
+"""Results on disk, a JSON line each, so that an interrupted run can be continued."""
 
 import hashlib
 import json
@@ -6,6 +6,7 @@ import os
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measure import QueryResult, Timing
 
@@ -24,10 +25,6 @@ class Conditions:
     jar_digest: str
     machine: str
 
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
-
 
 def machine_name() -> str:
     """Processor architecture, cores and memory of this machine."""
@@ -41,6 +38,47 @@ def jar_digest(jar: Path | None) -> str:
 
 
 @dataclass(frozen=True)
+class LineFile:
+    """A file of JSON lines that grows while something is measured, each line with the conditions that it holds for.
+
+    Attributes:
+        conditions: a dataclass; lines of other conditions are left alone and not read.
+    """
+
+    path: Path
+    conditions: Any
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps(asdict(self.conditions), sort_keys=True).encode()).hexdigest()[:12]
+
+    def load(self) -> list[dict[str, Any]]:
+        """What was appended under the same conditions; an incomplete line is left out."""
+        if not self.path.is_file():
+            return []
+        lines = (self._parse(line) for line in self.path.read_text().splitlines())
+        return [line["result"] for line in lines if line is not None and line["digest"] == self.digest]
+
+    def append(self, result: dict[str, Any]) -> None:
+        line = {"conditions": asdict(self.conditions), "digest": self.digest, "result": result}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            # After a line that was cut off.
+            file.write(("" if self._ends_with_line() else "\n") + json.dumps(line) + "\n")
+
+    def _ends_with_line(self) -> bool:
+        return self.path.stat().st_size == 0 or self.path.read_bytes()[-1:] == b"\n"
+
+    @staticmethod
+    def _parse(line: str) -> dict[str, Any] | None:
+        try:
+            stored = json.loads(line)
+        except json.JSONDecodeError:
+            return None
+        return stored if isinstance(stored, dict) else None
+
+
+@dataclass(frozen=True)
 class ResultFile:
     """A file that grows with every query; an incomplete line is ignored and its query measured again."""
 
@@ -49,24 +87,17 @@ class ResultFile:
 
     def load(self) -> dict[str, QueryResult]:
         """The results under the same conditions, by query name; the latest counts."""
-        if not self.path.is_file():
-            return {}
-        results = (self._parse(line) for line in self.path.read_text().splitlines())
-        return {result.query: result for result in results if result is not None}
+        results = (_query_result(result) for result in self._lines.load())
+        return {result.query: result for result in results}
 
     def append(self, result: QueryResult) -> None:
-        line = {"conditions": asdict(self.conditions), "digest": self.conditions.digest, "result": asdict(result)}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        self._lines.append(asdict(result))
 
-    def _parse(self, line: str) -> QueryResult | None:
-        try:
-            stored = json.loads(line)
-        except json.JSONDecodeError:
-            return None
-        if stored["digest"] != self.conditions.digest:
-            return None
-        result = stored["result"]
-        timings = tuple(Timing(**{**timing, "seconds": tuple(timing["seconds"])}) for timing in result["timings"])
-        return QueryResult(result["query"], timings, result["rows_differ"])
+    @property
+    def _lines(self) -> LineFile:
+        return LineFile(self.path, self.conditions)
+
+
+def _query_result(result: dict[str, Any]) -> QueryResult:
+    timings = tuple(Timing(**{**timing, "seconds": tuple(timing["seconds"])}) for timing in result["timings"])
+    return QueryResult(result["query"], timings, result["rows_differ"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.measure import QueryResult, Timing
-from benchmarks.store import Conditions, ResultFile
+from benchmarks.store import Conditions, LineFile, ResultFile
 
 _CONDITIONS = Conditions(
     scale=1.0,
@@ -54,3 +54,12 @@ def test_another_jar_is_another_measurement(file: ResultFile) -> None:
     file.append(_RESULT)
     rebuilt = ResultFile(file.path, replace(_CONDITIONS, jar_digest="def"))
     assert rebuilt.load() == {}
+
+
+def test_a_line_after_one_that_was_cut_off_is_read(tmp_path: Path) -> None:
+    file = LineFile(tmp_path / "runs.jsonl", _CONDITIONS)
+    file.append({"run": 1})
+    file.append({"run": 2})
+    file.path.write_text(file.path.read_text()[:-5])
+    file.append({"run": 3})
+    assert file.load() == [{"run": 1}, {"run": 3}]

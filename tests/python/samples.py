@@ -31,6 +31,7 @@ from aqe_plugin.events.model import (
     LimitFacts,
     LimitOperator,
     LimitOutcome,
+    MemoryFacts,
     PluginMode,
     PredicateInferred,
     ProbeFacts,
@@ -39,6 +40,7 @@ from aqe_plugin.events.model import (
     Side,
     Strategy,
     WaitDecision,
+    WaitEnd,
     WeighedOption,
 )
 
@@ -83,7 +85,17 @@ FACTS = JoinFacts(
     can_broadcast=True,
     filter_obstacle=None,
     waiting=WaitDecision(
-        True, Reason("WAIT_PAYS", 812.0, 40.0, "millis", "spark.aqePlugin.wait.savingShare"), 1624.0, 40.0
+        True,
+        Reason("WAIT_PAYS", 812.0, 40.0, "millis", "spark.aqePlugin.wait.savingShare"),
+        saving_millis=1624.0,
+        idle_millis=40.0,
+        build_millis=35.0,
+        outcome=WaitEnd.USED,
+        waited_millis=38.5,
+    ),
+    memory=MemoryFacts(
+        limit_bytes=214_748_364,
+        held_bytes=0,
     ),
 )
 

@@ -45,6 +45,10 @@ class Place:
     def stamp(self) -> Path:
         return self.folder / "stamp"
 
+    @property
+    def output(self) -> Path:
+        return self.folder / "output.txt"
+
 
 def place(turn: Turn) -> Place:
     folder = FOLDER if turn.line == PRIMARY else FOLDER / turn.line
@@ -100,7 +104,7 @@ def run(turn: Turn, current: str, limit_seconds: float, beat: Callable[[Report],
         golden.extract(_tests_jar(turn.line), work, turn.suite.query_files)
     logging = where.folder / "log4j2.properties"
     logging.write_text(_LOGGING.format(log=where.folder / "unit-tests.log"))
-    with (where.folder / "output.txt").open("w") as output:
+    with where.output.open("w") as output:
         environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
         process = subprocess.Popen(
             _command(turn, where, logging), cwd=work, env=environment, stdout=output, stderr=subprocess.STDOUT
@@ -147,9 +151,6 @@ def _command(turn: Turn, where: Place, logging: Path) -> list[str]:
     return [
         str(Path(home) / "bin" / "java") if home else "java",
         "-ea",
-        # Thousands of short queries: what a full compiler would do is not earned back, and costs half the time.
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
         f"@{_arguments(turn.line)}",
         # Of two class paths java takes the last.
         *(["-cp", _with_tables(turn.line, where)] if turn.suite.query_files else []),

@@ -116,6 +116,11 @@ def _tell(head: str, outcome: Outcome, *, is_earlier: bool) -> None:
         print(f"    {problem.test or outcome.turn.suite.name}: {problem.what}")
         for line in problem.detail.splitlines()[:_DETAIL_LINES]:
             print(f"        {line}")
+    if outcome.report.counters is None:
+        output = jvm.place(outcome.turn).output
+        print(f"    {output} ends with:")
+        for line in output.read_text(errors="replace").splitlines()[-_DETAIL_LINES:]:
+            print(f"        {line}")
 
 
 def _table(outcomes: Sequence[Outcome]) -> None:

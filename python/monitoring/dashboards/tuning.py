@@ -17,7 +17,7 @@ TUNING = Dashboard(
     job_metric=metrics.QUERIES.name,
     rows=(
         Row(
-            "Waits: wait.savingShare, wait.maxIdle",
+            "Waits: wait.savingShare, wait.maxIdle, wait.limit",
             (
                 graph(
                     "Predicted saving against predicted idling",
@@ -38,6 +38,12 @@ TUNING = Dashboard(
                     metrics.WAIT_DECISIONS,
                     "waits",
                     "reason",
+                ),
+                increases_by(
+                    "Waits by outcome",
+                    "unused: lower wait.savingShare. released: the build side took longer than predicted.",
+                    metrics.WAITS_ENDED,
+                    "outcome",
                 ),
             ),
         ),

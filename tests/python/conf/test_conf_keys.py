@@ -6,6 +6,9 @@ import pytest
 
 from aqe_plugin.conf.keys import conf_keys, number_of, problem_of
 
+# Names and numbers.
+_SIMPLE_KEYS = [key for key in conf_keys().values() if key.type != "joins"]
+
 
 @pytest.mark.parametrize(
     ("key", "value"),
@@ -16,6 +19,9 @@ from aqe_plugin.conf.keys import conf_keys, number_of, problem_of
         ("filter.falsePositiveRate", "1e-4"),
         ("filter.exactMaxKeys", "10000000"),
         ("test.openGates", "TRUE"),
+        ("force", ""),
+        ("force", "*=no_filter"),
+        ("force", " inner:a=b,c=d#2=Broadcast+filter ;\n*=plain_sort_merge; "),
     ],
 )
 def test_an_allowed_value_is_no_problem(key: str, value: str) -> None:
@@ -40,8 +46,15 @@ def test_a_problem_names_the_allowed_values(key: str, value: str, problem: str) 
     assert problem_of(f"spark.aqePlugin.{key}", value) == problem
 
 
+@pytest.mark.parametrize("value", ["broadcast", "=broadcast", "*=brodcast", "*=filter; a=filter; * =no_filter", "a=b"])
+def test_a_forced_join_needs_a_known_option_and_comes_once(value: str) -> None:
+    problem = problem_of("spark.aqePlugin.force", value)
+    assert problem.startswith("not allowed: expected entries `join=option` separated by `;`")
+    assert problem.endswith("leave_to_spark, leave_to_spark+filter, filter, no_filter")
+
+
 def test_every_key_allows_its_own_limits() -> None:
-    for key in conf_keys().values():
+    for key in _SIMPLE_KEYS:
         separator = ", " if key.allowed.startswith("one of ") else " to "
         for value in key.allowed.removeprefix("one of ").split(separator):
             assert problem_of(key.key, value) == "", key
@@ -56,7 +69,7 @@ def test_a_number_is_read_in_its_keys_unit() -> None:
 
 
 def test_a_default_lies_within_the_limits() -> None:
-    for key in conf_keys().values():
+    for key in _SIMPLE_KEYS:
         if key.allowed.startswith("one of "):
             with pytest.raises(ValueError, match="is not a number"):
                 _ = key.limits

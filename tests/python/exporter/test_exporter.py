@@ -23,7 +23,19 @@ from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, inferred, lim
 from scraping import scrape, value
 
 CODES = frozenset(reason_meanings())
-LABELS = {"application", "applied", "choice", "filter", "inferred_by", "kind", "mode", "reason", "version", "waits"}
+LABELS = {
+    "application",
+    "applied",
+    "choice",
+    "filter",
+    "inferred_by",
+    "kind",
+    "mode",
+    "outcome",
+    "reason",
+    "version",
+    "waits",
+}
 
 
 def test_a_scrape_has_every_metric_with_its_type_and_help(tmp_path: Path) -> None:
@@ -66,6 +78,9 @@ def test_a_scrape_has_the_sums_of_all_logs(tmp_path: Path) -> None:
     assert value(got, "aqe_plugin_wait_decisions_total", waits="yes", reason="WAIT_PAYS") == 2
     assert value(got, "aqe_plugin_wait_predicted_saving_seconds_total") == pytest.approx(3.248)
     assert value(got, "aqe_plugin_wait_predicted_idle_seconds_total") == pytest.approx(0.08)
+    assert value(got, "aqe_plugin_waits_ended_total", outcome="used") == 2
+    assert value(got, "aqe_plugin_waits_ended_total", outcome="released") == 0
+    assert value(got, "aqe_plugin_waited_seconds_total", outcome="used") == pytest.approx(0.077)
     assert value(got, "aqe_plugin_build_info", version=__version__) == 1
 
 

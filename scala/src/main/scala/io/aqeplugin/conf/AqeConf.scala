@@ -162,6 +162,17 @@ object AqeConf {
   val BroadcastHashBytesPerRow: ConfEntry[Long] =
     whole("broadcast.hashBytesPerRow", "bytes", 48, 0, 10000, "Memory that the hash table of a broadcast relation adds to each row.")
 
+  val MemoryMaxShare: ConfEntry[Double] =
+    number(
+      "memory.maxShare",
+      "ratio",
+      0.2,
+      0.0,
+      1.0,
+      "Share of the driver's heap, or of an executor's if that is smaller, that the filters and the broadcasts that Spark would not make may take, " +
+        "over all running queries of the application."
+    )
+
   // Whether a probe side waits until its build side has finished.
 
   val WaitSavingShare: ConfEntry[Double] =
@@ -189,6 +200,24 @@ object AqeConf {
       0,
       3600000,
       "The probe side does not wait when the wait is estimated to leave the slots idle for longer."
+    )
+  val WaitCheckAfter: ConfEntry[Long] =
+    whole(
+      "wait.checkAfter",
+      "millis",
+      1000,
+      10,
+      3600000,
+      "The shortest time after which a wait is checked. It ends when the idle slots to come cost more than the saving is worth."
+    )
+  val WaitLimit: ConfEntry[Long] =
+    whole(
+      "wait.limit",
+      "millis",
+      1800000,
+      0,
+      86400000,
+      "The longest time that a probe side waits for its build side; then it starts without a filter."
     )
 
   // The cost formula; every coefficient is per task thread unless it says otherwise.
@@ -321,6 +350,19 @@ object AqeConf {
     atStart = true
   )
 
+  // What tests and measurements decide in place of the model.
+
+  val Force: ConfEntry[Forced] = define(ConfEntry(
+    Prefix + "force",
+    "Options that joins are forced to, by the id of the join, to test or to measure what another option would have done: " +
+      "`inner:ss_item_sk=i_item_sk=broadcast+filter; *=plain_sort_merge`. An option that a join does not allow is not taken, and the decision has the reason.",
+    "",
+    Forced.None,
+    Forced.Syntax,
+    Forced.Allowed,
+    problem = Forced.problem
+  ))
+
   val TestOpenGates: ConfEntry[Boolean] = define(ConfEntry(
     Prefix + "test.openGates",
     "Internal, for tests: every legal filter is built and every legal wait is made, whether or not it pays. Size limits still apply.",
@@ -337,8 +379,8 @@ object AqeConf {
   /** The keys that have a value per session; the others are read when the application starts. */
   val PerSession: Seq[ConfEntry[_]] = All.filter(_.perSession)
 
-  /** The keys that decisions read. */
-  val ThresholdKeys: Seq[ConfEntry[_]] = PerSession.filterNot(Set[ConfEntry[_]](ModeKey, PredicatesMode, LimitMode))
+  /** The keys whose values decisions compare with. */
+  val ThresholdKeys: Seq[ConfEntry[_]] = PerSession.filterNot(Set[ConfEntry[_]](ModeKey, PredicatesMode, LimitMode, Force))
 
   /** Reads every key and reports the first bad value in the order of [[All]]. Keys of a canary are left out: a bad one must not fail a
     * query.

@@ -96,7 +96,7 @@ object Canary {
 
   private def badValue(key: String, name: String, conf: Map[String, String]): Option[String] = triable(name) match {
     case None        => Some(s"$key: ${AqeConf.Prefix}$name is not a key that a session may set.")
-    case Some(entry) => entry.parse(conf(key)).left.toOption.map(error => ConfError(key, error.value, error.allowed).message)
+    case Some(entry) => entry.parse(conf(key)).left.toOption.map(error => error.copy(key = key).message)
   }
 
   private def triable(name: String): Option[ConfEntry[_]] = AqeConf.PerSession.find(_.shortKey == name)

@@ -45,7 +45,8 @@ object ConfDocs {
 
   private def rows(entries: Seq[ConfEntry[_]]): String =
     (Seq("| Key | Default | Unit | Allowed | Meaning | Since |", "|---|---|---|---|---|---|") ++ entries.map { entry =>
-      s"| `${entry.key}` | `${entry.defaultText}` | ${entry.unit} | ${entry.allowed.text} | ${entry.doc} | ${entry.since} |"
+      val default = if (entry.defaultText.isEmpty) "" else s"`${entry.defaultText}`"
+      s"| `${entry.key}` | $default | ${entry.unit} | ${entry.allowed.text} | ${entry.doc} | ${entry.since} |"
     }).mkString("\n")
 
   private def table: String = {

@@ -14,6 +14,8 @@ import java.util.Locale
   *   meant for this project's own tests, not for users
   * @param since
   *   the plugin version that introduced the key
+  * @param problem
+  *   which part of a text is wrong, for values of several parts
   */
 final case class ConfEntry[A](
     key: String,
@@ -24,12 +26,13 @@ final case class ConfEntry[A](
     allowed: Allowed[A],
     perSession: Boolean = true,
     internal: Boolean = false,
-    since: String = "0.1.0"
+    since: String = "0.1.0",
+    problem: String => Option[String] = (_: String) => None
 ) {
 
   /** Parses `text`, or returns an error with the key, the text and the allowed values. */
   def parse(text: String): Either[ConfError, A] =
-    syntax.parse(text.trim).filter(allowed.contains).toRight(ConfError(key, text, allowed.text))
+    syntax.parse(text.trim).filter(allowed.contains).toRight(ConfError(key, text, allowed.text, problem(text.trim)))
 
   /** The default as a user would write it. */
   def defaultText: String = syntax.render(default)
@@ -43,9 +46,13 @@ final case class ConfEntry[A](
   def shortKey: String = key.stripPrefix(AqeConf.Prefix)
 }
 
-/** A conf value that is out of range or has the wrong type. */
-final case class ConfError(key: String, value: String, allowed: String) {
-  def message: String = s"Bad value for $key: '$value'. Allowed: $allowed."
+/** A conf value that is out of range or has the wrong type.
+  *
+  * @param problem
+  *   which part of the value is wrong
+  */
+final case class ConfError(key: String, value: String, allowed: String, problem: Option[String] = None) {
+  def message: String = s"Bad value for $key: ${problem.getOrElse(s"'$value'")}. Allowed: $allowed."
 }
 
 /** The values that a key accepts, with their description. */

@@ -1,22 +1,31 @@
 package io.aqeplugin.decide
 
+import io.aqeplugin.conf.AqeConf
+
 /** Decides how a join continues once its build side has finished. A pure, total function: every input has a decision, and equal inputs have
   * equal decisions.
   *
   * Options that are not allowed are ruled out; [[CostModel]] prices the others, and the cheapest wins. A filter must save more than the tie
   * share of the same method without it, and another method must beat Spark's own by more than the tie share. A hint fixes the method and
-  * leaves the filter open. A join whose probe side has started is left alone.
+  * leaves the filter open. A join whose probe side has started is left alone. A join that is forced has its options weighed all the same.
   */
 object DecideJoin {
 
-  def decide(facts: JoinFacts, thresholds: Thresholds): JoinDecision = {
+  def decide(facts: JoinFacts, thresholds: Thresholds): JoinDecision =
+    thresholds(AqeConf.Force).of(facts.joinId).fold(ofModel(facts, thresholds))(new ForcedChoice(facts, _, thresholds).decide)
+
+  /** The decision if the join is not forced. */
+  private[decide] def ofModel(facts: JoinFacts, thresholds: Thresholds): JoinDecision = {
     val weighing = new Weighing(facts, thresholds)
     whyLeft(facts).fold(weighing.choose)(weighing.leave)
   }
 
   private def whyLeft(facts: JoinFacts): Option[Reason] =
-    if (facts.probe.started) Some(facts.whyStarted)
-    else if (facts.hint.isDefined) Some(Reason(ReasonCode.Hint))
+    if (facts.probe.started) Some(facts.whyStarted) else whyFixed(facts)
+
+  /** Why no decision can change the method. */
+  private[decide] def whyFixed(facts: JoinFacts): Option[Reason] =
+    if (facts.hint.isDefined) Some(Reason(ReasonCode.Hint))
     else if (facts.build.rows < 0) Some(Reason(ReasonCode.FactsMissing))
     else if (facts.sparkStrategy == Strategy.LeaveToSpark) Some(Reason(ReasonCode.OtherStrategy))
     else None

@@ -5,7 +5,7 @@ package io.aqeplugin.decide
   * @param costMillis
   *   predicted cost, absent when the option was ruled out before it was priced
   * @param reason
-  *   why the option was taken or not
+  *   why the option was taken or not; of a join that is forced, why the model would have taken it or not
   * @param terms
   *   the parts of the cost that are not 0
   */
@@ -26,7 +26,7 @@ final case class WeighedOption(option: JoinOption, costMillis: Option[Double], r
   * @param passRateSource
   *   what that share was estimated from
   * @param options
-  *   every option with its price and reason, the chosen one included
+  *   every option with its price and reason, the chosen one included; of a join that is forced, as the model weighs them
   */
 final case class JoinDecision(
     facts: JoinFacts,

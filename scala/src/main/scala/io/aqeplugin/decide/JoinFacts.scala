@@ -172,10 +172,19 @@ final case class ProbeFacts(
   */
 final case class ClusterFacts(slots: Int, executors: Int)
 
+/** The memory that an application has for what the plugin adds to its queries, see [[MemoryBudget]].
+  *
+  * @param limitBytes
+  *   `memory.maxShare` of the smallest heap
+  * @param heldBytes
+  *   what the application's running queries hold by their decisions so far
+  */
+final case class MemoryFacts(limitBytes: Long, heldBytes: Long)
+
 /** The input of `DecideJoin` apart from the thresholds. The estimate of a join has the same form, with an unmeasured build side.
   *
   * @param joinId
-  *   identifies a join across all re-plans of one query
+  *   identifies a join of a query: across its re-plans, and in every run that Spark plans alike
   * @param hint
   *   the user's own join hint, if any
   * @param sparkStrategy
@@ -186,6 +195,8 @@ final case class ClusterFacts(slots: Int, executors: Int)
   *   why the plan allows no filter, if it does not: a code of topic `filter`, such as `REUSED_EXCHANGE`
   * @param waiting
   *   whether the probe side was to wait, judged before anything ran; none when the build side had finished by then
+  * @param memory
+  *   the memory for broadcasts and filters when the join is decided; none before that
   */
 final case class JoinFacts(
     joinId: String,
@@ -199,8 +210,16 @@ final case class JoinFacts(
     sparkStrategy: Strategy,
     canBroadcast: Boolean,
     filterObstacle: Option[ReasonCode] = None,
-    waiting: Option[WaitDecision] = None
+    waiting: Option[WaitDecision] = None,
+    memory: Option[MemoryFacts] = None
 ) {
+
+  /** The method of Spark's own plan. */
+  def sparkMethod: Method =
+    if (sparkStrategy == Strategy.Broadcast || build.alreadyBroadcast) Method.Broadcast else Method.SortMerge
+
+  /** Whether the probe side's scan cannot start before the build side has finished, whatever is decided, as below a broadcast join. */
+  def probeWaitsAnyway: Boolean = sparkStrategy == Strategy.Broadcast && probe.exchanges == 0
 
   /** Why nothing can be saved on a probe side that has started: the reason why it did not wait, if there is one. */
   def whyStarted: Reason = waiting.filterNot(_.waits).fold(Reason(ReasonCode.ProbeStarted))(_.reason)

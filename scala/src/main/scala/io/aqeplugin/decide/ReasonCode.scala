@@ -97,12 +97,21 @@ object ReasonCode {
   case object BuildTimeout extends ReasonCode("BUILD_TIMEOUT", Filter, "the filter was not ready in time, so every row passes")
   case object BuildFailed extends ReasonCode("BUILD_FAILED", Filter, "the filter could not be built, so every row passes")
   case object GatesOpen extends ReasonCode("GATES_OPEN", Any, "a test switched the price checks off: everything legal is done")
+  case object Forced extends ReasonCode("FORCED", Any, "the user forces this join to one option, whether or not it pays")
+  case object MemoryBudget
+      extends ReasonCode(
+        "MEMORY_BUDGET",
+        Any,
+        "the broadcasts and filters of the application's running queries leave too little memory for it"
+      )
 
   // Why the probe side waited or not.
   case object WaitPays
       extends ReasonCode("WAIT_PAYS", Wait, "the expected saving exceeds the price of idle slots")
   case object NotWorthWaiting extends ReasonCode("NOT_WORTH_WAITING", Wait, "the idle slots would cost more than the expected saving")
   case object WaitTooLong extends ReasonCode("WAIT_TOO_LONG", Wait, "the wait would leave the slots idle for too long")
+  case object WaitReleased
+      extends ReasonCode("WAIT_RELEASED", Wait, "the probe side waited, and started because the wait no longer paid or reached its limit")
   case object NothingToGain
       extends ReasonCode("NOTHING_TO_GAIN", Wait, "neither a filter nor a broadcast is possible, so a wait gains nothing")
 
@@ -173,9 +182,12 @@ object ReasonCode {
     BuildTimeout,
     BuildFailed,
     GatesOpen,
+    Forced,
+    MemoryBudget,
     WaitPays,
     NotWorthWaiting,
     WaitTooLong,
+    WaitReleased,
     NothingToGain,
     EnoughRows,
     RowsNotProven,

@@ -22,6 +22,17 @@ final case class KeyedFile(rows: Long, range: Option[(Long, Long)], nulls: Optio
   */
 final case class TopFiles(kept: Seq[Int], bound: Option[Long])
 
+/** The files for the first rows of a sorted scan.
+  *
+  * @param proven
+  *   the files that the footers alone leave; none when the known files hold too few proven rows
+  * @param files
+  *   these files, or all that may have a matching row
+  * @param paysInOrder
+  *   whether the rows of a part of these files probably rule out the others
+  */
+final case class TopSearch(proven: Option[TopFiles], files: Seq[TopFile], paysInOrder: Boolean)
+
 object TopFiles {
   import TopOrder._
 

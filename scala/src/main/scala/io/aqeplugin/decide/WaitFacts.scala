@@ -23,12 +23,3 @@ final case class WaitFacts(
     otherRunnableTasks: Int,
     waitsAnyway: Boolean
 )
-
-/** Whether the probe side waits.
-  *
-  * @param savingMillis
-  *   elapsed time that the finished build side is estimated to save, before `wait.savingShare`
-  * @param idleMillis
-  *   elapsed time for which the wait is estimated to leave the slots idle
-  */
-final case class WaitDecision(waits: Boolean, reason: Reason, savingMillis: Double, idleMillis: Double)

@@ -1,6 +1,6 @@
 package io.aqeplugin.decide
 
-import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.conf.{AqeConf, Forced}
 
 /** Decides whether a probe side waits for its build side: it does when `savingShare` × the estimated saving exceeds the price of idle
   * slots.
@@ -13,31 +13,39 @@ import io.aqeplugin.conf.AqeConf
   * lasts   work / min(slots, tasks)
   * idle    lasts × max(0, slots - tasks - other tasks) / slots  +  work / tasks / 2 when tasks > slots and no other tasks  +  jobLaunchNanos
   * }}}
-  * Pure and total, like [[DecideJoin]].
+  * A join that is forced waits if its option needs it. Pure and total, like [[DecideJoin]].
   */
 object WaitPrice {
 
   def decide(facts: WaitFacts, thresholds: Thresholds): WaitDecision = {
+    val forced = thresholds(AqeConf.Force).of(facts.join.joinId).flatMap { option =>
+      val modelled = priced(facts, thresholds.updated(AqeConf.Force, Forced.None))
+      new ForcedChoice(expectedFacts(facts), option, thresholds).waiting(modelled)
+    }
+    forced.getOrElse(priced(facts, thresholds))
+  }
+
+  private def priced(facts: WaitFacts, thresholds: Thresholds): WaitDecision = {
     val expected = expectedFacts(facts)
     val decision = DecideJoin.decide(expected, thresholds)
     val saving = savingNanos(decision, thresholds) / CostModel.NanosPerMilli
-    val idle = if (facts.waitsAnyway) 0.0 else idleNanos(facts, thresholds) / CostModel.NanosPerMilli
+    val duration = buildNanos(facts, thresholds)
+    val idle = if (facts.waitsAnyway) 0.0 else idleNanos(facts, duration, thresholds) / CostModel.NanosPerMilli
     val believed = saving * thresholds(AqeConf.WaitSavingShare)
 
-    if (expected.probe.started) WaitDecision(false, Reason(ReasonCode.ProbeStarted), 0, idle)
+    def waits(reason: Reason): WaitDecision = WaitDecision(true, reason, saving, idle, duration / CostModel.NanosPerMilli)
+    def starts(reason: Reason, saving: Double = 0): WaitDecision =
+      WaitDecision(false, reason, saving, idle, duration / CostModel.NanosPerMilli)
+
+    if (expected.probe.started) starts(Reason(ReasonCode.ProbeStarted))
     else if (thresholds.openGates && isLegal(expected, thresholds))
-      WaitDecision(true, Reason(ReasonCode.GatesOpen, confKey = AqeConf.TestOpenGates.key), saving, idle)
-    else if (expected.build.rows < 0 || expected.probe.scanRows < 0) WaitDecision(false, Reason(ReasonCode.FactsMissing), 0, idle)
-    else if (saving <= 0) WaitDecision(false, nothingToGain(decision), 0, idle)
+      waits(Reason(ReasonCode.GatesOpen, confKey = AqeConf.TestOpenGates.key))
+    else if (expected.build.rows < 0 || expected.probe.scanRows < 0) starts(Reason(ReasonCode.FactsMissing))
+    else if (saving <= 0) starts(nothingToGain(decision))
     else if (idle > thresholds(AqeConf.WaitMaxIdle))
-      WaitDecision(
-        false,
-        limited(ReasonCode.WaitTooLong, idle, thresholds(AqeConf.WaitMaxIdle).toDouble, AqeConf.WaitMaxIdle.key),
-        saving,
-        idle
-      )
-    else if (believed > idle) WaitDecision(true, limited(ReasonCode.WaitPays, believed, idle, AqeConf.WaitSavingShare.key), saving, idle)
-    else WaitDecision(false, limited(ReasonCode.NotWorthWaiting, believed, idle, AqeConf.WaitSavingShare.key), saving, idle)
+      starts(limited(ReasonCode.WaitTooLong, idle, thresholds(AqeConf.WaitMaxIdle).toDouble, AqeConf.WaitMaxIdle.key), saving)
+    else if (believed > idle) waits(limited(ReasonCode.WaitPays, believed, idle, AqeConf.WaitSavingShare.key))
+    else starts(limited(ReasonCode.NotWorthWaiting, believed, idle, AqeConf.WaitSavingShare.key), saving)
   }
 
   /** The facts of the join if the build side comes out as estimated. */
@@ -71,18 +79,24 @@ object WaitPrice {
     model.price(spark) - model.price(taken)
   }
 
-  private def idleNanos(facts: WaitFacts, thresholds: Thresholds): Double = {
+  private def slots(facts: WaitFacts): Double = math.max(1, facts.join.cluster.slots).toDouble
+  private def tasks(facts: WaitFacts): Double = math.max(1, facts.buildTasks).toDouble
+
+  /** How long the build side lasts. */
+  private def buildNanos(facts: WaitFacts, thresholds: Thresholds): Double = {
     val build = facts.join.build
-    val slots = math.max(1, facts.join.cluster.slots).toDouble
-    val tasks = math.max(1, facts.buildTasks).toDouble
-    val others = math.max(0, facts.otherRunnableTasks).toDouble
     val shuffleNanosPerRow =
       atLeastZero(build.memoryBytesPerRow) * thresholds(AqeConf.CostShuffleNanosPerByte) + thresholds(AqeConf.CostShuffleNanosPerRow)
     val work = atLeastZero(facts.buildScanBytes) * thresholds(AqeConf.CostScanNanosPerByte) +
       atLeastZero(build.originRows.getOrElse(build.rows)) * thresholds(AqeConf.CostRowPipelineNanosPerRow) +
       atLeastZero(build.rows) * shuffleNanosPerRow
-    val unused = work / math.min(slots, tasks) * math.max(0.0, slots - tasks - others) / slots
-    val tail = if (tasks > slots && others == 0) work / tasks / 2 else 0.0
+    work / math.min(slots(facts), tasks(facts))
+  }
+
+  private def idleNanos(facts: WaitFacts, buildNanos: Double, thresholds: Thresholds): Double = {
+    val others = math.max(0, facts.otherRunnableTasks).toDouble
+    val unused = buildNanos * math.max(0.0, slots(facts) - tasks(facts) - others) / slots(facts)
+    val tail = if (tasks(facts) > slots(facts) && others == 0) buildNanos * slots(facts) / tasks(facts) / 2 else 0.0
     unused + tail + thresholds(AqeConf.CostJobLaunchNanos)
   }
 

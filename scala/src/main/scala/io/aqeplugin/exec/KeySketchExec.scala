@@ -40,6 +40,9 @@ case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan
     */
   def summary(stageRows: Long): Option[KeySummary] = finished.find(_.rows == stageRows)
 
+  /** Finished tasks and all tasks; none before the first has finished and after the summary was asked for. */
+  def progress: Option[(Int, Int)] = running.flatMap(_.progress).headOption
+
   /** The positions of the keys among the columns. */
   def ordinals: Seq[Int] = keys.map(key => child.output.indexWhere(_.exprId == key.exprId))
 

@@ -33,6 +33,9 @@ object MeasuredKeys extends KeySketches {
     keysSeen <- sketch.summary(rows)
   } yield keysSeen
 
+  /** Finished tasks and all tasks of a running stage that sketches keys; none before the first has finished. */
+  def progress(stage: QueryStageExec): Option[(Int, Int)] = sketchOf(stage.plan).flatMap(_.progress)
+
   private def sketchOf(plan: SparkPlan): Option[KeySketchExec] = plan match {
     case sketch: KeySketchExec                                                                             => Some(sketch)
     case wrapper @ (_: Exchange | _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowTransition) =>

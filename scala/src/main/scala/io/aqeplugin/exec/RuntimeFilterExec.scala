@@ -30,17 +30,20 @@ import io.aqeplugin.observe.{FilterOutcome, QueryState, QueryStates, StartedFilt
   *   one filter exchange (or its stage) per filter
   * @param labels
   *   for each source, its name in decisions and metrics
+  * @param clock
+  *   while a source waits for its build side: the clock, or its stage, by which the wait is checked
   */
 case class RuntimeFilterExec(
     child: SparkPlan,
     keys: Seq[Seq[Expression]],
     sources: Seq[SparkPlan],
     labels: Seq[FilterLabel],
-    pause: SelfDisable
+    pause: SelfDisable,
+    clock: Option[SparkPlan] = None
 ) extends SparkPlan
     with StartedFilters {
 
-  override def children: Seq[SparkPlan] = child +: sources
+  override def children: Seq[SparkPlan] = (child +: sources) ++ clock
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
@@ -168,7 +171,7 @@ case class RuntimeFilterExec(
     }
 
   override protected def doCanonicalize(): SparkPlan = super.doCanonicalize() match {
-    case canonical: RuntimeFilterExec => canonical.copy(labels = Nil)
+    case canonical: RuntimeFilterExec => canonical.copy(labels = Nil, clock = None)
     case other                        => other
   }
 
@@ -184,7 +187,7 @@ case class RuntimeFilterExec(
     s"$nodeName ${labels.map(_.toString).mkString("[", "; ", "]")}"
 
   override protected def withNewChildrenInternal(newChildren: IndexedSeq[SparkPlan]): SparkPlan =
-    copy(child = newChildren.head, sources = newChildren.tail)
+    copy(child = newChildren.head, sources = newChildren.slice(1, 1 + sources.size), clock = newChildren.drop(1 + sources.size).headOption)
 }
 
 object RuntimeFilterExec {

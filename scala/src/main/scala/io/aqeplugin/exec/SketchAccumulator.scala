@@ -30,6 +30,9 @@ private[exec] final class SketchAccumulator(limits: SketchLimits) extends Accumu
     found
   }
 
+  /** Tasks that have handed over their sketch, and all tasks. */
+  def progress: Option[(Int, Int)] = lock.synchronized(stage.flatMap(_.progress))
+
   private def absorb(found: SketchedPartition): Unit = lock.synchronized {
     if (!isTaken) {
       if (stage.isEmpty) stage = Some(new StageSketch(limits))

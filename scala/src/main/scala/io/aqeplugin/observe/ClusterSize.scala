@@ -15,6 +15,18 @@ object ClusterSize {
     ClusterFacts(slots, math.max(1, registered))
   }
 
+  /** The heap of the driver, or of an executor where that is smaller. */
+  def smallestHeapBytes(sparkContext: SparkContext): Long = {
+    val driver = Runtime.getRuntime.maxMemory
+    if (sparkContext.isLocal) driver else math.min(driver, SparkBridge.executorHeapBytes(sparkContext.getConf))
+  }
+
+  /** Share of the slots that run no task of any query, in [0, 1]. */
+  def idleShare(sparkContext: SparkContext, cluster: ClusterFacts): Double = {
+    val running = sparkContext.statusTracker.getExecutorInfos.map(_.numRunningTasks()).sum
+    math.max(0.0, math.min(1.0, 1 - running.toDouble / math.max(1, cluster.slots)))
+  }
+
   /** The tasks that can run at once: at least one.
     *
     * Executors that were requested count until the first one has registered. With dynamic allocation, those that Spark requests in any case

@@ -11,7 +11,7 @@ import io.aqeplugin.decide.Side
   * @param id
   *   the id of the [[FoundJoin]] that is planned from this join
   */
-final class EqualityJoin(join: Join, val id: String, pairs: Seq[(Expression, Expression)]) {
+final class EqualityJoin(join: Join, val id: JoinId, pairs: Seq[(Expression, Expression)]) {
 
   /** The hints of the author and of AQE. */
   def hint: JoinHint = join.hint

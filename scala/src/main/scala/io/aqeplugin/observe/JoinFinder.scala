@@ -1,6 +1,6 @@
 package io.aqeplugin.observe
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution.SparkPlan
@@ -39,8 +39,7 @@ final case class FoundJoin(
 
   private lazy val pairs = JoinId.ordered(node.leftKeys, node.rightKeys)
 
-  /** The same across all re-plans of one query, which make new nodes but keep attributes. */
-  lazy val id: String = range.fold(JoinId.of(kind, node.leftKeys, node.rightKeys))(known => s"${kind.name}:${known.id}")
+  lazy val id: JoinId = range.fold(JoinId.of(kind, node.leftKeys, node.rightKeys))(_.id(kind))
 }
 
 object JoinFinder {
@@ -82,26 +81,4 @@ object JoinFinder {
     case _: ExistenceJoin => Some(JoinKind.Existence)
     case _                => None
   }
-}
-
-/** Derives a join's id from its keys. */
-object JoinId {
-  def of(kind: JoinKind, leftKeys: Seq[Expression], rightKeys: Seq[Expression]): String =
-    ordered(leftKeys, rightKeys).map(pairText).mkString(s"${kind.name}:", ",", "")
-
-  /** Key pairs in the order of their names. Spark reorders the keys of a join to fit the partitioning of its inputs. */
-  def ordered(leftKeys: Seq[Expression], rightKeys: Seq[Expression]): Seq[(Expression, Expression)] =
-    leftKeys.zip(rightKeys).sortBy(pairText)
-
-  private def pairText(pair: (Expression, Expression)): String = s"${text(pair._1)}=${text(pair._2)}"
-
-  private[observe] def text(key: Expression): String = key match {
-    // Nearly every key is an attribute, and computing an expression's references is costly.
-    case a: Attribute => columnText(a)
-    case other        =>
-      val columns = other.references.toSeq.map(columnText)
-      if (columns.size == 1) columns.head else columns.mkString("(", " ", ")")
-  }
-
-  private def columnText(a: Attribute): String = s"${a.name}#${a.exprId.id}"
 }

@@ -31,29 +31,56 @@ sealed trait JoinLife {
   /** Where the join's filters were placed or not, by filter id. */
   def filters: Map[String, PlacedFilter]
 
+  /** The wait of the probe side that has begun, unless its build side was measured. */
+  def begunWait: Option[JoinWait]
+
   /** Adds an estimate. The first one counts; for a join that is already decided, the first one with the decided build side.
     *
     * @param sideRuns
     *   whether one side has started
     */
   def see(estimate: JoinFacts, sideRuns: Boolean): JoinLife = this match {
-    case Seen(known, leftAlone, filters) if sideRuns              => Waiting(known.getOrElse(estimate), leftAlone, filters)
-    case Seen(None, leftAlone, filters)                           => Seen(Some(estimate), leftAlone, filters)
+    case seen @ Seen(known, _, _, _) if sideRuns                  => seen.fixed(known.getOrElse(seen.afterWait(estimate)))
+    case seen @ Seen(None, _, _, _)                               => seen.copy(estimate = Some(seen.afterWait(estimate)))
     case decided @ Decided(None, made, _) if isOf(made, estimate) => decided.copy(estimate = Some(estimate))
     case placed @ Placed(None, made, _) if isOf(made, estimate)   => placed.copy(estimate = Some(estimate))
     case other                                                    => other
   }
 
+  /** The estimate with what became of the wait. */
+  protected def afterWait(estimate: JoinFacts): JoinFacts = begunWait.fold(estimate)(_.in(estimate))
+
   /** Drops the estimate, so that the next planning makes a new one, unless a side has started. */
   def forgetEstimate: JoinLife = this match {
-    case seen @ Seen(Some(_), _, _) => seen.copy(estimate = None)
-    case other                      => other
+    case seen @ Seen(Some(_), _, _, _) => seen.copy(estimate = None)
+    case other                         => other
   }
 
   /** Fixes the estimate because one side has started: a change of the build side would waste what the other side waited for. */
   def keepEstimate: JoinLife = this match {
-    case Seen(Some(estimate), leftAlone, filters) => Waiting(estimate, leftAlone, filters)
-    case other                                    => other
+    case seen @ Seen(Some(estimate), _, _, _) => seen.fixed(estimate)
+    case other                                => other
+  }
+
+  /** Begins the wait of the probe side, unless there is one. */
+  def beginWait(wait: JoinWait): JoinLife = this match {
+    case seen @ Seen(_, _, _, None)       => seen.copy(begunWait = Some(wait))
+    case waiting @ Waiting(_, _, _, None) => waiting.copy(begunWait = Some(wait))
+    case other                            => other
+  }
+
+  /** Changes a wait that is not over. */
+  def changeWait(change: JoinWait => JoinWait): JoinLife = {
+    def changed(wait: Option[JoinWait]): Option[JoinWait] = wait.map(one => if (one.isOver) one else change(one))
+    this match {
+      case seen: Seen =>
+        val after = seen.copy(begunWait = changed(seen.begunWait))
+        after.copy(estimate = after.estimate.map(after.afterWait))
+      case waiting: Waiting =>
+        val after = waiting.copy(begunWait = changed(waiting.begunWait))
+        after.copy(kept = after.afterWait(after.kept))
+      case other => other
+    }
   }
 
   /** Leaves the join alone for now. */
@@ -63,11 +90,18 @@ sealed trait JoinLife {
     case other            => other
   }
 
-  /** Adds the decision; the first one counts. */
-  def decide(decision: JoinDecision): JoinLife = this match {
-    case Seen(estimate, _, filters)    => Decided(estimate, decision, filters)
-    case Waiting(estimate, _, filters) => Decided(Some(estimate), decision, filters)
-    case other                         => other
+  /** Adds the decision; the first one counts.
+    *
+    * @param nowNanos
+    *   when a wait for it ended, as `System.nanoTime`
+    */
+  def decide(decision: JoinDecision, nowNanos: Long): JoinLife = {
+    def waited = begunWait.fold(decision)(_.in(decision, nowNanos))
+    this match {
+      case Seen(estimate, _, filters, _)    => Decided(estimate, waited, filters)
+      case Waiting(estimate, _, filters, _) => Decided(Some(estimate), waited, filters)
+      case other                            => other
+    }
   }
 
   /** Records where a filter went; until the query ends, the latest placement counts. */
@@ -124,11 +158,22 @@ object JoinLife {
   /** @param estimate
     *   none when the join is not to be decided, or has to be estimated again
     */
-  final case class Seen(estimate: Option[JoinFacts], leftAlone: Option[LeftAlone], filters: Map[String, PlacedFilter]) extends JoinLife {
+  final case class Seen(
+      estimate: Option[JoinFacts],
+      leftAlone: Option[LeftAlone],
+      filters: Map[String, PlacedFilter],
+      begunWait: Option[JoinWait] = None
+  ) extends JoinLife {
     override def decision: Option[JoinDecision] = None
+    private[JoinLife] def fixed(estimate: JoinFacts): Waiting = Waiting(estimate, leftAlone, filters, begunWait)
   }
 
-  final case class Waiting(kept: JoinFacts, leftAlone: Option[LeftAlone], filters: Map[String, PlacedFilter]) extends JoinLife {
+  final case class Waiting(
+      kept: JoinFacts,
+      leftAlone: Option[LeftAlone],
+      filters: Map[String, PlacedFilter],
+      begunWait: Option[JoinWait] = None
+  ) extends JoinLife {
     override def estimate: Option[JoinFacts] = Some(kept)
     override def decision: Option[JoinDecision] = None
   }
@@ -136,16 +181,19 @@ object JoinLife {
   final case class Decided(estimate: Option[JoinFacts], made: JoinDecision, filters: Map[String, PlacedFilter]) extends JoinLife {
     override def decision: Option[JoinDecision] = Some(made)
     override def leftAlone: Option[LeftAlone] = None
+    override def begunWait: Option[JoinWait] = None
   }
 
   final case class Placed(estimate: Option[JoinFacts], made: JoinDecision, filters: Map[String, PlacedFilter]) extends JoinLife {
     override def decision: Option[JoinDecision] = Some(made)
     override def leftAlone: Option[LeftAlone] = None
+    override def begunWait: Option[JoinWait] = None
   }
 
   final case class Ended(decision: Option[JoinDecision], filters: Map[String, PlacedFilter]) extends JoinLife {
     override def estimate: Option[JoinFacts] = None
     override def leftAlone: Option[LeftAlone] = None
+    override def begunWait: Option[JoinWait] = None
   }
 
   /** A join without any facts. */

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.types._
 
-import io.aqeplugin.decide.{ReasonCode, Side, Strategy}
+import io.aqeplugin.decide.{JoinKind, ReasonCode, Side, Strategy}
 import io.aqeplugin.filters.{RangeBound, RangeBounds}
 
 /** The comparisons of a join that bound one column of its probe side by columns of its build side.
@@ -34,13 +34,14 @@ final case class JoinRange(
 
   def keys(side: Side): Seq[Expression] = if (side == buildSide) build else Seq(probe)
 
-  /** The comparisons with the ids of their columns. */
-  def id: String = {
+  def id(kind: JoinKind): JoinId = JoinId.named(kind, comparisons(JoinId.text), comparisons(JoinId.nameOf))
+
+  private def comparisons(text: Expression => String): Seq[String] = {
     val known = build.lazyZip(bounds.bounds).map { (column, bound) =>
       val offset = if (bound.offset == 0) "" else f"${bound.offset}%+d"
-      s"${JoinId.text(probe)}${if (bound.isLower) ">=" else "<="}${JoinId.text(column)}$offset"
+      s"${text(probe)}${if (bound.isLower) ">=" else "<="}${text(column)}$offset"
     }
-    if (known.isEmpty) s"${JoinId.text(probe)}<>${build.map(JoinId.text).mkString(" ")}" else known.mkString(",")
+    if (known.isEmpty) Seq(s"${text(probe)}<>${build.map(text).mkString(" ")}") else known.toSeq
   }
 }
 

@@ -16,13 +16,13 @@ import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
   */
 final case class PruningBuilds(queries: Seq[LogicalPlan]) {
 
-  private lazy val joinIds: Set[String] = queries.flatMap(_.collect { case join: Join => EqualityJoin.of(join).map(_.id) }.flatten).toSet
+  private lazy val joinIds: Set[JoinId] = queries.flatMap(_.collect { case join: Join => EqualityJoin.of(join).map(_.id) }.flatten).toSet
 
   /** Whether `plan` is pruning's own plan of a build side. */
   def isOwnPlan(plan: SparkPlan): Boolean = queries.nonEmpty && plan.logicalLink.exists(queries.contains(_))
 
   /** The joins inside the broadcasts of `plan` that pruning may use. */
-  def joinsIn(plan: SparkPlan): Set[String] =
+  def joinsIn(plan: SparkPlan): Set[JoinId] =
     if (queries.isEmpty) Set.empty
     else plan.collect { case broadcast: BroadcastExchangeLike => JoinFinder.find(broadcast).map(_.id) }.flatten.toSet.intersect(joinIds)
 }

@@ -4,8 +4,11 @@ import java.util.IdentityHashMap
 import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference, LongAdder}
 
+import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.FileIndex
 
 import io.aqeplugin.conf.{ConfError, Mode, TrialArm}
@@ -19,15 +22,20 @@ final class QueryState(val executionId: Long) {
   /** When the query was first planned, as `System.nanoTime`. */
   val startNanos: Long = System.nanoTime()
 
+  private val names = new JoinNames
   private val joins = new JoinLives
+  private val held = new LongAdder()
   private val limits = new ConcurrentLinkedQueue[DecidedLimit]()
   private val predicates = ConcurrentHashMap.newKeySet[String]()
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
   private val ended = new AtomicBoolean()
+  private val endings = new ConcurrentLinkedQueue[() => Unit]()
   private val wrongConf = new AtomicReference[Option[ConfError]](None)
   private val over = new AtomicReference[Option[Long]](None)
 
-  private val tables = new IdentityHashMap[FileIndex, QueryState.Read]().asScala
+  private val tables = new IdentityHashMap[FileIndex, QueryState.Read[Option[TableFacts]]]().asScala
+  private val fewestFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, FileChoice)]]()
+  private val topFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, Either[ReasonCode, TopSearch])]]()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
   /** The settings of the rules, once they are read. */
@@ -63,6 +71,9 @@ final class QueryState(val executionId: Long) {
     first
   }
 
+  /** The name of a join, under which everything else here and in events is kept. */
+  def nameOf(join: JoinId): String = names.of(join)
+
   /** The estimate of a join; none before the first one, or when it has to be made again. */
   def estimate(joinId: String): Option[JoinFacts] = joins(joinId).estimate
 
@@ -92,14 +103,28 @@ final class QueryState(val executionId: Long) {
   /** The decision of a join, made by `decide` if there is none yet. */
   def decideOnce(joinId: String)(decide: => JoinDecision): JoinDecision = decision(joinId).getOrElse {
     val made = decide
-    joins.change(joinId)(_.decide(made))._2.decision.getOrElse(made)
+    val (before, after) = joins.change(joinId)(_.decide(made, System.nanoTime()))
+    if (before.decision.isEmpty) conf.foreach(known => held.add(MemoryBudget.heldBy(made, known.thresholds)))
+    after.decision.getOrElse(made)
   }
+
+  /** Bytes of the broadcasts and filters that the query holds by its decisions. */
+  def heldBytes: Long = held.sum
+
+  /** The wait of a join's probe side, begun by `begin` if there is none; none if the join is decided. */
+  def waitOnce(joinId: String)(begin: => JoinWait): Option[JoinWait] = {
+    val begun = joins(joinId).begunWait
+    if (begun.isDefined) begun else joins.change(joinId)(_.beginWait(begin))._2.begunWait
+  }
+
+  /** Changes the wait of a join's probe side, unless it is over; returns the wait. */
+  def changeWait(joinId: String)(change: JoinWait => JoinWait): Option[JoinWait] = joins.change(joinId)(_.changeWait(change))._2.begunWait
 
   def knowsTable(table: FileIndex): Boolean = tables.synchronized(tables.contains(table))
 
   /** The facts of a scanned table, read once by `read`: listing the files of a large table takes time. Other tables do not wait for it. */
   def tableFacts(table: FileIndex)(read: => Option[TableFacts]): Option[TableFacts] =
-    tables.synchronized(tables.getOrElseUpdate(table, new QueryState.Read(read))).facts
+    tables.synchronized(tables.getOrElseUpdate(table, new QueryState.Read(read))).found
 
   /** New decisions to report, whose filters now have their scans; each is returned once. */
   def placeDecided(): Seq[JoinDecision] = joins.ids.flatMap { id =>
@@ -130,6 +155,18 @@ final class QueryState(val executionId: Long) {
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
+  /** The files of a limit, found by the first `search` for an equal limit over the same files. A query that refers to a limit twice relies on
+    * AQE to reuse the rows of the one for the other, and AQE does so only if both read the same files. Another search may know more footers.
+    */
+  def fewestOnce(limit: QueryState.LimitOfFiles)(search: => (LimitFacts, FileChoice)): (LimitFacts, FileChoice) =
+    fewestFiles.computeIfAbsent(limit, _ => new QueryState.Read(search)).found
+
+  /** The same for a sorted limit. */
+  def topOnce(limit: QueryState.LimitOfFiles)(
+      search: => (LimitFacts, Either[ReasonCode, TopSearch])
+  ): (LimitFacts, Either[ReasonCode, TopSearch]) =
+    topFiles.computeIfAbsent(limit, _ => new QueryState.Read(search)).found
+
   def noteLimit(limit: DecidedLimit): Unit = { val _ = limits.add(limit) }
 
   /** The limits of the query, in the order of their decisions. */
@@ -157,14 +194,35 @@ final class QueryState(val executionId: Long) {
     over.get.getOrElse(nowNanos)
   }
 
+  /** Runs `action` when the query ends, or at once if it has ended. */
+  def atEnd(action: () => Unit): Unit = {
+    val _ = endings.add(action)
+    if (ended.get) runEndings()
+  }
+
   /** True for the first caller only. */
-  def end(): Boolean = ended.compareAndSet(false, true)
+  def end(): Boolean = {
+    val isFirst = ended.compareAndSet(false, true)
+    if (isFirst) runEndings()
+    isFirst
+  }
+
+  @tailrec
+  private def runEndings(): Unit = Option(endings.poll()) match {
+    case Some(action) =>
+      action()
+      runEndings()
+    case None =>
+  }
 }
 
 object QueryState {
 
-  /** Facts of one table, read when they are first asked for. */
-  final private class Read(read: => Option[TableFacts]) {
-    lazy val facts: Option[TableFacts] = read
+  /** A limit in its canonical form, with all files of its scan. */
+  final case class LimitOfFiles(limit: SparkPlan, files: Seq[Path])
+
+  /** What is read when it is first asked for. */
+  final private class Read[A](read: => A) {
+    lazy val found: A = read
   }
 }

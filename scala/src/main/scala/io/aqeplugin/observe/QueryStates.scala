@@ -39,6 +39,9 @@ class QueryStates private[observe] (isRunning: Long => Boolean, nanoTime: () => 
   def remove(executionId: Long): Option[QueryState] = states.remove(executionId)
   def size: Int = states.size
 
+  /** Bytes of the broadcasts and filters that all executions hold by their decisions. */
+  def heldBytes: Long = states.valuesIterator.map(_.heldBytes).sum
+
   private def removeOrphans(): Unit = {
     val nowNanos = nanoTime()
     states.foreach { case (id, state) =>

@@ -45,13 +45,17 @@ final case class SketchedBuild(exchange: Exchange, keys: Seq[Attribute])
   *
   * Each node is rewritten once and cached by identity: the build exchange below a filter must be the same tree as in the join, including
   * the filters inside it. Otherwise the build side would run twice.
+  *
+  * @param clockNanos
+  *   when to check the waits of the plan, as `System.nanoTime`; none if there is none to check
   */
 final class PlaceFilters(
     placements: Seq[Placement],
     sketched: Seq[SketchedBuild],
     limits: BuildLimits,
     pause: SelfDisable,
-    tables: TableStatistics
+    tables: TableStatistics,
+    clockNanos: Option[Long] = None
 ) {
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
 
@@ -94,7 +98,8 @@ final class PlaceFilters(
         p.bounds
       ).flatMap(_.result.toOption).fold(scan)(ScanAdapter.withKnownKeys(scan, p.target.keys, _, tables))
     }
-    RuntimeFilterExec(pruned, here.map(_.target.keys), sources, here.map(_.label), pause)
+    val clock = if (here.exists(p => !PlaceFilters.isFinished(p.source))) clockNanos.map(PlaceFilters.clock) else None
+    RuntimeFilterExec(pruned, here.map(_.target.keys), sources, here.map(_.label), pause, clock)
   }
 }
 
@@ -118,9 +123,21 @@ object PlaceFilters {
 
   private def exchange(placement: Placement, build: SparkPlan, limits: BuildLimits): SparkPlan = {
     val exchange = RuntimeFilterExchangeExec(placement.sourceKeys, build, limits, placement.label.joinId, placement.bounds)
-    // A link to a node outside every query. AQE asks every stage for its link; if this node inherited the build side's link, AQE would
-    // replace the build side's logical node. The link is set as a tag because setLogicalLink would also tag the build exchange below.
-    exchange.setTagValue(SparkPlan.LOGICAL_PLAN_TAG, FilterLink(placement.sourceKeys))
+    linked(exchange, placement.sourceKeys)
+  }
+
+  private def clock(atNanos: Long): SparkPlan = linked(WaitClockExec(atNanos), Nil)
+
+  /** Gives a node a link to a node outside every query. AQE asks every stage for its link; if it inherited the build side's link, AQE would
+    * replace the build side's logical node. The link is set as a tag because setLogicalLink would also tag the build exchange below.
+    */
+  private def linked(exchange: SparkPlan, keys: Seq[Attribute]): SparkPlan = {
+    exchange.setTagValue(SparkPlan.LOGICAL_PLAN_TAG, FilterLink(keys))
     exchange
+  }
+
+  private def isFinished(source: SparkPlan): Boolean = source match {
+    case stage: QueryStageExec => stage.isMaterialized
+    case _                     => false
   }
 }

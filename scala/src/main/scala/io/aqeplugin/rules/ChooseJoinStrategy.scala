@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern
 
-import io.aqeplugin.conf.Mode
+import io.aqeplugin.conf.{AqeConf, Forced, ForcedMethod, Mode}
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
 
@@ -25,23 +25,33 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     else plan
 
   private def chosen(join: Join, context: RuleContext): Join = {
-    val hint = decided(join, context).fold(join.hint)(PlannerHints.carryOut(_, join.hint))
+    val hint = decided(join, context).fold(unbroadcast(join, context))(PlannerHints.carryOut(_, join.hint))
     if (hint eq join.hint) join else join.copy(hint = hint)
+  }
+
+  /** The hints of a join without a decision. Whichever side ends first, AQE may broadcast it, so one that is forced to be sorted is hinted
+    * before.
+    */
+  private def unbroadcast(join: Join, context: RuleContext): JoinHint = {
+    val forced = context.thresholds(AqeConf.Force)
+    val isForced = (forced ne Forced.None) && EqualityJoin.of(join).map(one => context.state.nameOf(one.id)).exists { id =>
+      forced.of(id).exists(_.method == ForcedMethod.SortMerge) && context.state.estimate(id).exists(_.hint.isEmpty)
+    }
+    if (isForced) PlannerHints.withoutBroadcast(join.hint) else join.hint
   }
 
   private def decided(join: Join, context: RuleContext): Option[JoinDecision] = {
     val state = context.state
     for {
       equal <- EqualityJoin.of(join)
-      known = state.decision(equal.id)
+      id = state.nameOf(equal.id)
+      known = state.decision(id)
       // Nearly all joins that have a decision.
       if !known.exists(_.choice == Strategy.LeaveToSpark)
-      estimate <- state.estimate(equal.id)
+      estimate <- state.estimate(id)
       if estimate.hint.isEmpty
       finished <- FinishedJoin.of(equal, estimate.buildSide)
-      decision <- known.orElse(finished.facts(estimate, context.mode, context.tables).map { facts =>
-        state.decideOnce(equal.id)(DecideJoin.decide(facts, context.thresholds))
-      })
+      decision <- context.decideOnce(id)(finished.facts(estimate, context.mode, context.tables))
       // A decision made for the other build side, on another thread of the query, does not apply here.
       if decision.facts.buildSide == estimate.buildSide
     } yield decision

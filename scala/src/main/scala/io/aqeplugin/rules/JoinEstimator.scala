@@ -33,7 +33,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
   /** The estimate of a join with this build side; includes a wait decision unless the build side has finished. */
   def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
     val estimate = JoinFacts(
-      join.id,
+      context.state.nameOf(join.id),
       join.kind,
       join.texts,
       buildSide,
@@ -106,13 +106,13 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       buildTasks = tasks(buildScanBytes),
       shufflePartitions = SQLConf.get.numShufflePartitions,
       otherRunnableTasks = if (others > 0) tasks(others) else 0,
-      waitsAnyway = join.sparkStrategy == Strategy.Broadcast && estimate.probe.exchanges == 0
+      waitsAnyway = estimate.probeWaitsAnyway
     )
   }
 
   private def tasks(bytes: Double): Int = math.ceil(bytes / SQLConf.get.filesMaxPartitionBytes).max(1.0).min(Int.MaxValue.toDouble).toInt
 
-  private def authorHint(join: FoundJoin): Option[String] = context.state.decision(join.id) match {
+  private def authorHint(join: FoundJoin): Option[String] = context.state.decision(context.state.nameOf(join.id)) match {
     // The present hint may be the plugin's.
     case Some(decision) => decision.facts.hint
     case None           => join.node.logicalLink.collect { case joined: Join => joined }.flatMap(AuthorHint.of)

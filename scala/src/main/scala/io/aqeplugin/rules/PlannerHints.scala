@@ -2,7 +2,7 @@ package io.aqeplugin.rules
 
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import io.aqeplugin.decide.{JoinDecision, Side, Strategy}
+import io.aqeplugin.decide.{JoinDecision, Method, ReasonCode, Side, Strategy}
 
 /** The hints on a join without an author's hint: AQE's, and the plugin's from an earlier planning. Only this class knows their effect on
   * Spark's planner.
@@ -53,10 +53,18 @@ private[rules] object PlannerHints {
   /** The hints of a join with which Spark carries out the decision; `hint` itself if it already does. */
   def carryOut(decision: JoinDecision, hint: JoinHint): JoinHint = {
     val buildSide = decision.facts.buildSide
-    of(hint, buildSide).missing(decision).fold(hint) { strategy =>
+    val hinted = of(hint, buildSide).missing(decision).fold(hint) { strategy =>
       val info = Some(HintInfo(strategy = Some(strategy)))
       // AQE's hint on the other side stays: it may have demoted a broadcast of that side.
       if (buildSide == Side.Left) hint.copy(leftHint = info) else hint.copy(rightHint = info)
     }
+    if (decision.method.contains(Method.SortMerge) && decision.reason.code == ReasonCode.Forced) withoutBroadcast(hinted) else hinted
+  }
+
+  /** `hint` with a hint against the broadcast of each side that has none. */
+  def withoutBroadcast(hint: JoinHint): JoinHint = {
+    def kept(side: Option[HintInfo]) = side.filter(_.strategy.isDefined).orElse(Some(HintInfo(strategy = Some(NO_BROADCAST_HASH))))
+    val both = JoinHint(kept(hint.leftHint), kept(hint.rightHint))
+    if (both == hint) hint else both
   }
 }

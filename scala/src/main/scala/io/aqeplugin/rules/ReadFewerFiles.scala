@@ -14,6 +14,7 @@ import io.aqeplugin.conf.{AqeConf, Mode, SessionConf}
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.{CollectLimitFilesExec, TakeOrderedFilesExec}
 import io.aqeplugin.observe.{DecidedLimit, LimitOutcome}
+import io.aqeplugin.observe.QueryState.LimitOfFiles
 import io.aqeplugin.place.LimitedScan
 import io.aqeplugin.storage.{ConditionRanges, FooterSearch, ScanFiles}
 import io.aqeplugin.tell.{DecisionLog, ExplainText}
@@ -100,9 +101,11 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
     key match {
       case None => (LimitDecision.leftToSpark(facts(limited, files, top.limit, LimitOperator.Top), Reason(ReasonCode.SortKeyType)), None)
       case Some(key) =>
-        val search = searchOf(limited, files)
-        val searched = search.top(key, top.limit, order)
-        val known = facts(limited, files, top.limit, LimitOperator.Top, search)
+        val (known, searched) = context.state.topOnce(LimitOfFiles(plan.canonicalized, files.paths)) {
+          val search = searchOf(limited, files)
+          val searched = search.top(key, top.limit, order)
+          (facts(limited, files, top.limit, LimitOperator.Top, search), searched)
+        }
         searched match {
           case Left(code) =>
             (LimitDecision.leftToSpark(known, Reason(code, confKey = if (maxFooters == 0) AqeConf.LimitMaxFooters.key else "")), None)
@@ -133,9 +136,12 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
   }
 
   private def fewest(limited: LimitedScan, files: ScanFiles, rowsWanted: Long, operator: LimitOperator): (LimitDecision, FileChoice) = {
-    val search = searchOf(limited, files)
-    val choice = search.fewest(rowsWanted)
-    (LimitDecision.of(facts(limited, files, rowsWanted, operator, search), choice, maxFooters, AqeConf.LimitMaxFooters.key), choice)
+    val (known, choice) = context.state.fewestOnce(LimitOfFiles(plan.canonicalized, files.paths)) {
+      val search = searchOf(limited, files)
+      val choice = search.fewest(rowsWanted)
+      (facts(limited, files, rowsWanted, operator, search), choice)
+    }
+    (LimitDecision.of(known, choice, maxFooters, AqeConf.LimitMaxFooters.key), choice)
   }
 
   /** Records the decision, and returns the changed plan in mode apply. */

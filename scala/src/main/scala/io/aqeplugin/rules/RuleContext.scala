@@ -6,8 +6,8 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution}
 import org.apache.spark.sql.internal.SQLConf
 
-import io.aqeplugin.conf.{ConfError, Mode, SessionConf, Settings}
-import io.aqeplugin.decide.{ClusterFacts, Thresholds}
+import io.aqeplugin.conf.{AqeConf, ConfError, Mode, SessionConf, Settings}
+import io.aqeplugin.decide._
 import io.aqeplugin.observe.{ClusterSize, PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates, TableFacts, TableStatistics}
 import io.aqeplugin.storage.{CatalogStatistics, FooterStatistics}
 
@@ -30,6 +30,17 @@ final case class RuleContext(
       Some(analyzed.fold(read)(old => read.copy(ranges = old.ranges ++ read.ranges, distinct = old.distinct)))
     }
   }
+
+  /** The memory that is left now. Two queries that decide at the same moment may be promised the same memory. */
+  private def memory: MemoryFacts = {
+    val limit = ClusterSize.smallestHeapBytes(sparkContext) * thresholds(AqeConf.MemoryMaxShare)
+    MemoryFacts(limit.toLong, QueryStates.heldBytes)
+  }
+
+  /** The decision of a join, made from `facts` and the memory that is left now, if there is none yet. */
+  def decideOnce(joinId: String)(facts: => Option[JoinFacts]): Option[JoinDecision] = state.decision(joinId).orElse(facts.map { found =>
+    state.decideOnce(joinId)(DecideJoin.decide(found.copy(memory = Some(memory)), thresholds))
+  })
 
   /** Whether the plan is made for an execution. */
   def isExecution: Boolean = state.executionId != RuleContext.NoExecution

@@ -3,10 +3,10 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
 import org.apache.spark.sql.execution.FileSourceScanExec
 
-import io.aqeplugin.decide.{TopFile, TopOrder}
+import io.aqeplugin.decide.{TopFile, TopOrder, TopSearch}
 import io.aqeplugin.exec.TopScan
 import io.aqeplugin.place.LimitedScan
-import io.aqeplugin.storage.{ConditionRanges, ScanAdapter, ScanFiles, TopSearch}
+import io.aqeplugin.storage.{ConditionRanges, ScanAdapter, ScanFiles}
 
 /** Makes the scans of a sorted limit.
   *

@@ -15,6 +15,7 @@ import io.aqeplugin.place.PlaceFilters
   * AQE calls it on the whole plan when a query starts and after every finished stage, each time with a new plan. For one join:
   *   1. The build side has not finished: [[io.aqeplugin.decide.WaitPrice]] decides whether the probe side waits. If so, the filter is
   *      placed at once; it is a stage that needs the build side's stage, so the probe side waits for both.
+  *   1. While it waits, [[WaitClocks]] checks the wait from time to time, and releases it when it no longer pays.
   *   1. The build side has finished: the join is decided, by [[ChooseJoinStrategy]] one step earlier or here from the same facts. A filter
   *      that pays stays; otherwise it is left out, and the probe side starts.
   *   1. The filter is ready: its range or values go into the scan, so that partitions, files and row groups without a key are not read.
@@ -38,7 +39,14 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
         val rewritten =
           if (chosen.kept.isEmpty && wanted.sketched.isEmpty) stripped
           else
-            new PlaceFilters(chosen.kept, wanted.sketched, limits(context.thresholds), pause(context.thresholds), context.tables)(stripped)
+            new PlaceFilters(
+              chosen.kept,
+              wanted.sketched,
+              limits(context.thresholds),
+              pause(context.thresholds),
+              context.tables,
+              wanted.nextCheckNanos
+            )(stripped)
         // Only a plan that had filters before can be unchanged.
         if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }

@@ -59,10 +59,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     inside.contains
   }
 
+  private def nameOf(join: FoundJoin): String = state.nameOf(join.id)
+
   /** The filters that a join requests now. */
   private def of(join: FoundJoin): Seq[Placement] =
     // Finding the scans that its keys reach costs most, and a join that was decided without a filter needs none.
-    if (state.decision(join.id).exists(!_.buildFilter)) Nil
+    if (state.decision(nameOf(join)).exists(!_.buildFilter)) Nil
     else if (usedByPruning.contains(join.id)) leftAlone(join)
     else sought(join)
 
@@ -72,20 +74,26 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   /** The build sides that have not started and that a probe side waits for: what their keys are will decide the joins. */
   def sketched: Seq[SketchedBuild] = builds.toSeq
 
+  private val clocks = new WaitClocks(context, System.nanoTime())
+
+  /** When the waits of the plan are to be checked, as `System.nanoTime`; none if there is none to check. */
+  def nextCheckNanos: Option[Long] = clocks.nextNanos
+
   private def sought(join: FoundJoin): Seq[Placement] = {
-    val (estimate, site) = remembered(join)
+    val (known, site) = remembered(join)
+    val estimate = if (site.finishedStage.isDefined) known else clocks.checked(nameOf(join), known, site)
     if (join.range.isEmpty) directions.update(join.node, estimate.buildSide)
     decided(join, estimate, site) match {
       case Some(decision) =>
         val isWanted = decision.buildFilter && decision.facts.buildSide == estimate.buildSide
         val isRepeated = isWanted && wasBuiltTwice(site)
-        if (isRepeated) refuseRepeated(join.id, site)
-        if (isWanted && !isRepeated) placements(join.id, site, ExplainText.short(decision), decision.passRate) else Nil
+        if (isRepeated) refuseRepeated(nameOf(join), site)
+        if (isWanted && !isRepeated) placements(nameOf(join), site, ExplainText.short(decision), decision.passRate) else Nil
       case None =>
         val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
         if (join.range.isEmpty && estimate.waiting.exists(_.waits)) sketch(site)
-        val unfiltered = state.leaveAloneOnce(join.id, (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
-        if (estimate.waiting.exists(_.waits)) placements(join.id, site, "waits for its build side", unfiltered.passRate) else Nil
+        val unfiltered = state.leaveAloneOnce(nameOf(join), (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
+        if (estimate.waiting.exists(_.waits)) placements(nameOf(join), site, "waits for its build side", unfiltered.passRate) else Nil
     }
   }
 
@@ -96,14 +104,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] =
     FinishedJoin.of(join, estimate.buildSide, site).flatMap { finished =>
-      state.decision(join.id).orElse(finished.facts(estimate, context.mode, context.tables).map { facts =>
-        state.decideOnce(join.id)(DecideJoin.decide(facts, context.thresholds))
-      })
+      context.decideOnce(nameOf(join))(finished.facts(estimate, context.mode, context.tables))
     }
 
   /** No filter and no estimate: [[ChooseJoinStrategy]] handles no join without an estimate. */
   private def leftAlone(join: FoundJoin): Seq[Placement] = {
-    val _ = state.leaveAloneOnce(join.id, ReasonCode.ReusedExchange) {
+    val _ = state.leaveAloneOnce(nameOf(join), ReasonCode.ReusedExchange) {
       val side = estimator.buildSide(join)
       val site = JoinSite.of(join, side, guard).refuseAll(ReasonCode.ReusedExchange)
       undecided(join, estimator.estimate(join, side, site), site, Reason(ReasonCode.ReusedExchange))
@@ -114,10 +120,10 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   /** The join's estimate in the query's state, with the site for its build side: another thread may plan the same join concurrently. */
   private def remembered(join: FoundJoin): (JoinFacts, JoinSite) = {
     val sideRuns = estimator.hasStarted(join)
-    if (sideRuns) state.keepEstimate(join.id) else state.forgetEstimate(join.id)
-    val side = state.estimate(join.id).fold(estimator.buildSide(join))(_.buildSide)
+    if (sideRuns) state.keepEstimate(nameOf(join)) else state.forgetEstimate(nameOf(join))
+    val side = state.estimate(nameOf(join)).fold(estimator.buildSide(join))(_.buildSide)
     val site = siteOf(join, side)
-    val estimate = state.estimateOnce(join.id, sideRuns)(estimator.estimate(join, side, site))
+    val estimate = state.estimateOnce(nameOf(join), sideRuns)(estimator.estimate(join, side, site))
     (estimate, if (estimate.buildSide == side) site else siteOf(join, estimate.buildSide))
   }
 

@@ -32,6 +32,9 @@ final class StageSketch(limits: SketchLimits) {
     missing = partitions - tasks.cardinality
   }
 
+  /** Partitions that were added, and all partitions; none before the first. */
+  def progress: Option[(Int, Int)] = if (tasks.isEmpty) None else Some((tasks.cardinality, tasks.cardinality + missing))
+
   /** What is known once all partitions have been added; none before. */
   def summary: Option[KeySummary] =
     if (missing > 0) None

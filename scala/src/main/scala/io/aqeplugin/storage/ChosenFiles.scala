@@ -32,6 +32,7 @@ final class ScanFiles private (val scan: FileSourceScanExec, partitions: Indexed
     partitions.indices.flatMap(p => partitions(p).files.map(_ -> p))
 
   val files: IndexedSeq[FileStatusWithMetadata] = listed.map(_._1)
+  def paths: Seq[Path] = files.map(_.getPath)
   def bytes: Long = files.map(_.getLen).sum
 
   /** The footers of the scan's files. Those of an earlier query are not used: a file may have been written anew, and a listing that Spark

@@ -146,17 +146,6 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
     if (files.size <= count) files.indices else (0 until count).map(i => (i.toLong * (files.size - 1) / (count - 1)).toInt)
 }
 
-/** The files for the first rows of a sorted scan.
-  *
-  * @param proven
-  *   the files that the footers alone leave; none when the known files hold too few proven rows
-  * @param files
-  *   these files, or all that may have a matching row
-  * @param paysInOrder
-  *   whether the rows of a part of these files probably rule out the others
-  */
-final case class TopSearch(proven: Option[TopFiles], files: Seq[TopFile], paysInOrder: Boolean)
-
 object FooterSearch {
 
   /** Files whose footers say whether the statistics prove anything. */

@@ -152,7 +152,10 @@ object DecisionColumns {
     )(
       _.query.decided
     ),
-    text("join_id", "identifies the join across all re-plans of the query")(_.facts.joinId),
+    text(
+      "join_id",
+      "identifies the join in its query, in every run that Spark plans alike; `spark.aqePlugin.force` takes it"
+    )(_.facts.joinId),
     text("join_type", oneOf("how the join combines its sides", JoinKind.All.map(_.name)))(_.facts.kind.name),
     column("join_keys", Texts, "", "the equated columns")(_.facts.keys),
     text("build_side", "the side that finishes first, `left` or `right`")(_.facts.buildSide.name)
@@ -213,7 +216,12 @@ object DecisionColumns {
     ),
     double("predicted_idle_millis", "millis", "estimated elapsed time for which the wait leaves slots idle")(
       _.facts.waiting.map(_.idleMillis)
-    )
+    ),
+    double("predicted_build_millis", "millis", "estimated elapsed time that the build side takes")(_.facts.waiting.map(_.buildMillis)),
+    text("wait_outcome", described("null if there was no wait, or its end was not seen", WaitEnd.All.map(end => end.name -> end.meaning)))(
+      _.facts.waiting.flatMap(_.outcome).map(_.end.name)
+    ),
+    double("waited_millis", "millis", "how long the wait lasted")(_.facts.waiting.flatMap(_.outcome).map(_.millis))
   ) ++ reason[DecisionRow]("wait_reason", "why the probe side waited or not")(_.facts.waiting.map(_.reason))
 
   private def outcome: Seq[DecisionColumn[DecisionRow]] = Seq(

@@ -99,7 +99,12 @@ object EventSchema {
     "JoinFacts",
     "the facts of a join when it was decided",
     Seq(
-      FieldSchema("joinId", "text", "", "identifies the join across all re-plans of the query"),
+      FieldSchema(
+        "joinId",
+        "text",
+        "",
+        "identifies the join in its query, in every run that Spark plans alike: type and key columns, and a number if the query has several such joins"
+      ),
       FieldSchema("kind", "text", "", "how the join combines its sides", values = JoinKind.All.map(_.name)),
       FieldSchema("keys", "text[]", "", "the join keys"),
       FieldSchema("buildSide", "text", "", "the side that finishes first", values = Seq(Side.Left, Side.Right).map(_.name)),
@@ -123,7 +128,8 @@ object EventSchema {
         "",
         "whether the probe side was to wait; null when the build side had finished by then",
         required = false
-      )
+      ),
+      FieldSchema("memory", "MemoryFacts", "", "the memory for broadcasts and filters; null where nothing was measured", required = false)
     )
   )
 
@@ -205,6 +211,15 @@ object EventSchema {
     )
   )
 
+  private val Memory = ObjectSchema(
+    "MemoryFacts",
+    "the memory of the driver and of each executor for broadcasts that Spark would not make, and for filters",
+    Seq(
+      FieldSchema("limitBytes", "integer", "bytes", "what all running queries of the application may hold"),
+      FieldSchema("heldBytes", "integer", "bytes", "what they held when the join was decided")
+    )
+  )
+
   private val Wait = ObjectSchema(
     "WaitDecision",
     "whether a probe side waited for its build side",
@@ -212,7 +227,17 @@ object EventSchema {
       FieldSchema("waits", "boolean", "", "whether the probe side waited"),
       FieldSchema("reason", "Reason", "", "why it waited or not"),
       FieldSchema("savingMillis", "number", "millis", "estimated elapsed time that the finished build side saves"),
-      FieldSchema("idleMillis", "number", "millis", "estimated elapsed time for which the wait leaves slots idle")
+      FieldSchema("idleMillis", "number", "millis", "estimated elapsed time for which the wait leaves slots idle"),
+      FieldSchema("buildMillis", "number", "millis", "estimated elapsed time that the build side takes", required = false),
+      FieldSchema(
+        "outcome",
+        "text",
+        "",
+        "how the wait ended; null if there was none, or its end was not seen",
+        required = false,
+        values = WaitEnd.All.map(_.name)
+      ),
+      FieldSchema("waitedMillis", "number", "millis", "how long the wait lasted", required = false)
     )
   )
 
@@ -305,6 +330,7 @@ object EventSchema {
       Keys,
       Bucket,
       Cluster,
+      Memory,
       Wait,
       Decided,
       Planned,

@@ -20,6 +20,10 @@ private[tell] object FactsJson {
     node.put("sparkStrategy", facts.sparkStrategy.name).put("canBroadcast", facts.canBroadcast)
     node.put("filterObstacle", facts.filterObstacle.map(_.name).orNull)
     facts.waiting.fold(node.putNull("waiting"))(waiting => node.set[ObjectNode]("waiting", ReasonJson.writeWait(waiting)))
+    facts.memory.fold(node.putNull("memory")) { memory =>
+      val _ = node.putObject("memory").put("limitBytes", memory.limitBytes).put("heldBytes", memory.heldBytes)
+      node
+    }
   }
 
   def read(fields: JsonFields): Either[String, JoinFacts] = for {
@@ -35,7 +39,27 @@ private[tell] object FactsJson {
     canBroadcast <- fields.boolean("canBroadcast")
     filterObstacle <- fields.optionalNamed("filterObstacle", ReasonCode.fromName)
     waiting <- fields.optionalInner("waiting")(ReasonJson.readWait)
-  } yield JoinFacts(joinId, kind, keys, buildSide, build, probe, cluster, hint, sparkStrategy, canBroadcast, filterObstacle, waiting)
+    memory <- fields.optionalInner("memory")(readMemory)
+  } yield JoinFacts(
+    joinId,
+    kind,
+    keys,
+    buildSide,
+    build,
+    probe,
+    cluster,
+    hint,
+    sparkStrategy,
+    canBroadcast,
+    filterObstacle,
+    waiting,
+    memory
+  )
+
+  private def readMemory(fields: JsonFields): Either[String, MemoryFacts] = for {
+    limitBytes <- fields.long("limitBytes")
+    heldBytes <- fields.long("heldBytes")
+  } yield MemoryFacts(limitBytes, heldBytes)
 
   private def writeBuild(build: BuildFacts): ObjectNode = {
     val node = JsonFields.emptyObject

@@ -51,9 +51,14 @@ object ReasonExamples {
     case BuildTimeout => "The cluster lost an executor, and the filter took longer than `filter.buildTimeout` 30,000 ms."
     case BuildFailed  => "The job that builds the filter lost a shuffle file. The query continues, and every row passes."
     case GatesOpen    => "`spark.aqePlugin.test.openGates=true`, in this project's tests."
+    case Forced       => "`spark.aqePlugin.force` is `inner:ss_item_sk=i_item_sk=broadcast+filter`, to measure that option."
+    case MemoryBudget =>
+      "A driver of 1 GB lends 204 MB; other queries hold 128 MB of it, and this build side would take 90 MB: it is sorted."
     case WaitPays => "A scan of 28 million rows waits for a dimension of 72 rows: half the saving is 2,500 ms, and idle slots cost 40 ms."
     case NotWorthWaiting =>
       "The build side reads as much as the probe side, on one of two slots: half the saving is 300 ms, and idle slots cost 900 ms."
+    case WaitReleased =>
+      "After 60 s no task of the build side is done, and 56 of 64 slots are idle: 52 s of idle slots to come, for half a saving of 5 s."
     case WaitTooLong =>
       "The build side is one task that reads 40 GB: the other slots would be idle for longer than `wait.maxIdle` 60,000 ms."
     case NothingToGain  => "A filter would cost more than it saves, and the build side is too large for a broadcast."

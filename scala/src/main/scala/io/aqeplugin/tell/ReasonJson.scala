@@ -2,7 +2,7 @@ package io.aqeplugin.tell
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.aqeplugin.decide.{Reason, ReasonCode, WaitDecision}
+import io.aqeplugin.decide.{Reason, ReasonCode, WaitDecision, WaitEnd, WaitOutcome}
 
 /** [[Reason]] and [[WaitDecision]] as JSON, for both facts and decisions. */
 private[tell] object ReasonJson {
@@ -25,7 +25,10 @@ private[tell] object ReasonJson {
   def writeWait(decision: WaitDecision): ObjectNode = {
     val node = JsonFields.emptyObject.put("waits", decision.waits)
     node.set[ObjectNode]("reason", write(decision.reason))
-    node.put("savingMillis", decision.savingMillis).put("idleMillis", decision.idleMillis)
+    node.put("savingMillis", decision.savingMillis).put("idleMillis", decision.idleMillis).put("buildMillis", decision.buildMillis)
+    node.put("outcome", decision.outcome.map(_.end.name).orNull)
+    putDouble(node, "waitedMillis", decision.outcome.map(_.millis))
+    node
   }
 
   def readWait(fields: JsonFields): Either[String, WaitDecision] = for {
@@ -33,7 +36,17 @@ private[tell] object ReasonJson {
     reason <- fields.inner("reason")(read)
     savingMillis <- fields.double("savingMillis")
     idleMillis <- fields.double("idleMillis")
-  } yield WaitDecision(waits, reason, savingMillis, idleMillis)
+    buildMillis <- fields.optionalDouble("buildMillis")
+    end <- fields.optionalNamed("outcome", WaitEnd.fromName)
+    waitedMillis <- fields.optionalDouble("waitedMillis")
+  } yield WaitDecision(
+    waits,
+    reason,
+    savingMillis,
+    idleMillis,
+    buildMillis.getOrElse(0.0),
+    end.zip(waitedMillis).map { case (how, millis) => WaitOutcome(how, millis) }
+  )
 
   /** A value that was not measured is null. */
   def putDouble(node: ObjectNode, name: String, value: Option[Double]): Unit = {

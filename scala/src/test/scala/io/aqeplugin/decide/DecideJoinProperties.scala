@@ -79,7 +79,10 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAllDecisions { (facts, thresholds, _) =>
       val closed = DecideJoin.decide(facts, thresholds.updated(AqeConf.TestOpenGates, false))
       val open = DecideJoin.decide(facts, thresholds.updated(AqeConf.TestOpenGates, true))
-      assert(open.buildFilter == FilterChoice.illegal(facts, FilterSize.of(facts.build, thresholds), thresholds).isEmpty)
+      val filter = FilterSize.of(facts.build, thresholds)
+      val option = JoinOption(open.method.getOrElse(facts.sparkMethod), withFilter = true)
+      val refusal = FilterChoice.illegal(facts, filter, thresholds).orElse(MemoryBudget.exceeded(facts, option, filter, thresholds))
+      assert(open.buildFilter == refusal.isEmpty)
       assert((open.choice == Strategy.Broadcast) == (closed.choice == Strategy.Broadcast))
       assert((open.choice == Strategy.LeaveToSpark) == (closed.choice == Strategy.LeaveToSpark))
     }

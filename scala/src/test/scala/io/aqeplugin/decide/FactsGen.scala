@@ -78,7 +78,8 @@ object FactsGen {
     waits <- Gen.prob(0.5)
     code <- Gen.oneOf(ReasonCode.WaitPays, ReasonCode.NotWorthWaiting, ReasonCode.TooFewRows)
     millis <- Gen.choose(0.0, 1e6)
-  } yield WaitDecision(waits, Reason(code, Some(millis), Some(millis / 2), "millis"), millis, millis / 2)
+    outcome <- Gen.option(Gen.oneOf(WaitEnd.All).map(WaitOutcome(_, millis)))
+  } yield WaitDecision(waits, Reason(code, Some(millis), Some(millis / 2), "millis"), millis, millis / 2, millis / 3, outcome)
 
   val joinFacts: Gen[JoinFacts] = for {
     kind <- Gen.oneOf(JoinKind.All)
@@ -92,6 +93,7 @@ object FactsGen {
     canBroadcast <- Gen.prob(0.7)
     obstacle <- Gen.frequency(5 -> Gen.const(None), 1 -> Gen.some(Gen.oneOf(ReasonCode.All)))
     waiting <- Gen.option(waitDecision)
+    memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held)))
   } yield JoinFacts(
     "join",
     kind,
@@ -104,7 +106,8 @@ object FactsGen {
     sparkStrategy,
     canBroadcast,
     obstacle,
-    waiting
+    waiting,
+    memory
   )
 
   val thresholds: Gen[Thresholds] = for {

@@ -11,6 +11,8 @@ import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.DataFrame
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.storage.ColdFileSystem
+
 /** Limits over tables, files and footers that are damaged, changed, or that the plugin does not handle. */
 class LimitBadInputSuite extends AnyFunSuite with LimitSession {
 
@@ -100,6 +102,20 @@ class LimitBadInputSuite extends AnyFunSuite with LimitSession {
     val (plain, ours) = (outcome("off"), outcome("apply"))
     assert(plain.isFailure && ours.isFailure)
     assert(ours.failed.get.getClass == plain.failed.get.getClass)
+  }
+
+  test("a limit that a query uses twice gives the same rows twice, though its footers come late") {
+    spark.sparkContext.hadoopConfiguration.set("fs.cold.impl", classOf[ColdFileSystem].getName)
+    // Spark reads the larger file first; the footers say that the smaller one has more rows.
+    for (rows <- Seq("SELECT id, repeat(sha2(string(id), 512), 20) AS s FROM range(100)", "SELECT id, '' AS s FROM range(1000, 1200)"))
+      withConf("spark.aqePlugin.mode" -> "off")(sql(rows).repartition(1).write.mode("append").parquet(folder.resolve("cold").toString))
+    // The schema is given, so that nothing opens a file before the limit does.
+    spark.read.schema("id bigint, s string").parquet(s"cold://${folder.resolve("cold")}").createOrReplaceTempView("cold")
+    val ran = withConf("spark.aqePlugin.limit.footerTimeout" -> "700") {
+      limited(sql("WITH x AS (SELECT id FROM cold WHERE id >= 0 LIMIT 50) SELECT count(*) FROM x AS a JOIN x AS b ON a.id = b.id"))
+    }
+    assert(ran.choices.size == 2 && ran.choices.distinct.size == 1, ran.plan)
+    assert(ran.rows.map(_.getLong(0)) == Seq(50), ran.plan)
   }
 
   test("a table that is written anew is read with its new row counts") {

@@ -181,7 +181,7 @@ class RangeJoinsSuite extends AnyFunSuite with PluginSession {
     assert(decision.path("choice").asText == "broadcast" && decision.path("reason").path("code").asText == "ALREADY_BROADCAST")
     assert(decision.path("facts").path("keys").toString.contains("p.day >= s.lo"))
     assert(decision.path("facts").path("build").path("keys").path("max").asLong == 9)
-    assert(nested.plan.toString.contains("RuntimeFilter [points(day) by inner:day#"))
+    assert(nested.plan.toString.contains("RuntimeFilter [points(day) by inner:day<=hi,day>=lo"))
     val hashed = sameRows(spark.sql("SELECT p.id FROM points p JOIN spans s ON p.k = s.k AND p.day BETWEEN s.lo AND s.hi"))
     assert(collect(hashed.plan) { case join: BroadcastHashJoinExec => join }.size == 1)
     assert(hashed.decided.size == 2)

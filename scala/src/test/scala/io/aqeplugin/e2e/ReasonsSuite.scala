@@ -56,6 +56,13 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
     "SELECT * FROM (SELECT collate(s, 'UTF8_LCASE') AS cs FROM fact) JOIN (SELECT collate(name, 'UTF8_LCASE') AS cn FROM dim) ON cs = cn",
     SortMerge
   )
+  gives(
+    ReasonCode.MemoryBudget,
+    "no memory for a filter",
+    "SELECT * FROM fact JOIN dim ON k = dk",
+    SortMerge,
+    "spark.aqePlugin.memory.maxShare" -> "0"
+  )
   gives(ReasonCode.UnsupportedKeyType, "a key of doubles", "SELECT * FROM fact JOIN dim ON x = dx", SortMerge)
   gives(ReasonCode.KeyNotPlain, "a computed key", "SELECT * FROM fact JOIN dim ON k + 1 = dk", SortMerge)
   gives(

@@ -239,10 +239,10 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
         val chain = "SELECT * FROM fact JOIN dim ON k = dk JOIN other ON v = ov JOIN third ON ok = tk"
         val result = sameRows(spark.sql(chain))
         // For each left=right key pair of a join, the keys that have a filter of that join in any plan.
-        val label = """(?:\[|; |, )\S+\((\w+)\) by inner:(\w+)#\d+=(\w+)#\d+: """.r
+        val label = """(?:\[|; |, )\S+\((\w+)\) by inner:(\w+)=(\w+): """.r
         val sides = plans.asScala.toSeq.flatMap(label.findAllMatchIn(_)).groupMap(m => m.group(2) -> m.group(3))(_.group(1))
         assert(sides.size == 3 && plans.size > 3, sides)
-        val joinId = """inner:(\w+)#\d+=(\w+)#\d+""".r
+        val joinId = """inner:(\w+)=(\w+)""".r
         val buildKeys =
           result.decided.map(_.decision.path("facts")).map(f => f.path("joinId").asText -> f.path("buildSide").asText).collect {
             case (joinId(left, right), side) => (left -> right) -> (if (side == "left") left else right)

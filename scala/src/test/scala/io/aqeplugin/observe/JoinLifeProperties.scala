@@ -25,7 +25,7 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     Gen.const((life: JoinLife) => life.forgetEstimate),
     Gen.const((life: JoinLife) => life.keepEstimate),
     Gen.zip(Gen.oneOf("a", "b"), decision).map { case (by, made) => (life: JoinLife) => life.leaveAlone(LeftAlone(by, made)) },
-    decision.map(made => (life: JoinLife) => life.decide(made)),
+    decision.map(made => (life: JoinLife) => life.decide(made, 0L)),
     filter.map(placed => (life: JoinLife) => life.noteFilter(placed)),
     Gen.const((life: JoinLife) => life.place),
     Gen.const((life: JoinLife) => life.end)

@@ -9,6 +9,7 @@ import io.aqeplugin.decide._
 class JoinLifeSuite extends AnyFunSuite {
   private val facts = FactsGen.Typical
   private val decision = DecideJoin.decide(facts, Thresholds.Default)
+  private val nowNanos = System.nanoTime()
   private val placed = PlacedFilter("f", "join", "table", Seq("k"), applied = true, Reason(ReasonCode.FilterPays))
 
   private def estimate(side: Side = Side.Right): JoinFacts = facts.copy(buildSide = side)
@@ -23,7 +24,7 @@ class JoinLifeSuite extends AnyFunSuite {
   test("a join that was left alone for now can still be decided") {
     val alone = JoinLife.Unseen.see(estimate(), sideRuns = true).leaveAlone(JoinLife.LeftAlone("why", decision))
     assert(alone.unreported(filterRan = false).contains(decision))
-    assert(alone.decide(decision).leftAlone.isEmpty)
+    assert(alone.decide(decision, nowNanos).leftAlone.isEmpty)
   }
 
   test("a filter that ran for an undecided join is reported as ready before") {
@@ -32,7 +33,7 @@ class JoinLifeSuite extends AnyFunSuite {
   }
 
   test("filters are kept in all states, and none is added after the end") {
-    val ended = JoinLife.Unseen.noteFilter(placed).see(estimate(), sideRuns = true).decide(decision).place.end
+    val ended = JoinLife.Unseen.noteFilter(placed).see(estimate(), sideRuns = true).decide(decision, nowNanos).place.end
     assert(ended.filters.values.toSeq == Seq(placed))
     assert(ended.noteFilter(placed.copy(filterId = "late")) eq ended)
   }

@@ -4,6 +4,9 @@ import java.util.concurrent.TimeUnit
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.Mode
+import io.aqeplugin.decide._
+
 /** Which executions have a state, with a clock and a Spark of the test. */
 class QueryStatesSuite extends AnyFunSuite {
 
@@ -21,6 +24,20 @@ class QueryStatesSuite extends AnyFunSuite {
     assert(states.get(1L).contains(state))
     assert(states.remove(1L).contains(state))
     assert(states.get(1L).isEmpty)
+  }
+
+  test("what queries hold by their decisions is held until they end") {
+    val states = (new Spark).states
+    val decision = DecideJoin.decide(FactsGen.Typical, Thresholds.Default)
+    Seq(1L, 2L).foreach { id =>
+      val state = states.of(id)
+      val _ = state.confOnce(QueryConf(Mode.Apply, Thresholds.Default, ClusterFacts(2, 1), PruningBuilds.None, QueryOrigin.Unknown, None))
+      Seq("join", "join", "other").foreach(join => state.decideOnce(join)(decision))
+    }
+    val each = MemoryBudget.heldBy(decision, Thresholds.Default)
+    assert(each > 0 && states.heldBytes == 4 * each)
+    val _ = states.remove(1L)
+    assert(states.heldBytes == 2 * each)
   }
 
   test("a state without an announced end is removed when other queries are planned") {

@@ -30,7 +30,7 @@ class LineageSuite extends AnyFunSuite with PluginSession {
 
   /** The filters that the join with `dim` placed on scans. */
   private def fromDim(ran: Ran): Seq[String] =
-    outcomes(ran).filter(_.path("joinId").asText.contains("dk#")).map { outcome =>
+    outcomes(ran).filter(_.path("joinId").asText.contains("dk")).map { outcome =>
       s"${tableOf(outcome.path("table").asText)}(${outcome.path("scanColumns").elements().asScala.map(_.asText).mkString})"
     }.distinct.sorted
 
@@ -194,7 +194,7 @@ class LineageSuite extends AnyFunSuite with PluginSession {
     import session.implicits._
     def probe: DataFrame = session.sparkContext.parallelize((0 until 200).map(i => (i % 50, i)), 2).toDF("k", "v")
     val result = sameRows(probe.join(spark.table("dim")).where("k = dk"))
-    val onRdd = outcomes(result).filter(_.path("joinId").asText.contains("dk#"))
+    val onRdd = outcomes(result).filter(_.path("joinId").asText.contains("dk"))
     assert(onRdd.map(o => o.path("rowsIn").asLong -> o.path("rowsOut").asLong) == Seq(200L -> 16L), outcomes(result))
   }
 

@@ -47,6 +47,6 @@ class PruningReuseSuite extends AnyFunSuite with PluginSession {
 
   /** Why the join of `d1` and `d2` has no filter. */
   private def reasons(ran: Ran): Seq[String] = ran.decided.map(_.decision).collect {
-    case decision if decision.path("facts").path("joinId").asText.contains("k#") => decision.path("filterReason").path("code").asText
+    case decision if decision.path("facts").path("joinId").asText.contains("inner:k=k") => decision.path("filterReason").path("code").asText
   }
 }

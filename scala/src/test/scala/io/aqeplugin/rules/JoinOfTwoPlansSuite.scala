@@ -78,14 +78,14 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
         scan.relation.copy(location =
           new Hooked(
             scan.relation.location,
-            () => if (state.estimate(joinOf(shuffled).id).isEmpty) inAnotherThread { val _ = filtered(state, shuffled) }
+            () => if (state.estimate(state.nameOf(joinOf(shuffled).id)).isEmpty) inAnotherThread { val _ = filtered(state, shuffled) }
           )
         )(scan.relation.sparkSession)
       )
     }
     assert(joinOf(overtaken).id == joinOf(shuffled).id)
     assert(filtered(state, overtaken).forall(_ == "dk"), "a filter on the side whose rows are all kept")
-    assert(state.estimate(joinOf(shuffled).id).map(_.buildSide).contains(Side.Left))
+    assert(state.estimate(state.nameOf(joinOf(shuffled).id)).map(_.buildSide).contains(Side.Left))
   }
 
   test("a join that runs in one plan keeps its estimate in another where it does not") {
@@ -95,7 +95,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     }
     val state = new QueryState(1L)
     assert(filtered(state, running) == Seq("k"))
-    val id = joinOf(initial).id
+    val id = state.nameOf(joinOf(initial).id)
     val known = state.estimate(id)
     assert(known.isDefined)
     assert(filtered(state, initial) == Seq("k"))
@@ -106,9 +106,9 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     val plan = sortMerge("SELECT * FROM fact JOIN dim ON k = dk")
     val state = new QueryState(1L)
     val _ = filtered(state, plan)
-    val known = state.estimate(joinOf(plan).id)
+    val known = state.estimate(state.nameOf(joinOf(plan).id))
     val _ = filtered(state, plan)
-    assert(known.zip(state.estimate(joinOf(plan).id)).exists { case (before, after) => before ne after })
+    assert(known.zip(state.estimate(state.nameOf(joinOf(plan).id))).exists { case (before, after) => before ne after })
   }
 
   test("a filter that was built twice is not requested again, with a reason") {
@@ -132,7 +132,8 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     assert(filtered(state, halfDone) == Seq("k"))
     BuiltFilters.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
     assert(filtered(state, halfDone) == Nil)
-    val told = state.filtersOf(joinOf(halfDone).id).map(filter => filter.scanColumns -> (filter.applied -> filter.reason.code))
+    val told =
+      state.filtersOf(state.nameOf(joinOf(halfDone).id)).map(filter => filter.scanColumns -> (filter.applied -> filter.reason.code))
     assert(told == Seq(Seq("k") -> (false -> ReasonCode.RepeatedRequest)))
   }
 

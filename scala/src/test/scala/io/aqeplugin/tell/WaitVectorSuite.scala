@@ -39,7 +39,10 @@ object WaitVectorSuite {
 
   /** What holds while a join is estimated, and while a filter is placed, built, pushed or checked. */
   private val NotOfDecisions = Set(
+    "memory.maxShare",
+    "wait.checkAfter",
     "wait.keptPerPredicate",
+    "wait.limit",
     "sketch.maxKeys",
     "filter.inListMaxKeys",
     "filter.buildTimeout",

@@ -6,6 +6,7 @@ import scala.reflect.ClassTag
 
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv, SparkThrowable}
 import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.internal.config.EXECUTOR_MEMORY
 import org.apache.spark.io.CompressionCodec
 import org.apache.spark.rdd.{DeterministicLevel, RDD}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
@@ -61,6 +62,8 @@ object SparkBridge {
 
   /** Adds a listener to the queue that fills the UI. */
   def addStatusListener(sparkContext: SparkContext, listener: SparkListener): Unit = sparkContext.listenerBus.addToStatusQueue(listener)
+
+  def executorHeapBytes(conf: SparkConf): Long = conf.get(EXECUTOR_MEMORY) << 20
 
   /** Number of executions that the SQL tab keeps. */
   def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)

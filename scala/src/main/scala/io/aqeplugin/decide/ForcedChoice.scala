@@ -1,0 +1,64 @@
+package io.aqeplugin.decide
+
+import io.aqeplugin.conf.{AqeConf, ForcedMethod, ForcedOption}
+
+/** Forces one join to an option as far as that is legal. An illegal method leaves the model's, and an illegal filter is not built; the
+  * reason is the obstacle. The options have the prices and reasons that the model would give them if the probe side were waiting.
+  */
+private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption, thresholds: Thresholds) {
+
+  private val forced = Reason(ReasonCode.Forced, confKey = AqeConf.Force.key)
+
+  def decide: JoinDecision = {
+    val unstarted = DecideJoin.ofModel(facts.copy(probe = facts.probe.copy(started = false)), thresholds)
+    val model = if (facts.probe.started) DecideJoin.ofModel(facts, thresholds) else unstarted
+    val (method, reason) = option.method match {
+      case ForcedMethod.OfModel   => (model.method, model.reason)
+      case ForcedMethod.OfSpark   => (None, forced)
+      case ForcedMethod.Broadcast => broadcastObstacle.fold[(Option[Method], Reason)]((Some(Method.Broadcast), forced))((model.method, _))
+      case ForcedMethod.SortMerge => sortMergeObstacle.fold[(Option[Method], Reason)]((Some(Method.SortMerge), forced))((model.method, _))
+    }
+    val filterRefusal = if (option.withFilter) filterObstacle(method) else None
+    unstarted.copy(
+      facts = facts,
+      method = method,
+      reason = reason,
+      buildFilter = option.withFilter && filterRefusal.isEmpty,
+      filterReason = filterRefusal.getOrElse(forced)
+    )
+  }
+
+  /** Whether the option needs a probe side that waits, and if so, whether that is possible; none if the model decides.
+    *
+    * @param modelled
+    *   the wait that the model estimates
+    */
+  def waiting(modelled: WaitDecision): Option[WaitDecision] = {
+    val broadcastsAnew = option.method == ForcedMethod.Broadcast && facts.sparkStrategy != Strategy.Broadcast
+    if (option.withFilter || broadcastsAnew) {
+      // The size of the filter is not known yet.
+      val obstacle = FilterChoice.illegal(facts, FilterSize(0, exact = true), thresholds)
+      Some(modelled.copy(waits = obstacle.isEmpty, reason = obstacle.getOrElse(forced)))
+    } else if (option.method == ForcedMethod.OfModel) None
+    else Some(modelled.copy(waits = false, reason = forced))
+  }
+
+  private def filterSize: FilterSize = FilterSize.of(facts.build, thresholds)
+
+  private def broadcastObstacle: Option[Reason] =
+    if (facts.probe.started && facts.sparkStrategy != Strategy.Broadcast) Some(facts.whyStarted)
+    else fixedMethod.orElse(BroadcastChoice.ruledOut(facts, thresholds)).orElse(overBudget(JoinOption.Broadcast))
+
+  /** A sort-merge join needs no probe side that has not started. */
+  private def sortMergeObstacle: Option[Reason] =
+    if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast)) else fixedMethod
+
+  private def filterObstacle(method: Option[Method]): Option[Reason] = {
+    val added = JoinOption(method.getOrElse(facts.sparkMethod), withFilter = true)
+    FilterChoice.illegal(facts, filterSize, thresholds).orElse(overBudget(added))
+  }
+
+  private def overBudget(added: JoinOption): Option[Reason] = MemoryBudget.exceeded(facts, added, filterSize, thresholds)
+
+  private def fixedMethod: Option[Reason] = DecideJoin.whyFixed(facts)
+}

@@ -1,0 +1,73 @@
+package io.aqeplugin.decide
+
+import io.aqeplugin.conf.AqeConf
+
+/** A wait at one moment.
+  *
+  * @param waitedMillis
+  *   time since the wait began
+  * @param doneTasks
+  *   finished tasks of the build side's stage; 0 when it has not started or is not counted
+  * @param tasks
+  *   all tasks of that stage; 0 when unknown
+  * @param slots
+  *   number of tasks that can run at once
+  * @param idleShare
+  *   share of the slots that run no task of any query, in [0, 1]
+  */
+final case class WaitProgress(waitedMillis: Double, doneTasks: Int, tasks: Int, slots: Int, idleShare: Double)
+
+/** Decides, while a probe side waits, whether it goes on waiting. A wait that began because it pays ends when what is still to come would
+  * leave slots idle for longer than the saving is worth.
+  *
+  * {{{
+  * remaining   waited × (tasks - done - running / 2) / (done + running / 2), with every task that can run half done;
+  *             while no task is known to be done, as long as the wait has lasted or was predicted
+  * goes on     remaining × idle share ≤ wait.savingShare × estimated saving, and waited < wait.limit
+  * }}}
+  * Time that has passed is lost either way and does not count. Each check schedules the next at least a quarter of the waited time later, so
+  * that a wait has few of them. Pure and total.
+  */
+object WaitClock {
+
+  /** Whether a wait can end before its build side has finished: not if the probe side's scan cannot start before that in any case, and not
+    * if the wait was asked for and not priced.
+    */
+  def isOn(facts: JoinFacts): Boolean =
+    facts.waiting.exists(wait => wait.waits && wait.reason.code == ReasonCode.WaitPays) && !facts.probeWaitsAnyway
+
+  /** When a wait is checked first, in milliseconds since it began. */
+  def firstCheckMillis(wait: WaitDecision, thresholds: Thresholds): Double = {
+    val soonest = math.min(wait.buildMillis, believed(wait, thresholds))
+    math.min(math.max(soonest, thresholds(AqeConf.WaitCheckAfter).toDouble), thresholds(AqeConf.WaitLimit).toDouble)
+  }
+
+  /** Why the wait ends now, or when to check it again, in milliseconds since it began. */
+  def check(wait: WaitDecision, progress: WaitProgress, thresholds: Thresholds): Either[Reason, Double] = {
+    val waited = progress.waitedMillis
+    val limit = thresholds(AqeConf.WaitLimit).toDouble
+    val remaining = remainingMillis(wait, progress)
+    val idle = remaining * progress.idleShare
+    if (waited >= limit) Left(released(waited, limit, AqeConf.WaitLimit.key))
+    else if (idle > believed(wait, thresholds)) Left(released(idle, believed(wait, thresholds), AqeConf.WaitSavingShare.key))
+    else {
+      val step = Seq(thresholds(AqeConf.WaitCheckAfter).toDouble, waited / ChecksPerWaited, remaining).max
+      Right(math.min(waited + step, limit))
+    }
+  }
+
+  private val ChecksPerWaited = 4
+
+  private def remainingMillis(wait: WaitDecision, progress: WaitProgress): Double =
+    if (progress.doneTasks <= 0) math.max(progress.waitedMillis, wait.buildMillis)
+    else {
+      val left = math.max(0, progress.tasks - progress.doneTasks)
+      val running = math.min(left, math.max(1, progress.slots)) / 2.0
+      progress.waitedMillis * (left - running) / (progress.doneTasks + running)
+    }
+
+  private def believed(wait: WaitDecision, thresholds: Thresholds): Double = wait.savingMillis * thresholds(AqeConf.WaitSavingShare)
+
+  private def released(measured: Double, limit: Double, confKey: String): Reason =
+    Reason(ReasonCode.WaitReleased, Some(measured), Some(limit), "millis", confKey)
+}

@@ -1,0 +1,73 @@
+package io.aqeplugin.exec
+
+import java.util.concurrent.{CompletableFuture, Future => JavaFuture}
+
+import scala.concurrent.{Future, Promise}
+import scala.util.control.NonFatal
+
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.Statistics
+import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
+import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
+
+import io.aqeplugin.observe.QueryStates
+
+/** A stage that does nothing and ends at a moment, whereupon AQE plans again and the rules can check the waits of the plan.
+  *
+  * AQE plans again only when a stage ends. This one stands beside filters whose build sides have not finished: there it holds up nothing
+  * that does not wait anyway, and the plan made when a build side ends no longer has it. Equal moments are equal nodes, so that all plans
+  * of a query share one stage. It uses no thread and no job, and ends with the query.
+  *
+  * @param atNanos
+  *   when it ends, as `System.nanoTime`
+  */
+case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) extends BroadcastExchangeLike {
+
+  override def output: Seq[Attribute] = Nil
+  override def runtimeStatistics: Statistics = Statistics(BigInt(0), Some(BigInt(0)))
+
+  @transient private lazy val promise = Promise[Broadcast[Any]]()
+
+  @transient override protected lazy val completionFuture: Future[Broadcast[Any]] = {
+    relationFuture
+    promise.future
+  }
+
+  @transient override lazy val relationFuture: JavaFuture[Broadcast[Any]] = {
+    val done = new CompletableFuture[Broadcast[Any]]()
+    val delayMillis = math.max(0L, (atNanos - System.nanoTime()) / 1000000L + 1)
+    val timer = FilterBuildThreads.afterMillis(delayMillis) {
+      try {
+        val nothing = SparkBridge.broadcast[Any](sparkContext, Array.emptyByteArray)
+        val _ = (promise.trySuccess(nothing), done.complete(nothing))
+      } catch {
+        case NonFatal(error) =>
+          val _ = (promise.tryFailure(error), done.completeExceptionally(error))
+      }
+    }
+    QueryStates.current(sparkContext).foreach(_.atEnd { () =>
+      val _ = timer.cancel(false)
+    })
+    done
+  }
+
+  override protected def doPrepare(): Unit = { val _ = relationFuture }
+
+  override protected def doExecute(): RDD[InternalRow] = throw new UnsupportedOperationException("a clock has no rows")
+
+  override def doExecuteBroadcast[T](): Broadcast[T] = relationFuture.get().asInstanceOf[Broadcast[T]]
+
+  override def nodeName: String = "WaitClock"
+  override def simpleString(maxFields: Int): String = nodeName
+
+  override protected def withNewChildInternal(newChild: SparkPlan): WaitClockExec = copy(child = newChild)
+}
+
+/** The child of a clock: an exchange needs one, and Spark copies no node whose constructor has no parameter. */
+case class NoRowsExec(output: Seq[Attribute]) extends LeafExecNode {
+  override protected def doExecute(): RDD[InternalRow] = sparkContext.emptyRDD
+}

@@ -1,0 +1,23 @@
+package io.aqeplugin.observe
+
+import scala.collection.mutable
+
+/** Gives the joins of one query their names in events. The first join with a [[JoinId.name]] has that name; the others have `#2`, `#3`, and
+  * so on after it, in the order in which they are first met.
+  *
+  * A query is planned whole before it runs, from the top down, and meets its joins then. So a query that Spark plans alike, in whatever
+  * session, has the same names. Thread-safe.
+  */
+final class JoinNames {
+  private val names = mutable.Map.empty[String, String]
+  private val met = mutable.Map.empty[String, Int].withDefaultValue(0)
+
+  def of(id: JoinId): String = names.synchronized {
+    names.getOrElseUpdate(
+      id.columns, {
+        met(id.name) += 1
+        if (met(id.name) == 1) id.name else s"${id.name}#${met(id.name)}"
+      }
+    )
+  }
+}

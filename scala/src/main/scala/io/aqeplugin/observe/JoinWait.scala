@@ -1,0 +1,36 @@
+package io.aqeplugin.observe
+
+import io.aqeplugin.decide._
+
+/** A wait that has begun.
+  *
+  * @param startNanos
+  *   when it began, as `System.nanoTime`
+  * @param checkNanos
+  *   when it is to be checked next; none if nothing but the end of the build side ends it
+  * @param released
+  *   what became of it if the probe side did not wait to the end
+  */
+final case class JoinWait(startNanos: Long, checkNanos: Option[Long], released: Option[WaitDecision] = None) {
+
+  def isOver: Boolean = released.isDefined
+
+  def waitedMillis(nowNanos: Long): Double = (nowNanos - startNanos) / 1e6
+
+  /** The estimate with the released wait in place of one that has not begun. */
+  def in(estimate: JoinFacts): JoinFacts = if (isOver) estimate.copy(waiting = released) else estimate
+
+  /** The decision with the length of the wait and what it was good for. */
+  def in(decision: JoinDecision, nowNanos: Long): JoinDecision =
+    if (isOver) decision
+    else {
+      val isUsed = decision.buildFilter || decision.method.exists(_ != decision.facts.sparkMethod)
+      val outcome = WaitOutcome(if (isUsed) WaitEnd.Used else WaitEnd.Unused, waitedMillis(nowNanos))
+      val waiting = decision.facts.waiting.map(wait => if (wait.waits) wait.copy(outcome = Some(outcome)) else wait)
+      decision.copy(facts = decision.facts.copy(waiting = waiting))
+    }
+
+  /** Ends the wait before its build side has finished. */
+  def release(wait: WaitDecision, reason: Reason, nowNanos: Long): JoinWait =
+    copy(released = Some(wait.copy(waits = false, reason = reason, outcome = Some(WaitOutcome(WaitEnd.Released, waitedMillis(nowNanos))))))
+}

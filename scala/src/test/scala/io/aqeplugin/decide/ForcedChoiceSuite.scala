@@ -1,0 +1,117 @@
+package io.aqeplugin.decide
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.aqeplugin.conf.{AqeConf, Forced, ForcedMethod, ForcedOption}
+
+class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+  import FactsGen.Typical
+
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 2000)
+
+  private def forcing(option: ForcedOption, thresholds: Thresholds = Thresholds.Default): Thresholds =
+    thresholds.updated(AqeConf.Force, Forced(Map.empty, Some(option)))
+
+  private def decide(facts: JoinFacts, option: ForcedOption): JoinDecision = DecideJoin.decide(facts, forcing(option))
+
+  private def forAllForced(check: (JoinFacts, ForcedOption, Thresholds, JoinDecision) => Any): Unit =
+    forAll(FactsGen.joinFacts, Gen.oneOf(ForcedOption.All), FactsGen.thresholds) { (facts, option, thresholds) =>
+      check(facts, option, thresholds, DecideJoin.decide(facts, forcing(option, thresholds)))
+      ()
+    }
+
+  for (option <- ForcedOption.All)
+    test(s"${option.name} is taken where everything is legal") {
+      val decision = decide(Typical, option)
+      val filterIsForced = decision.buildFilter == option.withFilter && decision.filterReason.code == ReasonCode.Forced
+      assert(filterIsForced && decision.filterReason.confKey == "spark.aqePlugin.force")
+      val model = DecideJoin.decide(Typical, Thresholds.Default)
+      val (method, reason) = option.method match {
+        case ForcedMethod.Broadcast => Some(Method.Broadcast) -> ReasonCode.Forced
+        case ForcedMethod.SortMerge => Some(Method.SortMerge) -> ReasonCode.Forced
+        case ForcedMethod.OfSpark   => None -> ReasonCode.Forced
+        case ForcedMethod.OfModel   => model.method -> model.reason.code
+      }
+      assert(decision.method == method && decision.reason.code == reason)
+    }
+
+  test("the names of options are those of strategies and filters") {
+    val strategies = ForcedOption.All.map(_.name.takeWhile(_ != '+')).flatMap(Strategy.fromName)
+    assert(strategies.toSet == Strategy.All.toSet)
+  }
+
+  test("the options have the prices and reasons that the model gives them") {
+    forAllForced { (facts, _, thresholds, decision) =>
+      val model = DecideJoin.decide(facts.copy(probe = facts.probe.copy(started = false)), thresholds)
+      assert(decision.options == model.options && decision.passRate == model.passRate)
+    }
+  }
+
+  test("a filter is forced only where it is legal; else the reason is the obstacle") {
+    forAllForced { (facts, option, thresholds, decision) =>
+      val size = FilterSize.of(facts.build, thresholds)
+      val taken = JoinOption(decision.method.getOrElse(facts.sparkMethod), withFilter = true)
+      val obstacle = FilterChoice.illegal(facts, size, thresholds).orElse(MemoryBudget.exceeded(facts, taken, size, thresholds))
+      assert(decision.buildFilter == (option.withFilter && obstacle.isEmpty))
+      if (option.withFilter) obstacle.foreach(reason => assert(decision.filterReason == reason))
+    }
+  }
+
+  test("a new broadcast is forced only within the limits") {
+    forAllForced { (facts, option, thresholds, decision) =>
+      if (option.method == ForcedMethod.Broadcast) {
+        if (decision.reason.code == ReasonCode.Forced) assert(BroadcastChoice.ruledOut(facts, thresholds).isEmpty && facts.hint.isEmpty)
+        else assert(decision.method == DecideJoin.decide(facts, thresholds).method)
+      }
+    }
+  }
+
+  test("a build side that is broadcast already stays so, whatever is forced") {
+    forAllForced((facts, _, _, decision) => if (facts.build.alreadyBroadcast) assert(!decision.method.contains(Method.SortMerge)))
+  }
+
+  test("what was refused has its own reason") {
+    def reasonOf(facts: JoinFacts, option: ForcedOption): ReasonCode = decide(facts, option).reason.code
+    val started = Typical.copy(probe = Typical.probe.copy(started = true))
+    assert(reasonOf(Typical.copy(canBroadcast = false), ForcedOption.Broadcast) == ReasonCode.BroadcastJoinType)
+    assert(reasonOf(Typical.copy(build = Typical.build.copy(rows = 9000000)), ForcedOption.Broadcast) == ReasonCode.BroadcastRows)
+    assert(reasonOf(Typical.copy(hint = Some("merge")), ForcedOption.Broadcast) == ReasonCode.Hint)
+    assert(reasonOf(started, ForcedOption.FilteredBroadcast) == ReasonCode.ProbeStarted)
+    assert(reasonOf(started, ForcedOption.PlainSortMerge) == ReasonCode.Forced)
+    val outer = decide(Typical.copy(kind = JoinKind.LeftOuter), ForcedOption.FilteredSortMerge)
+    assert(outer.method.contains(Method.SortMerge) && !outer.buildFilter && outer.filterReason.code == ReasonCode.JoinType)
+  }
+
+  private def wait(join: JoinFacts): WaitFacts =
+    WaitFacts(join, buildScanBytes = 60000000, buildTasks = 1, shufflePartitions = 200, otherRunnableTasks = 0, waitsAnyway = false)
+
+  private def waits(join: JoinFacts, option: ForcedOption): WaitDecision = WaitPrice.decide(wait(join), forcing(option))
+
+  for (option <- ForcedOption.All if option.withFilter)
+    test(s"the probe side waits for ${option.name} even if that does not pay") {
+      val poor = Typical.copy(build = Typical.build.copy(rows = 2800000))
+      val decision = waits(poor, option)
+      assert(decision.waits && decision.reason == Reason(ReasonCode.Forced, confKey = "spark.aqePlugin.force"))
+    }
+
+  for (option <- Seq(ForcedOption.PlainSortMerge, ForcedOption.LeaveToSpark))
+    test(s"the probe side does not wait for ${option.name} even if that pays") {
+      val model = WaitPrice.decide(wait(Typical), Thresholds.Default)
+      val decision = waits(Typical, option)
+      assert(model.waits && !decision.waits && decision.reason.code == ReasonCode.Forced)
+      assert((decision.savingMillis, decision.idleMillis) == ((model.savingMillis, model.idleMillis)))
+    }
+
+  test("the probe side waits for a broadcast only if Spark would sort") {
+    assert(waits(Typical, ForcedOption.Broadcast).waits)
+    assert(!waits(Typical.copy(sparkStrategy = Strategy.Broadcast), ForcedOption.Broadcast).waits)
+  }
+
+  test("no probe side waits for a filter that is illegal") {
+    val decision = waits(Typical.copy(filterObstacle = Some(ReasonCode.ReusedExchange)), ForcedOption.FilteredSortMerge)
+    assert(!decision.waits && decision.reason.code == ReasonCode.ReusedExchange)
+    assert(!waits(Typical.copy(probe = Typical.probe.copy(started = true)), ForcedOption.Filter).waits)
+  }
+}

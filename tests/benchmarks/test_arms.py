@@ -1,0 +1,118 @@
+"""The options of a join are those that its decision allows, and forcing one keeps the other choices."""
+
+import json
+from dataclasses import replace
+
+from aqe_plugin.conf.keys import problem_of
+from aqe_plugin.events.model import JoinDecision, Strategy, WeighedOption
+from aqe_plugin.events.queries import JoinStory
+from benchmarks.arms import FORCE_KEY, Join, arm_name, contenders_of, forced, join_of, passed_of, refusal, unstarted
+from samples import DECISION, FACTS, FILTER_PAYS, OUTCOME, TOO_LARGE
+
+
+def _decision(choice: Strategy, with_filter: bool, **facts: object) -> JoinDecision:
+    return replace(DECISION, choice=choice, build_filter=with_filter, facts=replace(FACTS, **facts))  # type: ignore[arg-type]
+
+
+def _priced(**prices: float) -> JoinDecision:
+    options = {
+        "broadcast": (Strategy.BROADCAST, False),
+        "filtered_broadcast": (Strategy.BROADCAST, True),
+        "plain_sort_merge": (Strategy.PLAIN_SORT_MERGE, False),
+        "filtered_sort_merge": (Strategy.FILTERED_SORT_MERGE, True),
+    }
+    weighed = [WeighedOption(*option, prices.get(name), FILTER_PAYS) for name, option in options.items()]
+    return replace(DECISION, options=tuple(weighed))
+
+
+_ALL = {"broadcast": 3.0, "filtered_broadcast": 1.0, "plain_sort_merge": 9.0, "filtered_sort_merge": 4.0}
+_SORTED = {"spark_strategy": Strategy.PLAIN_SORT_MERGE}
+_BROADCAST = {
+    "spark_strategy": Strategy.BROADCAST,
+    "build": replace(FACTS.build, already_broadcast=True),
+}
+
+
+def test_a_join_has_every_option_that_can_be_priced_and_the_chosen_one_first() -> None:
+    join = join_of(_decision(Strategy.BROADCAST, True, **_SORTED), _priced(**_ALL))
+    assert join.chosen == "broadcast+filter"
+    assert set(join.alternatives) == {"broadcast", "plain_sort_merge", "filtered_sort_merge"}
+    assert join.prices == {
+        "broadcast+filter": 1.0,
+        "broadcast": 3.0,
+        "plain_sort_merge": 9.0,
+        "filtered_sort_merge": 4.0,
+    }
+
+
+def test_what_is_left_to_spark_has_the_name_of_sparks_method() -> None:
+    left = join_of(_decision(Strategy.LEAVE_TO_SPARK, False, **_SORTED), _priced(**_ALL))
+    assert left.chosen == "plain_sort_merge"
+    broadcast = join_of(
+        _decision(Strategy.LEAVE_TO_SPARK, True, **_BROADCAST), _priced(broadcast=3.0, filtered_broadcast=1.0)
+    )
+    assert (broadcast.chosen, broadcast.alternatives) == ("broadcast+filter", ("broadcast",))
+
+
+def test_where_spark_broadcasts_after_the_shuffle_its_own_way_is_an_option() -> None:
+    join = join_of(_decision(Strategy.BROADCAST, True, spark_strategy=Strategy.BROADCAST), _priced(**_ALL))
+    assert "leave_to_spark" in join.alternatives
+    assert join.prices["leave_to_spark"] == 3.0
+
+
+def test_without_a_legal_filter_no_probe_side_waits_for_a_broadcast() -> None:
+    join = join_of(_decision(Strategy.PLAIN_SORT_MERGE, False, **_SORTED), _priced(broadcast=3.0, plain_sort_merge=9.0))
+    assert join.alternatives == ()
+
+
+def test_a_hint_leaves_only_the_filter_open() -> None:
+    join = join_of(_decision(Strategy.LEAVE_TO_SPARK, False, hint="merge", **_SORTED), _priced(**_ALL))
+    assert (join.chosen, join.alternatives) == ("leave_to_spark", ("leave_to_spark+filter",))
+
+
+_FIRST = Join(
+    "inner:a=b", "a = b", "broadcast", ("CHEAPEST", "TIE"), False, {"broadcast": 1.0, "no": None}, 0.5, "rows"
+)
+_SECOND = replace(_FIRST, join_id="inner:c=d", chosen="filtered_sort_merge", prices={"filtered_sort_merge": 1.0})
+_IN_VAIN = replace(_SECOND, join_id="inner:e=f", chosen="plain_sort_merge", waited_in_vain=True)
+
+
+def test_one_option_is_forced_and_the_other_choices_are_kept() -> None:
+    value = forced([_FIRST, _SECOND, _IN_VAIN], _FIRST, "plain_sort_merge")
+    assert value == "inner:c=d=filtered_sort_merge;inner:a=b=plain_sort_merge"
+    assert problem_of(FORCE_KEY, value) == ""
+
+
+def test_a_wait_in_vain_is_part_of_the_choice_and_therefore_not_forced_away() -> None:
+    assert forced([_FIRST, _IN_VAIN]) == "inner:a=b=broadcast"
+
+
+def test_each_other_option_of_each_join_is_an_arm() -> None:
+    names = [contender.name for contender in contenders_of([_FIRST, _SECOND])]
+    assert names == ["plugin", "off", "pinned", arm_name(_FIRST, "no")]
+
+
+def test_a_forced_option_that_was_not_taken_has_the_reason_of_what_was_refused() -> None:
+    refused = _decision(Strategy.PLAIN_SORT_MERGE, False)
+    refused = replace(refused, reason=TOO_LARGE, filter_reason=replace(FILTER_PAYS, code="JOIN_TYPE"))
+    assert refusal("plain_sort_merge", refused) == ""
+    assert refusal("broadcast", refused) == TOO_LARGE.code
+    assert refusal("filtered_sort_merge", refused) == "JOIN_TYPE"
+    assert refusal("broadcast", None) == "not decided"
+
+
+def test_a_pass_rate_is_known_only_if_no_task_paused_the_filter() -> None:
+    passed = passed_of(JoinStory(DECISION, (), (replace(OUTCOME, rows_in=100, rows_out=20, batches_skipped=0),)))
+    assert passed is not None
+    assert passed.rate == 0.2
+    assert passed_of(JoinStory(DECISION, (), (replace(OUTCOME, batches_skipped=1),))) is None
+    assert passed_of(JoinStory(DECISION, (), ())) is None
+
+
+def test_a_join_is_priced_as_if_its_probe_side_waited() -> None:
+    started = {"joinId": "inner:a=b", "probe": {"started": True, "targets": 0, "rows": 5}}
+    assert json.loads(unstarted(json.dumps(started)))["probe"] == {"started": False, "targets": 1, "rows": 5}
+    waiting = {"joinId": "inner:a=b", "probe": {"started": False, "targets": 2, "rows": 5}}
+    without = {**started, "waiting": {"reason": {"code": "NO_TARGET_SCAN"}}}
+    for kept in (waiting, without):
+        assert json.loads(unstarted(json.dumps(kept))) == kept

@@ -1,0 +1,127 @@
+"""What a choice costs is measured beside the best option in hindsight."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.arms import Join, Passed, arm_name
+from benchmarks.hindsight import JoinRegret, Measured, join_regrets, summary
+from benchmarks.intervals import Precision
+from benchmarks.regret_page import regret_page
+
+_JOIN = Join(
+    "inner:a=b",
+    "a = b",
+    "plain_sort_merge",
+    ("CHEAPEST", "PASS_RATE_TOO_HIGH"),
+    False,
+    {"plain_sort_merge": 900.0, "broadcast": 400.0, "filtered_sort_merge": 950.0},
+    0.5,
+    "rows",
+)
+
+
+def _measured(**ratios: float) -> Measured:
+    """Six rounds; the plugin takes 10 s, other arms their ratio of that."""
+    measured = Measured("q1", [_JOIN])
+    for arm, ratio in {"plugin": 1.0, "off": 2.0, "pinned": 1.01, **ratios}.items():
+        name = arm if arm in ("plugin", "off", "pinned") else arm_name(_JOIN, arm)
+        for turn in range(6):
+            measured.add({"query": "q1", "arm": name, "turn": turn, "seconds": 10 * ratio})
+    return measured
+
+
+def _only(measured: Measured) -> JoinRegret:
+    (found,) = join_regrets(measured)
+    return found
+
+
+def test_regret_is_the_share_that_the_best_option_saves() -> None:
+    found = _only(_measured(broadcast=0.8, filtered_sort_merge=1.3))
+    assert found.best == "broadcast"
+    assert found.regret == pytest.approx(0.2)
+    assert found.lost_seconds == pytest.approx(2.0)
+    assert found.is_surely_wrong
+    assert found.predicted_millis == -500.0
+    assert found.measured_millis == pytest.approx(-2000)
+
+
+def test_the_best_choice_has_no_regret_and_is_compared_with_the_next_best() -> None:
+    found = _only(_measured(broadcast=1.2, filtered_sort_merge=1.3))
+    assert (found.best, found.regret, found.is_right, found.lost_seconds) == ("plain_sort_merge", 0.0, True, 0.0)
+    assert found.measured_millis == pytest.approx(2000)
+
+
+def test_a_refused_option_does_not_count() -> None:
+    measured = _measured(broadcast=0.5, filtered_sort_merge=1.3)
+    measured.add({"arm": arm_name(_JOIN, "broadcast"), "turn": -1, "seconds": 1.0, "refused": "BROADCAST_MEMORY"})
+    assert _only(measured).best == "plain_sort_merge"
+    assert not measured.is_active(arm_name(_JOIN, "broadcast"), Precision())
+
+
+def test_two_rounds_are_not_enough() -> None:
+    measured = Measured("q1", [_JOIN])
+    for turn in range(2):
+        for arm in ("plugin", arm_name(_JOIN, "broadcast")):
+            measured.add({"arm": arm, "turn": turn, "seconds": 1.0})
+    assert join_regrets(measured) == []
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["broadcast", "filtered_sort_merge"]), st.lists(st.floats(0.1, 9), max_size=9), min_size=1
+    ),
+    st.lists(st.floats(0.1, 9), min_size=1, max_size=9),
+)
+def test_regret_is_a_share_within_its_interval(options: dict[str, list[float]], base: list[float]) -> None:
+    measured = Measured("q1", [_JOIN])
+    for arm, runs in {"plugin": base, **{arm_name(_JOIN, option): runs for option, runs in options.items()}}.items():
+        for turn, seconds in enumerate(runs):
+            measured.add({"arm": arm, "turn": turn, "seconds": seconds})
+    for found in join_regrets(measured):
+        assert 0 <= found.surely <= found.regret <= found.at_most < 1
+
+
+def test_a_pass_rate_is_as_wrong_as_the_larger_is_times_the_smaller() -> None:
+    found = _only(_measured(broadcast=1.2))
+    assert found.pass_rate_factor is None
+    for rows_out, factor in ((25, 2.0), (100, 2.0), (50, 1.0)):
+        assert replace(found, passed=Passed(100, rows_out)).pass_rate_factor == pytest.approx(factor)
+
+
+def test_a_run_that_failed_or_differs_is_a_problem_and_no_time() -> None:
+    measured = _measured()
+    measured.add({"arm": "off", "turn": 6, "seconds": 0.0, "failure": "out of luck"})
+    measured.add({"arm": "pinned", "turn": 6, "seconds": 1.0, "differs": "1 row(s) only in pinned"})
+    assert measured.problems == ["q1, off: out of luck", "q1, pinned: 1 row(s) only in pinned"]
+    assert len(measured.seconds["off"]) == 6
+
+
+def test_the_summary_counts_choices_and_sums_what_was_lost() -> None:
+    other = _measured(broadcast=1.2)
+    other.add({"arm": "plugin", "turn": -1, "seconds": 1.0, "passed": {"inner:a=b": (100, 10)}})
+    whole = summary([_measured(broadcast=0.8), other, Measured("q2", [])])
+    assert (whole.joins, whole.with_options, whole.right, whole.surely_wrong) == (2, 2, 1, 1)
+    assert whole.total_seconds == 20
+    assert whole.off_seconds == 40
+    assert whole.lost_seconds == pytest.approx(2.0)
+    assert whole.noise == pytest.approx(0.01)
+    assert (whole.pass_rates, whole.pass_rates_close) == (1, 0)
+
+
+def test_the_page_lists_the_worst_join_first() -> None:
+    page = regret_page([_measured(broadcast=1.2), _measured(broadcast=0.8)], "skew, scale 1")
+    rows = [line for line in page.splitlines() if "`inner:a=b`" in line]
+    assert len(rows) == 4
+    assert (
+        "| plain_sort_merge, CHEAPEST PASS_RATE_TOO_HIGH | broadcast | 20.0% (20.0% to 20.0%) | -500 | -2,000 |"
+        in rows[0]
+    )
+    assert "| the choice | 0.0% (0.0% to 0.0%) | -500 | +2,000 |" in rows[1]
+    assert "choices that are the best option or within 5% of it: 1 of 2 (50%); surely worse: 1" in page
+
+
+def test_a_page_without_a_measurement_says_so() -> None:
+    assert "none has another option that was measured" in regret_page([Measured("q1", [_JOIN])], "skew, scale 1")
