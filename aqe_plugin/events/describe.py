@@ -133,12 +133,19 @@ def _after_comma(text: str) -> str:
 def describe_join(facts: JoinFacts) -> str:
     """Kind, keys, and the sizes of both sides."""
     kind = facts.kind.value.replace("_", " ")
-    build = f"{quantity(facts.build.rows, 'rows')}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
+    rows, table = quantity(facts.build.rows, "rows"), facts.build.origin_rows
+    of = "" if table is None else f" of {_count(table)}{_from(facts.build.origin_rows_source)}"
+    build = f"{rows}{of}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
+    probe = f"about {quantity(facts.probe.rows, 'rows')}{_from(facts.probe.rows_source)}"
     sides = (
         f"build side {facts.build_side.value}: {build if facts.build.rows >= 0 else 'size unknown'}",
-        f"probe side: {'about ' + quantity(facts.probe.rows, 'rows') if facts.probe.rows >= 0 else 'size unknown'}",
+        f"probe side: {probe if facts.probe.rows >= 0 else 'size unknown'}",
     )
     return "; ".join((f"{kind} join on {', '.join(facts.keys)}", *sides))
+
+
+def _from(source: str | None) -> str:
+    return f" ({source})" if source else ""
 
 
 def describe_filter(planned: FilterPlanned) -> str:

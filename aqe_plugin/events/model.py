@@ -112,7 +112,11 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True)
 class BuildFacts:
-    """The finished build side; negative ``rows`` are not known; old logs lack ``unmeasured_columns``."""
+    """The finished build side; negative ``rows`` are not known; old logs lack the last two.
+
+    Attributes:
+        origin_rows_source: what ``origin_rows`` was taken from.
+    """
 
     rows: int
     stage_bytes: int
@@ -124,6 +128,7 @@ class BuildFacts:
     already_broadcast: bool
     keys: KeyFacts
     unmeasured_columns: int | None = None
+    origin_rows_source: str | None = None
 
     @property
     def memory_bytes(self) -> int:
@@ -133,7 +138,12 @@ class BuildFacts:
 
 @dataclass(frozen=True, slots=True)
 class ProbeFacts:
-    """The probe side, estimated before it runs; negative ``scan_rows`` are not known."""
+    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the sources.
+
+    Attributes:
+        rows_source: the least sure of what ``rows`` was taken from.
+        scan_rows_source: the same of ``scan_rows``.
+    """
 
     rows: int
     scan_rows: int
@@ -142,6 +152,8 @@ class ProbeFacts:
     started: bool
     targets: int
     keys: KeyFacts | None
+    rows_source: str | None = None
+    scan_rows_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

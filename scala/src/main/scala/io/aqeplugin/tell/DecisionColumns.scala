@@ -190,14 +190,24 @@ object DecisionColumns {
     whole("build_rows", "rows", "rows of the finished build side; null when unknown")(r => known(r.facts.build.rows)),
     whole("build_bytes", "bytes", "bytes that the build side's stage wrote, compressed for a shuffle")(_.facts.build.stageBytes),
     whole("build_memory_bytes", "bytes", "bytes of the build side's rows in memory")(_.facts.build.memoryBytes),
+    whole(
+      "build_origin_rows",
+      "rows",
+      "rows of the table that the build side's keys come from, before its filters and joins; null when unknown"
+    )(_.facts.build.originRows),
+    text("build_origin_rows_source", sources("what `build_origin_rows` was taken from"))(_.facts.build.originRowsSource.map(_.name)),
     whole("build_distinct_keys", "keys", "distinct keys of the build side; null when not counted")(_.facts.build.keys.distinct),
     whole("build_min_key", "", "smallest value of a single integral key, when known")(_.facts.build.keys.min),
     whole("build_max_key", "", "largest value of a single integral key, when known")(_.facts.build.keys.max),
     whole("probe_rows", "rows", "estimated rows of the probe side that reach the join; null when unknown")(r =>
       known(r.facts.probe.rows)
     ),
+    text("probe_rows_source", sources("the least sure of what `probe_rows` was taken from"))(_.facts.probe.rowsSource.map(_.name)),
     whole("probe_scan_rows", "rows", "estimated rows of the scans that the keys reach; null when unknown")(r =>
       known(r.facts.probe.scanRows)
+    ),
+    text("probe_scan_rows_source", sources("the least sure of what `probe_scan_rows` was taken from"))(
+      _.facts.probe.scanRowsSource.map(_.name)
     ),
     whole("probe_bytes", "bytes", "estimated bytes in memory of the rows that reach the join")(r =>
       known(r.facts.probe.rows).map(rows => (BigInt(rows) * r.facts.probe.rowBytes.max(0L)).min(Long.MaxValue).toLong)
@@ -314,6 +324,8 @@ object DecisionColumns {
   private[tell] def nonEmpty(text: String): Option[String] = Some(text).filter(_.nonEmpty)
 
   private[tell] def oneOf(doc: String, names: Seq[String]): String = s"$doc: ${names.map(name => s"`$name`").mkString(", ")}"
+
+  private def sources(doc: String): String = oneOf(doc, EstimateSource.All.map(_.name))
 
   private def described(doc: String, names: Seq[(String, String)]): String =
     s"$doc: ${names.map { case (name, meaning) => s"`$name` ($meaning)" }.mkString(", ")}"

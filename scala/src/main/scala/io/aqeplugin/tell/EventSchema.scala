@@ -158,7 +158,8 @@ object EventSchema {
         "columns",
         "number of variable-width columns whose bytes were not measured, such as strings computed above the stage",
         required = false
-      )
+      ),
+      FieldSchema("originRowsSource", "text", "", "what `originRows` was taken from", required = false)
     )
   )
 
@@ -172,7 +173,9 @@ object EventSchema {
       FieldSchema("exchanges", "integer", "shuffles", "number of shuffles between the scans and the join, the join's own included"),
       FieldSchema("started", "boolean", "", "whether the probe side has started; in mode observe, whether it would have in mode apply"),
       FieldSchema("targets", "integer", "scans", "number of scans that the keys reach"),
-      FieldSchema("keys", "KeyFacts", "", "the join keys of this side", required = false)
+      FieldSchema("keys", "KeyFacts", "", "the join keys of this side", required = false),
+      FieldSchema("rowsSource", "text", "", "the least sure of what `rows` was taken from", required = false),
+      FieldSchema("scanRowsSource", "text", "", "the least sure of what `scanRows` was taken from", required = false)
     )
   )
 

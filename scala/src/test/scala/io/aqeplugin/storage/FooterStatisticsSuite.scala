@@ -8,11 +8,11 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
-import org.apache.parquet.hadoop.metadata.BlockMetaData
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.decide.EstimateSource
 import io.aqeplugin.e2e.PluginSession
 
 /** Footers that cannot be read, or not yet. */
@@ -33,7 +33,7 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
 
   private val AtOnce: Executor = _.run()
 
-  private def rows(statistics: FooterStatistics): Option[Long] = statistics.of(numbers).map(_.rows)
+  private def rows(statistics: FooterStatistics): Option[Long] = statistics.of(numbers).flatMap(_.rows).map(_.rows)
 
   for (
     error <-
@@ -41,12 +41,12 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
   )
     test(s"a ${error.getClass.getSimpleName} while a footer is read is retried by the next query") {
       val reads = new ConcurrentLinkedQueue[FileStatus]()
-      def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
+      def read(file: FileStatus, conf: Configuration): FooterSummary = {
         val _ = reads.add(file)
         if (reads.size == 2) throw error
-        ParquetFooter.rowGroups(file, conf)
+        ParquetFooter.summary(file, conf)
       }
-      val statistics = new FooterStatistics(read, AtOnce)
+      val statistics = new FooterStatistics(_ => Some(read), AtOnce)
       assert(rows(statistics).isEmpty)
       assert(rows(statistics).exists(found => math.abs(found - Rows) <= Rows / 100))
       assert(reads.size == 8)
@@ -62,11 +62,11 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
       queued += task
     }
     val opened = new ConcurrentLinkedQueue[FileStatus]()
-    def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
+    def read(file: FileStatus, conf: Configuration): FooterSummary = {
       val _ = opened.add(file)
-      ParquetFooter.rowGroups(file, conf)
+      ParquetFooter.summary(file, conf)
     }
-    val statistics = new FooterStatistics(read, crowded)
+    val statistics = new FooterStatistics(_ => Some(read), crowded)
     val startNanos = System.nanoTime()
     assert(rows(statistics).isEmpty)
     assert(System.nanoTime() - startNanos < 10000000000L)
@@ -83,12 +83,20 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
 
   test("footers are opened with the options of the read") {
     val seen = new ConcurrentLinkedQueue[String]()
-    def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
+    def read(file: FileStatus, conf: Configuration): FooterSummary = {
       val _ = seen.add(conf.get("fs.test.credential", "none"))
-      ParquetFooter.rowGroups(file, conf)
+      ParquetFooter.summary(file, conf)
     }
-    val statistics = new FooterStatistics(read, AtOnce)
+    val statistics = new FooterStatistics(_ => Some(read), AtOnce)
     assert(statistics.of(scan(spark.read.option("fs.test.credential", "secret").parquet(path))).isDefined)
     assert(seen.asScala.toSet == Set("secret"))
+  }
+
+  test("the footers of ORC files give a table's rows") {
+    val orc = folder.resolve("numbers-orc").toString
+    spark.range(0, Rows, 1, 4).selectExpr("id AS k", "rand(1) AS a", "rand(2) AS b").write.orc(orc)
+    val statistics = new FooterStatistics(FooterSummary.reader, AtOnce)
+    val facts = statistics.of(scan(spark.read.orc(orc))).getOrElse(fail("no facts"))
+    assert(facts.rows.exists(found => math.abs(found.rows - Rows) <= Rows / 100 && found.source == EstimateSource.Footers))
   }
 }
