@@ -137,8 +137,16 @@ def test_options_with_the_same_reason_share_a_line() -> None:
 
 def test_a_join_is_described_with_the_size_of_both_sides() -> None:
     assert describe_join(FACTS) == (
-        "inner join on ss_item_sk = sr_item_sk; build side right: 1.2 M rows, 96.1 MiB in memory; "
-        "probe side: about 28.8 M rows"
+        "inner join on ss_item_sk = sr_item_sk; build side right: 1.2 M rows of 2.9 M (footers), 96.1 MiB in memory; "
+        "probe side: about 28.8 M rows (assumed)"
+    )
+
+
+def test_a_join_of_an_older_log_is_described_without_the_sources_of_its_estimates() -> None:
+    build = replace(FACTS.build, origin_rows=None, origin_rows_source=None)
+    probe = replace(FACTS.probe, rows_source=None)
+    assert describe_join(replace(FACTS, build=build, probe=probe)).endswith(
+        "build side right: 1.2 M rows, 96.1 MiB in memory; probe side: about 28.8 M rows"
     )
 
 

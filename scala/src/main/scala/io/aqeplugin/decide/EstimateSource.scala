@@ -10,7 +10,8 @@ object EstimateSource {
   case object IcebergSnapshot extends EstimateSource("iceberg_snapshot", "the row counts of an Iceberg snapshot")
   case object Catalog extends EstimateSource("catalog", "the row count that `ANALYZE TABLE` left in the catalog")
   case object ScanOutput extends EstimateSource("scan_output", "the rows that came out of a scan of all files")
-  case object SelectedFiles extends EstimateSource("selected_files", "the bytes of the selected partitions and files, of those of the table")
+  case object SelectedFiles
+      extends EstimateSource("selected_files", "the bytes of the selected partitions and files, of those of the table")
   case object ScaledOutput
       extends EstimateSource("scaled_scan_output", "the rows that came out of a scan of some files, by the bytes of these and of all files")
   case object ColumnStatistics

@@ -28,9 +28,11 @@ import io.aqeplugin.decide.{EstimateSource, KeyFacts}
   */
 final case class SizeEstimate(rows: Double, kept: Double, tableSource: EstimateSource, source: EstimateSource) {
 
-  /** The same operator with a share of its rows. */
-  def keeping(share: ShareEstimate): SizeEstimate =
-    copy(rows = rows * share.value, kept = kept * share.value, source = EstimateSource.leastSure(source, share.source))
+  /** The same operator with a share of its rows, though one row at least: statistics may be out of date. */
+  def keeping(share: ShareEstimate): SizeEstimate = {
+    val by = math.max(share.value, math.min(1.0, 1.0 / rows))
+    copy(rows = rows * by, kept = kept * by, source = EstimateSource.leastSure(source, share.source))
+  }
 }
 
 /** Estimates the operators of a physical plan from the bottom up: from the rows of tables, the files that scans select, what predicates
@@ -96,7 +98,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private def ofScan(scan: FileSourceScanExec): SizeEstimate = {
     val facts = tables.of(scan).getOrElse(TableFacts.Unknown)
     val read = bytesRead(scan)
-    val (later, selecting) = scan.partitionFilters.partition(_.exists { case _: DynamicPruning => true; case _ => false })
+    val (later, selecting) = scan.partitionFilters.partition(_.exists { case _: DynamicPruning | _: PlanExpression[_] => true; case _ => false })
     val selected = (facts.bytes.filter(_ > 0), read) match {
       case (Some(bytes), Some(some)) => Some(ShareEstimate(math.min(1.0, math.max(1.0, some) / bytes), EstimateSource.SelectedFiles))
       case _                         => None
@@ -129,7 +131,12 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
       case Some(rows) =>
         val origin = StageReader.largestTableRows(stage, tables).filter(_.rows > 0)
         val kept = origin.fold(1.0)(table => math.min(1.0, rows.toDouble / table.rows))
-        SizeEstimate(math.max(1.0, rows.toDouble), kept, origin.fold[EstimateSource](EstimateSource.Measured)(_.source), EstimateSource.Measured)
+        SizeEstimate(
+          math.max(1.0, rows.toDouble),
+          kept,
+          origin.fold[EstimateSource](EstimateSource.Measured)(_.source),
+          EstimateSource.Measured
+        )
       case None => apply(stage.plan)
     }
 
@@ -177,7 +184,10 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   def scanBytes(plan: SparkPlan): Double = plan.collectLeaves().map {
     case scan: FileSourceScanExec =>
       val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
-      bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes) * math.min(1.0, scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width)
+      bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes) * math.min(
+        1.0,
+        scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width
+      )
     case _ => 0.0
   }.sum
 

@@ -3,7 +3,7 @@ package io.aqeplugin.observe
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanExecBase, FileScan}
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.metric.SQLMetric
 
@@ -93,8 +93,19 @@ object StageReader {
     val facts = tables.of(scan).getOrElse(TableFacts.Unknown)
     facts.rows.filter(_.rows > 0).orElse(scan match {
       case file: FileSourceScanExec => ofOutput(file, facts.bytes)
-      case other                    => scannedRows(other).map(RowEstimate(_, EstimateSource.ScanOutput))
+      case other if leavesOut(other) => None
+      case other                     => scannedRows(other).map(RowEstimate(_, EstimateSource.ScanOutput))
     })
+  }
+
+  /** Whether a source that is not known as a table gives back only some of its rows. */
+  private def leavesOut(scan: SparkPlan): Boolean = scan match {
+    case rows: RowDataSourceScanExec => rows.handledFilters.nonEmpty
+    case batch: BatchScanExec        => batch.runtimeFilters.nonEmpty || (batch.scan match {
+        case files: FileScan => files.partitionFilters.nonEmpty
+        case _               => false
+      })
+    case _ => false
   }
 
   private def ofOutput(scan: FileSourceScanExec, tableBytes: Option[Long]): Option[RowEstimate] =

@@ -3,7 +3,7 @@ package io.aqeplugin.rules
 import org.apache.spark.SparkContext
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution, SparkPlan}
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, ConfError, Mode, SessionConf, Settings}

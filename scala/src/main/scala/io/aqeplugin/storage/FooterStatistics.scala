@@ -121,7 +121,8 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     try {
       // With the conf with which the query will open the files: its user may not be the driver's, and a read may have credentials of its
       // own.
-      val query = new InQuery(UserGroupInformation.getCurrentUser, relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options))
+      val query =
+        new InQuery(UserGroupInformation.getCurrentUser, relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options))
       val _ = list(query)
         .thenCompose[Option[TableFacts]](listed => facts(listed, readerOf(relation.fileFormat), reading, query))
         // A file that cannot be read fails the query only when the query itself reads it.

@@ -57,8 +57,8 @@ object SelectedFiles {
 
   /** Their bytes; none when the catalog has not been asked for the partitions, which may be many. */
   def bytes(scan: FileSourceScanExec): Option[Long] = (scan.relation.location, conditions(scan)) match {
-    case (_: CatalogFileIndex, _)                                        => None
-    case (index: InMemoryFileIndex, conditions) if conditions.nonEmpty   =>
+    case (_: CatalogFileIndex, _)                                      => None
+    case (index: InMemoryFileIndex, conditions) if conditions.nonEmpty =>
       Try(index.listFiles(conditions, Nil).iterator.flatMap(_.files).map(_.getLen).sum).toOption
     case (index, _) => Some(index.sizeInBytes)
   }

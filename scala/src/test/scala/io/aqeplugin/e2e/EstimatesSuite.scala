@@ -39,7 +39,9 @@ class EstimatesSuite extends AnyFunSuite with PluginSession with EstimateQueries
       isOfTheTable(decision, source)
     }
 
-    test(s"a dimension's filter prunes the partitions of $table while the query runs, and the pass rate is that of the whole table: $source") {
+    test(
+      s"a dimension's filter prunes the partitions of $table while the query runs, and the pass rate is that of the whole table: $source"
+    ) {
       val decision = chosen(
         s"""SELECT count(*), sum(s.v) FROM sales s JOIN (
            |  SELECT /*+ BROADCAST(d) */ ticket FROM $table t JOIN days d ON t.day = d.day WHERE d.name IN ('d0', 'd1')
@@ -85,7 +87,8 @@ class EstimatesSuite extends AnyFunSuite with PluginSession with EstimateQueries
       spark.sql(s"INSERT INTO moved PARTITION (day = 1) SELECT ticket, amount FROM ($Returns) WHERE day = 1")
     }
     assert(spark.sessionState.catalog.getTableMetadata(TableIdentifier("moved")).tracksPartitionsInCatalog)
-    val ran = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM sales s JOIN (SELECT * FROM moved WHERE day = 1) r ON s.ticket = r.ticket"))
+    val ran =
+      sameRows(spark.sql("SELECT count(*), sum(s.v) FROM sales s JOIN (SELECT * FROM moved WHERE day = 1) r ON s.ticket = r.ticket"))
     val build = ran.decided.head.decision.path("facts").path("build")
     assert(build.path("originRows").isNull || build.path("originRows").asLong == TableRows / 20, build)
   }

@@ -73,7 +73,13 @@ class SelectivityProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("of a condition on a column without a range, or of another form, nothing is known") {
-    val unknown = Seq(EqualTo(name, Literal("a")), LessThan(x, y), GreaterThan(Add(x, y), Literal(3)), IsNull(x), EqualTo(x, Literal(null, IntegerType)))
+    val unknown = Seq(
+      EqualTo(name, Literal("a")),
+      LessThan(x, y),
+      GreaterThan(Add(x, y), Literal(3)),
+      IsNull(x),
+      EqualTo(x, Literal(null, IntegerType))
+    )
     forAll(condition(Seq(x), 1), Gen.oneOf(unknown)) { (known, other) =>
       assert(share(other).isEmpty && share(Or(known, other)).isEmpty && share(And(known, other)).isEmpty)
       val (found, rest) = Selectivity.of(Seq(known, other), Seq(x, y, name), facts)

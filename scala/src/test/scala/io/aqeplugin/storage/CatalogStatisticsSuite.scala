@@ -33,7 +33,10 @@ class CatalogStatisticsSuite extends AnyFunSuite with PluginSession {
 
   test("an analyzed table has rows, distinct values, and the ranges of its integer and date columns") {
     val days = factsOf("SELECT d + 1, day, name FROM days WHERE d > 5").getOrElse(fail("no facts"))
-    assert(days.rows.contains(RowEstimate(1000, EstimateSource.Catalog)) && days.ranges == Map("d" -> ((0L, 999L)), "day" -> ((20454L, 21453L))))
+    assert(days.rows.contains(RowEstimate(1000, EstimateSource.Catalog)) && days.ranges == Map(
+      "d" -> ((0L, 999L)),
+      "day" -> ((20454L, 21453L))
+    ))
     assert(Seq("d", "day", "name").forall(column => math.abs(days.distinct(column) - 1000) < 100), days.distinct)
   }
 

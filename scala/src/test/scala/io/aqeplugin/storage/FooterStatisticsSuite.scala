@@ -9,6 +9,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -98,5 +99,30 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
     val statistics = new FooterStatistics(FooterSummary.reader, AtOnce)
     val facts = statistics.of(scan(spark.read.orc(orc))).getOrElse(fail("no facts"))
     assert(facts.rows.exists(found => math.abs(found.rows - Rows) <= Rows / 100 && found.source == EstimateSource.Footers))
+  }
+
+  test("a table whose partitions the catalog keeps has the same rows, whatever partitions a scan selects") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql(
+        s"CREATE TABLE parts USING parquet PARTITIONED BY (part) AS SELECT /*+ REPARTITION(1) */ id AS k, rand(1) AS a, rand(2) AS b, id % 8 AS part FROM range($Rows)"
+      )
+      Seq("SELECT * FROM parts", "SELECT * FROM parts WHERE part = 3", "SELECT * FROM parts WHERE part > 1 AND k > 5").foreach { query =>
+        val facts = new FooterStatistics(FooterSummary.reader, AtOnce).of(scan(spark.sql(query))).getOrElse(fail("no facts"))
+        assert(facts.rows.exists(found => math.abs(found.rows - Rows) <= Rows / 50 && found.source == EstimateSource.Footers), query)
+        assert(facts.ranges.contains("k"), query)
+      }
+    }
+  }
+
+  test("the folders of a table that cannot be listed give no facts, and are listed again by the next query") {
+    val statistics = new FooterStatistics(FooterSummary.reader, AtOnce)
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("CREATE TABLE gone (k INT, part INT) USING parquet PARTITIONED BY (part)")
+      val found = scan(spark.sql("SELECT * FROM gone"))
+      val place = java.nio.file.Path.of(spark.sessionState.catalog.getTableMetadata(TableIdentifier("gone")).location)
+      java.nio.file.Files.walk(place).sorted(java.util.Comparator.reverseOrder[java.nio.file.Path]()).forEach(java.nio.file.Files.delete(_))
+      assert(statistics.of(found).isEmpty && statistics.of(found).isEmpty)
+      assert(spark.sql("SELECT * FROM gone WHERE part = 3").count() == 0)
+    }
   }
 }
