@@ -92,7 +92,7 @@ object StageReader {
   private def tableRows(scan: SparkPlan, tables: TableStatistics): Option[RowEstimate] = {
     val facts = tables.of(scan).getOrElse(TableFacts.Unknown)
     facts.rows.filter(_.rows > 0).orElse(scan match {
-      case file: FileSourceScanExec => ofOutput(file, facts.bytes)
+      case file: FileSourceScanExec  => ofOutput(file, facts.bytes)
       case other if leavesOut(other) => None
       case other                     => scannedRows(other).map(RowEstimate(_, EstimateSource.ScanOutput))
     })

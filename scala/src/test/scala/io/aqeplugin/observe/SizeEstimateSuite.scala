@@ -53,7 +53,9 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
 
   test("predicates on columns of known range keep their part of it, whatever their number") {
     val half = known("SELECT * FROM fact WHERE k >= 20 AND k < 65")
-    assert(half.rows == 15000 && half.kept == 0.5 && half.source == EstimateSource.ColumnRange && half.tableSource == EstimateSource.Footers)
+    assert(
+      half.rows == 15000 && half.kept == 0.5 && half.source == EstimateSource.ColumnRange && half.tableSource == EstimateSource.Footers
+    )
     assert(isNear(known("SELECT * FROM fact WHERE k < 45 AND v < 15000").rows, 7500))
   }
 
