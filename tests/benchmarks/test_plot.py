@@ -2,8 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.measure import QueryResult, Timing
 from benchmarks.plot import plot_ratios, plot_seconds
+
+# Where Matplotlib has no cache of the machine's fonts, its first import asks fontconfig's program for them.
+pytestmark = pytest.mark.process
 
 _FASTER = QueryResult("q93", (Timing("default", (8.0,), 1), Timing("plugin", (2.0,), 1)), {})
 _SLOWER = QueryResult("q12", (Timing("default", (1.0,), 1), Timing("plugin", (1.2,), 1)), {})
