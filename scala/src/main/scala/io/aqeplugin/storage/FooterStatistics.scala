@@ -63,7 +63,7 @@ private[storage] object FooterSummary {
   *   the threads that read; may reject
   */
 class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
-  import FooterStatistics.{KeptMillis, Listed, MaxFooters, MaxTables, MinTableBytes, Reading, Snapshot}
+  import FooterStatistics.{AllFiles, KeptMillis, Listed, MaxFooters, MaxTables, MinTableBytes, Reading, Snapshot}
 
   private val known: JavaMap[Snapshot, Reading] =
     Collections.synchronizedMap(new LinkedHashMap[Snapshot, Reading](16, 0.75f, true) {
@@ -83,11 +83,12 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   private def reading(scan: FileSourceScanExec): Option[Reading] = (PartitionedTable.of(scan), scan.relation.location) match {
     case (Some(table), index: InMemoryFileIndex) =>
       val files = index.allFiles()
-      begun(snapshotOf(index, files).copy(minute = minute), scan)(ofFolder(table, _).thenApply[Listed] { sample =>
-        Listed(math.max(sample.bytes, files.map(_.getLen).sum), files)
+      begun(snapshotOf(index, files).copy(roots = Seq(table.folder.toString), minute = minute), scan)(ofFolder(table, _).thenApply[Listed] {
+        sample =>
+          Listed(math.max(sample.bytes, files.map(_.getLen).sum), files)
       })
     case (Some(table), _: CatalogFileIndex) =>
-      begun(Snapshot(Seq(table.folder.toString), 0, 0L, 0L, minute), scan)(
+      begun(Snapshot(Seq(table.folder.toString), AllFiles, 0L, 0L, minute), scan)(
         ofFolder(table, _).thenApply[Listed](sample => Listed(sample.bytes, sample.files))
       )
     case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined && index.sizeInBytes >= MinTableBytes =>
@@ -174,8 +175,11 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   /** How long the bytes of a table are used that were estimated from its folders: a new partition does not show in the list of the others. */
   private val KeptMillis = 60000L
 
-  /** A state of a table: its folders, number of files and bytes, and the newest file's time; and the time of the reading, if its folders were
-    * sampled.
+  /** The number of files of a table whose partitions nobody has listed. */
+  private val AllFiles = -1
+
+  /** A state of a table: its folders, or the one that its partitions are in; the number of its files or of those of the selected partitions, their
+    * bytes, and the newest one's time; and the time of the reading, if folders were sampled.
     */
   private final case class Snapshot(roots: Seq[String], files: Int, bytes: Long, newestMillis: Long, minute: Long)
 

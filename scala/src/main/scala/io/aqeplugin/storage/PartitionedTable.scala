@@ -29,9 +29,9 @@ private[storage] object PartitionedTable {
   }
 
   /** The table in the catalog, as it is without any partition pruned: Spark gives a pruned scan the statistics of its partitions. */
-  def unpruned(scan: FileSourceScanExec): Option[CatalogTable] = catalogTable(scan).map { table =>
+  def unpruned(scan: FileSourceScanExec): Option[CatalogTable] = catalogTable(scan).flatMap { table =>
     val isPruned = isKeptInCatalog(scan, table) && !scan.relation.location.isInstanceOf[CatalogFileIndex]
-    if (isPruned) kept(scan, table).getOrElse(table.copy(stats = None)) else table
+    if (isPruned) kept(scan, table) else Some(table)
   }
 
   private def kept(scan: FileSourceScanExec, table: CatalogTable): Option[CatalogTable] = Try {

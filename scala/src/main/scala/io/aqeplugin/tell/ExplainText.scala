@@ -9,7 +9,7 @@ object ExplainText {
     val facts = decision.facts
     s"query $executionId, join ${facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
       s"filter ${if (decision.buildFilter) "yes" else "no"} (${reason(decision.filterReason)}); " +
-      s"build ${facts.buildSide.name} ${facts.build.rows} rows${tableRows(facts.build)} ${facts.build.memoryBytes} bytes in memory, " +
+      s"build ${facts.buildSide.name} ${facts.build.rows} rows${tableRows(facts.build)}, ${facts.build.memoryBytes} bytes in memory, " +
       s"probe ${facts.probe.rows} rows${of(facts.probe.rowsSource)}, " +
       s"pass rate ${percent(decision.passRate)} (${decision.passRateSource.name})"
   }
