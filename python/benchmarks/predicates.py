@@ -77,7 +77,7 @@ class Run:
 def main() -> int:
     """0 if every answer is the same."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.predicates", description=__doc__)
-    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", metavar="TEXT", help="only the queries whose description has this text")
     options = parser.parse_args()

@@ -217,7 +217,7 @@ object AqeConf {
       1800000,
       0,
       86400000,
-      "The longest time that a probe side waits for its build side; then it starts without a filter."
+      "The longest time that a probe side waits for its build side; then it starts without a filter. A wait that is forced has no limit."
     )
 
   // The cost formula; every coefficient is per task thread unless it says otherwise.

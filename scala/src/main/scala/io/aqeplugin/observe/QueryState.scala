@@ -76,6 +76,9 @@ final class QueryState(val executionId: Long) {
   /** The name of a join, under which everything else here and in events is kept. */
   def nameOf(join: JoinId): String = names.of(join)
 
+  /** The name of a join that was met before. */
+  def knownNameOf(join: JoinId): Option[String] = names.known(join)
+
   /** The estimate of a join; none before the first one, or when it has to be made again. */
   def estimate(joinId: String): Option[JoinFacts] = joins(joinId).estimate
 
@@ -110,8 +113,8 @@ final class QueryState(val executionId: Long) {
     after.decision.getOrElse(made)
   }
 
-  /** Bytes of the broadcasts and filters that the query holds by its decisions. */
-  def heldBytes: Long = held.sum
+  /** Bytes of the broadcasts and filters that the query holds by its decisions; none in mode observe, which carries none out. */
+  def heldBytes: Long = if (conf.exists(_.mode == Mode.Apply)) held.sum else 0L
 
   /** The wait of a join's probe side, begun by `begin` if there is none; none if the join is decided. */
   def waitOnce(joinId: String)(begin: => JoinWait): Option[JoinWait] = {

@@ -105,12 +105,11 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
     val buildScanBytes = estimates.scanBytes(join.child(estimate.buildSide))
     val others = math.max(0.0, planScanBytes - buildScanBytes - estimates.scanBytes(join.child(estimate.buildSide.other)))
     WaitFacts(
-      estimate,
+      estimate.copy(memory = Some(context.memory)),
       buildScanBytes = rounded(buildScanBytes),
       buildTasks = tasks(buildScanBytes),
       shufflePartitions = SQLConf.get.numShufflePartitions,
-      otherRunnableTasks = if (others > 0) tasks(others) else 0,
-      waitsAnyway = estimate.probeWaitsAnyway
+      otherRunnableTasks = if (others > 0) tasks(others) else 0
     )
   }
 

@@ -31,7 +31,7 @@ final case class RuleContext(
   }
 
   /** The memory that is left now. Two queries that decide at the same moment may be promised the same memory. */
-  private def memory: MemoryFacts = {
+  def memory: MemoryFacts = {
     val limit = ClusterSize.smallestHeapBytes(sparkContext) * thresholds(AqeConf.MemoryMaxShare)
     MemoryFacts(limit.toLong, QueryStates.heldBytes)
   }

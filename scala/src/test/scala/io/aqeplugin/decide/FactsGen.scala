@@ -137,6 +137,5 @@ object FactsGen {
     tasks <- small
     partitions <- small
     others <- small
-    waitsAnyway <- Gen.prob(0.2)
-  } yield WaitFacts(join, scanBytes, tasks, partitions, others, waitsAnyway)
+  } yield WaitFacts(join, scanBytes, tasks, partitions, others)
 }

@@ -85,7 +85,7 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   private def wait(join: JoinFacts): WaitFacts =
-    WaitFacts(join, buildScanBytes = 60000000, buildTasks = 1, shufflePartitions = 200, otherRunnableTasks = 0, waitsAnyway = false)
+    WaitFacts(join, buildScanBytes = 60000000, buildTasks = 1, shufflePartitions = 200, otherRunnableTasks = 0)
 
   private def waits(join: JoinFacts, option: ForcedOption): WaitDecision = WaitPrice.decide(wait(join), forcing(option))
 
