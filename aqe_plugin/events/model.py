@@ -92,11 +92,12 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The join keys of one side; old logs lack ``kept``.
+    """The join keys of one side; old logs lack the last two.
 
     Attributes:
         origin_distinct: distinct keys of the table that the keys come from.
         kept: whether the driver has every distinct key.
+        as_range: whether a filter holds only the least and the greatest value.
     """
 
     columns: int
@@ -108,6 +109,7 @@ class KeyFacts:
     histogram: tuple[KeyBucket, ...]
     origin_distinct: int | None
     kept: bool | None
+    as_range: bool | None
 
 
 @dataclass(frozen=True, slots=True)

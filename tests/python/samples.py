@@ -74,6 +74,7 @@ FACTS = JoinFacts(
             histogram=(),
             origin_distinct=18_000,
             kept=True,
+            as_range=False,
         ),
         unmeasured_columns=0,
         origin_rows_source="footers",

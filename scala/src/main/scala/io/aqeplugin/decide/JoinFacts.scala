@@ -73,6 +73,8 @@ object Strategy {
   *   distinct keys of the table that the keys come from, before any predicate or join
   * @param kept
   *   whether the driver has every distinct key already, so that a filter needs no job to collect them
+  * @param asRange
+  *   whether a filter holds no keys, only the least and the greatest value that may have a partner
   */
 final case class KeyFacts(
     columns: Int,
@@ -83,7 +85,8 @@ final case class KeyFacts(
     max: Option[Long] = None,
     histogram: Seq[KeyBucket] = Nil,
     originDistinct: Option[Long] = None,
-    kept: Boolean = false
+    kept: Boolean = false,
+    asRange: Boolean = false
 )
 
 /** One bucket of an equi-height histogram: `rows` rows have keys in `[low, high]`. */

@@ -93,7 +93,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       medianPartitionBytes = 0L,
       originRows = Some(rounded(estimate.rows / estimate.kept)),
       alreadyBroadcast = false,
-      keys = if (join.range.isDefined) KeyFacts(1, keys.isRight) else KeyFacts(join.keys(buildSide).size, keys.isRight),
+      keys = if (join.range.isDefined) RangeFacts.unmeasured(keys.isRight) else KeyFacts(join.keys(buildSide).size, keys.isRight),
       unmeasuredColumns = site.source.fold(0) { case (source, _) =>
         RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
       },

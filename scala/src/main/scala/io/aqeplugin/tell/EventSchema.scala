@@ -191,7 +191,8 @@ object EventSchema {
       FieldSchema("max", "integer", "", "largest value of a single integral key", required = false),
       FieldSchema("histogram", "KeyBucket[]", "", "equi-height buckets of a single integral key, ascending"),
       FieldSchema("originDistinct", "integer", "keys", "distinct keys of the table that the keys come from", required = false),
-      FieldSchema("kept", "boolean", "", "whether the driver has every distinct key, so that a filter needs no job", required = false)
+      FieldSchema("kept", "boolean", "", "whether the driver has every distinct key, so that a filter needs no job", required = false),
+      FieldSchema("asRange", "boolean", "", "whether a filter holds only the least and the greatest value", required = false)
     )
   )
 

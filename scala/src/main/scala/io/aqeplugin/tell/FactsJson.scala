@@ -128,7 +128,7 @@ private[tell] object FactsJson {
     put(node, "max", keys.max)
     val histogram = node.putArray("histogram")
     keys.histogram.foreach(bucket => histogram.addObject().put("low", bucket.low).put("high", bucket.high).put("rows", bucket.rows))
-    put(node, "originDistinct", keys.originDistinct).put("kept", keys.kept)
+    put(node, "originDistinct", keys.originDistinct).put("kept", keys.kept).put("asRange", keys.asRange)
   }
 
   private def readKeys(fields: JsonFields): Either[String, KeyFacts] = for {
@@ -141,7 +141,8 @@ private[tell] object FactsJson {
     histogram <- fields.inners("histogram")(readBucket)
     originDistinct <- fields.optionalLong("originDistinct")
     kept <- fields.optionalBoolean("kept")
-  } yield KeyFacts(columns, supported, distinct, nulls, min, max, histogram, originDistinct, kept.contains(true))
+    asRange <- fields.optionalBoolean("asRange")
+  } yield KeyFacts(columns, supported, distinct, nulls, min, max, histogram, originDistinct, kept.contains(true), asRange.contains(true))
 
   private def readBucket(fields: JsonFields): Either[String, KeyBucket] = for {
     low <- fields.long("low")

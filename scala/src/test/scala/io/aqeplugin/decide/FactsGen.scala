@@ -51,7 +51,8 @@ object FactsGen {
     histogram <- Gen.resize(4, Gen.listOf(bucket))
     originDistinct <- Gen.option(count)
     kept <- Gen.prob(0.3)
-  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept)
+    asRange <- Gen.prob(0.1)
+  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept, asRange)
 
   val buildFacts: Gen[BuildFacts] = for {
     rows <- count

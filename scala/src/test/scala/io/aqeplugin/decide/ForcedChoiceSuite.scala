@@ -53,7 +53,7 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAllForced { (facts, option, thresholds, decision) =>
       val size = FilterSize.of(facts.build, thresholds)
       val taken = JoinOption(decision.method.getOrElse(facts.sparkMethod), withFilter = true)
-      val obstacle = FilterChoice.illegal(facts, size, thresholds).orElse(MemoryBudget.exceeded(facts, taken, size, thresholds))
+      val obstacle = FilterChoice.illegal(facts, size, thresholds).orElse(MemoryBudget.exceeded(facts, taken, thresholds))
       assert(decision.buildFilter == (option.withFilter && obstacle.isEmpty))
       if (option.withFilter) obstacle.foreach(reason => assert(decision.filterReason == reason))
     }
