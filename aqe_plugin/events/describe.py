@@ -10,6 +10,7 @@ from pathlib import Path
 from aqe_plugin.events.model import (
     FilterOutcome,
     FilterPlanned,
+    FlipPoint,
     InferredBy,
     JoinDecision,
     JoinFacts,
@@ -120,6 +121,22 @@ def describe_price(decision: JoinDecision) -> str:
     largest = sorted(taken.terms or (), key=lambda term: term.nanos, reverse=True)[:_TERMS_SHOWN]
     parts = ", ".join(f"{term.name} {quantity(term.nanos / 1e6, 'millis')}" for term in largest)
     return _predicted(taken.cost_millis) + (f": {parts}" if parts else "")
+
+
+_FACTS = {
+    "build_rows": "build rows",
+    "build_row_bytes": "bytes a build row",
+    "probe_rows": "probe rows",
+    "build_table_rows": "rows in the build side's table",
+}
+
+
+def describe_flip(flip: FlipPoint) -> str:
+    """The decision beyond a flip point: ``broadcast with at most 81.0 k build rows (1.2 M now)``."""
+    fact = _FACTS.get(flip.fact, flip.fact)
+    bound = "at least" if flip.value > flip.actual else "at most"
+    named = describe_strategy(flip.choice, flip.with_filter)
+    return f"{named} with {bound} {_count(flip.value)} {fact} ({_count(flip.actual)} now)"
 
 
 def _predicted(cost_millis: float | None) -> str:

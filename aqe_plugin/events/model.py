@@ -296,6 +296,26 @@ class FilterOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class FlipPoint:
+    """The value of a fact from which on a join's decision is another one, if nothing else changes.
+
+    Attributes:
+        fact: ``build_rows``, ``build_row_bytes``, ``probe_rows`` or ``build_table_rows``.
+        actual: the value in the decision.
+        value: the nearest value with another decision, at most 1 % off.
+        choice: the decision there.
+    """
+
+    join_id: str
+    fact: str
+    unit: str
+    actual: int
+    value: int
+    choice: Strategy
+    with_filter: bool
+
+
+@dataclass(frozen=True, slots=True)
 class JoinDecided:
     """Event: one join of one query was decided; written once, however often Spark re-plans."""
 
@@ -320,6 +340,7 @@ class QueryEnded:
         errors: errors in the plugin that left Spark's own plan in force.
         arm: the query's arm, ``None`` without a canary.
         bad_conf: what is wrong with the query's conf, ``None`` unless the plugin left the query alone for it.
+        flips: where the decisions of the query's joins change; ``None`` in events of older jars.
     """
 
     schema_version: int
@@ -333,6 +354,7 @@ class QueryEnded:
     outcomes: tuple[FilterOutcome, ...]
     arm: TrialArm | None = None
     bad_conf: str | None = None
+    flips: tuple[FlipPoint, ...] | None = None
 
 
 class LimitOperator(str, Enum):

@@ -19,6 +19,7 @@ from aqe_plugin.events.model import (
     ClusterFacts,
     FilterOutcome,
     FilterPlanned,
+    FlipPoint,
     InferredBy,
     JoinDecided,
     JoinDecision,
@@ -175,11 +176,15 @@ def decided(
     return JoinDecided(1, execution_id, 1_700_000_001_000, mode, decision, (PLANNED,))
 
 
+FLIP = FlipPoint(FACTS.join_id, "build_rows", "rows", 1_200_000, 81_000, Strategy.BROADCAST, False)
+
+
 def ended(
     execution_id: int = 7,
     outcomes: tuple[FilterOutcome, ...] = (OUTCOME,),
 ) -> QueryEnded:
-    return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, len(outcomes), len(outcomes), 0, outcomes)
+    counts = (len(outcomes), len(outcomes), 0)
+    return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, *counts, outcomes, flips=(FLIP,))
 
 
 def limited(execution_id: int = 7, choice: LimitChoice = LimitChoice.FEWEST_FILES) -> LimitDecided:

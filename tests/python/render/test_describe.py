@@ -13,6 +13,7 @@ from rich.console import Console
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.events.describe import (
     describe_filter,
+    describe_flip,
     describe_join,
     describe_limit,
     describe_outcome,
@@ -30,6 +31,7 @@ from aqe_plugin.render.terminal import visible
 from samples import (
     DECISION,
     FACTS,
+    FLIP,
     OUTCOME,
     PASSED_ALL,
     PLANNED,
@@ -127,6 +129,12 @@ def test_options_not_taken_have_their_cost_and_reason() -> None:
     broadcast, plain = options_not_taken(DECISION)
     assert broadcast.startswith(f"broadcast: {reason_meanings()['BROADCAST_MEMORY']} (BROADCAST_MEMORY: ")
     assert plain.startswith(f"plain sort-merge, predicted 4.2 s: {reason_meanings()['COSTLIER']} (COSTLIER: ")
+
+
+def test_a_flip_point_names_the_other_decision_and_the_value_that_brings_it() -> None:
+    assert describe_flip(FLIP) == "broadcast with at most 81.0 k build rows (1.2 M now)"
+    wider = replace(FLIP, fact="build_row_bytes", unit="bytes", actual=84, value=400, with_filter=True)
+    assert describe_flip(wider) == "broadcast with filter with at least 400 bytes a build row (84 now)"
 
 
 def test_options_with_the_same_reason_share_a_line() -> None:

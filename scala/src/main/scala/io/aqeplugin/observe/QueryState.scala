@@ -167,6 +167,9 @@ final class QueryState(val executionId: Long) {
         decision
     }
 
+  /** The decisions made from measured build sides; none once the joins have ended. */
+  def decisions: Seq[JoinDecision] = joins.ids.flatMap(decision)
+
   /** Ends the states of all joins and returns what is left to report; each decision is returned once. */
   def endJoins(): Seq[JoinDecision] = {
     val ran = startedFilters.flatMap(_.joinIds).toSet

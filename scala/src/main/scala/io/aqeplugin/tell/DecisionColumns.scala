@@ -109,6 +109,15 @@ object DecisionColumns {
     f.outcome.flatMap(_.reason).orElse(f.place.map(_.reason))
   )
 
+  val FlipFields: Seq[DecisionColumn[FlipPoint]] = Seq(
+    text[FlipPoint]("fact", described("the fact", FlipFact.All.map(fact => fact.name -> fact.meaning)))(_.fact.name),
+    whole[FlipPoint]("actual", "see `unit`", "the value in the decision")(_.actual),
+    whole[FlipPoint]("value", "see `unit`", "the nearest value with another decision, at most 1 % off")(_.value),
+    text[FlipPoint]("unit", "unit of both values")(_.fact.unit),
+    text[FlipPoint]("choice", oneOf("the decision there", Strategy.All.map(_.name)))(_.choice.name),
+    flag[FlipPoint]("with_filter", "whether it has a filter")(_.withFilter)
+  )
+
   val All: Seq[DecisionColumn[DecisionRow]] = query ++ choice ++ facts ++ waiting ++ outcome
 
   val Schema: StructType = schemaOf(All)
@@ -257,9 +266,15 @@ object DecisionColumns {
     column("filters", arrayOf(FilterFields), "", "the filter on each scan; null while the query runs")(
       _.filters.map(_.map(rowOf(FilterFields, _)))
     ),
+    column(
+      "flip_points",
+      arrayOf(FlipFields),
+      "",
+      "where the decision changes if one fact changes alone, the nearest first; null while the query runs"
+    )(r => r.query.end.map(_.flips.filter(_.joinId == r.facts.joinId).map(flip => rowOf(FlipFields, flip.point)))),
     text(
       "events",
-      "the join's `decision`, `filters` and `outcomes` as JSON, each as in the plugin's events; no outcomes while the query runs"
+      "the join's `decision`, `filters`, `outcomes` and `flips` as JSON, each as in the plugin's events; no outcomes and flips while the query runs"
     ) {
       r => DecisionJson.render(eventsOf(r))
     }
@@ -271,6 +286,7 @@ object DecisionColumns {
     node.set[ObjectNode]("decision", DecisionJson.write(row.decision))
     node.set[ObjectNode]("filters", FilterJson.writePlaced(row.kept.filters))
     node.set[ObjectNode]("outcomes", FilterJson.writeOutcomes(outcomes))
+    node.set[ObjectNode]("flips", FlipJson.write(row.query.end.toSeq.flatMap(_.flips).filter(_.joinId == row.facts.joinId)))
   }
 
   private[tell] def column[A](name: String, dataType: DataType, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =

@@ -292,7 +292,22 @@ object EventSchema {
         "",
         "key and value of the query's conf that is not allowed, for which the plugin left the query alone",
         required = false
-      )
+      ),
+      FieldSchema("flips", "FlipPoint[]", "", "where the decisions of the query's joins change", required = false)
+    )
+  )
+
+  private val Flip = ObjectSchema(
+    "FlipPoint",
+    "the value of a fact from which on a join's decision is another one, if nothing else changes",
+    Seq(
+      FieldSchema("joinId", "text", "", "the join"),
+      FieldSchema("fact", "text", "", "the fact", values = FlipFact.All.map(_.name)),
+      FieldSchema("unit", "text", "", "unit of both values"),
+      FieldSchema("actual", "integer", "see unit", "the value in the decision"),
+      FieldSchema("value", "integer", "see unit", "the nearest value with another decision, at most 1 % off"),
+      FieldSchema("choice", "text", "", "the decision there", values = Strategy.All.map(_.name)),
+      FieldSchema("withFilter", "boolean", "", "whether it has a filter")
     )
   )
 
@@ -339,7 +354,8 @@ object EventSchema {
       Decided,
       Planned,
       Ended,
-      Outcome
+      Outcome,
+      Flip
     ) ++ LimitSchema.Objects ++ PredicateSchema.Objects
 
   lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/events/event_schema.json", render)
