@@ -101,7 +101,8 @@ object FlipPoints {
   private def search(decision: JoinDecision, thresholds: Thresholds, fact: FlipFact, actual: Long, up: Boolean): Option[FlipPoint] = {
     def at(value: Long): JoinDecision = DecideJoin.decide(fact.changed(decision.facts, value), thresholds)
     def isOther(value: Long): Boolean = !isSame(at(value), decision)
-    val values = (1 to Steps).map(step => actual * math.pow(Step, (if (up) step else -step).toDouble)).filter(_ < Long.MaxValue).map(_.toLong)
+    val values =
+      (1 to Steps).map(step => actual * math.pow(Step, (if (up) step else -step).toDouble)).filter(_ < Long.MaxValue).map(_.toLong)
     (actual +: values).zip(values).find { case (_, far) => isOther(far) }.map { case (near, far) =>
       val value = nearest(near, far, isOther)
       val there = at(value)

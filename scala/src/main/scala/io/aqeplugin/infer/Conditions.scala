@@ -24,6 +24,29 @@ private[infer] object Conditions {
     case other      => Not(other)
   }
 
+  /** A condition that is true wherever `condition` is, and has no null in a list of values; none if there is none. A null in a list makes the
+    * list true in no further row, but Spark 4.1 fails when it pushes one into an ORC scan.
+    */
+  def withoutNulls(condition: Expression): Option[Expression] = condition match {
+    case _ if !condition.exists(hasNull) => Some(condition)
+    case And(left, right)                => allOf(Seq(left, right).flatMap(withoutNulls(_)))
+    case Or(left, right)                 => for (a <- withoutNulls(left); b <- withoutNulls(right)) yield Or(a, b)
+    case In(value, list)                 => Some(list.filterNot(isNull)).filter(_.nonEmpty).map(In(value, _))
+    case InSet(value, values)            => Some(values.filter(Option(_).isDefined)).filter(_.nonEmpty).map(InSet(value, _))
+    case _                               => None
+  }
+
+  private def hasNull(condition: Expression): Boolean = condition match {
+    case In(_, list)      => list.exists(isNull)
+    case InSet(_, values) => values.exists(Option(_).isEmpty)
+    case _                => false
+  }
+
+  private def isNull(value: Expression): Boolean = value match {
+    case literal: Literal => Option(literal.value).isEmpty
+    case _                => false
+  }
+
   def allOf(conditions: Seq[Expression]): Option[Expression] = conditions.reduceOption(And(_, _))
 
   /** `conditions` without those that say the same as an earlier one. */

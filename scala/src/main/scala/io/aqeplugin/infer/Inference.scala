@@ -40,8 +40,11 @@ private[infer] final class Inference(columns: Seq[Attribute], above: Seq[Express
       implied(fact, knowledge.equal).map(InferredPredicate(_, by))
     }
     // Bounds come last: an OR says more than the bounds that follow from it.
-    equalities.iterator ++ moved ++ parts ++ bounds
+    equalities.iterator ++ (moved ++ parts).flatMap(pushable) ++ bounds
   }
+
+  private def pushable(predicate: InferredPredicate): Option[InferredPredicate] =
+    Conditions.withoutNulls(predicate.condition).map(condition => predicate.copy(condition = condition))
 
   /** Spark itself carries IS NOT NULL, and equalities of columns are known as classes. */
   private def isToBeMoved(fact: Expression): Boolean = !fact.isInstanceOf[IsNotNull] && !EqualColumns.isEquality(fact)

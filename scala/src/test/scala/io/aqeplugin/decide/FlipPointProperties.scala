@@ -34,17 +34,18 @@ class FlipPointProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("at a flip point the decision is the one that it names, and 3 % nearer it is the one that was made") {
     var found = 0 // counts over many examples
-    forAll(Gen.frequency(3 -> plausible, 1 -> FactsGen.joinFacts), Gen.frequency(3 -> Thresholds.Default, 1 -> FactsGen.thresholds)) { (facts, thresholds) =>
-      val made = DecideJoin.decide(facts, thresholds)
-      FlipPoints.of(made, thresholds).foreach { flip =>
-        found += 1
-        val there = DecideJoin.decide(flip.fact.changed(facts, flip.value), thresholds)
-        assert(optionOf(there) == ((flip.choice, flip.withFilter)) && optionOf(there) != optionOf(made), flip)
-        val towards = if (flip.value > flip.actual) -1 else 1
-        val nearer = flip.value + towards * math.max(1L, (flip.value * 0.03).toLong)
-        if (math.signum(nearer - flip.actual) != towards)
-          assert(optionOf(DecideJoin.decide(flip.fact.changed(facts, nearer), thresholds)) == optionOf(made), flip)
-      }
+    forAll(Gen.frequency(3 -> plausible, 1 -> FactsGen.joinFacts), Gen.frequency(3 -> Thresholds.Default, 1 -> FactsGen.thresholds)) {
+      (facts, thresholds) =>
+        val made = DecideJoin.decide(facts, thresholds)
+        FlipPoints.of(made, thresholds).foreach { flip =>
+          found += 1
+          val there = DecideJoin.decide(flip.fact.changed(facts, flip.value), thresholds)
+          assert(optionOf(there) == ((flip.choice, flip.withFilter)) && optionOf(there) != optionOf(made), flip)
+          val towards = if (flip.value > flip.actual) -1 else 1
+          val nearer = flip.value + towards * math.max(1L, (flip.value * 0.03).toLong)
+          if (math.signum(nearer - flip.actual) != towards)
+            assert(optionOf(DecideJoin.decide(flip.fact.changed(facts, nearer), thresholds)) == optionOf(made), flip)
+        }
     }
     assert(found > 20)
   }

@@ -65,6 +65,19 @@ class PredicatesSuite extends AnyFunSuite with PluginSession {
     "r",
     "SELECT * FROM l JOIN r ON l.part = r.part WHERE (l.part = 1 AND r.v = 'v1') OR (l.part = 2 AND l.v = 'v2')"
   )("part = 1 OR part = 2")
+  test("an ORC scan, into which Spark cannot push a null in a list, gets the other values of the list") {
+    spark.table("r").write.orc(folder.resolve("orc").toString)
+    spark.read.orc(folder.resolve("orc").toString).createOrReplaceTempView("o")
+    val lists = Seq("IN (5, NULL)", "IN (5, 4, 3, 2, 1, 0, 6, 7, 8, 9, 10, 11, NULL)")
+    // Spark alone fails if the joins of these queries are inner ones.
+    for (list <- lists; kind <- Seq("LEFT", "RIGHT"))
+      sameRows(
+        spark.sql(s"SELECT * FROM l $kind JOIN o ON l.k = o.k WHERE (l.part = 1 AND o.x $list) OR (l.part = 2 AND o.x IN (6, NULL))")
+      )
+    for (list <- lists ++ Seq("IN (NULL)", "NOT IN (5, NULL)"); kind <- Seq("INNER", "LEFT", "RIGHT"))
+      sameRows(spark.sql(s"SELECT * FROM l $kind JOIN o ON l.k = o.k AND l.x = o.x WHERE l.k $list OR l.x = 3"))
+  }
+
   adds(
     "comparisons in a chain bound the far end",
     "l",
