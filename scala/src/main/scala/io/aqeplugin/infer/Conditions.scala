@@ -5,6 +5,8 @@ import org.apache.spark.sql.catalyst.expressions._
 /** The form of conditions. */
 private[infer] object Conditions {
 
+  def withoutChecks(condition: Expression): Expression = condition.transform { case RowCheck(inner) => inner }
+
   def conjuncts(condition: Expression): Seq[Expression] = condition match {
     case And(left, right)     => conjuncts(left) ++ conjuncts(right)
     case Not(Or(left, right)) => conjuncts(negated(left)) ++ conjuncts(negated(right))

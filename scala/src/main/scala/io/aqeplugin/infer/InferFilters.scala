@@ -37,7 +37,7 @@ object InferFilters {
 
   private def round(plan: LogicalPlan): (LogicalPlan, Seq[InferredFilter]) = {
     val found = Vector.newBuilder[InferredFilter]
-    val changed = new Walk(Knowledge.empty(ambiguous(plan)), filter => found += filter).below(plan)
+    val changed = new Walk(Knowledge.empty(ambiguous(plan)), TrustedColumns.of(plan), filter => found += filter).below(plan)
     (changed, found.result())
   }
 
@@ -90,7 +90,7 @@ object InferFilters {
     case _                  => Nil
   }
 
-  private final class Walk(nothing: Knowledge, note: InferredFilter => Unit) {
+  private final class Walk(nothing: Knowledge, trusted: TrustedColumns, note: InferredFilter => Unit) {
 
     /** Starts anew below each child. */
     def below(plan: LogicalPlan): LogicalPlan = plan match {
@@ -139,8 +139,11 @@ object InferFilters {
     private def filtered(input: LogicalPlan, knowledge: Knowledge, own: Seq[Expression]): Option[Expression] = {
       val predicates = new Inference(input.output, own, own, knowledge).predicates
       if (predicates.nonEmpty) note(InferredFilter(input, predicates))
-      Conditions.allOf(predicates.map(_.condition))
+      allOf(predicates, knowledge)
     }
+
+    private def allOf(predicates: Seq[InferredPredicate], knowledge: Knowledge): Option[Expression] =
+      Conditions.allOf(predicates.map(predicate => trusted.checked(predicate.condition, knowledge.equal)))
 
     /** The input with a filter that Spark moved through it; none if it stays above, where it saves no reading. */
     private def throughOperator(operator: LogicalPlan, knowledge: Knowledge, own: Seq[Expression]): Option[LogicalPlan] =
@@ -151,7 +154,7 @@ object InferFilters {
       val predicates = new Inference(passed(operator), own, own ++ operator.constraints, knowledge).predicates.filter { predicate =>
         moved(Filter(predicate.condition, operator), operator).isDefined
       }
-      val changed = Conditions.allOf(predicates.map(_.condition)).flatMap(condition => moved(Filter(condition, operator), operator))
+      val changed = allOf(predicates, knowledge).flatMap(condition => moved(Filter(condition, operator), operator))
       if (changed.isDefined) note(InferredFilter(operator, predicates))
       changed
     }
@@ -175,7 +178,7 @@ object InferFilters {
 
     /** The parts of a node's condition: the same objects at each call. */
     private def conjunctsOf(node: LogicalPlan): Seq[Expression] =
-      split.computeIfAbsent(node, _ => conditionOf(node).toSeq.flatMap(Conditions.conjuncts))
+      split.computeIfAbsent(node, _ => conditionOf(node).map(Conditions.withoutChecks).toSeq.flatMap(Conditions.conjuncts))
 
     private val known = new java.util.IdentityHashMap[LogicalPlan, Seq[Expression]]
 

@@ -20,7 +20,10 @@ private[infer] final class Inference(columns: Seq[Attribute], above: Seq[Express
 
   /** The predicates that the side's rows do not fulfil already, none of which follows from the others. */
   def predicates: Seq[InferredPredicate] = {
-    lazy val first = new Fulfilled(own.flatMap(Conditions.conjuncts).flatMap(substituted(_, knowledge.equal)), knowledge.ordered)
+    lazy val first = new Fulfilled(
+      own.map(Conditions.withoutChecks).flatMap(Conditions.conjuncts).flatMap(substituted(_, knowledge.equal)),
+      knowledge.ordered
+    )
     val (_, found) = candidates.foldLeft((Option.empty[Fulfilled], Vector.empty[InferredPredicate])) { case ((before, kept), candidate) =>
       val fulfilled = before.getOrElse(first)
       if (fulfilled.implies(candidate.condition)) (Some(fulfilled), kept)

@@ -23,7 +23,7 @@ object Selectivity {
     */
   def of(conditions: Seq[Expression], output: Seq[Attribute], facts: TableFacts): (Option[ShareEstimate], Seq[Expression]) = {
     val analyzed = facts.analyzed.filter(_.colStats.nonEmpty).map(new AnalyzedColumns(_, output))
-    val (bySpark, others) = conditions.partition(condition => analyzed.exists(_.knows(condition)))
+    val (bySpark, others) = conditions.map(withoutTags).partition(condition => analyzed.exists(_.knows(condition)))
     val (byRange, unknown) = others.partition(keptValues(_, rangeOf(facts)).isDefined)
     val shares = Seq(
       analyzed.filter(_ => bySpark.nonEmpty).flatMap(_.share(bySpark.reduce[Expression](And(_, _))))
@@ -32,6 +32,9 @@ object Selectivity {
     ).flatten
     (shares.reduceOption((a, b) => ShareEstimate(a.value * b.value, EstimateSource.leastSure(a.source, b.source))), unknown)
   }
+
+  /** A tag tells Spark's optimizer something of an expression and leaves its value. */
+  private def withoutTags(condition: Expression): Expression = condition.transform { case tag: TaggingExpression => tag.child }
 
   /** The share that a condition keeps when every value between the least and the greatest of a column occurs equally often, and columns are
     * independent; none when the range of a column is not known, or a comparison is not one of an integer or date column with a constant.

@@ -45,7 +45,7 @@ private[aqeplugin] object Total {
     case _: WindowExpression | _: WindowSpecDefinition | _: WindowFrame | _: WindowFunction       => true
     case _: Substring | _: Concat | _: Upper | _: Lower | _: GetStructField                       => true
     case _: CreateArray | _: CreateNamedStruct                                                    => true
-    case _: UnscaledValue | _: MakeDecimal                                                        => true
+    case _: TaggingExpression | _: UnscaledValue | _: MakeDecimal                                 => true
     case _: BloomFilterMightContain | _: XxHash64 | _: DynamicPruning | _: ExecSubqueryExpression => true
     case _: StringPredicate | _: IsNaN | _: GetDateField | _: DateAdd | _: DateSub                => true
     case Like(_, Literal(pattern, _), escape)                                                     => isPattern(pattern, escape)

@@ -3,7 +3,6 @@ package io.aqeplugin.storage
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, GreaterThanOrEqual, In, IsNull, LessThanOrEqual, Literal, Or}
-import org.apache.spark.sql.catalyst.util.{DateTimeUtils, RebaseDateTime}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
@@ -37,9 +36,10 @@ object ScanAdapter {
 
   /** A condition that all rows up to `bound` in the order of `column` fulfil, for the reader of the scan; none if its format cannot use it. */
   def upTo(scan: FileSourceScanExec, column: Attribute, bound: Long, descending: Boolean, nullsFirst: Boolean): Option[Expression] =
-    literal(bound, column.dataType).filter(isKeptBySources(_) && checksTypes(scan, column) && !isPartition(scan, column)).map { last =>
-      val upTo = if (descending) GreaterThanOrEqual(column, last) else LessThanOrEqual(column, last)
-      if (nullsFirst) Or(IsNull(column), upTo) else upTo
+    literal(bound, column.dataType).filter(SourceLiterals.isKept(_) && checksTypes(scan, column) && !isPartition(scan, column)).map {
+      last =>
+        val upTo = if (descending) GreaterThanOrEqual(column, last) else LessThanOrEqual(column, last)
+        if (nullsFirst) Or(IsNull(column), upTo) else upTo
     }
 
   private def withCondition(scan: FileSourceScanExec, column: Attribute, condition: Expression): SparkPlan = {
@@ -110,7 +110,7 @@ object ScanAdapter {
     if (made.forall(_.isDefined)) Some(made.flatten) else None
   }
 
-  private def kept(code: Long, dataType: DataType): Option[Literal] = literal(code, dataType).filter(isKeptBySources)
+  private def kept(code: Long, dataType: DataType): Option[Literal] = literal(code, dataType).filter(SourceLiterals.isKept)
 
   private def literal(code: Long, dataType: DataType): Option[Literal] = dataType match {
     case LongType | TimestampType | TimestampNTZType                                         => Some(Literal(code, dataType))
@@ -121,21 +121,6 @@ object ScanAdapter {
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS && fits(code, d.precision) =>
       Some(Literal(Decimal(code, d.precision, d.scale), dataType))
     case _ => None
-  }
-
-  /** Whether a value has the same meaning for a source and in all of its files. Most sources get dates and timestamps as `java.sql` values,
-    * with the midnights of the JVM's time zone, and files written with the Julian calendar read days before 1582-10-15 and times before
-    * 1900 differently.
-    */
-  private def isKeptBySources(literal: Literal): Boolean = (literal.dataType, literal.value) match {
-    case (DateType, days: Int) =>
-      days >= RebaseDateTime.lastSwitchGregorianDay && Try(
-        DateTimeUtils.fromJavaDate(DateTimeUtils.toJavaDate(days))
-      ).toOption.contains(days)
-    case (TimestampType, micros: Long) =>
-      micros >= RebaseDateTime.lastSwitchGregorianTs &&
-      Try(DateTimeUtils.fromJavaTimestamp(DateTimeUtils.toJavaTimestamp(micros))).toOption.contains(micros)
-    case _ => true
   }
 
   private def fits(unscaled: Long, precision: Int): Boolean = BigInt(unscaled).abs < BigInt(10).pow(precision)

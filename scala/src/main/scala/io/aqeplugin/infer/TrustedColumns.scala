@@ -1,0 +1,92 @@
+package io.aqeplugin.infer
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Union}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types._
+
+import io.aqeplugin.storage.SourceLiterals
+
+/** The columns of a plan for which a source leaves out exactly the rows that Spark would.
+  *
+  * Spark gives the predicates of a query to its sources, and not every source compares as Spark does: ORC fails where a file's column has
+  * another type than the table's, a database has its own collations, Parquet compares the integers of a file that Spark cuts to bytes, and
+  * columns that are read by their field ids by other columns' names. That is the query author's choice; a predicate that the author
+  * did not write must not change an answer.
+  */
+private[infer] final class TrustedColumns private (untrusted: Set[ExprId]) {
+
+  /** The condition, each part of which is a [[RowCheck]] unless every source that it may reach can be trusted with it. Spark itself carries
+    * conditions to columns that are equal, and finds the parts that concern partitions alone.
+    */
+  def checked(condition: Expression, equal: EqualColumns): Expression = condition match {
+    case And(left, right) => And(checked(left, equal), checked(right, equal))
+    case Or(left, right)  => Or(checked(left, equal), checked(right, equal))
+    case part             =>
+      val columns = part.references.toSeq
+      val reached = columns ++ columns.flatMap(equal.of)
+      if (!reached.exists(column => untrusted(column.exprId)) && !part.exists(isUntrusted)) part else RowCheck(part)
+  }
+
+  private def isUntrusted(expression: Expression): Boolean = expression match {
+    case literal: Literal => !SourceLiterals.isKept(literal)
+    case _                => false
+  }
+}
+
+private[infer] object TrustedColumns {
+
+  def of(plan: LogicalPlan): TrustedColumns = {
+    val untrusted = mutable.HashSet.empty[ExprId]
+    plan.foreachUp {
+      case leaf: LeafNode => untrusted ++= untrustedOf(leaf)
+      case union: Union   => union.children.foreach { child =>
+          union.output.lazyZip(child.output).foreach((above, below) => if (untrusted(below.exprId)) untrusted += above.exprId)
+        }
+      case other => other.expressions.foreach(_.foreach {
+          case alias: Alias if alias.child.references.exists(column => untrusted(column.exprId)) => untrusted += alias.exprId
+          case _                                                                                 =>
+        })
+    }
+    new TrustedColumns(untrusted.toSet)
+  }
+
+  private def untrustedOf(leaf: LeafNode): Seq[ExprId] = {
+    val columns = leaf match {
+      case relation: LogicalRelation =>
+        relation.relation match {
+          case files: HadoopFsRelation => ofFiles(relation, files)
+          case _                       => relation.output
+        }
+      case relation: DataSourceV2Relation if relation.table.getClass.getName == IcebergTable => relation.output.filterNot(isTrustedType(_))
+      case relation: DataSourceV2Relation                                                    => relation.output
+      // What Spark makes itself, it also compares itself.
+      case _ => Nil
+    }
+    columns.map(_.exprId)
+  }
+
+  private def ofFiles(relation: LogicalRelation, files: HadoopFsRelation): Seq[Attribute] = {
+    val partitions = files.partitionSchema.map(_.name)
+    def isPartition(column: Attribute): Boolean = partitions.exists(relation.conf.resolver(_, column.name))
+    val isTrusted = isTrustedFormat(files) && !(relation.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(files.dataSchema))
+    relation.output.filterNot(column => isPartition(column) || isTrusted && isTrustedType(column))
+  }
+
+  /** The formats that Spark reads as Parquet. Others are known by name: the plugin does not depend on them. */
+  private def isTrustedFormat(files: HadoopFsRelation): Boolean =
+    files.fileFormat.getClass == classOf[ParquetFileFormat] || files.fileFormat.getClass.getName == DeltaFormat
+
+  private val DeltaFormat = "org.apache.spark.sql.delta.DeltaParquetFileFormat"
+  private val IcebergTable = "org.apache.iceberg.spark.source.SparkTable"
+
+  /** Bytes and shorts may be cut from the integers of a file, the precision of decimals is ignored, and -0.0 is less than 0.0. */
+  private def isTrustedType(column: Attribute): Boolean = column.dataType match {
+    case BooleanType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType | BinaryType | _: StringType => true
+    case _                                                                                                               => false
+  }
+}

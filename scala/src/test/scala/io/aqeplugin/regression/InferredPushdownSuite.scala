@@ -1,0 +1,85 @@
+package io.aqeplugin.regression
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.types._
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.e2e.PluginSession
+
+/** Predicates that nobody wrote do not reach sources that compare in another way than Spark. */
+class InferredPushdownSuite extends AnyFunSuite with PluginSession {
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("l", "SELECT id AS k, CAST(id % 9 AS int) AS part FROM range(3000)")
+  }
+
+  private def written(name: String, format: String, query: String): String = {
+    val path = folder.resolve(name).toString
+    withConf("spark.aqePlugin.mode" -> "off")(spark.sql(query).coalesce(2).write.format(format).save(path))
+    path
+  }
+
+  /** The same rows, at least one of which has a partner. */
+  private def sameWith(column: String, first: String, second: String): DataFrame = {
+    val frame = spark.sql(
+      s"SELECT l.k, r.k AS partner FROM l RIGHT JOIN r ON l.k = r.k WHERE (l.part = 3 AND r.$column = $first) OR (l.part = 4 AND r.$column = $second)"
+    )
+    assert(sameRows(frame).rows.nonEmpty, column)
+    frame
+  }
+
+  private val Values = "SELECT id AS k, CAST(id % 50 AS int) AS i, CAST(id % 50 + 256 AS int) AS b, CAST(id % 50 + 65536 AS int) AS h, " +
+    "CAST(id % 50 AS decimal(9, 2)) AS d, date_add(DATE'2024-01-01', CAST(id % 50 AS int)) AS day, CAST(id % 50 AS string) AS s, " +
+    "IF(id % 50 = 3, CAST('-0.0' AS double), 1.0D) AS f FROM range(3000)"
+
+  test("integers of a Parquet file that Spark cuts to a narrow column are not compared uncut") {
+    val path = written("narrow", "parquet", Values)
+    spark.read.schema("k bigint, b byte, h short").parquet(path).createOrReplaceTempView("r")
+    sameWith("b", "3", "4")
+    sameWith("h", "3", "4")
+  }
+
+  test("a Parquet column that is read by its field id is not compared by its name") {
+    val ids = Seq("k" -> 0, "x" -> 1, "y" -> 2)
+    def schema(names: String*): StructType = {
+      StructType(names.zip(ids).map { case (name, (_, id)) =>
+        val metadata = new MetadataBuilder().putLong("parquet.field.id", id.toLong).build()
+        StructField(name, if (id == 0) LongType else IntegerType, nullable = true, metadata)
+      })
+    }
+    val path = folder.resolve("ids").toString
+    val rows = spark.sql("SELECT id AS k, CAST(id % 50 AS int) AS x, 7 AS y FROM range(3000)")
+    withConf("spark.aqePlugin.mode" -> "off")(spark.createDataFrame(rows.rdd, schema("k", "x", "y")).coalesce(2).write.parquet(path))
+    withConf("spark.sql.parquet.fieldId.read.enabled" -> "true") {
+      spark.read.schema(schema("k", "y", "x")).parquet(path).createOrReplaceTempView("r")
+      sameWith("y", "3", "4")
+    }
+  }
+
+  test("a column of an ORC table whose files have another type is not compared with a value of the table's type") {
+    val path = written("orc", "orc", Values)
+    for ((column, kind, first, second) <- Seq(("i", "string", "'3'", "'4'"), ("s", "int", "3", "4"))) {
+      spark.read.schema(s"k bigint, $column $kind").orc(path).createOrReplaceTempView("r")
+      sameWith(column, first, second)
+    }
+  }
+
+  test("a negative zero in a file equals a zero") {
+    spark.read.parquet(written("zeros", "parquet", Values)).createOrReplaceTempView("r")
+    sameWith("f", "0.0D", "2.0D")
+  }
+
+  test("a predicate that Spark checks in each row prunes partitions and lets filters by keys pass") {
+    val path = folder.resolve("parts").toString
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("SELECT id AS k, CAST(id % 50 AS byte) AS b, CAST(id % 5 AS int) AS p FROM range(3000)").write.partitionBy("p").parquet(path)
+    }
+    spark.read.parquet(path).createOrReplaceTempView("r")
+    val query = "SELECT * FROM l RIGHT JOIN r ON l.k = r.k WHERE (l.part = 3 AND r.b = 3 AND r.p = 3) OR (l.part = 4 AND r.b = 4 AND r.p = 4)"
+    val result = sameRows(spark.sql(query))
+    val scans = collectWithSubqueries(result.plan) { case scan: FileSourceScanExec if scan.relation.partitionSchema.nonEmpty => scan }
+    assert(scans.nonEmpty && scans.forall(_.selectedPartitions.partitionCount == 2), result.plan)
+  }
+}
