@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -174,21 +175,26 @@ def test_a_scope_forces_all_joins_by_the_conf_and_restores_what_the_user_forced(
     assert confs.values == before
 
 
-@pytest.mark.parametrize("choice", ["broadcast", "filtered_sort_merge", "spark", "no_filter"])
-def test_a_refusal_names_the_key_and_an_entry_that_it_takes(choice: Choice) -> None:
-    attempts = (lambda: force_in_scope(Confs(), choice), lambda: force_join(cast("Any", None), choice))
-    refusals = []
-    for attempt in attempts:
-        try:
-            attempt()
-        except NotAvailableError as refused:
-            refusals.append(str(refused))
-        except AttributeError:
-            assert choice == "broadcast", "the hint is given to the frame"
-    assert refusals
-    for refusal in refusals:
-        (entry,) = re.findall(rf"{re.escape(FORCE_KEY)} is '([^']+)'", refusal)
-        assert problem_of(FORCE_KEY, entry) == ""
+def _force_scope(choice: str) -> None:
+    force_in_scope(Confs(), choice)
+
+
+def _force_one(choice: str) -> None:
+    force_join(cast("Any", None), choice)
+
+
+@pytest.mark.parametrize(
+    ("force", "choice"),
+    [
+        *((_force_scope, choice) for choice in ("broadcast", "filtered_sort_merge")),
+        *((_force_one, choice) for choice in ("spark", "no_filter", "filtered_sort_merge")),
+    ],
+)
+def test_a_refusal_names_the_key_and_an_entry_that_it_takes(force: Callable[[str], None], choice: str) -> None:
+    with pytest.raises(NotAvailableError) as refused:
+        force(choice)
+    (entry,) = re.findall(rf"{re.escape(FORCE_KEY)} is '([^']+)'", str(refused.value))
+    assert problem_of(FORCE_KEY, entry) == ""
 
 
 @pytest.mark.parametrize(
