@@ -81,4 +81,5 @@ def _ended(row: Row, joins: Sequence[JoinStory]) -> QueryEnded | None:
         errors=row["query_errors"],
         outcomes=outcomes,
         arm=None if row["arm"] is None else TrialArm(row["arm"]),
+        flips=tuple(flip for join in joins for flip in join.flips),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from aqe_plugin.events.model import (
     FilterOutcome,
     FilterPlanned,
+    FlipPoint,
     InferredBy,
     JoinDecision,
     JoinFacts,
@@ -122,6 +123,22 @@ def describe_price(decision: JoinDecision) -> str:
     return _predicted(taken.cost_millis) + (f": {parts}" if parts else "")
 
 
+_FACTS = {
+    "build_rows": "build rows",
+    "build_row_bytes": "bytes a build row",
+    "probe_rows": "probe rows",
+    "build_table_rows": "rows in the build side's table",
+}
+
+
+def describe_flip(flip: FlipPoint) -> str:
+    """The decision beyond a flip point: ``broadcast with at most 81.0 k build rows (1.2 M now)``."""
+    fact = _FACTS.get(flip.fact, flip.fact)
+    bound = "at least" if flip.value > flip.actual else "at most"
+    named = describe_strategy(flip.choice, flip.with_filter)
+    return f"{named} with {bound} {_count(flip.value)} {fact} ({_count(flip.actual)} now)"
+
+
 def _predicted(cost_millis: float | None) -> str:
     return "" if cost_millis is None else f"predicted {quantity(cost_millis, 'millis')}"
 
@@ -133,12 +150,19 @@ def _after_comma(text: str) -> str:
 def describe_join(facts: JoinFacts) -> str:
     """Kind, keys, and the sizes of both sides."""
     kind = facts.kind.value.replace("_", " ")
-    build = f"{quantity(facts.build.rows, 'rows')}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
+    rows, table = quantity(facts.build.rows, "rows"), facts.build.origin_rows
+    of = "" if table is None else f" of {_count(table)}{_from(facts.build.origin_rows_source)}"
+    build = f"{rows}{of}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
+    probe = f"about {quantity(facts.probe.rows, 'rows')}{_from(facts.probe.rows_source)}"
     sides = (
         f"build side {facts.build_side.value}: {build if facts.build.rows >= 0 else 'size unknown'}",
-        f"probe side: {'about ' + quantity(facts.probe.rows, 'rows') if facts.probe.rows >= 0 else 'size unknown'}",
+        f"probe side: {probe if facts.probe.rows >= 0 else 'size unknown'}",
     )
     return "; ".join((f"{kind} join on {', '.join(facts.keys)}", *sides))
+
+
+def _from(source: str | None) -> str:
+    return f" ({source})" if source else ""
 
 
 def describe_filter(planned: FilterPlanned) -> str:

@@ -92,11 +92,12 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The join keys of one side; old logs lack ``kept``.
+    """The join keys of one side; old logs lack the last two.
 
     Attributes:
         origin_distinct: distinct keys of the table that the keys come from.
         kept: whether the driver has every distinct key.
+        as_range: whether a filter holds only the least and the greatest value.
     """
 
     columns: int
@@ -108,11 +109,16 @@ class KeyFacts:
     histogram: tuple[KeyBucket, ...]
     origin_distinct: int | None
     kept: bool | None
+    as_range: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class BuildFacts:
-    """The finished build side; negative ``rows`` are not known; old logs lack ``unmeasured_columns``."""
+    """The finished build side; negative ``rows`` are not known; old logs lack the last two.
+
+    Attributes:
+        origin_rows_source: what ``origin_rows`` was taken from.
+    """
 
     rows: int
     stage_bytes: int
@@ -124,6 +130,7 @@ class BuildFacts:
     already_broadcast: bool
     keys: KeyFacts
     unmeasured_columns: int | None = None
+    origin_rows_source: str | None = None
 
     @property
     def memory_bytes(self) -> int:
@@ -133,7 +140,12 @@ class BuildFacts:
 
 @dataclass(frozen=True, slots=True)
 class ProbeFacts:
-    """The probe side, estimated before it runs; negative ``scan_rows`` are not known."""
+    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the sources.
+
+    Attributes:
+        rows_source: the least sure of what ``rows`` was taken from.
+        scan_rows_source: the same of ``scan_rows``.
+    """
 
     rows: int
     scan_rows: int
@@ -142,6 +154,8 @@ class ProbeFacts:
     started: bool
     targets: int
     keys: KeyFacts | None
+    rows_source: str | None = None
+    scan_rows_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +296,26 @@ class FilterOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class FlipPoint:
+    """The value of a fact from which on a join's decision is another one, if nothing else changes.
+
+    Attributes:
+        fact: ``build_rows``, ``build_row_bytes``, ``probe_rows`` or ``build_table_rows``.
+        actual: the value in the decision.
+        value: the nearest value with another decision, at most 1 % off.
+        choice: the decision there.
+    """
+
+    join_id: str
+    fact: str
+    unit: str
+    actual: int
+    value: int
+    choice: Strategy
+    with_filter: bool
+
+
+@dataclass(frozen=True, slots=True)
 class JoinDecided:
     """Event: one join of one query was decided; written once, however often Spark re-plans."""
 
@@ -306,6 +340,7 @@ class QueryEnded:
         errors: errors in the plugin that left Spark's own plan in force.
         arm: the query's arm, ``None`` without a canary.
         bad_conf: what is wrong with the query's conf, ``None`` unless the plugin left the query alone for it.
+        flips: where the decisions of the query's joins change; ``None`` in events of older jars.
     """
 
     schema_version: int
@@ -319,6 +354,7 @@ class QueryEnded:
     outcomes: tuple[FilterOutcome, ...]
     arm: TrialArm | None = None
     bad_conf: str | None = None
+    flips: tuple[FlipPoint, ...] | None = None
 
 
 class LimitOperator(str, Enum):

@@ -12,6 +12,7 @@ from aqe_plugin.events.model import (
     ExecutionStarted,
     FilterOutcome,
     FilterPlanned,
+    FlipPoint,
     JoinDecided,
     JoinDecision,
     LimitDecided,
@@ -28,11 +29,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class JoinStory:
-    """One join: the decision, its planned filters, and the outcome of each (none while the query runs)."""
+    """One join: the decision, its planned filters, the outcome of each, and where the decision changes.
+
+    While the query runs, there are no outcomes and flips.
+    """
 
     decision: JoinDecision
     filters: tuple[FilterPlanned, ...]
     outcomes: tuple[FilterOutcome, ...]
+    flips: tuple[FlipPoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +133,13 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
     if not (query.joins or query.limits or query.predicates) and (query.ended is None or query.ended.errors == 0):
         return
     outcomes = query.ended.outcomes if query.ended is not None else ()
+    flips = (query.ended.flips if query.ended is not None else None) or ()
     joins = tuple(
         JoinStory(
             joined.decision,
             joined.filters,
             tuple(outcome for outcome in outcomes if outcome.join_id == joined.decision.facts.join_id),
+            tuple(flip for flip in flips if flip.join_id == joined.decision.facts.join_id),
         )
         for joined in query.joins
     )

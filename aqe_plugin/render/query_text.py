@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from aqe_plugin.events.describe import (
     describe_filter,
+    describe_flip,
     describe_join,
     describe_limit,
     describe_outcome,
@@ -98,6 +99,10 @@ def _counted(number: int, what: str) -> tuple[str, ...]:
     return (f"{number:,} {what}{'' if number == 1 else 's'}",) if number else ()
 
 
+# The nearest; the others are in the event.
+_FLIPS_SHOWN = 3
+
+
 def _choice_cell(join: JoinStory) -> Segments:
     decision = join.decision
     cell = [
@@ -106,7 +111,9 @@ def _choice_cell(join: JoinStory) -> Segments:
     ]
     if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
-    return (*cell, *((f"\nnot {visible(option)}", "dim") for option in options_not_taken(decision)))
+    cell.extend((f"\nnot {visible(option)}", "dim") for option in options_not_taken(decision))
+    cell.extend((f"\nwould be {visible(describe_flip(flip))}", "dim") for flip in join.flips[:_FLIPS_SHOWN])
+    return tuple(cell)
 
 
 def _filter_cell(join: JoinStory) -> Segments:

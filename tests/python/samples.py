@@ -19,6 +19,7 @@ from aqe_plugin.events.model import (
     ClusterFacts,
     FilterOutcome,
     FilterPlanned,
+    FlipPoint,
     InferredBy,
     JoinDecided,
     JoinDecision,
@@ -74,10 +75,21 @@ FACTS = JoinFacts(
             histogram=(),
             origin_distinct=18_000,
             kept=True,
+            as_range=False,
         ),
+        unmeasured_columns=0,
+        origin_rows_source="footers",
     ),
     probe=ProbeFacts(
-        rows=28_800_000, scan_rows=28_800_000, row_bytes=40, exchanges=1, started=False, targets=1, keys=None
+        rows=28_800_000,
+        scan_rows=28_800_000,
+        row_bytes=40,
+        exchanges=1,
+        started=False,
+        targets=1,
+        keys=None,
+        rows_source="assumed",
+        scan_rows_source="footers",
     ),
     cluster=ClusterFacts(slots=2, executors=1),
     hint=None,
@@ -164,11 +176,15 @@ def decided(
     return JoinDecided(1, execution_id, 1_700_000_001_000, mode, decision, (PLANNED,))
 
 
+FLIP = FlipPoint(FACTS.join_id, "build_rows", "rows", 1_200_000, 81_000, Strategy.BROADCAST, False)
+
+
 def ended(
     execution_id: int = 7,
     outcomes: tuple[FilterOutcome, ...] = (OUTCOME,),
 ) -> QueryEnded:
-    return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, len(outcomes), len(outcomes), 0, outcomes)
+    counts = (len(outcomes), len(outcomes), 0)
+    return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, *counts, outcomes, flips=(FLIP,))
 
 
 def limited(execution_id: int = 7, choice: LimitChoice = LimitChoice.FEWEST_FILES) -> LimitDecided:

@@ -13,6 +13,7 @@ from rich.console import Console
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.events.describe import (
     describe_filter,
+    describe_flip,
     describe_join,
     describe_limit,
     describe_outcome,
@@ -30,6 +31,7 @@ from aqe_plugin.render.terminal import visible
 from samples import (
     DECISION,
     FACTS,
+    FLIP,
     OUTCOME,
     PASSED_ALL,
     PLANNED,
@@ -129,6 +131,12 @@ def test_options_not_taken_have_their_cost_and_reason() -> None:
     assert plain.startswith(f"plain sort-merge, predicted 4.2 s: {reason_meanings()['COSTLIER']} (COSTLIER: ")
 
 
+def test_a_flip_point_names_the_other_decision_and_the_value_that_brings_it() -> None:
+    assert describe_flip(FLIP) == "broadcast with at most 81.0 k build rows (1.2 M now)"
+    wider = replace(FLIP, fact="build_row_bytes", unit="bytes", actual=84, value=400, with_filter=True)
+    assert describe_flip(wider) == "broadcast with filter with at least 400 bytes a build row (84 now)"
+
+
 def test_options_with_the_same_reason_share_a_line() -> None:
     too_large = [WeighedOption(Strategy.BROADCAST, with_filter, None, TOO_LARGE) for with_filter in (False, True)]
     (both,) = options_not_taken(replace(DECISION, options=tuple(too_large)))
@@ -137,8 +145,16 @@ def test_options_with_the_same_reason_share_a_line() -> None:
 
 def test_a_join_is_described_with_the_size_of_both_sides() -> None:
     assert describe_join(FACTS) == (
-        "inner join on ss_item_sk = sr_item_sk; build side right: 1.2 M rows, 96.1 MiB in memory; "
-        "probe side: about 28.8 M rows"
+        "inner join on ss_item_sk = sr_item_sk; build side right: 1.2 M rows of 2.9 M (footers), 96.1 MiB in memory; "
+        "probe side: about 28.8 M rows (assumed)"
+    )
+
+
+def test_a_join_of_an_older_log_is_described_without_the_sources_of_its_estimates() -> None:
+    build = replace(FACTS.build, origin_rows=None, origin_rows_source=None)
+    probe = replace(FACTS.probe, rows_source=None)
+    assert describe_join(replace(FACTS, build=build, probe=probe)).endswith(
+        "build side right: 1.2 M rows, 96.1 MiB in memory; probe side: about 28.8 M rows"
     )
 
 

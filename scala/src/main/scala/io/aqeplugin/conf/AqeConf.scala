@@ -190,7 +190,7 @@ object AqeConf {
     0.2,
     0.0,
     1.0,
-    "Share of the rows that a filter operator with selective predicates, or a scan with partition filters, is assumed to keep, however many there are."
+    "Share of the rows that the predicates of a filter operator, or the partition filters of a scan, are assumed to keep if nothing is known of them, however many there are."
   )
   val WaitMaxIdle: ConfEntry[Long] =
     whole(
@@ -217,7 +217,7 @@ object AqeConf {
       1800000,
       0,
       86400000,
-      "The longest time that a probe side waits for its build side; then it starts without a filter."
+      "The longest time that a probe side waits for its build side; then it starts without a filter. A wait that is forced has no limit."
     )
 
   // The cost formula; every coefficient is per task thread unless it says otherwise.

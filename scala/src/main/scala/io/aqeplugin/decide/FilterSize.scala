@@ -1,7 +1,7 @@
 package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
-import io.aqeplugin.filters.{BloomSizing, ExactSet}
+import io.aqeplugin.filters.{BloomSizing, ExactSet, RangeFilter}
 
 /** The estimated size of a filter over a build side's keys, without range bitmaps, which are used only where they are smaller. A real Bloom
   * filter may be twice as large, or have 8 KiB: it is sized for all rows and then halved while its false-positive rate allows.
@@ -19,7 +19,8 @@ object FilterSize {
     val keys = distinctKeys(build)
     val exactBytes = if (keys <= math.min(thresholds(AqeConf.FilterExactMaxKeys), ExactSet.MaxKeys.toLong)) ExactSet.bytesFor(keys.toInt)
     else Long.MaxValue
-    if (keys == 0) FilterSize(0, exact = true)
+    if (build.keys.asRange) FilterSize(RangeFilter.Bytes.toDouble, exact = true)
+    else if (keys == 0) FilterSize(0, exact = true)
     else if (exactBytes <= thresholds(AqeConf.FilterMaxBytes)) FilterSize(exactBytes.toDouble, exact = true)
     else FilterSize(BloomSizing.bytesFor(keys, thresholds(AqeConf.FilterFalsePositiveRate)).toDouble, exact = false)
   }

@@ -43,11 +43,10 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
     else Some(modelled.copy(waits = false, reason = forced))
   }
 
-  private def filterSize: FilterSize = FilterSize.of(facts.build, thresholds)
-
   private def broadcastObstacle: Option[Reason] =
     if (facts.probe.started && facts.sparkStrategy != Strategy.Broadcast) Some(facts.whyStarted)
-    else fixedMethod.orElse(BroadcastChoice.ruledOut(facts, thresholds)).orElse(overBudget(JoinOption.Broadcast))
+    else
+      fixedMethod.orElse(BroadcastChoice.ruledOut(facts, thresholds)).orElse(MemoryBudget.exceeded(facts, JoinOption.Broadcast, thresholds))
 
   /** A sort-merge join needs no probe side that has not started. */
   private def sortMergeObstacle: Option[Reason] =
@@ -55,10 +54,8 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
 
   private def filterObstacle(method: Option[Method]): Option[Reason] = {
     val added = JoinOption(method.getOrElse(facts.sparkMethod), withFilter = true)
-    FilterChoice.illegal(facts, filterSize, thresholds).orElse(overBudget(added))
+    FilterChoice.illegal(facts, FilterSize.of(facts.build, thresholds), thresholds).orElse(MemoryBudget.exceeded(facts, added, thresholds))
   }
-
-  private def overBudget(added: JoinOption): Option[Reason] = MemoryBudget.exceeded(facts, added, filterSize, thresholds)
 
   private def fixedMethod: Option[Reason] = DecideJoin.whyFixed(facts)
 }

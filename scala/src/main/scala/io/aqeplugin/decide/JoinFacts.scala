@@ -73,6 +73,8 @@ object Strategy {
   *   distinct keys of the table that the keys come from, before any predicate or join
   * @param kept
   *   whether the driver has every distinct key already, so that a filter needs no job to collect them
+  * @param asRange
+  *   whether a filter holds no keys, only the least and the greatest value that may have a partner
   */
 final case class KeyFacts(
     columns: Int,
@@ -83,7 +85,8 @@ final case class KeyFacts(
     max: Option[Long] = None,
     histogram: Seq[KeyBucket] = Nil,
     originDistinct: Option[Long] = None,
-    kept: Boolean = false
+    kept: Boolean = false,
+    asRange: Boolean = false
 )
 
 /** One bucket of an equi-height histogram: `rows` rows have keys in `[low, high]`. */
@@ -111,6 +114,8 @@ final case class KeyBucket(low: Long, high: Long, rows: Long)
   * @param unmeasuredColumns
   *   number of variable-width columns that are computed above the stage, or whose stage measured no bytes; `memoryBytesPerRow` counts them
   *   with the default width of their types
+  * @param originRowsSource
+  *   what `originRows` was taken from; none when it is unknown, and in facts of older plugins
   */
 final case class BuildFacts(
     rows: Long,
@@ -122,7 +127,8 @@ final case class BuildFacts(
     originRows: Option[Long],
     alreadyBroadcast: Boolean,
     keys: KeyFacts,
-    unmeasuredColumns: Int = 0
+    unmeasuredColumns: Int = 0,
+    originRowsSource: Option[EstimateSource] = None
 ) {
 
   /** In-memory bytes of the rows, without a hash table. */
@@ -148,6 +154,10 @@ final case class BuildFacts(
   *   number of scans that the keys reach
   * @param keys
   *   what is known of the probe side's join keys
+  * @param rowsSource
+  *   the least sure of what `rows` was taken from; none in facts of older plugins
+  * @param scanRowsSource
+  *   the same of `scanRows`
   */
 final case class ProbeFacts(
     rows: Long,
@@ -156,7 +166,9 @@ final case class ProbeFacts(
     exchanges: Int,
     started: Boolean,
     targets: Int,
-    keys: Option[KeyFacts] = None
+    keys: Option[KeyFacts] = None,
+    rowsSource: Option[EstimateSource] = None,
+    scanRowsSource: Option[EstimateSource] = None
 ) {
 
   /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */

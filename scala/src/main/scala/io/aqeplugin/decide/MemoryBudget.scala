@@ -8,8 +8,8 @@ import io.aqeplugin.conf.AqeConf
 object MemoryBudget {
 
   /** Why an option may not be taken for lack of memory; none while nothing is known of it. */
-  def exceeded(facts: JoinFacts, option: JoinOption, filter: FilterSize, thresholds: Thresholds): Option[Reason] = {
-    val needed = bytesOf(facts, option, filter, thresholds)
+  def exceeded(facts: JoinFacts, option: JoinOption, thresholds: Thresholds): Option[Reason] = {
+    val needed = bytesOf(facts, option, thresholds)
     facts.memory.filter(memory => needed > 0 && memory.heldBytes + needed > memory.limitBytes).map { memory =>
       Reason(
         ReasonCode.MemoryBudget,
@@ -24,13 +24,13 @@ object MemoryBudget {
   /** Bytes that the query holds by its decision until it ends. */
   def heldBy(decision: JoinDecision, thresholds: Thresholds): Long = {
     val option = JoinOption(decision.method.getOrElse(decision.facts.sparkMethod), decision.buildFilter)
-    val bytes = bytesOf(decision.facts, option, FilterSize.of(decision.facts.build, thresholds), thresholds)
+    val bytes = bytesOf(decision.facts, option, thresholds)
     if (bytes >= Long.MaxValue) Long.MaxValue else bytes.toLong
   }
 
-  private def bytesOf(facts: JoinFacts, option: JoinOption, filter: FilterSize, thresholds: Thresholds): Double = {
+  private def bytesOf(facts: JoinFacts, option: JoinOption, thresholds: Thresholds): Double = {
     val isAdded = option.method == Method.Broadcast && facts.sparkMethod != Method.Broadcast
     val relation = if (isAdded) BroadcastChoice.relationBytes(facts.build, thresholds) else 0.0
-    relation + (if (option.withFilter) filter.bytes else 0.0)
+    relation + (if (option.withFilter) FilterSize.of(facts.build, thresholds).bytes else 0.0)
   }
 }

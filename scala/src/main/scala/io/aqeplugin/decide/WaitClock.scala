@@ -6,6 +6,8 @@ import io.aqeplugin.conf.AqeConf
   *
   * @param waitedMillis
   *   time since the wait began
+  * @param stageMillis
+  *   time since the stage that the build side now waits for was first seen, at most `waitedMillis`
   * @param doneTasks
   *   finished tasks of the build side's stage; 0 when it has not started or is not counted
   * @param tasks
@@ -15,14 +17,14 @@ import io.aqeplugin.conf.AqeConf
   * @param idleShare
   *   share of the slots that run no task of any query, in [0, 1]
   */
-final case class WaitProgress(waitedMillis: Double, doneTasks: Int, tasks: Int, slots: Int, idleShare: Double)
+final case class WaitProgress(waitedMillis: Double, stageMillis: Double, doneTasks: Int, tasks: Int, slots: Int, idleShare: Double)
 
 /** Decides, while a probe side waits, whether it goes on waiting. A wait that began because it pays ends when what is still to come would
   * leave slots idle for longer than the saving is worth.
   *
   * {{{
-  * remaining   waited × (tasks - done - running / 2) / (done + running / 2), with every task that can run half done;
-  *             while no task is known to be done, as long as the wait has lasted or was predicted
+  * remaining   stage's time × (tasks - done - running / 2) / (done + running / 2), with every task that can run half done;
+  *             while no task is known to be done, as long as the stage has lasted or the build side is predicted to last
   * goes on     remaining × idle share ≤ wait.savingShare × estimated saving, and waited < wait.limit
   * }}}
   * Time that has passed is lost either way and does not count. Each check schedules the next at least a quarter of the waited time later, so
@@ -59,11 +61,11 @@ object WaitClock {
   private val ChecksPerWaited = 4
 
   private def remainingMillis(wait: WaitDecision, progress: WaitProgress): Double =
-    if (progress.doneTasks <= 0) math.max(progress.waitedMillis, wait.buildMillis)
+    if (progress.doneTasks <= 0) math.max(progress.stageMillis, wait.buildMillis)
     else {
       val left = math.max(0, progress.tasks - progress.doneTasks)
       val running = math.min(left, math.max(1, progress.slots)) / 2.0
-      progress.waitedMillis * (left - running) / (progress.doneTasks + running)
+      progress.stageMillis * (left - running) / (progress.doneTasks + running)
     }
 
   private def believed(wait: WaitDecision, thresholds: Thresholds): Double = wait.savingMillis * thresholds(AqeConf.WaitSavingShare)

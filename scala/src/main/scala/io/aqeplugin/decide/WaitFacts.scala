@@ -12,14 +12,11 @@ package io.aqeplugin.decide
   *   number of partitions of the join's shuffles
   * @param otherRunnableTasks
   *   number of tasks of other stages that could use the slots while the probe side waits
-  * @param waitsAnyway
-  *   the probe side's scan cannot start before the build side has finished, whatever is decided here, as below a broadcast join
   */
 final case class WaitFacts(
     join: JoinFacts,
     buildScanBytes: Long,
     buildTasks: Int,
     shufflePartitions: Int,
-    otherRunnableTasks: Int,
-    waitsAnyway: Boolean
+    otherRunnableTasks: Int
 )

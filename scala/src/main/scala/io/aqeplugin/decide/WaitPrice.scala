@@ -30,7 +30,7 @@ object WaitPrice {
     val decision = DecideJoin.decide(expected, thresholds)
     val saving = savingNanos(decision, thresholds) / CostModel.NanosPerMilli
     val duration = buildNanos(facts, thresholds)
-    val idle = if (facts.waitsAnyway) 0.0 else idleNanos(facts, duration, thresholds) / CostModel.NanosPerMilli
+    val idle = if (facts.join.probeWaitsAnyway) 0.0 else idleNanos(facts, duration, thresholds) / CostModel.NanosPerMilli
     val believed = saving * thresholds(AqeConf.WaitSavingShare)
 
     def waits(reason: Reason): WaitDecision = WaitDecision(true, reason, saving, idle, duration / CostModel.NanosPerMilli)

@@ -87,7 +87,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
 
   private def filterRefusal(method: Method): Option[Reason] = mayNotFilter(method).orElse(filterGated)
   private def mayNotFilter(method: Method): Option[Reason] = filterIllegal.orElse(overBudget(JoinOption(method, withFilter = true)))
-  private def overBudget(option: JoinOption): Option[Reason] = MemoryBudget.exceeded(facts, option, filterSize, thresholds)
+  private def overBudget(option: JoinOption): Option[Reason] = MemoryBudget.exceeded(facts, option, thresholds)
 
   private def weighed(option: JoinOption, reason: Reason): WeighedOption = {
     val isPriced = refusal(option).isEmpty && facts.build.rows >= 0

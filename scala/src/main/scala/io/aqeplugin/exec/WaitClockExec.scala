@@ -3,11 +3,9 @@ package io.aqeplugin.exec
 import java.util.concurrent.{CompletableFuture, Future => JavaFuture}
 
 import scala.concurrent.{Future, Promise}
-import scala.util.control.NonFatal
 
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.RDD
-import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Statistics
@@ -30,6 +28,9 @@ case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) exte
   override def output: Seq[Attribute] = Nil
   override def runtimeStatistics: Statistics = Statistics(BigInt(0), Some(BigInt(0)))
 
+  // Nothing reads what a clock broadcasts, and making a broadcast could fail, and with it the query.
+  private def Nothing: Broadcast[Any] = null
+
   @transient private lazy val promise = Promise[Broadcast[Any]]()
 
   @transient override protected lazy val completionFuture: Future[Broadcast[Any]] = {
@@ -41,13 +42,7 @@ case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) exte
     val done = new CompletableFuture[Broadcast[Any]]()
     val delayMillis = math.max(0L, (atNanos - System.nanoTime()) / 1000000L + 1)
     val timer = FilterBuildThreads.afterMillis(delayMillis) {
-      try {
-        val nothing = SparkBridge.broadcast[Any](sparkContext, Array.emptyByteArray)
-        val _ = (promise.trySuccess(nothing), done.complete(nothing))
-      } catch {
-        case NonFatal(error) =>
-          val _ = (promise.tryFailure(error), done.completeExceptionally(error))
-      }
+      val _ = (promise.trySuccess(Nothing), done.complete(Nothing))
     }
     QueryStates.current(sparkContext).foreach(_.atEnd { () =>
       val _ = timer.cancel(false)

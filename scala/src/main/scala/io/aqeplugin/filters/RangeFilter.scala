@@ -3,7 +3,7 @@ package io.aqeplugin.filters
 /** The filter of a join that compares by order: it contains every code of a range. */
 final case class RangeFilter(range: CodeRange) extends KeyFilter {
   override def kind: String = FilterKind.Range.name
-  override def sizeBytes: Long = 2L * java.lang.Long.BYTES
+  override def sizeBytes: Long = RangeFilter.Bytes
   override def codeRange: Option[CodeRange] = Some(range)
   override def mightContain(code: Long): Boolean = range.contains(code)
 
@@ -21,4 +21,10 @@ final case class RangeFilter(range: CodeRange) extends KeyFilter {
     }
     kept
   }
+}
+
+object RangeFilter {
+
+  /** The size of every such filter. */
+  val Bytes: Long = 2L * java.lang.Long.BYTES
 }

@@ -21,11 +21,9 @@ object ClusterSize {
     if (sparkContext.isLocal) driver else math.min(driver, SparkBridge.executorHeapBytes(sparkContext.getConf))
   }
 
-  /** Share of the slots that run no task of any query, in [0, 1]. */
-  def idleShare(sparkContext: SparkContext, cluster: ClusterFacts): Double = {
-    val running = sparkContext.statusTracker.getExecutorInfos.map(_.numRunningTasks()).sum
-    math.max(0.0, math.min(1.0, 1 - running.toDouble / math.max(1, cluster.slots)))
-  }
+  /** Share of the slots that run no task of any query, in [0, 1]; 0 where that is unknown. */
+  def idleShare(sparkContext: SparkContext, slots: Int): Double =
+    SparkBridge.runningTasks(sparkContext).fold(0.0)(running => math.max(0.0, math.min(1.0, 1 - running.toDouble / math.max(1, slots))))
 
   /** The tasks that can run at once: at least one.
     *

@@ -48,7 +48,7 @@ sealed trait JoinLife {
   }
 
   /** The estimate with what became of the wait. */
-  protected def afterWait(estimate: JoinFacts): JoinFacts = begunWait.fold(estimate)(_.in(estimate))
+  protected def afterWait(estimate: JoinFacts): JoinFacts = begunWait.fold(estimate)(_.inEstimate(estimate))
 
   /** Drops the estimate, so that the next planning makes a new one, unless a side has started. */
   def forgetEstimate: JoinLife = this match {
@@ -96,7 +96,7 @@ sealed trait JoinLife {
     *   when a wait for it ended, as `System.nanoTime`
     */
   def decide(decision: JoinDecision, nowNanos: Long): JoinLife = {
-    def waited = begunWait.fold(decision)(_.in(decision, nowNanos))
+    def waited = begunWait.fold(decision)(_.inDecision(decision, nowNanos))
     this match {
       case Seen(estimate, _, filters, _)    => Decided(estimate, waited, filters)
       case Waiting(estimate, _, filters, _) => Decided(Some(estimate), waited, filters)

@@ -12,6 +12,8 @@ final class JoinNames {
   private val names = mutable.Map.empty[String, String]
   private val met = mutable.Map.empty[String, Int].withDefaultValue(0)
 
+  def known(id: JoinId): Option[String] = names.synchronized(names.get(id.columns))
+
   def of(id: JoinId): String = names.synchronized {
     names.getOrElseUpdate(
       id.columns, {

@@ -6,22 +6,30 @@ import io.aqeplugin.decide._
   *
   * @param startNanos
   *   when it began, as `System.nanoTime`
+  * @param stage
+  *   the stage that the build side waited for when last seen
   * @param checkNanos
   *   when it is to be checked next; none if nothing but the end of the build side ends it
   * @param released
   *   what became of it if the probe side did not wait to the end
   */
-final case class JoinWait(startNanos: Long, checkNanos: Option[Long], released: Option[WaitDecision] = None) {
+final case class JoinWait(
+    startNanos: Long,
+    stage: JoinWait.Stage,
+    checkNanos: Option[Long],
+    released: Option[WaitDecision] = None
+) {
 
   def isOver: Boolean = released.isDefined
 
-  def waitedMillis(nowNanos: Long): Double = (nowNanos - startNanos) / 1e6
+  def waitedMillis(nowNanos: Long): Double = JoinWait.millis(startNanos, nowNanos)
+  def stageMillis(nowNanos: Long): Double = JoinWait.millis(stage.sinceNanos, nowNanos)
 
   /** The estimate with the released wait in place of one that has not begun. */
-  def in(estimate: JoinFacts): JoinFacts = if (isOver) estimate.copy(waiting = released) else estimate
+  def inEstimate(estimate: JoinFacts): JoinFacts = if (isOver) estimate.copy(waiting = released) else estimate
 
   /** The decision with the length of the wait and what it was good for. */
-  def in(decision: JoinDecision, nowNanos: Long): JoinDecision =
+  def inDecision(decision: JoinDecision, nowNanos: Long): JoinDecision =
     if (isOver) decision
     else {
       val isUsed = decision.buildFilter || decision.method.exists(_ != decision.facts.sparkMethod)
@@ -33,4 +41,22 @@ final case class JoinWait(startNanos: Long, checkNanos: Option[Long], released: 
   /** Ends the wait before its build side has finished. */
   def release(wait: WaitDecision, reason: Reason, nowNanos: Long): JoinWait =
     copy(released = Some(wait.copy(waits = false, reason = reason, outcome = Some(WaitOutcome(WaitEnd.Released, waitedMillis(nowNanos))))))
+}
+
+object JoinWait {
+
+  /** What a build side waits for: a stage of its own, or before there is one, the stages below.
+    *
+    * @param isOwn
+    *   whether the build side's own stage exists
+    * @param buildMillis
+    *   how long the build side was predicted to take, which changes when a stage below has finished
+    * @param sinceNanos
+    *   when this was first seen, as `System.nanoTime`
+    */
+  final case class Stage(isOwn: Boolean, buildMillis: Double, sinceNanos: Long) {
+    def isSame(other: Stage): Boolean = isOwn == other.isOwn && buildMillis == other.buildMillis
+  }
+
+  private def millis(fromNanos: Long, toNanos: Long): Double = (toNanos - fromNanos) / 1e6
 }

@@ -8,6 +8,7 @@ import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.FileIndex
 
@@ -33,7 +34,8 @@ final class QueryState(val executionId: Long) {
   private val wrongConf = new AtomicReference[Option[ConfError]](None)
   private val over = new AtomicReference[Option[Long]](None)
 
-  private val tables = new IdentityHashMap[FileIndex, QueryState.Read[Option[TableFacts]]]().asScala
+  private val tables = new IdentityHashMap[AnyRef, QueryState.Read[Option[TableFacts]]]().asScala
+  private val selections = new IdentityHashMap[FileIndex, Map[Seq[Expression], QueryState.Read[Option[Long]]]]().asScala
   private val fewestFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, FileChoice)]]()
   private val topFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, Either[ReasonCode, TopSearch])]]()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
@@ -74,6 +76,9 @@ final class QueryState(val executionId: Long) {
   /** The name of a join, under which everything else here and in events is kept. */
   def nameOf(join: JoinId): String = names.of(join)
 
+  /** The name of a join that was met before. */
+  def knownNameOf(join: JoinId): Option[String] = names.known(join)
+
   /** The estimate of a join; none before the first one, or when it has to be made again. */
   def estimate(joinId: String): Option[JoinFacts] = joins(joinId).estimate
 
@@ -108,8 +113,8 @@ final class QueryState(val executionId: Long) {
     after.decision.getOrElse(made)
   }
 
-  /** Bytes of the broadcasts and filters that the query holds by its decisions. */
-  def heldBytes: Long = held.sum
+  /** Bytes of the broadcasts and filters that the query holds by its decisions; none in mode observe, which carries none out. */
+  def heldBytes: Long = if (conf.exists(_.mode == Mode.Apply)) held.sum else 0L
 
   /** The wait of a join's probe side, begun by `begin` if there is none; none if the join is decided. */
   def waitOnce(joinId: String)(begin: => JoinWait): Option[JoinWait] = {
@@ -120,11 +125,27 @@ final class QueryState(val executionId: Long) {
   /** Changes the wait of a join's probe side, unless it is over; returns the wait. */
   def changeWait(joinId: String)(change: JoinWait => JoinWait): Option[JoinWait] = joins.change(joinId)(_.changeWait(change))._2.begunWait
 
-  def knowsTable(table: FileIndex): Boolean = tables.synchronized(tables.contains(table))
+  def knowsTable(table: AnyRef): Boolean = tables.synchronized(tables.contains(table))
 
-  /** The facts of a scanned table, read once by `read`: listing the files of a large table takes time. Other tables do not wait for it. */
-  def tableFacts(table: FileIndex)(read: => Option[TableFacts]): Option[TableFacts] =
+  /** The facts of a scanned table, read once by `read`: listing the files of a large table takes time. Other tables do not wait for it.
+    *
+    * @param table
+    *   the file index or the table of the scan
+    */
+  def tableFacts(table: AnyRef)(read: => Option[TableFacts]): Option[TableFacts] =
     tables.synchronized(tables.getOrElseUpdate(table, new QueryState.Read(read))).found
+
+  /** The bytes that these conditions select of an index, added up once by `read`. */
+  def bytesRead(index: FileIndex, conditions: Seq[Expression])(read: => Option[Long]): Option[Long] = selections.synchronized {
+    val known = selections.getOrElse(index, Map.empty)
+    known.getOrElse(
+      conditions, {
+        val made = new QueryState.Read(read)
+        selections.update(index, known.updated(conditions, made))
+        made
+      }
+    )
+  }.found
 
   /** New decisions to report, whose filters now have their scans; each is returned once. */
   def placeDecided(): Seq[JoinDecision] = joins.ids.flatMap { id =>
@@ -145,6 +166,9 @@ final class QueryState(val executionId: Long) {
         val _ = joins.change(joinId)(_.leaveAlone(JoinLife.LeftAlone(by, decision)))
         decision
     }
+
+  /** The decisions made from measured build sides; none once the joins have ended. */
+  def decisions: Seq[JoinDecision] = joins.ids.flatMap(decision)
 
   /** Ends the states of all joins and returns what is left to report; each decision is returned once. */
   def endJoins(): Seq[JoinDecision] = {

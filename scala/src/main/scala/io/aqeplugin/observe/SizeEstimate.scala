@@ -9,12 +9,11 @@ import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
-import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.types.StructType
 
-import io.aqeplugin.decide.KeyFacts
+import io.aqeplugin.decide.{EstimateSource, KeyFacts}
 
 /** A rough estimate of an operator's output.
   *
@@ -22,23 +21,35 @@ import io.aqeplugin.decide.KeyFacts
   *   number of rows
   * @param kept
   *   share of the base table's rows that remain after all filters and joins below, in (0, 1]
+  * @param tableSource
+  *   what the base table's rows were taken from
+  * @param source
+  *   the least sure of what `rows` was taken from
   */
-final case class SizeEstimate(rows: Double, kept: Double)
+final case class SizeEstimate(rows: Double, kept: Double, tableSource: EstimateSource, source: EstimateSource) {
 
-/** Estimates the operators of a physical plan from the bottom up, from file sizes, predicates that look selective, and finished stages.
+  /** The same operator with a share of its rows, though one row at least: statistics may be out of date. */
+  def keeping(share: ShareEstimate): SizeEstimate = {
+    val by = math.max(share.value, math.min(1.0, 1.0 / rows))
+    copy(rows = rows * by, kept = kept * by, source = EstimateSource.leastSure(source, share.source))
+  }
+}
+
+/** Estimates the operators of a physical plan from the bottom up: from the rows of tables, the files that scans select, what predicates
+  * keep, and finished stages.
   *
   * Used only where nothing is measured yet: to choose which side to wait for, and to price the probe side. It assumes that an inner
   * equi-join keeps the same share of its larger side as the smaller side kept of its own table (a foreign key to a filtered table).
   *
   * @param keptPerPredicate
-  *   share of the rows that a filter operator with selective predicates, or a scan with partition filters, is assumed to keep, however many
-  *   there are
+  *   share of the rows that the predicates of a filter operator, or the partition filters of a scan, are assumed to keep if nothing is
+  *   known of them, however many these are
   * @param tables
-  *   the facts that the files of a table provide
+  *   what is known of tables, and of the files that scans select
   */
 final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private val known = new IdentityHashMap[SparkPlan, SizeEstimate]().asScala
-  private val bytesByIndex = new IdentityHashMap[FileIndex, Double]().asScala
+  private val assumed = ShareEstimate(keptPerPredicate, EstimateSource.Assumed)
   private val filtered = new IdentityHashMap[SparkPlan, Double]().asScala
 
   /** Includes a filter of another join, which keeps this share of a scan's rows, in later estimates. */
@@ -52,46 +63,82 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private def compute(plan: SparkPlan): SizeEstimate = plan match {
     case stage: QueryStageExec => ofStage(stage)
 
-    case scan: FileSourceScanExec =>
-      val selected = if (scan.partitionFilters.isEmpty) 1.0 else keptPerPredicate
-      SizeEstimate(selected * tableRows(scan), selected)
+    case scan: FileSourceScanExec => ofScan(scan)
 
-    case FilterExec(condition, child) =>
-      val below = apply(child)
-      val kept = if (isSelective(condition)) keptPerPredicate else 1.0
-      SizeEstimate(below.rows * kept, below.kept * kept)
+    case FilterExec(condition, child) => sharesOf(conjuncts(condition).filter(isSelective), child).foldLeft(apply(child))(_.keeping(_))
 
     case join: BaseJoinExec => ofJoin(join)
 
     case aggregate: BaseAggregateExec =>
       val below = apply(aggregate.child)
-      if (aggregate.groupingExpressions.isEmpty) SizeEstimate(1.0, below.kept)
-      else below.copy(rows = below.rows * SizeEstimator.AggregateKeeps)
+      if (aggregate.groupingExpressions.isEmpty) below.copy(rows = 1.0)
+      else below.copy(rows = below.rows * SizeEstimator.AggregateKeeps, source = EstimateSource.Assumed)
 
     case union: UnionExec =>
       val parts = union.children.map(apply)
-      SizeEstimate(parts.map(_.rows).sum, parts.map(_.kept).max)
+      SizeEstimate(
+        parts.map(_.rows).sum,
+        parts.map(_.kept).max,
+        leastSure(parts.map(_.tableSource)),
+        leastSure(parts.map(_.source))
+      )
 
     case reused: ReusedExchangeExec => apply(reused.child)
 
-    case leaf if leaf.children.isEmpty =>
-      // A source of unknown size reports Long.MaxValue, or a product of it.
-      val bytes =
-        leaf.logicalLink.map(_.stats.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
-      SizeEstimate(math.max(1.0, bytes / RowWidth.ofRow(leaf.output)), 1.0)
+    case leaf if leaf.children.isEmpty => ofLeaf(leaf)
 
     case other => other.children.map(apply).maxBy(_.rows)
   }
 
   private def withFilters(plan: SparkPlan, estimate: SizeEstimate): SizeEstimate =
-    filtered.get(plan).fold(estimate)(kept => SizeEstimate(math.max(1.0, estimate.rows * kept), estimate.kept * kept))
+    filtered.get(plan).fold(estimate)(kept => estimate.copy(rows = math.max(1.0, estimate.rows * kept), kept = estimate.kept * kept))
+
+  private def leastSure(sources: Seq[EstimateSource]): EstimateSource = EstimateSource.leastSure(sources.head, sources.tail: _*)
+
+  private def ofScan(scan: FileSourceScanExec): SizeEstimate = {
+    val facts = tables.of(scan).getOrElse(TableFacts.Unknown)
+    val read = bytesRead(scan)
+    val (later, selecting) = scan.partitionFilters.partition(_.exists {
+      case _: DynamicPruning | _: PlanExpression[_] => true; case _ => false
+    })
+    val selected = (facts.bytes.filter(_ > 0), read) match {
+      case (Some(bytes), Some(some)) => Some(ShareEstimate(math.min(1.0, math.max(1.0, some) / bytes), EstimateSource.SelectedFiles))
+      case _                         => None
+    }
+    val share = selected.filter(_.value < 1).orElse(if (selected.isEmpty && selecting.nonEmpty) Some(assumed) else None)
+    val all = facts.rows match {
+      case Some(table) => SizeEstimate(math.max(1.0, table.rows.toDouble), 1.0, table.source, table.source)
+      case None        =>
+        val bytes = facts.bytes.map(_.toDouble).orElse(read.map(_ / share.fold(1.0)(_.value))).getOrElse(SizeEstimator.UnknownBytes)
+        SizeEstimate(fileRows(bytes, scan.relation.dataSchema), 1.0, EstimateSource.FileBytes, EstimateSource.FileBytes)
+    }
+    (share ++ Option.when(later.nonEmpty)(assumed)).foldLeft(all)(_.keeping(_))
+  }
+
+  private def ofLeaf(leaf: SparkPlan): SizeEstimate = {
+    val statistics = leaf.logicalLink.map(_.stats)
+    // A source of unknown size reports Long.MaxValue, or a product of it.
+    val bytes = statistics.map(_.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
+    val rows = math.max(1.0, statistics.flatMap(_.rowCount).fold(bytes / RowWidth.ofRow(leaf.output))(_.toDouble))
+    tables.of(leaf).flatMap(_.rows).filter(_.rows > 0) match {
+      case Some(table) =>
+        val read = math.min(rows, table.rows.toDouble)
+        SizeEstimate(read, read / table.rows, table.source, EstimateSource.leastSure(table.source, EstimateSource.SparkPlan))
+      case None => SizeEstimate(rows, 1.0, EstimateSource.SparkPlan, EstimateSource.SparkPlan)
+    }
+  }
 
   private def ofStage(stage: QueryStageExec): SizeEstimate =
     StageReader.rows(stage) match {
       case Some(rows) =>
-        val origin = StageReader.largestTableRows(stage, tables)
-        val kept = origin.filter(_ > 0).map(o => math.min(1.0, rows.toDouble / o)).getOrElse(1.0)
-        SizeEstimate(math.max(1.0, rows.toDouble), kept)
+        val origin = StageReader.largestTableRows(stage, tables).filter(_.rows > 0)
+        val kept = origin.fold(1.0)(table => math.min(1.0, rows.toDouble / table.rows))
+        SizeEstimate(
+          math.max(1.0, rows.toDouble),
+          kept,
+          origin.fold[EstimateSource](EstimateSource.Measured)(_.source),
+          EstimateSource.Measured
+        )
       case None => apply(stage.plan)
     }
 
@@ -103,17 +150,31 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
         val (large, small) = if (left.rows >= right.rows) (left, right) else (right, left)
         val base = if (join.joinType == LeftSemi) left else large
         val by = if (join.joinType == LeftSemi) right else small
-        SizeEstimate(math.max(1.0, base.rows * by.kept), base.kept * by.kept)
+        val source = EstimateSource.leastSure(base.source, by.source)
+        base.copy(rows = math.max(1.0, base.rows * by.kept), kept = base.kept * by.kept, source = source)
       case LeftAnti => left
-      case _        => SizeEstimate(math.max(left.rows, right.rows), math.max(left.kept, right.kept))
+      case _        =>
+        val large = if (left.rows >= right.rows) left else right
+        large.copy(kept = math.max(left.kept, right.kept), source = EstimateSource.leastSure(left.source, right.source))
     }
   }
 
   /** Predicates that Spark adds for joins (IS NOT NULL, pushed pruning) say nothing about how many rows remain. */
-  private def isSelective(condition: Expression): Boolean = conjuncts(condition).exists {
+  private def isSelective(conjunct: Expression): Boolean = conjunct match {
     case _: IsNotNull | _: DynamicPruning | _: BloomFilterMightContain => false
     case Not(EqualTo(_, _: Literal))                                   => false
     case other                                                         => other.references.nonEmpty
+  }
+
+  /** What conditions keep of the rows below them: the known shares, and one share for all conditions of which nothing is known. */
+  private def sharesOf(conditions: Seq[Expression], below: SparkPlan): Seq[ShareEstimate] = {
+    val scans = below.collectLeaves().collect { case scan: FileSourceScanExec => scan }
+    val ofScans = conditions.groupBy(condition => scans.find(scan => condition.references.subsetOf(scan.outputSet)))
+    val (shares, unknown) = ofScans.toSeq.map {
+      case (Some(scan), some) => Selectivity.of(some, scan.output, tables.of(scan).getOrElse(TableFacts.Unknown))
+      case (None, some)       => (None, some)
+    }.unzip
+    shares.flatten ++ Option.when(unknown.exists(_.nonEmpty))(assumed)
   }
 
   private def conjuncts(condition: Expression): Seq[Expression] = condition match {
@@ -121,20 +182,19 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     case other            => Seq(other)
   }
 
-  private def tableRows(scan: FileSourceScanExec): Double =
-    tables.of(scan).fold(fileRows(tableBytes(scan), scan.relation.dataSchema))(facts => math.max(1.0, facts.rows.toDouble))
-
   /** Bytes of the needed columns in the files that the scans below `plan` read. */
   def scanBytes(plan: SparkPlan): Double = plan.collectLeaves().map {
     case scan: FileSourceScanExec =>
       val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
-      tableBytes(scan) * math.min(1.0, scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width)
+      bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes) * math.min(
+        1.0,
+        scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width
+      )
     case _ => 0.0
   }.sum
 
-  // A file index sums up its files on every call.
-  private def tableBytes(scan: FileSourceScanExec): Double =
-    bytesByIndex.getOrElseUpdate(scan.relation.location, scan.relation.sizeInBytes.toDouble)
+  private def bytesRead(scan: FileSourceScanExec): Option[Double] =
+    tables.bytesRead(scan).orElse(tables.of(scan).flatMap(_.bytes)).map(_.toDouble).filter(_ < SizeEstimator.Unbelievable)
 
   /** What is known of a scan's key columns before it runs: for a single integer or date column, its range and perhaps its
     * distinct values.

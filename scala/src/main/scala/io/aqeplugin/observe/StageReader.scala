@@ -3,11 +3,11 @@ package io.aqeplugin.observe
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanExecBase, FileScan}
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.metric.SQLMetric
 
-import io.aqeplugin.decide.{BuildFacts, KeyFacts}
+import io.aqeplugin.decide.{BuildFacts, EstimateSource, KeyFacts, RowEstimate}
 
 /** Reads the measurements of a finished stage. Never starts a job. */
 object StageReader {
@@ -32,6 +32,7 @@ object StageReader {
         }
         val sorted = partitionBytes.sorted
         val width = RowWidth.above(stage, rows, output)(origin)
+        val table = originRows(stage, keys, sources.tables)
         BuildFacts(
           rows = rows,
           stageBytes =
@@ -40,11 +41,12 @@ object StageReader {
           partitions = partitionBytes.size,
           maxPartitionBytes = sorted.lastOption.getOrElse(0L),
           medianPartitionBytes = if (sorted.isEmpty) 0L else sorted(sorted.size / 2),
-          originRows = originRows(stage, keys, sources.tables).orElse(largestTableRows(stage, sources.tables)),
+          originRows = table.map(_.rows),
           alreadyBroadcast = stage.isInstanceOf[BroadcastQueryStageExec],
           keys = sources.sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight)))
             .copy(originDistinct = originDistinct(stage, keys, sources.tables)),
-          unmeasuredColumns = width.unmeasuredColumns
+          unmeasuredColumns = width.unmeasuredColumns,
+          originRowsSource = table.map(_.source)
         )
       }
     }
@@ -54,9 +56,9 @@ object StageReader {
     if (!stage.isMaterialized) None
     else stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).filter(_ >= 0)
 
-  /** Rows of the table that `keys` come from. */
-  private def originRows(stage: QueryStageExec, keys: Seq[Attribute], tables: TableStatistics): Option[Long] =
-    originOf(stage, keys).flatMap(tableRows(_, tables))
+  /** Rows of the table that `keys` come from; of the largest table below, if they are columns of none. */
+  private def originRows(stage: QueryStageExec, keys: Seq[Attribute], tables: TableStatistics): Option[RowEstimate] =
+    originOf(stage, keys).fold(largestTableRows(stage, tables))(tableRows(_, tables))
 
   /** Distinct values of a single key in the table that it comes from. */
   private def originDistinct(stage: QueryStageExec, keys: Seq[Attribute], tables: TableStatistics): Option[Long] =
@@ -72,7 +74,8 @@ object StageReader {
   }
 
   /** Rows of the largest table below a stage, through the earlier stages that it reads. */
-  def largestTableRows(stage: QueryStageExec, tables: TableStatistics): Option[Long] = scans(stage).flatMap(tableRows(_, tables)).maxOption
+  def largestTableRows(stage: QueryStageExec, tables: TableStatistics): Option[RowEstimate] =
+    scans(stage).flatMap(tableRows(_, tables)).maxByOption(_.rows)
 
   private def scans(stage: QueryStageExec): Seq[SparkPlan] = {
     def below(plan: SparkPlan): Seq[SparkPlan] = plan match {
@@ -85,11 +88,34 @@ object StageReader {
     below(stage.plan)
   }
 
-  /** Rows before the scan skipped partitions, files or row groups; what it read, where the files do not say. */
-  private def tableRows(scan: SparkPlan, tables: TableStatistics): Option[Long] = scan match {
-    case file: FileSourceScanExec => tables.of(file).map(_.rows).filter(_ > 0).orElse(scannedRows(file))
-    case other                    => scannedRows(other)
+  /** Rows before the scan left out partitions or files. What came out of the scan counts only as a part of the table that is known. */
+  private def tableRows(scan: SparkPlan, tables: TableStatistics): Option[RowEstimate] = {
+    val facts = tables.of(scan).getOrElse(TableFacts.Unknown)
+    facts.rows.filter(_.rows > 0).orElse(scan match {
+      case file: FileSourceScanExec  => ofOutput(file, facts.bytes)
+      case other if leavesOut(other) => None
+      case other                     => scannedRows(other).map(RowEstimate(_, EstimateSource.ScanOutput))
+    })
   }
+
+  /** Whether a source that is not known as a table gives back only some of its rows. */
+  private def leavesOut(scan: SparkPlan): Boolean = scan match {
+    case rows: RowDataSourceScanExec => rows.handledFilters.nonEmpty
+    case batch: BatchScanExec        => batch.runtimeFilters.nonEmpty || (batch.scan match {
+        case files: FileScan => files.partitionFilters.nonEmpty
+        case _               => false
+      })
+    case _ => false
+  }
+
+  private def ofOutput(scan: FileSourceScanExec, tableBytes: Option[Long]): Option[RowEstimate] =
+    for {
+      rows <- scannedRows(scan)
+      all <- tableBytes.filter(_ > 0)
+      read <- scan.metrics.get("filesSize").map(_.value).filter(_ > 0)
+    } yield
+      if (read >= all) RowEstimate(rows, EstimateSource.ScanOutput)
+      else RowEstimate((rows.toDouble / read * all).toLong, EstimateSource.ScaledOutput)
 
   private def scannedRows(scan: SparkPlan): Option[Long] = scan.metrics.get("numOutputRows").map((m: SQLMetric) => m.value).filter(_ > 0)
 }

@@ -1,23 +1,43 @@
 package io.aqeplugin.observe
 
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+
+import io.aqeplugin.decide.RowEstimate
 
 /** What is known of a table without a job.
   *
   * @param rows
-  *   rows of the whole table
+  *   rows of the whole table, before a scan leaves out partitions or files
+  * @param bytes
+  *   bytes of all its files
   * @param ranges
   *   smallest and largest value of integer and date columns, by column name
   * @param distinct
   *   distinct values of columns, by column name
+  * @param analyzed
+  *   what `ANALYZE TABLE` left in the catalog, of all partitions
   */
-final case class TableFacts(rows: Long, ranges: Map[String, (Long, Long)], distinct: Map[String, Long] = Map.empty)
+final case class TableFacts(
+    rows: Option[RowEstimate],
+    bytes: Option[Long] = None,
+    ranges: Map[String, (Long, Long)] = Map.empty,
+    distinct: Map[String, Long] = Map.empty,
+    analyzed: Option[CatalogStatistics] = None
+)
 
-/** A source of table facts. */
+object TableFacts {
+  val Unknown: TableFacts = TableFacts(None)
+}
+
+/** A source of facts about tables and about what a scan reads of them. */
 trait TableStatistics {
 
   /** Facts of the scanned table; `None` when nothing is known. */
-  def of(scan: FileSourceScanExec): Option[TableFacts]
+  def of(scan: SparkPlan): Option[TableFacts]
+
+  /** Bytes of the files in the partitions that the scan selects before it runs; none when they are not listed yet. */
+  def bytesRead(scan: FileSourceScanExec): Option[Long] = Some(scan.relation.sizeInBytes)
 }
 
 object TableStatistics {

@@ -34,7 +34,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     */
   private def unbroadcast(join: Join, context: RuleContext): JoinHint = {
     val forced = context.thresholds(AqeConf.Force)
-    val isForced = (forced ne Forced.None) && EqualityJoin.of(join).map(one => context.state.nameOf(one.id)).exists { id =>
+    val isForced = (forced ne Forced.None) && EqualityJoin.of(join).flatMap(one => context.state.knownNameOf(one.id)).exists { id =>
       forced.of(id).exists(_.method == ForcedMethod.SortMerge) && context.state.estimate(id).exists(_.hint.isEmpty)
     }
     if (isForced) PlannerHints.withoutBroadcast(join.hint) else join.hint
@@ -44,7 +44,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     val state = context.state
     for {
       equal <- EqualityJoin.of(join)
-      id = state.nameOf(equal.id)
+      id <- state.knownNameOf(equal.id)
       known = state.decision(id)
       // Nearly all joins that have a decision.
       if !known.exists(_.choice == Strategy.LeaveToSpark)

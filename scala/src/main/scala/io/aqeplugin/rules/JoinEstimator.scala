@@ -56,14 +56,17 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
   private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite): ProbeFacts = {
     val probe = join.child(buildSide.other)
     val reached = site.targets ++ site.refused.map(_._1)
+    val scanned = if (reached.isEmpty) Seq(estimates(probe)) else reached.map(target => estimates(target.scan))
     ProbeFacts(
       rows = rounded(estimates(probe).rows),
-      scanRows = rounded(if (reached.isEmpty) estimates(probe).rows else reached.map(t => estimates(t.scan).rows).sum),
+      scanRows = rounded(scanned.map(_.rows).sum),
       rowBytes = RowWidth.ofRow(probe.output),
       exchanges = if (reached.isEmpty) 0 else reached.map(_.exchanges.count(_.isInstanceOf[ShuffleExchangeLike])).max,
       started = reached.isEmpty && FinishedJoin.isStage(probe),
       targets = site.targets.size,
-      keys = reached.headOption.flatMap(keysOf(join, _))
+      keys = reached.headOption.flatMap(keysOf(join, _)),
+      rowsSource = Some(estimates(probe).source),
+      scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*))
     )
   }
 
@@ -90,10 +93,11 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       medianPartitionBytes = 0L,
       originRows = Some(rounded(estimate.rows / estimate.kept)),
       alreadyBroadcast = false,
-      keys = if (join.range.isDefined) KeyFacts(1, keys.isRight) else KeyFacts(join.keys(buildSide).size, keys.isRight),
+      keys = if (join.range.isDefined) RangeFacts.unmeasured(keys.isRight) else KeyFacts(join.keys(buildSide).size, keys.isRight),
       unmeasuredColumns = site.source.fold(0) { case (source, _) =>
         RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
-      }
+      },
+      originRowsSource = Some(estimate.tableSource)
     )
   }
 
@@ -101,12 +105,11 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
     val buildScanBytes = estimates.scanBytes(join.child(estimate.buildSide))
     val others = math.max(0.0, planScanBytes - buildScanBytes - estimates.scanBytes(join.child(estimate.buildSide.other)))
     WaitFacts(
-      estimate,
+      estimate.copy(memory = Some(context.memory)),
       buildScanBytes = rounded(buildScanBytes),
       buildTasks = tasks(buildScanBytes),
       shufflePartitions = SQLConf.get.numShufflePartitions,
-      otherRunnableTasks = if (others > 0) tasks(others) else 0,
-      waitsAnyway = estimate.probeWaitsAnyway
+      otherRunnableTasks = if (others > 0) tasks(others) else 0
     )
   }
 

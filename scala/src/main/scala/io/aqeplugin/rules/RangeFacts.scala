@@ -13,7 +13,7 @@ import io.aqeplugin.observe.{KeyKind, KeySketches}
   */
 private[rules] final case class RangeFacts(bounds: RangeBounds) extends KeySketches {
   override def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts] = Some(
-    MeasuredRange.of(stage, keys, bounds).fold(KeyFacts(1, keys.forall(key => KeyKind.of(key.dataType).isRight)))(range =>
+    MeasuredRange.of(stage, keys, bounds).fold(RangeFacts.unmeasured(keys.forall(key => KeyKind.of(key.dataType).isRight)))(range =>
       RangeFacts.of(range.min, range.max)
     )
   )
@@ -21,9 +21,11 @@ private[rules] final case class RangeFacts(bounds: RangeBounds) extends KeySketc
 
 private[rules] object RangeFacts {
 
+  def unmeasured(supported: Boolean): KeyFacts = KeyFacts(1, supported, asRange = true)
+
   /** Every value from `min` to `max` as a key. */
   def of(min: Long, max: Long): KeyFacts = {
     val width = max - min + 1
-    KeyFacts(1, supported = true, distinct = Some(if (width > 0) width else Long.MaxValue), min = Some(min), max = Some(max))
+    unmeasured(supported = true).copy(distinct = Some(if (width > 0) width else Long.MaxValue), min = Some(min), max = Some(max))
   }
 }

@@ -3,13 +3,13 @@ package io.aqeplugin.rules
 import org.apache.spark.SparkContext
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution, SparkPlan}
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, ConfError, Mode, SessionConf, Settings}
 import io.aqeplugin.decide._
 import io.aqeplugin.observe.{ClusterSize, PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates, TableFacts, TableStatistics}
-import io.aqeplugin.storage.{CatalogStatistics, FooterStatistics}
+import io.aqeplugin.storage.{KnownTables, SelectedFiles}
 
 /** The input of one call of a rule. */
 final case class RuleContext(
@@ -21,18 +21,17 @@ final case class RuleContext(
     pruning: PruningBuilds = PruningBuilds.None
 ) {
 
-  /** The facts of scanned tables, read once per query: from their footers, and what those lack, from the catalog. */
-  val tables: TableStatistics = scan => state.tableFacts(scan.relation.location)(factsOf(scan))
+  /** What is known of scanned tables, read once per query. */
+  val tables: TableStatistics = new TableStatistics {
+    override def of(scan: SparkPlan): Option[TableFacts] =
+      KnownTables.keyOf(scan).flatMap(table => state.tableFacts(table)(KnownTables.of(scan)))
 
-  private def factsOf(scan: FileSourceScanExec): Option[TableFacts] = {
-    val analyzed = CatalogStatistics.of(scan)
-    FooterStatistics.of(scan).fold(analyzed) { read =>
-      Some(analyzed.fold(read)(old => read.copy(ranges = old.ranges ++ read.ranges, distinct = old.distinct)))
-    }
+    override def bytesRead(scan: FileSourceScanExec): Option[Long] =
+      state.bytesRead(scan.relation.location, SelectedFiles.conditions(scan))(SelectedFiles.bytes(scan))
   }
 
   /** The memory that is left now. Two queries that decide at the same moment may be promised the same memory. */
-  private def memory: MemoryFacts = {
+  def memory: MemoryFacts = {
     val limit = ClusterSize.smallestHeapBytes(sparkContext) * thresholds(AqeConf.MemoryMaxShare)
     MemoryFacts(limit.toLong, QueryStates.heldBytes)
   }

@@ -6,7 +6,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
-import io.aqeplugin.conf.Mode
+import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.MeasuredKeys
 import io.aqeplugin.observe.{ClusterSize, JoinWait}
@@ -15,6 +15,9 @@ import io.aqeplugin.place.JoinSite
 /** Checks the waits of one plan, and says when to check them again. */
 private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
   private val checks = mutable.ArrayBuffer.empty[Long]
+
+  /** Each check makes AQE plan again, so checks that are due soon are made together. */
+  private val Together = nanos(context.thresholds(AqeConf.WaitCheckAfter).toDouble / 2)
 
   /** The soonest check that is due, as `System.nanoTime`; none if no wait of the plan can end before its build side has finished. */
   def nextNanos: Option[Long] = checks.minOption
@@ -26,19 +29,30 @@ private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
       estimate.waiting.filter(_.waits).flatMap(current(joinId, estimate, _, site)) match {
         case Some(wait) =>
           checks ++= wait.checkNanos.filterNot(_ => wait.isOver)
-          wait.in(estimate)
+          wait.inEstimate(estimate)
         case None => estimate
       }
 
-  private def current(joinId: String, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] =
-    context.state.waitOnce(joinId)(begun(estimate, wait)).flatMap { begun =>
-      if (begun.isOver || begun.checkNanos.forall(_ > nowNanos)) Some(begun)
-      else context.state.changeWait(joinId)(check(_, wait, site))
+  private def current(joinId: String, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] = {
+    val stage = JoinWait.Stage(ownStage(site).isDefined, wait.buildMillis, nowNanos)
+    context.state.waitOnce(joinId)(begun(estimate, wait, stage)).flatMap { begun =>
+      if (begun.isOver || begun.checkNanos.isEmpty) Some(begun)
+      else if (!begun.stage.isSame(stage)) context.state.changeWait(joinId)(postponed(_, stage))
+      else if (begun.checkNanos.exists(_ <= nowNanos + Together)) context.state.changeWait(joinId)(check(_, wait, site))
+      else Some(begun)
     }
+  }
 
-  private def begun(estimate: JoinFacts, wait: WaitDecision): JoinWait = {
+  private def begun(estimate: JoinFacts, wait: WaitDecision, stage: JoinWait.Stage): JoinWait = {
     val first = if (WaitClock.isOn(estimate)) Some(nowNanos + nanos(WaitClock.firstCheckMillis(wait, context.thresholds))) else None
-    JoinWait(nowNanos, first)
+    JoinWait(nowNanos, stage, first)
+  }
+
+  /** Between two stages of a build side, the slots are idle because the next has not been submitted. */
+  private def postponed(begun: JoinWait, stage: JoinWait.Stage): JoinWait = {
+    val limitNanos = begun.startNanos + nanos(context.thresholds(AqeConf.WaitLimit).toDouble)
+    val soonestNanos = math.min(nowNanos + nanos(context.thresholds(AqeConf.WaitCheckAfter).toDouble), limitNanos)
+    begun.copy(stage = stage, checkNanos = begun.checkNanos.map(math.max(_, soonestNanos)))
   }
 
   private def check(begun: JoinWait, wait: WaitDecision, site: JoinSite): JoinWait =
@@ -47,16 +61,16 @@ private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
       case Right(nextMillis) => begun.copy(checkNanos = Some(begun.startNanos + nanos(nextMillis)))
     }
 
+  // Executors come and go while a query runs.
+  private lazy val slots = ClusterSize.of(context.sparkContext).slots
+  private lazy val idleShare = ClusterSize.idleShare(context.sparkContext, slots)
+
   private def progress(begun: JoinWait, site: JoinSite): WaitProgress = {
-    val (done, tasks) = site.source.collect { case (stage: QueryStageExec, _) => MeasuredKeys.progress(stage) }.flatten.getOrElse((0, 0))
-    WaitProgress(
-      begun.waitedMillis(nowNanos),
-      done,
-      tasks,
-      context.cluster.slots,
-      ClusterSize.idleShare(context.sparkContext, context.cluster)
-    )
+    val (done, tasks) = ownStage(site).flatMap(MeasuredKeys.progress).getOrElse((0, 0))
+    WaitProgress(begun.waitedMillis(nowNanos), begun.stageMillis(nowNanos), done, tasks, slots, idleShare)
   }
+
+  private def ownStage(site: JoinSite): Option[QueryStageExec] = site.source.collect { case (stage: QueryStageExec, _) => stage }
 
   private def nanos(millis: Double): Long = (millis * TimeUnit.MILLISECONDS.toNanos(1)).toLong
 }

@@ -2,11 +2,11 @@ package io.aqeplugin.storage
 
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.catalog.{CatalogColumnStat, CatalogTable}
+import org.apache.spark.sql.catalyst.catalog.CatalogColumnStat
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.types._
 
+import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.observe.TableFacts
 
 /** What `ANALYZE TABLE` left in the catalog: rows, distinct values, smallest and largest values. It may be out of date, so it must decide
@@ -14,26 +14,18 @@ import io.aqeplugin.observe.TableFacts
   */
 object CatalogStatistics {
 
-  /** Facts of the scanned table; none for a table that is in no catalog or has not been analyzed. */
-  def of(scan: FileSourceScanExec): Option[TableFacts] = for {
-    table <- catalogTable(scan)
-    statistics <- table.stats
-    rows <- statistics.rowCount
-  } yield {
-    val columns = statistics.colStats.toSeq.flatMap { case (name, column) => table.schema.find(_.name == name).map(_ -> column) }
-    TableFacts(
-      rows.min(Long.MaxValue).toLong,
-      columns.flatMap { case (field, column) => range(field, column).map(field.name -> _) }.toMap,
-      columns.flatMap { case (field, column) => column.distinctCount.map(field.name -> _.min(Long.MaxValue).toLong) }.toMap
-    )
-  }
-
-  private def catalogTable(scan: FileSourceScanExec): Option[CatalogTable] = {
-    val scanned = scan.output.map(_.exprId).toSet
-    scan.logicalLink.flatMap(_.collectFirst {
-      case relation: LogicalRelation if relation.output.exists(column => scanned(column.exprId)) => relation.catalogTable
-    }).flatten
-  }
+  /** Facts of the scanned table, of all its partitions; none for a table that is in no catalog or has not been analyzed. */
+  def of(scan: FileSourceScanExec): Option[TableFacts] =
+    for (table <- PartitionedTable.unpruned(scan); statistics <- table.stats) yield {
+      val columns = statistics.colStats.toSeq.flatMap { case (name, column) => table.schema.find(_.name == name).map(_ -> column) }
+      TableFacts(
+        statistics.rowCount.map(rows => RowEstimate(rows.min(Long.MaxValue).toLong, EstimateSource.Catalog)),
+        Some(statistics.sizeInBytes.min(Long.MaxValue).toLong).filter(_ > 0),
+        columns.flatMap { case (field, column) => range(field, column).map(field.name -> _) }.toMap,
+        columns.flatMap { case (field, column) => column.distinctCount.map(field.name -> _.min(Long.MaxValue).toLong) }.toMap,
+        Some(statistics)
+      )
+    }
 
   private def range(field: StructField, column: CatalogColumnStat): Option[(Long, Long)] = {
     def value(text: Option[String]): Option[Long] =

@@ -5,6 +5,9 @@ import scala.util.Try
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.PartitionDirectory
 
+import io.aqeplugin.decide.{EstimateSource, RowEstimate}
+import io.aqeplugin.observe.TableFacts
+
 /** Scans of Delta tables, which are scans of Parquet files with a format of Delta's own. It is known by name: the plugin does not depend on
   * Delta.
   */
@@ -28,9 +31,21 @@ private[storage] object DeltaScan {
       !columnMapping(scan).contains(NoMapping) ||
       partitions.exists(_.files.exists(_.metadata.contains(DeletionVector)))
 
-  /** The format knows the table's column mapping; Delta removes it from the schema of the scan. */
-  private def columnMapping(scan: FileSourceScanExec): Option[String] = {
-    def valueOf(owner: AnyRef, method: String): AnyRef = owner.getClass.getMethod(method).invoke(owner)
-    Try(valueOf(valueOf(scan.relation.fileFormat, "columnMappingMode"), "name")).toOption.collect { case mode: String => mode }
+  /** What the log of the table says: the bytes of all its files, and their rows where Delta has read the statistics of its log for a condition
+    * on a column that is no partition. Conditions on partitions alone need no statistics, and files may have none.
+    */
+  def facts(scan: FileSourceScanExec): Option[TableFacts] = {
+    def known(size: AnyRef, member: String): Option[Long] =
+      Try(valueOf(size, member)).toOption.collect { case Some(number: Long) if number >= 0 => number }
+    Try(valueOf(valueOf(scan.relation.location, "preparedScan"), "total")).toOption.filter(_ != null).map { total =>
+      val rows = known(total, "logicalRows").orElse(known(total, "rows"))
+      TableFacts(rows.map(RowEstimate(_, EstimateSource.DeltaLog)), bytes = known(total, "bytesCompressed"))
+    }
   }
+
+  private def valueOf(owner: AnyRef, method: String): AnyRef = owner.getClass.getMethod(method).invoke(owner)
+
+  /** The format knows the table's column mapping; Delta removes it from the schema of the scan. */
+  private def columnMapping(scan: FileSourceScanExec): Option[String] =
+    Try(valueOf(valueOf(scan.relation.fileFormat, "columnMappingMode"), "name")).toOption.collect { case mode: String => mode }
 }

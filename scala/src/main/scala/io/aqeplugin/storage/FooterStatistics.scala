@@ -1,5 +1,6 @@
 package io.aqeplugin.storage
 
+import java.io.IOException
 import java.security.PrivilegedExceptionAction
 import java.util.{Collections, LinkedHashMap, Map => JavaMap}
 import java.util.concurrent.{ArrayBlockingQueue, CompletableFuture, Executor, ThreadPoolExecutor, TimeUnit, TimeoutException}
@@ -9,29 +10,60 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
 import org.apache.hadoop.security.UserGroupInformation
-import org.apache.parquet.hadoop.metadata.BlockMetaData
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, InMemoryFileIndex}
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileFormat, HadoopFsRelation, InMemoryFileIndex}
+import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 
 import io.aqeplugin.exec.DaemonThreads
-import io.aqeplugin.observe.{TableFacts, TableStatistics}
+import io.aqeplugin.decide.{EstimateSource, RowEstimate}
+import io.aqeplugin.observe.TableFacts
 
-/** Row counts and column ranges from the footers of a few Parquet files of a table.
+/** What a footer says of its file.
+  *
+  * @param ranges
+  *   smallest and largest value by column name; none for a column that has none, or whose type has no order of whole numbers
+  */
+private[storage] final case class FooterSummary(rows: Long, ranges: Map[String, Option[(Long, Long)]])
+
+private[storage] object FooterSummary {
+
+  /** Reads a footer with the query's conf. */
+  type Reader = (FileStatus, Configuration) => FooterSummary
+
+  def reader(format: FileFormat): Option[Reader] = format match {
+    case _: ParquetFileFormat => Some(ParquetFooter.summary)
+    case _: OrcFileFormat     => Some(OrcFooter.summary)
+    case _                    => None
+  }
+
+  /** The ranges of the columns that have one in every file that has the column. */
+  def ranges(footers: Seq[FooterSummary]): Map[String, (Long, Long)] =
+    footers.flatMap(_.ranges).groupMap(_._1)(_._2).flatMap { case (column, found) => covering(found).map(column -> _) }
+
+  /** The range of all values; none when one of the ranges is unknown. */
+  def covering(ranges: Seq[Option[(Long, Long)]]): Option[(Long, Long)] =
+    Option.when(ranges.nonEmpty && ranges.forall(_.isDefined))((ranges.flatten.map(_._1).min, ranges.flatten.map(_._2).max))
+}
+
+/** Row counts and column ranges from the footers of a few Parquet or ORC files of a table.
   *
   * The calling rule runs while a query is planned, so the work is bounded: at most [[FooterStatistics.MaxFooters]] files, spread evenly
   * over the table, are read by separate threads. No caller waits longer than [[FooterStatistics.MaxMillis]] after the reads have begun,
   * however slow the storage is. The facts are kept as long as the table's list of files is unchanged, so facts that come too late serve the
   * next query. Reads that failed, for lack of a thread or of a permission, are tried again by the next query, which may be another user's.
   *
-  * @param rowGroups
-  *   reads a file's footer with the query's conf
+  * A scan of a table whose partitions the catalog keeps knows only the partitions that it selects. The bytes of the table are then estimated
+  * by [[FolderSample]], in the same threads and time, and kept for at most a minute; the rows are those of the files read, by the bytes of
+  * these and of the table.
+  *
+  * @param readerOf
+  *   reads the footers of a format
   * @param readers
   *   the threads that read; may reject
   */
-class FooterStatistics private[storage] (rowGroups: (FileStatus, Configuration) => Seq[BlockMetaData], readers: Executor)
-    extends TableStatistics {
-  import FooterStatistics.{MaxFooters, MaxTables, MinTableBytes, Reading, Snapshot}
+class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
+  import FooterStatistics.{AllFiles, KeptMillis, Listed, MaxFooters, MaxTables, MinTableBytes, Reading, Snapshot}
 
   private val known: JavaMap[Snapshot, Reading] =
     Collections.synchronizedMap(new LinkedHashMap[Snapshot, Reading](16, 0.75f, true) {
@@ -43,21 +75,46 @@ class FooterStatistics private[storage] (rowGroups: (FileStatus, Configuration) 
     */
   def begin(scan: FileSourceScanExec): Unit = { val _ = reading(scan) }
 
-  override def of(scan: FileSourceScanExec): Option[TableFacts] = reading(scan).flatMap(_.await())
+  /** Facts of the whole table, of which at least the bytes are known; none for a small table, whose footers are not read, unless the catalog
+    * keeps its partitions.
+    */
+  def of(scan: FileSourceScanExec): Option[TableFacts] = reading(scan).flatMap(_.await())
 
-  private def reading(scan: FileSourceScanExec): Option[Reading] = (scan.relation.fileFormat, scan.relation.location) match {
-    case (_: ParquetFileFormat, index: InMemoryFileIndex) if index.sizeInBytes >= MinTableBytes =>
+  private def reading(scan: FileSourceScanExec): Option[Reading] = (PartitionedTable.of(scan), scan.relation.location) match {
+    case (Some(table), index: InMemoryFileIndex) =>
       val files = index.allFiles()
-      val snapshot =
-        Snapshot(index.rootPaths.map(_.toString), files.size, index.sizeInBytes, files.map(_.getModificationTime).maxOption.getOrElse(0L))
-      val fresh = new Reading
-      val earlier = Option(known.putIfAbsent(snapshot, fresh))
-      if (earlier.isEmpty) start(fresh, snapshot, files, scan.relation)
-      Some(earlier.getOrElse(fresh))
+      begun(snapshotOf(index, files).copy(roots = Seq(table.folder.toString), minute = minute), scan)(ofFolder(table, _).thenApply[Listed] {
+        sample =>
+          Listed(math.max(sample.bytes, files.map(_.getLen).sum), files)
+      })
+    case (Some(table), _: CatalogFileIndex) =>
+      begun(Snapshot(Seq(table.folder.toString), AllFiles, 0L, 0L, minute), scan)(
+        ofFolder(table, _).thenApply[Listed](sample => Listed(sample.bytes, sample.files))
+      )
+    case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined && index.sizeInBytes >= MinTableBytes =>
+      val files = index.allFiles()
+      begun(snapshotOf(index, files), scan)(_ => CompletableFuture.completedFuture(Listed(index.sizeInBytes, files)))
     case _ => None
   }
 
-  private def start(reading: Reading, snapshot: Snapshot, files: Seq[FileStatus], relation: HadoopFsRelation): Unit = {
+  private def snapshotOf(index: InMemoryFileIndex, files: Seq[FileStatus]): Snapshot =
+    Snapshot(index.rootPaths.map(_.toString), files.size, index.sizeInBytes, files.map(_.getModificationTime).maxOption.getOrElse(0L), 0L)
+
+  private def minute: Long = System.currentTimeMillis() / KeptMillis
+
+  private def begun(snapshot: Snapshot, scan: FileSourceScanExec)(
+      list: InQuery => CompletableFuture[Listed]
+  ): Option[Reading] = {
+    val fresh = new Reading
+    val earlier = Option(known.putIfAbsent(snapshot, fresh))
+    if (earlier.isEmpty) start(fresh, snapshot, scan.relation, list)
+    Some(earlier.getOrElse(fresh))
+  }
+
+  private def ofFolder(table: PartitionedTable, query: InQuery): CompletableFuture[FolderSample] =
+    query.async(FolderSample.of(table.folder, table.columns, query.conf).getOrElse(throw new IOException(s"${table.folder} is too large")))
+
+  private def start(reading: Reading, snapshot: Snapshot, relation: HadoopFsRelation, list: InQuery => CompletableFuture[Listed]): Unit = {
     def end(facts: Option[TableFacts]): Unit = {
       if (facts.isEmpty) { val _ = known.remove(snapshot, reading) }
       reading.end(facts)
@@ -65,16 +122,10 @@ class FooterStatistics private[storage] (rowGroups: (FileStatus, Configuration) 
     try {
       // With the conf with which the query will open the files: its user may not be the driver's, and a read may have credentials of its
       // own.
-      val user = UserGroupInformation.getCurrentUser
-      val conf = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
-      val sampled = spread(files.filter(_.getLen > 0))
-      val footers = sampled.map { file =>
-        val read: PrivilegedExceptionAction[Seq[BlockMetaData]] = () => rowGroups(file, conf)
-        CompletableFuture.supplyAsync[Seq[BlockMetaData]](() => if (reading.isEnded) Nil else user.doAs(read), readers)
-      }
-      val _ = CompletableFuture
-        .allOf(footers: _*)
-        .thenApply[Option[TableFacts]](_ => facts(sampled, footers.flatMap(_.join()), files.map(_.getLen).sum))
+      val query =
+        new InQuery(UserGroupInformation.getCurrentUser, relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options))
+      val _ = list(query)
+        .thenCompose[Option[TableFacts]](listed => facts(listed, readerOf(relation.fileFormat), reading, query))
         // A file that cannot be read fails the query only when the query itself reads it.
         .whenComplete((found, _) => end(Option(found).flatten))
     } catch {
@@ -82,26 +133,58 @@ class FooterStatistics private[storage] (rowGroups: (FileStatus, Configuration) 
     }
   }
 
-  /** Facts of the whole table; none when it has no rows. */
-  private def facts(sampled: Seq[FileStatus], rowGroups: Seq[BlockMetaData], totalBytes: Long): Option[TableFacts] = {
+  private def facts(
+      listed: Listed,
+      reader: Option[FooterSummary.Reader],
+      reading: Reading,
+      query: InQuery
+  ): CompletableFuture[Option[TableFacts]] = {
+    val sampled = spread(listed.files.filter(_.getLen > 0))
     val sampledBytes = sampled.map(_.getLen).sum
-    if (sampledBytes == 0) None
-    else Some(TableFacts((rowGroups.map(_.getRowCount).sum.toDouble / sampledBytes * totalBytes).toLong, ParquetFooter.ranges(rowGroups)))
+    reader.filter(_ => listed.bytes >= MinTableBytes && sampledBytes > 0) match {
+      case None       => CompletableFuture.completedFuture(Option.when(listed.bytes > 0)(TableFacts(None, Some(listed.bytes))))
+      case Some(read) =>
+        val footers = sampled.map(file => query.async(if (reading.isEnded) FooterSummary(0L, Map.empty) else read(file, query.conf)))
+        CompletableFuture.allOf(footers: _*).thenApply[Option[TableFacts]] { _ =>
+          val found = footers.map(_.join())
+          val rows = (found.map(_.rows).sum.toDouble / sampledBytes * listed.bytes).toLong
+          Some(TableFacts(Some(RowEstimate(rows, EstimateSource.Footers)), Some(listed.bytes), FooterSummary.ranges(found)))
+        }
+    }
   }
 
   private def spread(files: Seq[FileStatus]): Seq[FileStatus] =
     if (files.size <= MaxFooters) files else (0 until MaxFooters).map(i => files((i.toLong * (files.size - 1) / (MaxFooters - 1)).toInt))
+
+  /** Reads as the user of a query, with its conf. */
+  private final class InQuery(user: UserGroupInformation, val conf: Configuration) {
+    def async[A](read: => A): CompletableFuture[A] = {
+      val action: PrivilegedExceptionAction[A] = () => read
+      CompletableFuture.supplyAsync[A](() => user.doAs(action), readers)
+    }
+  }
 }
 
 /** The footers, shared by all sessions of the application. */
-object FooterStatistics extends FooterStatistics(ParquetFooter.rowGroups, FooterThreads.pool) {
+object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThreads.pool) {
   private val MaxFooters = 12
   private val MaxMillis = 300L
   private val MinTableBytes = 4L << 20
   private val MaxTables = 256
 
-  /** A state of a table: its folders, number of files and bytes, and the newest file's time. */
-  private final case class Snapshot(roots: Seq[String], files: Int, bytes: Long, newestMillis: Long)
+  /** How long the bytes of a table are used that were estimated from its folders: a new partition does not show in the list of the others. */
+  private val KeptMillis = 60000L
+
+  /** The number of files of a table whose partitions nobody has listed. */
+  private val AllFiles = -1
+
+  /** A state of a table: its folders, or the one that its partitions are in; the number of its files or of those of the selected partitions, their
+    * bytes, and the newest one's time; and the time of the reading, if folders were sampled.
+    */
+  private final case class Snapshot(roots: Seq[String], files: Int, bytes: Long, newestMillis: Long, minute: Long)
+
+  /** The bytes of a table, and its files or some of them. */
+  private final case class Listed(bytes: Long, files: Seq[FileStatus])
 
   /** A table whose footers are being read or have been read. */
   private final class Reading {

@@ -7,10 +7,16 @@ import org.apache.orc.OrcFile
 /** Reads the row count of an ORC file from its tail. Its statistics are not used. */
 private[storage] object OrcFooter {
 
-  def facts(file: FileStatus, conf: Configuration, columns: Seq[FileColumn]): FooterFacts = {
+  /** The row count; throws any exception of the file system. */
+  def summary(file: FileStatus, conf: Configuration): FooterSummary = FooterSummary(rows(file, conf), Map.empty)
+
+  def facts(file: FileStatus, conf: Configuration, columns: Seq[FileColumn]): FooterFacts =
+    FooterFacts(rows(file, conf), columns.map(_ -> None).toMap)
+
+  private def rows(file: FileStatus, conf: Configuration): Long = {
     val path = file.getPath
     val reader = OrcFile.createReader(path, OrcFile.readerOptions(conf).filesystem(path.getFileSystem(conf)).maxLength(file.getLen))
-    try FooterFacts(reader.getNumberOfRows, columns.map(_ -> None).toMap)
+    try reader.getNumberOfRows
     finally reader.close()
   }
 }

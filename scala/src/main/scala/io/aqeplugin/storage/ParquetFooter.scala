@@ -14,7 +14,13 @@ import org.apache.spark.sql.types._
 private[storage] object ParquetFooter {
 
   /** Opens the file; throws any exception of its file system. */
-  def rowGroups(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = ParquetTail.footer(file, conf).getBlocks.asScala.toSeq
+  private def rowGroups(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = ParquetTail.footer(file, conf).getBlocks.asScala.toSeq
+
+  /** The row count, and the ranges of integer and date columns; throws any exception of the file system. */
+  def summary(file: FileStatus, conf: Configuration): FooterSummary = {
+    val blocks = rowGroups(file, conf)
+    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks))
+  }
 
   /** The row count and the statistics of the given columns; throws any exception of the file system. */
   def facts(file: FileStatus, conf: Configuration, columns: Seq[FileColumn]): FooterFacts = {
@@ -80,15 +86,10 @@ private[storage] object ParquetFooter {
     } else None
   }
 
-  /** Smallest and largest value, by column name, of the integer and date columns that have them in every row group. */
-  def ranges(rowGroups: Seq[BlockMetaData]): Map[String, (Long, Long)] =
-    rowGroups
-      .flatMap(_.getColumns.asScala)
-      .groupBy(_.getPath.toDotString)
-      .flatMap { case (column, chunks) =>
-        val found = chunks.map(range)
-        if (found.forall(_.isDefined)) Some(column -> ((found.flatten.map(_._1).min, found.flatten.map(_._2).max))) else None
-      }
+  private def ranges(rowGroups: Seq[BlockMetaData]): Map[String, Option[(Long, Long)]] =
+    rowGroups.flatMap(_.getColumns.asScala).groupBy(_.getPath.toDotString).map { case (column, chunks) =>
+      column -> FooterSummary.covering(chunks.map(range))
+    }
 
   private def range(chunk: ColumnChunkMetaData): Option[(Long, Long)] =
     Option(chunk.getStatistics).filter(_.hasNonNullValue).flatMap { statistics =>

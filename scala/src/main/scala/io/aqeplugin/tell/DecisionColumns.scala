@@ -109,6 +109,15 @@ object DecisionColumns {
     f.outcome.flatMap(_.reason).orElse(f.place.map(_.reason))
   )
 
+  val FlipFields: Seq[DecisionColumn[FlipPoint]] = Seq(
+    text[FlipPoint]("fact", described("the fact", FlipFact.All.map(fact => fact.name -> fact.meaning)))(_.fact.name),
+    whole[FlipPoint]("actual", "see `unit`", "the value in the decision")(_.actual),
+    whole[FlipPoint]("value", "see `unit`", "the nearest value with another decision, at most 1 % off")(_.value),
+    text[FlipPoint]("unit", "unit of both values")(_.fact.unit),
+    text[FlipPoint]("choice", oneOf("the decision there", Strategy.All.map(_.name)))(_.choice.name),
+    flag[FlipPoint]("with_filter", "whether it has a filter")(_.withFilter)
+  )
+
   val All: Seq[DecisionColumn[DecisionRow]] = query ++ choice ++ facts ++ waiting ++ outcome
 
   val Schema: StructType = schemaOf(All)
@@ -190,14 +199,24 @@ object DecisionColumns {
     whole("build_rows", "rows", "rows of the finished build side; null when unknown")(r => known(r.facts.build.rows)),
     whole("build_bytes", "bytes", "bytes that the build side's stage wrote, compressed for a shuffle")(_.facts.build.stageBytes),
     whole("build_memory_bytes", "bytes", "bytes of the build side's rows in memory")(_.facts.build.memoryBytes),
+    whole(
+      "build_origin_rows",
+      "rows",
+      "rows of the table that the build side's keys come from, before its filters and joins; null when unknown"
+    )(_.facts.build.originRows),
+    text("build_origin_rows_source", sources("what `build_origin_rows` was taken from"))(_.facts.build.originRowsSource.map(_.name)),
     whole("build_distinct_keys", "keys", "distinct keys of the build side; null when not counted")(_.facts.build.keys.distinct),
     whole("build_min_key", "", "smallest value of a single integral key, when known")(_.facts.build.keys.min),
     whole("build_max_key", "", "largest value of a single integral key, when known")(_.facts.build.keys.max),
     whole("probe_rows", "rows", "estimated rows of the probe side that reach the join; null when unknown")(r =>
       known(r.facts.probe.rows)
     ),
+    text("probe_rows_source", sources("the least sure of what `probe_rows` was taken from"))(_.facts.probe.rowsSource.map(_.name)),
     whole("probe_scan_rows", "rows", "estimated rows of the scans that the keys reach; null when unknown")(r =>
       known(r.facts.probe.scanRows)
+    ),
+    text("probe_scan_rows_source", sources("the least sure of what `probe_scan_rows` was taken from"))(
+      _.facts.probe.scanRowsSource.map(_.name)
     ),
     whole("probe_bytes", "bytes", "estimated bytes in memory of the rows that reach the join")(r =>
       known(r.facts.probe.rows).map(rows => (BigInt(rows) * r.facts.probe.rowBytes.max(0L)).min(Long.MaxValue).toLong)
@@ -247,9 +266,15 @@ object DecisionColumns {
     column("filters", arrayOf(FilterFields), "", "the filter on each scan; null while the query runs")(
       _.filters.map(_.map(rowOf(FilterFields, _)))
     ),
+    column(
+      "flip_points",
+      arrayOf(FlipFields),
+      "",
+      "where the decision changes if one fact changes alone, the nearest first; null while the query runs"
+    )(r => r.query.end.map(_.flips.filter(_.joinId == r.facts.joinId).map(flip => rowOf(FlipFields, flip.point)))),
     text(
       "events",
-      "the join's `decision`, `filters` and `outcomes` as JSON, each as in the plugin's events; no outcomes while the query runs"
+      "the join's `decision`, `filters`, `outcomes` and `flips` as JSON, each as in the plugin's events; no outcomes and flips while the query runs"
     ) {
       r => DecisionJson.render(eventsOf(r))
     }
@@ -261,6 +286,7 @@ object DecisionColumns {
     node.set[ObjectNode]("decision", DecisionJson.write(row.decision))
     node.set[ObjectNode]("filters", FilterJson.writePlaced(row.kept.filters))
     node.set[ObjectNode]("outcomes", FilterJson.writeOutcomes(outcomes))
+    node.set[ObjectNode]("flips", FlipJson.write(row.query.end.toSeq.flatMap(_.flips).filter(_.joinId == row.facts.joinId)))
   }
 
   private[tell] def column[A](name: String, dataType: DataType, unit: String, doc: String)(of: A => Any): DecisionColumn[A] =
@@ -314,6 +340,8 @@ object DecisionColumns {
   private[tell] def nonEmpty(text: String): Option[String] = Some(text).filter(_.nonEmpty)
 
   private[tell] def oneOf(doc: String, names: Seq[String]): String = s"$doc: ${names.map(name => s"`$name`").mkString(", ")}"
+
+  private def sources(doc: String): String = oneOf(doc, EstimateSource.All.map(_.name))
 
   private def described(doc: String, names: Seq[(String, String)]): String =
     s"$doc: ${names.map { case (name, meaning) => s"`$name` ($meaning)" }.mkString(", ")}"

@@ -14,6 +14,7 @@ object DecisionDocs {
   lazy val All: Seq[Generated] = Seq(
     GeneratedSection(Page, "coefficients", coefficients),
     GeneratedSection(Page, "example", example),
+    GeneratedSection(Page, "estimate sources", estimateSources),
     GeneratedSection(Page, "reason codes", reasonCodes),
     GeneratedFile("aqe_plugin/events/reason_codes.json", reasonTable)
   )
@@ -75,6 +76,9 @@ object DecisionDocs {
     Seq("Code", "About", "Meaning", "Example"),
     ReasonCode.All.map(code => Seq(s"`${code.name}`", code.topic.name, code.meaning, ReasonExamples.of(code)))
   )
+
+  private def estimateSources: String =
+    table(Seq("Source", "The number was taken from"), EstimateSource.All.map(source => Seq(s"`${source.name}`", source.meaning)))
 
   private def reasonTable: String = {
     val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)

@@ -66,13 +66,14 @@ object DecisionLog {
       state: QueryState,
       durationMillis: Long,
       failed: Boolean,
-      outcomes: Seq[FilterOutcome]
+      outcomes: Seq[FilterOutcome],
+      flips: Seq[JoinFlip]
   ): Unit = {
     val timeMillis = System.currentTimeMillis()
     val ruleMillis = state.ruleNanos.sum() / 1000000L
     RecentDecisions.current.end(
       state.executionId,
-      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, state.errors.sum(), outcomes)
+      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, state.errors.sum(), outcomes, flips)
     )
     val applied = outcomes.count(_.found)
     SparkBridge.post(
@@ -88,7 +89,8 @@ object DecisionLog {
         state.errors.sum() + state.filterFaults,
         FilterJson.writeOutcomes(outcomes),
         state.arm.map(_.name),
-        state.badConf.map(_.message.take(MaxConfLength))
+        state.badConf.map(_.message.take(MaxConfLength)),
+        FlipJson.write(flips)
       )
     )
     DecisionMetrics.ended(failed, ruleMillis, outcomes)

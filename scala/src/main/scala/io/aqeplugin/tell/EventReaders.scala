@@ -67,6 +67,7 @@ private[tell] final class QueryEndedReader extends EventReader[QueryEnded](class
     fields.path("errors").asLong(0),
     fields.path("outcomes"),
     text(fields, "arm"),
-    text(fields, "badConf")
+    text(fields, "badConf"),
+    fields.path("flips")
   )
 }

@@ -158,7 +158,8 @@ object EventSchema {
         "columns",
         "number of variable-width columns whose bytes were not measured, such as strings computed above the stage",
         required = false
-      )
+      ),
+      FieldSchema("originRowsSource", "text", "", "what `originRows` was taken from", required = false)
     )
   )
 
@@ -172,7 +173,9 @@ object EventSchema {
       FieldSchema("exchanges", "integer", "shuffles", "number of shuffles between the scans and the join, the join's own included"),
       FieldSchema("started", "boolean", "", "whether the probe side has started; in mode observe, whether it would have in mode apply"),
       FieldSchema("targets", "integer", "scans", "number of scans that the keys reach"),
-      FieldSchema("keys", "KeyFacts", "", "the join keys of this side", required = false)
+      FieldSchema("keys", "KeyFacts", "", "the join keys of this side", required = false),
+      FieldSchema("rowsSource", "text", "", "the least sure of what `rows` was taken from", required = false),
+      FieldSchema("scanRowsSource", "text", "", "the least sure of what `scanRows` was taken from", required = false)
     )
   )
 
@@ -188,7 +191,8 @@ object EventSchema {
       FieldSchema("max", "integer", "", "largest value of a single integral key", required = false),
       FieldSchema("histogram", "KeyBucket[]", "", "equi-height buckets of a single integral key, ascending"),
       FieldSchema("originDistinct", "integer", "keys", "distinct keys of the table that the keys come from", required = false),
-      FieldSchema("kept", "boolean", "", "whether the driver has every distinct key, so that a filter needs no job", required = false)
+      FieldSchema("kept", "boolean", "", "whether the driver has every distinct key, so that a filter needs no job", required = false),
+      FieldSchema("asRange", "boolean", "", "whether a filter holds only the least and the greatest value", required = false)
     )
   )
 
@@ -288,7 +292,22 @@ object EventSchema {
         "",
         "key and value of the query's conf that is not allowed, for which the plugin left the query alone",
         required = false
-      )
+      ),
+      FieldSchema("flips", "FlipPoint[]", "", "where the decisions of the query's joins change", required = false)
+    )
+  )
+
+  private val Flip = ObjectSchema(
+    "FlipPoint",
+    "the value of a fact from which on a join's decision is another one, if nothing else changes",
+    Seq(
+      FieldSchema("joinId", "text", "", "the join"),
+      FieldSchema("fact", "text", "", "the fact", values = FlipFact.All.map(_.name)),
+      FieldSchema("unit", "text", "", "unit of both values"),
+      FieldSchema("actual", "integer", "see unit", "the value in the decision"),
+      FieldSchema("value", "integer", "see unit", "the nearest value with another decision, at most 1 % off"),
+      FieldSchema("choice", "text", "", "the decision there", values = Strategy.All.map(_.name)),
+      FieldSchema("withFilter", "boolean", "", "whether it has a filter")
     )
   )
 
@@ -335,7 +354,8 @@ object EventSchema {
       Decided,
       Planned,
       Ended,
-      Outcome
+      Outcome,
+      Flip
     ) ++ LimitSchema.Objects ++ PredicateSchema.Objects
 
   lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/events/event_schema.json", render)

@@ -2,6 +2,7 @@ package io.aqeplugin.tell
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.annotation.JsonDeserialize
+import com.fasterxml.jackson.databind.node.JsonNodeFactory
 import org.apache.spark.scheduler.SparkListenerEvent
 
 /** The events that the plugin writes to Spark's event log. Fields may be added and optional fields removed; any other change increments
@@ -98,6 +99,8 @@ final case class PredicateInferred(
   *   as in [[JoinDecided]]
   * @param badConf
   *   what is wrong with the query's conf, if the plugin left the query alone for it
+  * @param flips
+  *   per join and fact: joinId, fact, unit, actual, value, choice, withFilter
   */
 @JsonDeserialize(`using` = classOf[QueryEndedReader])
 final case class QueryEnded(
@@ -111,5 +114,6 @@ final case class QueryEnded(
     errors: Long,
     outcomes: JsonNode,
     arm: Option[String] = None,
-    badConf: Option[String] = None
+    badConf: Option[String] = None,
+    flips: JsonNode = JsonNodeFactory.instance.arrayNode()
 ) extends SparkListenerEvent

@@ -1,6 +1,6 @@
 package io.aqeplugin.tell
 
-import io.aqeplugin.decide.{JoinDecision, LimitDecision, Reason}
+import io.aqeplugin.decide.{BuildFacts, EstimateSource, JoinDecision, LimitDecision, Reason}
 
 /** Decisions as one line of plain text, for the log and for plans. */
 object ExplainText {
@@ -9,9 +9,13 @@ object ExplainText {
     val facts = decision.facts
     s"query $executionId, join ${facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
       s"filter ${if (decision.buildFilter) "yes" else "no"} (${reason(decision.filterReason)}); " +
-      s"build ${facts.buildSide.name} ${facts.build.rows} rows ${facts.build.memoryBytes} bytes in memory, " +
-      s"probe ${facts.probe.rows} rows, pass rate ${percent(decision.passRate)} (${decision.passRateSource.name})"
+      s"build ${facts.buildSide.name} ${facts.build.rows} rows${tableRows(facts.build)}, ${facts.build.memoryBytes} bytes in memory, " +
+      s"probe ${facts.probe.rows} rows${of(facts.probe.rowsSource)}, " +
+      s"pass rate ${percent(decision.passRate)} (${decision.passRateSource.name})"
   }
+
+  private def tableRows(build: BuildFacts): String = build.originRows.fold("")(rows => s" of $rows${of(build.originRowsSource)}")
+  private def of(source: Option[EstimateSource]): String = source.fold("")(known => s" (${known.name})")
 
   /** The text after a filter's name in a plan. */
   def short(decision: JoinDecision): String =

@@ -69,6 +69,7 @@ private[tell] object FactsJson {
     put(node, "originRows", build.originRows).put("alreadyBroadcast", build.alreadyBroadcast)
     node.set[ObjectNode]("keys", writeKeys(build.keys))
     node.put("unmeasuredColumns", build.unmeasuredColumns)
+    putSource(node, "originRowsSource", build.originRowsSource)
   }
 
   private def readBuild(fields: JsonFields): Either[String, BuildFacts] = for {
@@ -82,6 +83,7 @@ private[tell] object FactsJson {
     alreadyBroadcast <- fields.boolean("alreadyBroadcast")
     keys <- fields.inner("keys")(readKeys)
     unmeasuredColumns <- fields.optionalLong("unmeasuredColumns")
+    originRowsSource <- fields.optionalNamed("originRowsSource", EstimateSource.fromName)
   } yield BuildFacts(
     rows,
     stageBytes,
@@ -92,7 +94,8 @@ private[tell] object FactsJson {
     originRows,
     alreadyBroadcast,
     keys,
-    unmeasuredColumns.fold(0)(_.max(0L).min(Int.MaxValue).toInt)
+    unmeasuredColumns.fold(0)(_.max(0L).min(Int.MaxValue).toInt),
+    originRowsSource
   )
 
   private def writeProbe(probe: ProbeFacts): ObjectNode = {
@@ -100,6 +103,8 @@ private[tell] object FactsJson {
     node.put("rows", probe.rows).put("scanRows", probe.scanRows).put("rowBytes", probe.rowBytes)
     node.put("exchanges", probe.exchanges).put("started", probe.started).put("targets", probe.targets)
     probe.keys.fold(node.putNull("keys"))(keys => node.set[ObjectNode]("keys", writeKeys(keys)))
+    putSource(node, "rowsSource", probe.rowsSource)
+    putSource(node, "scanRowsSource", probe.scanRowsSource)
   }
 
   private def readProbe(fields: JsonFields): Either[String, ProbeFacts] = for {
@@ -110,7 +115,9 @@ private[tell] object FactsJson {
     started <- fields.boolean("started")
     targets <- fields.int("targets")
     keys <- fields.optionalInner("keys")(readKeys)
-  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys)
+    rowsSource <- fields.optionalNamed("rowsSource", EstimateSource.fromName)
+    scanRowsSource <- fields.optionalNamed("scanRowsSource", EstimateSource.fromName)
+  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, rowsSource, scanRowsSource)
 
   private def writeKeys(keys: KeyFacts): ObjectNode = {
     val node = JsonFields.emptyObject
@@ -121,7 +128,7 @@ private[tell] object FactsJson {
     put(node, "max", keys.max)
     val histogram = node.putArray("histogram")
     keys.histogram.foreach(bucket => histogram.addObject().put("low", bucket.low).put("high", bucket.high).put("rows", bucket.rows))
-    put(node, "originDistinct", keys.originDistinct).put("kept", keys.kept)
+    put(node, "originDistinct", keys.originDistinct).put("kept", keys.kept).put("asRange", keys.asRange)
   }
 
   private def readKeys(fields: JsonFields): Either[String, KeyFacts] = for {
@@ -134,7 +141,8 @@ private[tell] object FactsJson {
     histogram <- fields.inners("histogram")(readBucket)
     originDistinct <- fields.optionalLong("originDistinct")
     kept <- fields.optionalBoolean("kept")
-  } yield KeyFacts(columns, supported, distinct, nulls, min, max, histogram, originDistinct, kept.contains(true))
+    asRange <- fields.optionalBoolean("asRange")
+  } yield KeyFacts(columns, supported, distinct, nulls, min, max, histogram, originDistinct, kept.contains(true), asRange.contains(true))
 
   private def readBucket(fields: JsonFields): Either[String, KeyBucket] = for {
     low <- fields.long("low")
@@ -146,6 +154,9 @@ private[tell] object FactsJson {
     slots <- fields.int("slots")
     executors <- fields.int("executors")
   } yield ClusterFacts(slots, executors)
+
+  private def putSource(node: ObjectNode, name: String, source: Option[EstimateSource]): ObjectNode =
+    node.put(name, source.map(_.name).orNull)
 
   private def put(node: ObjectNode, name: String, value: Option[Long]): ObjectNode = value.fold(node.putNull(name))(node.put(name, _))
 }

@@ -5,6 +5,7 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
+import io.aqeplugin.decide.FlipPoints
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.{QueryState, QueryStates}
 
@@ -21,12 +22,25 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
   private def close(state: QueryState, end: SparkListenerSQLExecutionEnd): Unit =
     try
       if (state.end()) {
+        val flips = flipsOf(state)
         state.endJoins().foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         state.decidedLimits.foreach(DecisionLog.record(sparkContext, state, _))
         val failed = end.errorMessage.exists(_.nonEmpty)
-        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes)
+        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes, flips)
       }
     catch {
       case Survivable(error) => Faults.note("end of query", "the query's outcome is not recorded", error)
     }
+
+  private def flipsOf(state: QueryState): Seq[JoinFlip] = for {
+    conf <- state.conf.toSeq
+    decision <- state.decisions.take(QueryEndListener.MaxJoinsWithFlips)
+    point <- FlipPoints.of(decision, conf.thresholds)
+  } yield JoinFlip(decision.facts.joinId, point)
+}
+
+private object QueryEndListener {
+
+  /** Other listeners of Spark's queue wait meanwhile: 64 joins take about 50 ms. */
+  val MaxJoinsWithFlips = 64
 }

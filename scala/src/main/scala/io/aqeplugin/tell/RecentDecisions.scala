@@ -23,6 +23,8 @@ final case class KeptDecision(timeMillis: Long, decision: JoinDecision, filters:
   *   time spent in the plugin's rules
   * @param outcomes
   *   the outcomes of its filters
+  * @param flips
+  *   the flip points of its decisions
   */
 final case class KeptEnd(
     timeMillis: Long,
@@ -30,7 +32,8 @@ final case class KeptEnd(
     ruleMillis: Long,
     failed: Boolean,
     errors: Long,
-    outcomes: Seq[FilterOutcome]
+    outcomes: Seq[FilterOutcome],
+    flips: Seq[JoinFlip] = Nil
 )
 
 /** One kept query.
@@ -79,7 +82,9 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
         val joins = query.decisions.iterator.map(_.decision.facts.joinId).toSet
         all.updated(
           executionId,
-          query.copy(end = Some(end.copy(outcomes = end.outcomes.filter(o => joins(o.joinId)))))
+          query.copy(end =
+            Some(end.copy(outcomes = end.outcomes.filter(o => joins(o.joinId)), flips = end.flips.filter(flip => joins(flip.joinId))))
+          )
         )
       }
     }

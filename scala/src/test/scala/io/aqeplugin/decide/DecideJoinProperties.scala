@@ -81,7 +81,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       val open = DecideJoin.decide(facts, thresholds.updated(AqeConf.TestOpenGates, true))
       val filter = FilterSize.of(facts.build, thresholds)
       val option = JoinOption(open.method.getOrElse(facts.sparkMethod), withFilter = true)
-      val refusal = FilterChoice.illegal(facts, filter, thresholds).orElse(MemoryBudget.exceeded(facts, option, filter, thresholds))
+      val refusal = FilterChoice.illegal(facts, filter, thresholds).orElse(MemoryBudget.exceeded(facts, option, thresholds))
       assert(open.buildFilter == refusal.isEmpty)
       assert((open.choice == Strategy.Broadcast) == (closed.choice == Strategy.Broadcast))
       assert((open.choice == Strategy.LeaveToSpark) == (closed.choice == Strategy.LeaveToSpark))

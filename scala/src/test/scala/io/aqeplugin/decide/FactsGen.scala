@@ -51,7 +51,8 @@ object FactsGen {
     histogram <- Gen.resize(4, Gen.listOf(bucket))
     originDistinct <- Gen.option(count)
     kept <- Gen.prob(0.3)
-  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept)
+    asRange <- Gen.prob(0.1)
+  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept, asRange)
 
   val buildFacts: Gen[BuildFacts] = for {
     rows <- count
@@ -62,7 +63,8 @@ object FactsGen {
     alreadyBroadcast <- Gen.prob(0.2)
     keys <- keyFacts
     unmeasuredColumns <- Gen.frequency(5 -> Gen.const(0), 1 -> Gen.choose(0, 3))
-  } yield BuildFacts(rows, stageBytes, rowBytes, partitions, 0, 0, originRows, alreadyBroadcast, keys, unmeasuredColumns)
+    source <- Gen.option(Gen.oneOf(EstimateSource.All))
+  } yield BuildFacts(rows, stageBytes, rowBytes, partitions, 0, 0, originRows, alreadyBroadcast, keys, unmeasuredColumns, source)
 
   val probeFacts: Gen[ProbeFacts] = for {
     rows <- count
@@ -72,7 +74,8 @@ object FactsGen {
     started <- Gen.prob(0.1)
     targets <- Gen.choose(-1, 3)
     keys <- Gen.option(keyFacts)
-  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys)
+    sources <- Gen.listOfN(2, Gen.option(Gen.oneOf(EstimateSource.All)))
+  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, sources.head, sources.last)
 
   val waitDecision: Gen[WaitDecision] = for {
     waits <- Gen.prob(0.5)
@@ -135,6 +138,5 @@ object FactsGen {
     tasks <- small
     partitions <- small
     others <- small
-    waitsAnyway <- Gen.prob(0.2)
-  } yield WaitFacts(join, scanBytes, tasks, partitions, others, waitsAnyway)
+  } yield WaitFacts(join, scanBytes, tasks, partitions, others)
 }

@@ -5,7 +5,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.aqeplugin.conf.AqeConf
-import io.aqeplugin.filters.{ExactFilter, FilterLimits, KeyFilter, KeySets}
+import io.aqeplugin.filters.{CodeRange, ExactFilter, FilterLimits, KeyFilter, KeySets, RangeFilter}
 
 class FilterSizeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
@@ -34,6 +34,12 @@ class FilterSizeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           assert(filter.isInstanceOf[ExactFilter] && filter.sizeBytes <= size.bytes, filter.kind)
         }
     }
+  }
+
+  test("a range is two numbers, however many rows and values it covers") {
+    val keys = KeyFacts(columns = 1, supported = true, distinct = Some(Long.MaxValue), asRange = true)
+    val size = FilterSize.of(FactsGen.Typical.build.copy(rows = 1000000000L, keys = keys), held)
+    assert(size == FilterSize(RangeFilter(CodeRange(1, 2)).sizeBytes.toDouble, exact = true))
   }
 
   test("a Bloom filter is at most twice its estimated size, even with repeated keys") {

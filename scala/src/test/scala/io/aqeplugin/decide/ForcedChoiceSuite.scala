@@ -53,7 +53,7 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAllForced { (facts, option, thresholds, decision) =>
       val size = FilterSize.of(facts.build, thresholds)
       val taken = JoinOption(decision.method.getOrElse(facts.sparkMethod), withFilter = true)
-      val obstacle = FilterChoice.illegal(facts, size, thresholds).orElse(MemoryBudget.exceeded(facts, taken, size, thresholds))
+      val obstacle = FilterChoice.illegal(facts, size, thresholds).orElse(MemoryBudget.exceeded(facts, taken, thresholds))
       assert(decision.buildFilter == (option.withFilter && obstacle.isEmpty))
       if (option.withFilter) obstacle.foreach(reason => assert(decision.filterReason == reason))
     }
@@ -85,7 +85,7 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   private def wait(join: JoinFacts): WaitFacts =
-    WaitFacts(join, buildScanBytes = 60000000, buildTasks = 1, shufflePartitions = 200, otherRunnableTasks = 0, waitsAnyway = false)
+    WaitFacts(join, buildScanBytes = 60000000, buildTasks = 1, shufflePartitions = 200, otherRunnableTasks = 0)
 
   private def waits(join: JoinFacts, option: ForcedOption): WaitDecision = WaitPrice.decide(wait(join), forcing(option))
 

@@ -18,11 +18,12 @@ class WaitClockProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val progress: Gen[WaitProgress] = for {
     waited <- millis
+    share <- Gen.choose(0.0, 1.0)
     tasks <- Gen.choose(0, 100)
     done <- Gen.choose(0, tasks)
     slots <- Gen.choose(0, 200)
     idleShare <- Gen.choose(0.0, 1.0)
-  } yield WaitProgress(waited, done, tasks, slots, idleShare)
+  } yield WaitProgress(waited, waited * share, done, tasks, slots, idleShare)
 
   private def goesOn(wait: WaitDecision, now: WaitProgress): Boolean = WaitClock.check(wait, now, thresholds).isRight
 
@@ -61,10 +62,17 @@ class WaitClockProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a wait is released when the idle slots to come cost more than half the saving") {
     val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 10000, idleMillis = 40, buildMillis = 500)
     def at(waited: Double, done: Int): Either[Reason, Double] =
-      WaitClock.check(wait, WaitProgress(waited, done, tasks = 100, slots = 2, 0.5), thresholds)
+      WaitClock.check(wait, WaitProgress(waited, waited, done, tasks = 100, slots = 2, 0.5), thresholds)
     assert(at(waited = 4000, done = 30).isRight)
     assert(at(waited = 3000, done = 2).left.toOption.flatMap(_.measured).contains(48500.0))
     assert(at(waited = 4000, done = 0).isRight && at(waited = 11000, done = 0).isLeft)
+  }
+
+  test("what the stages below have taken says nothing of the build side's own stage") {
+    val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 10000, idleMillis = 40, buildMillis = 500)
+    def after(stageMillis: Double, done: Int): WaitProgress = WaitProgress(60000, stageMillis, done, tasks = 10, slots = 2, 1.0)
+    assert(goesOn(wait, after(stageMillis = 1000, done = 1)) && goesOn(wait, after(stageMillis = 0, done = 0)))
+    assert(!goesOn(wait, after(stageMillis = 60000, done = 1)))
   }
 
   test("the first check comes when the build side is predicted to end or the saving to be lost") {

@@ -17,8 +17,7 @@ class WaitPriceSuite extends AnyFunSuite {
     buildScanBytes = 60000000,
     buildTasks = 1,
     shufflePartitions = 200,
-    otherRunnableTasks = 0,
-    waitsAnyway = false
+    otherRunnableTasks = 0
   )
 
   private def rows(kept: Long, of: Long): WaitFacts =
@@ -54,7 +53,13 @@ class WaitPriceSuite extends AnyFunSuite {
   }
 
   test("a probe side that waits anyway has no idle time") {
-    assert(decide(typical.copy(waitsAnyway = true)).idleMillis == 0)
+    val below = join.copy(sparkStrategy = Strategy.Broadcast, probe = join.probe.copy(exchanges = 0))
+    assert(decide(typical.copy(join = below)).idleMillis == 0)
+  }
+
+  test("the probe side does not wait for what the memory budget would refuse") {
+    val decision = decide(typical.copy(join = join.copy(memory = Some(MemoryFacts(limitBytes = 1000, heldBytes = 1000)))))
+    assert(!decision.waits && decision.reason.code == ReasonCode.MemoryBudget, decision)
   }
 
   test("the probe side waits for at most wait.maxIdle") {

@@ -65,6 +65,7 @@ class ForceSuite extends AnyFunSuite with PluginSession {
     assert(filter == "FORCED" || Obstacles(filter), clue)
     assert(filters(result.plan).flatMap(_.labels).exists(_.joinId == id) == (option.withFilter && filter == "FORCED"), clue)
     val nodes = if (isOnly) joinOf(result.plan, id) else Nil
+    assert(nodes.nonEmpty == isOnly, clue)
     option.method match {
       case ForcedMethod.Broadcast if method != "FORCED" => assert(Obstacles(method), clue)
       case ForcedMethod.Broadcast                       => assert(nodes.forall(_.isInstanceOf[BroadcastHashJoinExec]), clue)

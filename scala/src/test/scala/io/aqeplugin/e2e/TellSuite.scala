@@ -55,10 +55,13 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
       assert(decisions.size == result.decided.size && decisions.size == 2, lines)
       val number = """-?\d+(\.\d+)?"""
       val line = s"""query \\d+, join inner:[^ ]+: \\w+ \\([^)]+\\); filter (yes|no) \\([^)]+\\); """ +
-        s"""build (left|right) $number rows $number bytes in memory, probe $number rows, pass rate $number % \\(\\w+\\)"""
+        s"""build (left|right) $number rows( of $number \\(\\w+\\))?, $number bytes in memory, """ +
+        s"""probe $number rows \\(\\w+\\), pass rate $number % \\(\\w+\\)"""
       decisions.foreach(said => assert(said.matches(line), said))
       assert(
-        decisions.exists(said => said.contains("inner:k=dk") && said.contains("filter yes (GATES_OPEN") && said.contains(" 4 rows ")),
+        decisions.exists(said =>
+          said.contains("inner:k=dk") && said.contains("filter yes (GATES_OPEN") && said.contains(" 4 rows of 4 (scan_output), ")
+        ),
         decisions
       )
     }

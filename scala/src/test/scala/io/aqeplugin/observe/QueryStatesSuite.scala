@@ -26,12 +26,12 @@ class QueryStatesSuite extends AnyFunSuite {
     assert(states.get(1L).isEmpty)
   }
 
-  test("what queries hold by their decisions is held until they end") {
+  test("what queries hold by their decisions is held until they end; those in mode observe hold nothing") {
     val states = (new Spark).states
     val decision = DecideJoin.decide(FactsGen.Typical, Thresholds.Default)
-    Seq(1L, 2L).foreach { id =>
+    Seq(1L -> Mode.Apply, 2L -> Mode.Apply, 3L -> Mode.Observe).foreach { case (id, mode) =>
       val state = states.of(id)
-      val _ = state.confOnce(QueryConf(Mode.Apply, Thresholds.Default, ClusterFacts(2, 1), PruningBuilds.None, QueryOrigin.Unknown, None))
+      val _ = state.confOnce(QueryConf(mode, Thresholds.Default, ClusterFacts(2, 1), PruningBuilds.None, QueryOrigin.Unknown, None))
       Seq("join", "join", "other").foreach(join => state.decideOnce(join)(decision))
     }
     val each = MemoryBudget.heldBy(decision, Thresholds.Default)

@@ -2,6 +2,7 @@ package io.aqeplugin.observe
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.e2e.PluginSession
 
 /** How many rows an operator is expected to give, before anything has run. */
@@ -42,5 +43,34 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
       estimate("SELECT * FROM fact LEFT JOIN (SELECT * FROM dim WHERE n = 2) ON k = dk").rows,
       estimate("SELECT * FROM fact").rows
     ))
+  }
+
+  private val knows: TableStatistics = _ =>
+    Some(TableFacts(Some(RowEstimate(30000, EstimateSource.Footers)), ranges = Map("k" -> ((0L, 89L)), "v" -> ((0L, 29999L)))))
+
+  private def known(query: String): SizeEstimate =
+    withConf("spark.aqePlugin.mode" -> "off")(new SizeEstimator(KeptPerPredicate, knows)(spark.sql(query).queryExecution.sparkPlan))
+
+  test("predicates on columns of known range keep their part of it, whatever their number") {
+    val half = known("SELECT * FROM fact WHERE k >= 20 AND k < 65")
+    assert(
+      half.rows == 15000 && half.kept == 0.5 && half.source == EstimateSource.ColumnRange && half.tableSource == EstimateSource.Footers
+    )
+    assert(isNear(known("SELECT * FROM fact WHERE k < 45 AND v < 15000").rows, 7500))
+  }
+
+  test("predicates of which nothing is known keep a fixed share beside those of which something is") {
+    val some = known("SELECT * FROM fact WHERE k < 45 AND v % 7 = 2 AND v % 5 = 1")
+    assert(isNear(some.rows, 15000 * KeptPerPredicate) && some.source == EstimateSource.Assumed)
+  }
+
+  test("a predicate that no value in the known range fulfils is not believed to keep nothing") {
+    val none = known("SELECT * FROM fact WHERE k > 1000")
+    assert(none.rows == 1 && none.kept > 0 && isNear(none.rows / none.kept, 30000))
+  }
+
+  test("a plain scan is as sure as the rows of its table") {
+    assert(known("SELECT * FROM fact") == SizeEstimate(30000, 1.0, EstimateSource.Footers, EstimateSource.Footers))
+    assert(estimate("SELECT * FROM fact").source == EstimateSource.FileBytes)
   }
 }

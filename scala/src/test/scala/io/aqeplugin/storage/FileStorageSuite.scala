@@ -52,7 +52,7 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
   test("footers give a table's rows and the ranges of its integer columns only") {
     // A machine that has just started may be slower than planning is willing to wait.
     val facts = eventually(timeout(30.seconds))(FooterStatistics.of(scan(sales)).getOrElse(fail("no facts")))
-    assert(math.abs(facts.rows - 400000L) <= 4000L)
+    assert(facts.rows.exists(found => math.abs(found.rows - 400000L) <= 4000L))
     assert(facts.ranges("k") == ((1000L, 400999L)))
     assert(facts.ranges("narrow") == ((0L, 399999L)))
     assert(!facts.ranges.contains("word"))
@@ -104,7 +104,7 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a range that covers nearly a whole column is pushed only to partitions") {
-    val facts: TableStatistics = _ => Some(TableFacts(400000L, Map("k" -> ((1000L, 400999L)), "part" -> ((0L, 2L)))))
+    val facts: TableStatistics = _ => Some(TableFacts(None, ranges = Map("k" -> ((1000L, 400999L)), "part" -> ((0L, 2L)))))
     val unpruned = scan(sales).dataFilters
     assert(pruned("k", built(None, Some((1500L, 400000L))), facts).dataFilters == unpruned)
     assert(pruned("k", built(None, Some((0L, 500000L))), facts).dataFilters == unpruned)

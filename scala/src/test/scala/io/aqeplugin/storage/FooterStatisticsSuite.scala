@@ -8,11 +8,12 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
-import org.apache.parquet.hadoop.metadata.BlockMetaData
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.decide.EstimateSource
 import io.aqeplugin.e2e.PluginSession
 
 /** Footers that cannot be read, or not yet. */
@@ -33,7 +34,7 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
 
   private val AtOnce: Executor = _.run()
 
-  private def rows(statistics: FooterStatistics): Option[Long] = statistics.of(numbers).map(_.rows)
+  private def rows(statistics: FooterStatistics): Option[Long] = statistics.of(numbers).flatMap(_.rows).map(_.rows)
 
   for (
     error <-
@@ -41,12 +42,12 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
   )
     test(s"a ${error.getClass.getSimpleName} while a footer is read is retried by the next query") {
       val reads = new ConcurrentLinkedQueue[FileStatus]()
-      def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
+      def read(file: FileStatus, conf: Configuration): FooterSummary = {
         val _ = reads.add(file)
         if (reads.size == 2) throw error
-        ParquetFooter.rowGroups(file, conf)
+        ParquetFooter.summary(file, conf)
       }
-      val statistics = new FooterStatistics(read, AtOnce)
+      val statistics = new FooterStatistics(_ => Some(read), AtOnce)
       assert(rows(statistics).isEmpty)
       assert(rows(statistics).exists(found => math.abs(found - Rows) <= Rows / 100))
       assert(reads.size == 8)
@@ -62,11 +63,11 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
       queued += task
     }
     val opened = new ConcurrentLinkedQueue[FileStatus]()
-    def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
+    def read(file: FileStatus, conf: Configuration): FooterSummary = {
       val _ = opened.add(file)
-      ParquetFooter.rowGroups(file, conf)
+      ParquetFooter.summary(file, conf)
     }
-    val statistics = new FooterStatistics(read, crowded)
+    val statistics = new FooterStatistics(_ => Some(read), crowded)
     val startNanos = System.nanoTime()
     assert(rows(statistics).isEmpty)
     assert(System.nanoTime() - startNanos < 10000000000L)
@@ -83,12 +84,45 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
 
   test("footers are opened with the options of the read") {
     val seen = new ConcurrentLinkedQueue[String]()
-    def read(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = {
+    def read(file: FileStatus, conf: Configuration): FooterSummary = {
       val _ = seen.add(conf.get("fs.test.credential", "none"))
-      ParquetFooter.rowGroups(file, conf)
+      ParquetFooter.summary(file, conf)
     }
-    val statistics = new FooterStatistics(read, AtOnce)
+    val statistics = new FooterStatistics(_ => Some(read), AtOnce)
     assert(statistics.of(scan(spark.read.option("fs.test.credential", "secret").parquet(path))).isDefined)
     assert(seen.asScala.toSet == Set("secret"))
+  }
+
+  test("the footers of ORC files give a table's rows") {
+    val orc = folder.resolve("numbers-orc").toString
+    spark.range(0, Rows, 1, 4).selectExpr("id AS k", "rand(1) AS a", "rand(2) AS b").write.orc(orc)
+    val statistics = new FooterStatistics(FooterSummary.reader, AtOnce)
+    val facts = statistics.of(scan(spark.read.orc(orc))).getOrElse(fail("no facts"))
+    assert(facts.rows.exists(found => math.abs(found.rows - Rows) <= Rows / 100 && found.source == EstimateSource.Footers))
+  }
+
+  test("a table whose partitions the catalog keeps has the same rows, whatever partitions a scan selects") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql(
+        s"CREATE TABLE parts USING parquet PARTITIONED BY (part) AS SELECT /*+ REPARTITION(1) */ id AS k, rand(1) AS a, rand(2) AS b, id % 8 AS part FROM range($Rows)"
+      )
+      Seq("SELECT * FROM parts", "SELECT * FROM parts WHERE part = 3", "SELECT * FROM parts WHERE part > 1 AND k > 5").foreach { query =>
+        val facts = new FooterStatistics(FooterSummary.reader, AtOnce).of(scan(spark.sql(query))).getOrElse(fail("no facts"))
+        assert(facts.rows.exists(found => math.abs(found.rows - Rows) <= Rows / 50 && found.source == EstimateSource.Footers), query)
+        assert(facts.ranges.contains("k"), query)
+      }
+    }
+  }
+
+  test("the folders of a table that cannot be listed give no facts, and are listed again by the next query") {
+    val statistics = new FooterStatistics(FooterSummary.reader, AtOnce)
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("CREATE TABLE gone (k INT, part INT) USING parquet PARTITIONED BY (part)")
+      val found = scan(spark.sql("SELECT * FROM gone"))
+      val place = java.nio.file.Path.of(spark.sessionState.catalog.getTableMetadata(TableIdentifier("gone")).location)
+      java.nio.file.Files.walk(place).sorted(java.util.Comparator.reverseOrder[java.nio.file.Path]()).forEach(java.nio.file.Files.delete(_))
+      assert(statistics.of(found).isEmpty && statistics.of(found).isEmpty)
+      assert(spark.sql("SELECT * FROM gone WHERE part = 3").count() == 0)
+    }
   }
 }

@@ -104,6 +104,16 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(recorded.get("decision").toString == decided.decision.toString)
     assert(recorded.get("filters").toString == decided.filters.toString)
     assert(recorded.get("outcomes").toString == result.ended.head.outcomes.toString)
+    assert(recorded.get("flips").toString == result.ended.head.flips.toString)
+  }
+
+  test("a row has the values of its facts at which the decision changes") {
+    withConf(AqeConf.FilterMaxBytes.key -> "1k")(named("near a limit")(spark.sql(Query).collect()))
+    val row = only("near a limit")
+    assert(value[String](row, "choice") == "filtered_sort_merge")
+    val flips = row.getSeq[Row](row.fieldIndex("flip_points")).filter(value[String](_, "fact") == "build_rows")
+    assert(flips.map(flip => (value[Long](flip, "actual"), value[String](flip, "choice"))) == Seq((4L, "plain_sort_merge")))
+    assert(flips.map(value[Long](_, "value")).forall(rows => rows > 4 && rows < 4096), flips)
   }
 
   test("every example query of the documentation returns rows") {

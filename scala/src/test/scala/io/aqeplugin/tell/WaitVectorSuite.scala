@@ -57,7 +57,6 @@ object WaitVectorSuite {
     buildScanBytes = node.get("buildScanBytes").longValue,
     buildTasks = node.get("buildTasks").intValue,
     shufflePartitions = node.get("shufflePartitions").intValue,
-    otherRunnableTasks = node.get("otherRunnableTasks").intValue,
-    waitsAnyway = node.get("waitsAnyway").booleanValue
+    otherRunnableTasks = node.get("otherRunnableTasks").intValue
   )
 }

@@ -59,12 +59,16 @@ object Words {
 
   /** The sizes of both sides. */
   def sides(facts: JoinFacts): String = {
+    val table = facts.build.originRows.fold("")(rows => s" of ${Quantity.of(rows, "")}${from(facts.build.originRowsSource)}")
     val build =
       if (facts.build.rows < 0) "size unknown"
-      else s"${Quantity.of(facts.build.rows, "rows")}, ${Quantity.of(facts.build.memoryBytes, "bytes")} in memory"
-    val probe = if (facts.probe.rows < 0) "size unknown" else s"about ${Quantity.of(facts.probe.rows, "rows")}"
+      else s"${Quantity.of(facts.build.rows, "rows")}$table, ${Quantity.of(facts.build.memoryBytes, "bytes")} in memory"
+    val probe =
+      if (facts.probe.rows < 0) "size unknown" else s"about ${Quantity.of(facts.probe.rows, "rows")}${from(facts.probe.rowsSource)}"
     s"build side ${facts.buildSide.name}: $build; probe side: $probe"
   }
+
+  private def from(source: Option[EstimateSource]): String = source.fold("")(known => s" (${known.name})")
 
   /** The cells of a reason: code and meaning, measured value, limit, conf key. */
   def reason(reason: Reason): Seq[Seq[Node]] = Seq(

@@ -9,7 +9,7 @@ import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.internal.config.EXECUTOR_MEMORY
 import org.apache.spark.io.CompressionCodec
 import org.apache.spark.rdd.{DeterministicLevel, RDD}
-import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, TaskSchedulerImpl}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.QueryExecution
@@ -47,6 +47,14 @@ object SparkBridge {
   /** The tasks that the registered executors can run at once. */
   def taskSlots(sparkContext: SparkContext): Int =
     sparkContext.maxNumConcurrentTasks(sparkContext.resourceProfileManager.defaultResourceProfile)
+
+  /** The tasks that run on all executors at this moment; none where the cluster's scheduler is not Spark's own. The status that the UI
+    * shows is late: it skips most task starts of a burst.
+    */
+  def runningTasks(sparkContext: SparkContext): Option[Int] = sparkContext.taskScheduler match {
+    case scheduler: TaskSchedulerImpl => Some(scheduler.runningTasksByExecutors.values.sum)
+    case _                            => None
+  }
 
   /** Changes the conf of a running context. Sessions that start later see the change; values that were read before do not change. */
   def setConf(sparkContext: SparkContext, key: String, value: String): Unit = {

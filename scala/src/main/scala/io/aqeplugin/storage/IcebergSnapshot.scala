@@ -1,0 +1,43 @@
+package io.aqeplugin.storage
+
+import java.util.{Map => JavaMap}
+
+import scala.util.Try
+
+import org.apache.spark.sql.connector.catalog.Table
+
+import io.aqeplugin.decide.{EstimateSource, RowEstimate}
+import io.aqeplugin.observe.TableFacts
+
+/** The row counts of an Iceberg table. It is known by name: the plugin does not depend on Iceberg. */
+private[storage] object IcebergSnapshot {
+  private val SparkTable = "org.apache.iceberg.spark.source.SparkTable"
+  private val Records = "total-records"
+  private val Deleted = "total-position-deletes"
+
+  /** Rows of the current snapshot; none for a table of another kind, without a snapshot, or whose rows equality deletes remove. */
+  def facts(table: Table): Option[TableFacts] =
+    if (table.getClass.getName != SparkTable) None
+    else
+      for {
+        summary <- summaryOf(table)
+        records <- number(summary, Records)
+        if !number(summary, "total-equality-deletes").exists(_ > 0)
+      } yield {
+        val rows = math.max(0L, records - number(summary, Deleted).getOrElse(0L))
+        TableFacts(Some(RowEstimate(rows, EstimateSource.IcebergSnapshot)), bytes = number(summary, "total-files-size"))
+      }
+
+  private def summaryOf(table: Table): Option[JavaMap[_, _]] = {
+    // The classes that implement these interfaces are not public.
+    def valueOf(owner: AnyRef, interface: Class[_], method: String): AnyRef = interface.getMethod(method).invoke(owner)
+    Try {
+      val loader = table.getClass.getClassLoader
+      val iceberg = valueOf(table, table.getClass, "table")
+      val snapshot = valueOf(iceberg, Class.forName("org.apache.iceberg.Table", true, loader), "currentSnapshot")
+      valueOf(snapshot, Class.forName("org.apache.iceberg.Snapshot", true, loader), "summary")
+    }.toOption.collect { case summary: JavaMap[_, _] => summary }
+  }
+
+  private def number(summary: JavaMap[_, _], key: String): Option[Long] = Option(summary.get(key)).flatMap(_.toString.toLongOption)
+}

@@ -1,0 +1,65 @@
+package io.aqeplugin.storage
+
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Expression, PlanExpression}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, InMemoryFileIndex}
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+
+import io.aqeplugin.observe.TableFacts
+
+/** What is known of a scanned table as a whole, from the surest source that knows it: file footers, the log of a Delta table, the snapshot of
+  * an Iceberg table, the catalog. A scan that leaves out partitions or files is of the same table as one that does not.
+  */
+object KnownTables {
+
+  /** What a query's scans of one table have in common. */
+  def keyOf(scan: SparkPlan): Option[AnyRef] = scan match {
+    case file: FileSourceScanExec => Some(file.relation.location)
+    case batch: BatchScanExec     => Option(batch.table)
+    case _                        => None
+  }
+
+  def of(scan: SparkPlan): Option[TableFacts] = scan match {
+    case file: FileSourceScanExec => Some(ofFiles(file))
+    case batch: BatchScanExec     => Option(batch.table).flatMap(IcebergSnapshot.facts)
+    case _                        => None
+  }
+
+  private def ofFiles(scan: FileSourceScanExec): TableFacts = {
+    val analyzed = CatalogStatistics.of(scan).getOrElse(TableFacts.Unknown)
+    val read = (if (DeltaScan.isOne(scan)) DeltaScan.facts(scan) else FooterStatistics.of(scan)).getOrElse(TableFacts.Unknown)
+    TableFacts(
+      read.rows.orElse(analyzed.rows),
+      read.bytes.orElse(allBytes(scan)).orElse(analyzed.bytes),
+      analyzed.ranges ++ read.ranges,
+      analyzed.distinct,
+      analyzed.analyzed
+    )
+  }
+
+  /** The index of a table whose partitions the catalog keeps has only the files of the selected ones. */
+  private def allBytes(scan: FileSourceScanExec): Option[Long] = scan.relation.location match {
+    case index: InMemoryFileIndex if PartitionedTable.of(scan).isEmpty => Some(index.sizeInBytes)
+    case _                                                             => None
+  }
+}
+
+/** The files that a scan selects before it runs. */
+object SelectedFiles {
+
+  /** The conditions on partitions whose values are known before the query runs. */
+  def conditions(scan: FileSourceScanExec): Seq[Expression] = scan.partitionFilters.filterNot(_.exists {
+    case _: DynamicPruning | _: PlanExpression[_] => true
+    case _                                        => false
+  })
+
+  /** Their bytes; none when the catalog has not been asked for the partitions, which may be many. */
+  def bytes(scan: FileSourceScanExec): Option[Long] = (scan.relation.location, conditions(scan)) match {
+    case (_: CatalogFileIndex, _)                                      => None
+    case (index: InMemoryFileIndex, conditions) if conditions.nonEmpty =>
+      Try(index.listFiles(conditions, Nil).iterator.flatMap(_.files).map(_.getLen).sum).toOption
+    case (index, _) => Some(index.sizeInBytes)
+  }
+}

@@ -1,0 +1,58 @@
+package io.aqeplugin.storage
+
+import java.nio.file.{Files, Path => LocalPath}
+import java.util.concurrent.atomic.AtomicInteger
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path, RawLocalFileSystem, RemoteIterator}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** The bytes of a partitioned table from a few of its folders. */
+class FolderSampleSuite extends AnyFunSuite {
+
+  private def tableOf(days: Int, hours: Int, bytes: Int): LocalPath = {
+    val root = Files.createTempDirectory("aqe-plugin-folders")
+    for (day <- 0 until days; hour <- 0 until hours) {
+      val folder = Files.createDirectories(root.resolve(s"day=$day").resolve(s"hour=$hour"))
+      Files.write(folder.resolve("part-0.parquet"), new Array[Byte](bytes))
+      Files.write(folder.resolve(".part-0.parquet.crc"), new Array[Byte](100 * bytes))
+    }
+    Files.write(root.resolve("_SUCCESS"), new Array[Byte](0))
+    root
+  }
+
+  private val conf: Configuration = {
+    val conf = new Configuration()
+    conf.set("fs.listing.impl", classOf[ListingFileSystem].getName)
+    conf.set("fs.listing.impl.disable.cache", "true")
+    conf
+  }
+
+  test("a table of equal partitions has their number times their bytes, and few of them are listed") {
+    val root = tableOf(days = 300, hours = 6, bytes = 50)
+    ListingFileSystem.listed.set(0)
+    val sample = FolderSample.of(new Path(s"listing://$root"), 2, conf).getOrElse(fail("no sample"))
+    assert(sample.bytes == 300L * 6 * 50)
+    assert(sample.files.size == 12 && sample.files.forall(_.getPath.getName == "part-0.parquet"))
+    assert(ListingFileSystem.listed.get <= 1 + 12 + 12 * 3)
+  }
+
+  test("a folder without partitions has no bytes") {
+    val sample = FolderSample.of(new Path(s"listing://${tableOf(0, 0, 0)}"), 1, conf)
+    assert(sample.contains(FolderSample(0L, Nil)))
+  }
+}
+
+/** The local file system under the scheme `listing`, which counts the folders that are listed. */
+final class ListingFileSystem extends RawLocalFileSystem {
+  override def getUri: java.net.URI = java.net.URI.create("listing:///")
+  override def getScheme: String = "listing"
+  override def listStatusIterator(path: Path): RemoteIterator[FileStatus] = {
+    val _ = ListingFileSystem.listed.incrementAndGet()
+    super.listStatusIterator(path)
+  }
+}
+
+object ListingFileSystem {
+  val listed = new AtomicInteger()
+}
