@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.arms import OFF, PINNED, Join, Passed, arm_name
-from benchmarks.intervals import Interval, median_interval, share_lost
+from benchmarks.intervals import Interval, Ratios, has_both_halves, median_interval, share_lost
 from benchmarks.measured import Measured
 
 # A choice counts as right when no option is faster by more.
@@ -80,7 +80,7 @@ class JoinRegret:
 def join_regrets(measured: Measured) -> list[JoinRegret]:
     """The joins of a query that had another option, of which enough rounds were measured.
 
-    None where the plugin's own rows are wrong.
+    None where the plugin's own rows are wrong, or Spark alone has different ones.
     """
     if measured.is_wrong:
         return []
@@ -90,7 +90,7 @@ def join_regrets(measured: Measured) -> list[JoinRegret]:
 def _regret(measured: Measured, join: Join) -> JoinRegret | None:
     arms = {option: arm_name(join, option) for option in join.alternatives}
     ratios = {option: measured.ratios(arm) for option, arm in arms.items() if measured.is_candidate(arm)}
-    ratios = {option: rounds for option, rounds in ratios.items() if len(rounds) >= _LEAST_ROUNDS}
+    ratios = {option: rounds for option, rounds in ratios.items() if _is_enough(rounds)}
     if not ratios:
         return None
     options = {option: median_interval(list(rounds.values())) for option, rounds in ratios.items()}
@@ -109,6 +109,10 @@ def _regret(measured: Measured, join: Join) -> JoinRegret | None:
         base_seconds=statistics.median(measured.base.values()),
         passed=measured.passed.get(join.join_id),
     )
+
+
+def _is_enough(rounds: Ratios) -> bool:
+    return len(rounds) >= _LEAST_ROUNDS and has_both_halves(rounds)
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class Summary:
 
 
 def summary(measured: Sequence[Measured]) -> Summary:
-    """The workload of these queries; those in which the plugin's rows are wrong only count as joins and runs."""
+    """The workload of these queries; those in which the rows are wrong only count as joins and runs."""
     regrets = [one for query in measured for one in join_regrets(query)]
     sound = [query for query in measured if query.base and not query.is_wrong]
     medians = [both for query in sound if (both := query.medians_beside(OFF.name)) is not None]

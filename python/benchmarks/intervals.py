@@ -71,13 +71,18 @@ def is_settled(ratios: Sequence[float], precision: Precision) -> bool:
     return interval.half_width <= precision.half_width or interval.low > precision.slower
 
 
+def has_both_halves(ratios: Ratios) -> bool:
+    """Whether there are even and odd rounds."""
+    return len({turn % 2 for turn in ratios}) == 2
+
+
 def share_lost(arms: Sequence[Ratios]) -> float:
     """Share of the base's time by which the best of the base and `arms` beats the base, without the bias of the choice.
 
     The best is chosen in the even rounds and measured in the odd ones, and the other way round; this is the mean of
     both. It may be negative. An arm that lacks rounds of one kind does not count.
     """
-    halves = [both for arm in arms if all(both := (_every_other(arm, 0), _every_other(arm, 1)))]
+    halves = [(_every_other(arm, 0), _every_other(arm, 1)) for arm in arms if has_both_halves(arm)]
     return statistics.fmean(_lost([(pair[kind], pair[1 - kind]) for pair in halves]) for kind in (0, 1))
 
 

@@ -19,7 +19,8 @@ class Measured:
         is_learned: `joins` is known.
         refused: arms that are no option of their own, each with the reason: it was not taken, or its plan is another's.
         failures: arms that failed and were not run since, each with the error.
-        differing: arms with other rows than Spark without the plugin, each with the difference.
+        differing: arms with other rows than Spark without the plugin, each with the difference; also that one, when its own
+            runs differ.
         passed: join id → what its filters let pass.
     """
 
@@ -73,8 +74,8 @@ class Measured:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the plugin's own run has wrong rows."""
-        return PLUGIN.name in self.differing
+        """Whether the plugin's own run has wrong rows, or Spark alone has no rows that are right."""
+        return any(arm.name in self.differing for arm in (PLUGIN, OFF))
 
     @property
     def is_over(self) -> bool:

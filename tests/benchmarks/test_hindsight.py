@@ -175,6 +175,16 @@ def test_a_choice_is_not_wrong_by_the_runs_that_chose_another_one() -> None:
     assert found.is_right
 
 
+def test_a_choice_without_rounds_to_choose_in_and_rounds_to_measure_in_is_neither_right_nor_wrong() -> None:
+    measured = Measured("q1", [_JOIN])
+    for turn in range(6):
+        deviates = {} if turn % 2 == 0 else {"deviates": "inner:a=b: broadcast"}
+        measured.add({"arm": "plugin", "turn": turn, "place": 0, "seconds": 10.0, **deviates})
+        measured.add({"arm": arm_name(_JOIN, "broadcast"), "turn": turn, "place": 1, "seconds": 5.0})
+    assert len(measured.ratios(arm_name(_JOIN, "broadcast"))) == 3
+    assert summary([measured]).with_options == 0
+
+
 def test_runs_that_deviate_are_dropped_and_their_share_is_shown() -> None:
     measured = _measured(broadcast=0.8)
     arm = arm_name(_JOIN, "broadcast")

@@ -45,12 +45,14 @@ class _Spark:
     Attributes:
         fails: why a run fails, by arm and turn; empty when it does not.
         rows: of an arm.
+        rows_of: of an arm in one turn, where they are not `rows`.
         taken: the option of the join in a run, from the forced one or the plugin's own.
     """
 
     fails: Callable[[str, int], str] = lambda *_: ""
     over_limit: bool = False
     rows: Mapping[str, list[Row]] = field(default_factory=dict)
+    rows_of: Callable[[str, int], list[Row] | None] = lambda *_: None
     taken: Callable[[str, int, str], str] = lambda _arm, _turn, option: option
     strategy: Strategy = Strategy.PLAIN_SORT_MERGE
     order: list[tuple[str, int]] = field(default_factory=list)
@@ -66,7 +68,8 @@ class _Spark:
             return Run(contender.name, turn, 0.0, [], why, over_limit=self.over_limit)
         forced = contender.confs.get(FORCE_KEY, "").rpartition("=")[2]
         self.decided[description] = self.decision(self.taken(contender.name, turn, forced or "filtered_sort_merge"))
-        return Run(contender.name, turn, 1.0, self.rows.get(contender.name, [(1,)]))
+        rows = self.rows_of(contender.name, turn) or self.rows.get(contender.name, [(1,)])
+        return Run(contender.name, turn, 1.0, rows)
 
     def decision(self, option: str) -> JoinDecision:
         choice, with_filter = _OPTIONS[option]
@@ -240,6 +243,16 @@ def test_a_query_ends_when_the_plugins_rows_are_wrong(monkeypatch: pytest.Monkey
     again = _Spark()
     _measure(monkeypatch, again, runs)
     assert again.order == []
+
+
+def test_a_query_ends_when_spark_alone_has_other_rows_than_before(
+    monkeypatch: pytest.MonkeyPatch, runs: RegretRuns
+) -> None:
+    spark = _Spark(rows_of=lambda name, turn: [(2,)] if (name, turn) == ("off", 3) else None)
+    measured = _measure(monkeypatch, spark, runs, rounds=9)
+    assert spark.order[-1] == ("off", 3)
+    assert list(measured.differing) == ["off"]
+    assert join_regrets(measured) == []
 
 
 # Choices
