@@ -19,8 +19,7 @@ class Measured:
         is_learned: `joins` is known.
         refused: arms that are no option of their own, each with the reason: it was not taken, or its plan is another's.
         failures: arms that failed and were not run since, each with the error.
-        differing: arms with other rows than Spark without the plugin, each with the difference; also that one, when its own
-            runs differ.
+        differing: arms with other rows than the first run of Spark without the plugin, each with the difference.
         passed: join id → what its filters let pass.
     """
 
