@@ -15,16 +15,19 @@ _HEAD = (
 
 
 def regret_page(measured: Sequence[Measured], title: str) -> str:
-    """Wrong rows, the summary, the worst joins, every join, and what failed."""
+    """Wrong rows, the summary, the worst of many joins, every join, the queries, and what failed."""
     regrets = sorted((one for query in measured for one in join_regrets(query)), key=lambda one: -one.regret)
     parts = [
         f"# {title}\n",
         *_wrong(measured),
         _summary(measured),
-        f"## The worst {min(_WORST, len(regrets))}\n\n{_table(regrets[:_WORST])}",
-        f"## Every join\n\n{_table(regrets)}",
-        f"## Queries\n\n{_queries(measured)}",
     ]
+    if len(regrets) > _WORST:
+        parts.append(f"## The worst {_WORST}\n\n{_table(regrets[:_WORST])}")
+    if regrets:
+        parts.append(f"## Every join, the worst first\n\n{_table(regrets)}")
+    if any(query.base for query in measured):
+        parts.append(f"## Queries\n\n{_queries(measured)}")
     if failures := [failure for query in measured for failure in query.failed]:
         parts.append("## What failed\n\n" + "".join(f"- {failure}\n" for failure in failures))
     return "\n".join(parts)
