@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
-from aqe_plugin.conf.keys import PREFIX, conf_keys
+from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError, NotAvailableError
 
 if TYPE_CHECKING:
@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 Choice = Literal["spark", "no_filter", "plain_sort_merge", "broadcast", "filtered_sort_merge"]
 
 _JOIN_HINTS = MappingProxyType({"broadcast": "broadcast", "plain_sort_merge": "merge"})
-_PROBE_ROWS_KEY = f"{PREFIX}filter.minProbeRows"
-_NO_FILTER = MappingProxyType({_PROBE_ROWS_KEY: str(int(conf_keys()[_PROBE_ROWS_KEY].limits[1]))})
+_FORCE_KEY = f"{PREFIX}force"
 _SCOPES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "spark": {f"{PREFIX}mode": "off"},
-        "no_filter": _NO_FILTER,
+        "no_filter": {_FORCE_KEY: "*=no_filter"},
         "plain_sort_merge": {
-            **_NO_FILTER,
-            f"{PREFIX}broadcast.maxMemoryBytes": "0",
+            _FORCE_KEY: "*=plain_sort_merge",
+            # Spark plans these before the plugin decides.
             "spark.sql.autoBroadcastJoinThreshold": "-1",
             "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
         },
@@ -32,18 +31,29 @@ _SCOPES: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 _WHY_NOT_IN_SCOPE = MappingProxyType(
     {
-        "broadcast": "a build side that is too large would fail its query. "
-        "Force one join: aqe.force('broadcast', side), where side is the frame to broadcast",
+        "broadcast": "a build side may be too large. "
+        "Force one join: aqe.force('broadcast', side), where side is the frame to broadcast. "
+        f"Force those whose build side fits: {_FORCE_KEY} is '*=broadcast'",
         "filtered_sort_merge": "a filter is built only where it cannot change the answer. "
-        "Make filters cheap instead: aqe.thresholds(filter_max_pass_rate=1, cost_filter_check_nanos_per_row=0)",
+        f"Force the joins that may have one: {_FORCE_KEY} is '*=filtered_sort_merge'. "
+        "Or make filters cheap: aqe.thresholds(filter_max_pass_rate=1, cost_filter_check_nanos_per_row=0)",
     }
 )
+
+
+def _by_id(option: str) -> str:
+    return (
+        "Spark has no hint for it. "
+        f"Force the join by the id that aqe.explain(frame) shows: {_FORCE_KEY} is '<id>={option}'"
+    )
+
+
 _WHY_NOT_FOR_A_JOIN = MappingProxyType(
     {
-        "spark": "one join has no such switch. Force all joins: with aqe.force('spark')",
-        "no_filter": "one join has no such switch. Force all joins: with aqe.force('no_filter')",
-        "filtered_sort_merge": "Spark has no hint for a filter. After aqe.force('plain_sort_merge', side) "
-        "the plugin still adds one where it pays",
+        "spark": f"{_by_id('leave_to_spark')}. Force all joins: with aqe.force('spark')",
+        "no_filter": f"{_by_id('no_filter')}. Force all joins: with aqe.force('no_filter')",
+        "filtered_sort_merge": f"{_by_id('filtered_sort_merge')}. After aqe.force('plain_sort_merge', side) "
+        "the plugin still adds a filter where it pays",
     }
 )
 

@@ -211,8 +211,9 @@ class AqePlugin:
             >>> aqe.force("no_filter", items)
             Traceback (most recent call last):
             ...
-            aqe_plugin.errors.NotAvailableError: 'no_filter' cannot be forced for one join: one join has no such \
-switch. Force all joins: with aqe.force('no_filter').
+            aqe_plugin.errors.NotAvailableError: 'no_filter' cannot be forced for one join: Spark has no hint for it. \
+Force the join by the id that aqe.explain(frame) shows: spark.aqePlugin.force is '<id>=no_filter'. \
+Force all joins: with aqe.force('no_filter').
         """
         return force_in_scope(self._conf, choice) if side is None else force_join(side, choice)
 

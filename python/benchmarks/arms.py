@@ -39,6 +39,19 @@ class Passed:
 
 
 @dataclass(frozen=True)
+class JoinPlan:
+    """What a decision makes of the plan: decisions of equal `JoinPlan` are the same option under different names.
+
+    Attributes:
+        option: with the method that Spark takes, where that is left to Spark.
+        waited: the probe side waited for the build side.
+    """
+
+    option: str
+    waited: bool
+
+
+@dataclass(frozen=True)
 class Join:
     """One join as the plugin decided it by itself.
 
@@ -51,6 +64,7 @@ class Join:
         prices: predicted milliseconds of every option that can be forced, the chosen one included.
         pass_rate: as estimated.
         pass_rate_source: what it was estimated from.
+        plan: what the choice makes of the query's plan.
     """
 
     join_id: str
@@ -61,6 +75,7 @@ class Join:
     prices: Mapping[str, float | None]
     pass_rate: float
     pass_rate_source: str
+    plan: "JoinPlan"
 
     @property
     def alternatives(self) -> tuple[str, ...]:
@@ -100,18 +115,32 @@ def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
         option_name(Strategy.LEAVE_TO_SPARK, filtered): prices.get(_spark_option(facts, filtered))
         for filtered in (False, True)
     }
-    waited = facts.waiting is not None and facts.waiting.waits
+    plan = plan_of(decided)
     is_new_broadcast = decided.choice is Strategy.BROADCAST and not facts.build.already_broadcast
     return Join(
         join_id=facts.join_id,
         keys=", ".join(facts.keys),
         chosen=chosen,
         why=(decided.reason.code, decided.filter_reason.code),
-        waited_in_vain=waited and not decided.build_filter and not is_new_broadcast,
+        waited_in_vain=plan.waited and not decided.build_filter and not is_new_broadcast,
         prices={name: prices.get(name, of_spark.get(name)) for name in dict.fromkeys([chosen, *options])},
         pass_rate=decided.pass_rate,
         pass_rate_source=decided.pass_rate_source or "unknown",
+        plan=plan,
     )
+
+
+def plan_of(decided: JoinDecision) -> JoinPlan:
+    waiting = decided.facts.waiting
+    option = _named(option_name(decided.choice, decided.build_filter), decided.facts)
+    return JoinPlan(option, waiting is not None and waiting.waits)
+
+
+def _named(option: str, facts: JoinFacts) -> str:
+    """The option, with the name of Spark's method where that is left to Spark."""
+    with_filter = option == option_name(Strategy.LEAVE_TO_SPARK, True)
+    is_left = with_filter or option == option_name(Strategy.LEAVE_TO_SPARK, False)
+    return _spark_option(facts, with_filter) if is_left else option
 
 
 def _spark_option(facts: JoinFacts, with_filter: bool) -> str:
@@ -154,12 +183,22 @@ def refusal(option: str, decided: JoinDecision | None) -> str:
     """Why the option that was forced on the join was not taken; empty when it was."""
     if decided is None:
         return "not decided"
-    taken = option_name(decided.choice, decided.build_filter)
-    if taken == option:
+    if plan_of(decided).option == _named(option, decided.facts):
         return ""
     method, _, added = option.partition("+")
     wants_filter = added == "filter" or method == Strategy.FILTERED_SORT_MERGE.value
     return decided.filter_reason.code if wants_filter and not decided.build_filter else decided.reason.code
+
+
+def deviation(joins: Sequence[Join], decided: Mapping[str, JoinDecision]) -> str:
+    """The first join whose choice is not the learned one, in words; empty when all are."""
+    learned = {join.join_id: join.plan.option for join in joins}
+    found = {join_id: plan_of(decision).option for join_id, decision in decided.items()}
+    for join_id in sorted(learned.keys() | found.keys()):
+        before, now = learned.get(join_id, "not decided"), found.get(join_id, "not decided")
+        if before != now:
+            return f"{join_id}: {now}, learned: {before}"
+    return ""
 
 
 def passed_of(story: JoinStory) -> Passed | None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 # Wall seconds by round.
 Seconds = Mapping[int, float]
+# Seconds of an arm per second of the run that it is held against, by round.
+Ratios = Mapping[int, float]
 
 _RESAMPLES = 1000
 _COVERED = 0.95
@@ -42,9 +44,9 @@ class Precision:
     slower: float = 1.05
 
 
-def paired_ratios(seconds: Seconds, base: Seconds) -> list[float]:
+def paired_ratios(seconds: Seconds, base: Seconds) -> dict[int, float]:
     """The ratio in each round that has both, in the order of the rounds."""
-    return [seconds[turn] / base[turn] for turn in sorted(seconds.keys() & base.keys()) if base[turn] > 0]
+    return {turn: seconds[turn] / base[turn] for turn in sorted(seconds.keys() & base.keys()) if base[turn] > 0}
 
 
 def median_interval(values: Sequence[float]) -> Interval:
@@ -69,29 +71,27 @@ def is_settled(ratios: Sequence[float], precision: Precision) -> bool:
     return interval.half_width <= precision.half_width or interval.low > precision.slower
 
 
-def seconds_lost(base: Seconds, arms: Sequence[Seconds]) -> float:
-    """Seconds by which the best of `base` and `arms` beats `base`, without the bias of choosing it by the same runs.
+def has_both_halves(ratios: Ratios) -> bool:
+    """Whether there are even and odd rounds."""
+    return len({turn % 2 for turn in ratios}) == 2
+
+
+def share_lost(arms: Sequence[Ratios]) -> float:
+    """Share of the base's time by which the best of the base and `arms` beats the base, without the bias of the choice.
 
     The best is chosen in the even rounds and measured in the odd ones, and the other way round; this is the mean of
-    both. It may be negative. 0 with fewer than two rounds of `base`.
+    both. It may be negative. An arm that lacks rounds of one kind does not count.
     """
-    halves = (_every_other(base, 0), _every_other(base, 1))
-    if not all(halves):
-        return 0.0
-    return statistics.fmean(_lost(arms, halves[one], halves[1 - one], one) for one in (0, 1))
+    halves = [(_every_other(arm, 0), _every_other(arm, 1)) for arm in arms if has_both_halves(arm)]
+    return statistics.fmean(_lost([(pair[kind], pair[1 - kind]) for pair in halves]) for kind in (0, 1))
 
 
-def _lost(arms: Sequence[Seconds], chosen_by: Seconds, measured_by: Seconds, parity: int) -> float:
-    best, least = None, 1.0
-    for arm in arms:
-        ratios = paired_ratios(_every_other(arm, parity), chosen_by)
-        if ratios and paired_ratios(_every_other(arm, 1 - parity), measured_by) and statistics.median(ratios) < least:
-            best, least = arm, statistics.median(ratios)
-    if best is None:
-        return 0.0
-    ratio = statistics.median(paired_ratios(_every_other(best, 1 - parity), measured_by))
-    return statistics.median(measured_by.values()) * (1 - ratio)
+def _lost(arms: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
+    """The share that the arm with the least median of its first ratios saves by its second ones."""
+    medians = [(statistics.median(chosen_by), statistics.median(measured_by)) for chosen_by, measured_by in arms]
+    least, measured = min(medians, default=(1.0, 1.0))
+    return 1 - measured if least < 1 else 0.0
 
 
-def _every_other(seconds: Seconds, parity: int) -> Seconds:
-    return {turn: value for turn, value in seconds.items() if turn % 2 == parity}
+def _every_other(ratios: Ratios, parity: int) -> list[float]:
+    return [ratio for turn, ratio in ratios.items() if turn % 2 == parity]

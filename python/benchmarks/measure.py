@@ -4,9 +4,9 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.configs import Contender
 from benchmarks.session import turn_of
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from workloads.tpcds.queries import Query
+
+# A query may start further jobs after the first ones were cancelled.
+_CANCEL_AGAIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class Run:
         turn: its round; negative for a warm-up.
         seconds: wall seconds from the query's text to its rows in Python; 0 when it failed.
         failure: first line of the error; empty when all went well.
+        over_limit: it failed because it took longer than the limit.
     """
 
     contender: str
@@ -85,6 +89,7 @@ class Run:
     seconds: float
     rows: list[Row]
     failure: str = ""
+    over_limit: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,49 +163,116 @@ def interleaved(
     limit_seconds: float = Plan.limit_seconds,
     report: Callable[[str], None] = lambda _: None,
     tables: "Callable[[Query, Contender], AbstractContextManager[None]]" = lambda *_: nullcontext(),
-    wants: Callable[[Contender, int], bool] = lambda *_: True,
 ) -> Iterator[Run]:
     """The runs of each turn, as they are made, in an order that rotates. A contender that fails is not tried again.
 
     Args:
-        turns: numbers of the rounds; negative ones are warm-ups. The next is asked for when a round is over.
-        wants: whether a contender still takes part in a turn.
+        turns: numbers of the rounds; negative ones are warm-ups.
     """
     failed: set[str] = set()
     for turn in turns:
         first = turn % len(contenders)
         for contender in [*contenders[first:], *contenders[:first]]:
-            if contender.name in failed or not wants(contender, turn):
+            if contender.name in failed:
                 continue
             report(f"{query.name} · {contender.name} · {'warm-up' if turn < 0 else f'run {turn + 1}'}")
-            try:
-                with tables(query, contender):
-                    elapsed, rows = _run_once(spark, query, contender, limit_seconds, max(turn + 1, 0))
-            except Exception as error:  # noqa: BLE001 - a failing query is a result, and the rest of the set goes on
+            description = run_description(query.name, contender.name, max(turn + 1, 0))
+            run = attempt(
+                spark,
+                query,
+                contender,
+                turn,
+                limit_seconds=limit_seconds,
+                description=description,
+                tables=tables(query, contender),
+            )
+            if run.failure:
                 failed.add(contender.name)
-                yield Run(contender.name, turn, 0.0, [], str(error).strip().splitlines()[0][:300])
-                continue
-            yield Run(contender.name, turn, elapsed, rows)
+            yield run
+
+
+def attempt(
+    spark: "SparkSession",
+    query: "Query",
+    contender: Contender,
+    turn: int,
+    *,
+    limit_seconds: float,
+    description: str,
+    tables: AbstractContextManager[None] | None = None,
+) -> Run:
+    """One run. A query that fails is a result; with Spark gone the error goes on, because it says nothing of the query.
+
+    Args:
+        description: the name of the run in Spark's UI, event log and `aqe_decisions()`.
+        tables: in place for the time of the run.
+    """
+    try:
+        with tables or nullcontext():
+            elapsed, rows = _run_once(spark, query, contender, limit_seconds, description)
+    except Exception as error:
+        if is_gone(spark):
+            raise
+        why = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+        return Run(contender.name, turn, 0.0, [], why, over_limit=isinstance(error, TimeoutError))
+    return Run(contender.name, turn, elapsed, rows)
+
+
+def is_gone(spark: "SparkSession") -> bool:
+    """Whether the JVM does not answer, or its SparkContext is stopped."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except Exception:  # noqa: BLE001 - whatever the gateway raises, nothing answers
+        return True
 
 
 def _run_once(
-    spark: "SparkSession", query: "Query", contender: Contender, limit_seconds: float, run: int
+    spark: "SparkSession", query: "Query", contender: Contender, limit_seconds: float, description: str
 ) -> tuple[float, list[Row]]:
     context = spark.sparkContext
     jvm = context._jvm
     if jvm is not None:
         jvm.System.gc()
-    context.setJobDescription(run_description(query.name, contender.name, run))
-    over_limit = threading.Timer(limit_seconds, context.cancelAllJobs)
-    over_limit.start()
+    context.setJobDescription(description)
+    too_long = TimeoutError(f"took longer than {limit_seconds:g} s")
     try:
-        with turn_of(spark, contender):
-            start = time.perf_counter()
-            rows = [tuple(row) for row in spark.sql(query.spark).collect()]
-            return time.perf_counter() - start, rows
+        with _cancelled_after(limit_seconds, context) as is_over:
+            try:
+                with turn_of(spark, contender):
+                    start = time.perf_counter()
+                    rows = [tuple(row) for row in spark.sql(query.spark).collect()]
+                    elapsed = time.perf_counter() - start
+            except Exception as error:
+                if is_over.is_set():
+                    raise too_long from error
+                raise
+        if is_over.is_set():
+            raise too_long
+        return elapsed, rows
     finally:
-        over_limit.cancel()
         context.setJobDescription("")
+
+
+@contextmanager
+def _cancelled_after(limit_seconds: float, context: Any) -> Iterator[threading.Event]:
+    """Cancels the jobs of `context` from that time on until the end of the block; the event says that it did."""
+    is_done, is_over = threading.Event(), threading.Event()
+
+    def cancel() -> None:
+        if is_done.wait(limit_seconds):
+            return
+        is_over.set()
+        context.cancelAllJobs()
+        while not is_done.wait(_CANCEL_AGAIN_SECONDS):
+            context.cancelAllJobs()
+
+    thread = threading.Thread(target=cancel, daemon=True)
+    thread.start()
+    try:
+        yield is_over
+    finally:
+        is_done.set()
+        thread.join()
 
 
 def _differing(answers: dict[str, list[Row]]) -> dict[str, str]:

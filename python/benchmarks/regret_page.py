@@ -1,10 +1,10 @@
 """Regret as a page in Markdown."""
 
-import statistics
 from collections.abc import Sequence
 
 from benchmarks.arms import OFF
-from benchmarks.hindsight import TOLERATED, JoinRegret, Measured, join_regrets, summary
+from benchmarks.hindsight import TOLERATED, JoinRegret, join_regrets, summary
+from benchmarks.measured import Measured
 
 _WORST = 10
 _HEAD = (
@@ -15,18 +15,34 @@ _HEAD = (
 
 
 def regret_page(measured: Sequence[Measured], title: str) -> str:
-    """The summary, the worst joins, every join, and what went wrong."""
+    """Wrong rows, the summary, the worst of many joins, every join, the queries, and what failed."""
     regrets = sorted((one for query in measured for one in join_regrets(query)), key=lambda one: -one.regret)
     parts = [
         f"# {title}\n",
+        *_wrong(measured),
         _summary(measured),
-        f"## The worst {min(_WORST, len(regrets))}\n\n{_table(regrets[:_WORST])}",
-        f"## Every join\n\n{_table(regrets)}",
-        f"## Queries\n\n{_queries(measured)}",
     ]
-    if problems := [problem for query in measured for problem in query.problems]:
-        parts.append("## What went wrong\n\n" + "".join(f"- {problem}\n" for problem in problems))
+    if len(regrets) > _WORST:
+        parts.append(f"## The worst {_WORST}\n\n{_table(regrets[:_WORST])}")
+    if regrets:
+        parts.append(f"## Every join, the worst first\n\n{_table(regrets)}")
+    if any(query.base for query in measured):
+        parts.append(f"## Queries\n\n{_queries(measured)}")
+    if failures := [failure for query in measured for failure in query.failed]:
+        parts.append("## What failed\n\n" + "".join(f"- {failure}\n" for failure in failures))
     return "\n".join(parts)
+
+
+def _wrong(measured: Sequence[Measured]) -> list[str]:
+    wrong = [one for query in measured for one in query.wrong_rows]
+    if not wrong:
+        return []
+    says = "These runs have other rows than Spark without the plugin, and are no option below."
+    return [f"## WRONG ROWS: {len(wrong)}\n\n{says}\n\n" + "".join(f"- {_indented(one)}\n" for one in wrong)]
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
 
 
 def _summary(measured: Sequence[Measured]) -> str:
@@ -34,19 +50,25 @@ def _summary(measured: Sequence[Measured]) -> str:
     if not whole.with_options:
         return f"{len(measured)} queries, {whole.joins} joins: none has another option that was measured.\n"
     share = whole.right / whole.with_options
-    lost_share = f" ({whole.lost_seconds / whole.total_seconds:.1%})" if whole.total_seconds else ""
+    lost_share = f" ({whole.lost_seconds / whole.base_seconds:.1%})" if whole.base_seconds else ""
     right = f"{whole.right} of {whole.with_options} ({share:.0%}); surely worse: {whole.surely_wrong}"
     lines = [
         f"queries: {len(measured)}; joins: {whole.joins}; joins with another measured option: {whole.with_options}",
-        f"choices that are the best option or within {TOLERATED:.0%} of it: {right}",
-        f"lost, summed over joins, cross-fitted: {whole.lost_seconds:.1f} s of {whole.total_seconds:.1f} s{lost_share}",
-        f"Spark without the plugin: {whole.off_seconds:.1f} s",
+        f"choices that are the best option or within {TOLERATED:.0%} of it, cross-fitted: {right}",
+        f"lost, summed over joins, cross-fitted: {whole.lost_seconds:.1f} s of {whole.base_seconds:.1f} s{lost_share}",
+        f"in the same rounds: plugin {whole.total_seconds:.1f} s, Spark without it {whole.off_seconds:.1f} s",
+        f"dropped, the plugin's choices were not the learned ones: {_share(whole.rounds_dropped, whole.rounds)} rounds",
+        f"dropped, the option was not taken: {_share(whole.forced_runs_dropped, whole.forced_runs)} forced runs",
     ]
     if whole.noise is not None:
         lines.append(f"noise, the same choices forced: {whole.noise:.1%} at the median")
     if whole.pass_rates:
         lines.append(f"pass rates within a factor of 2: {whole.pass_rates_close} of {whole.pass_rates}")
     return "".join(f"- {line}\n" for line in lines)
+
+
+def _share(some: int, whole: int) -> str:
+    return f"{some} of {whole}" + (f" ({some / whole:.0%})" if whole else "")
 
 
 def _table(regrets: Sequence[JoinRegret]) -> str:
@@ -80,15 +102,11 @@ def _queries(measured: Sequence[Measured]) -> str:
 
 
 def _query(measured: Measured) -> str:
-    plugin = statistics.median(measured.base.values())
-    ratios = measured.ratios(OFF.name)
-    off = measured.seconds.get(OFF.name)
-    cells = (
-        measured.query,
-        f"{plugin:.2f}",
-        "-" if not off else f"{statistics.median(off.values()):.2f}",
-        "-" if not ratios else f"{1 / statistics.median(ratios):.2f}",
-        str(len(measured.joins)),
-        str(len(measured.base)),
-    )
+    medians = measured.medians_beside(OFF.name)
+    times = ("-", "-", "-") if medians is None else _times(*medians)
+    cells = (measured.query, *times, str(len(measured.joins)), str(len(measured.base)))
     return f"| {' | '.join(cells)} |\n"
+
+
+def _times(plugin: float, off: float) -> tuple[str, str, str]:
+    return f"{plugin:.2f}", f"{off:.2f}", f"{plugin / off:.2f}" if off else "-"

@@ -37,6 +37,11 @@ def jar_digest(jar: Path | None) -> str:
     return "" if jar is None else hashlib.sha256(jar.read_bytes()).hexdigest()[:12]
 
 
+def text_digest(text: str) -> str:
+    """First digits of the text's SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 @dataclass(frozen=True)
 class LineFile:
     """A file of JSON lines that grows while something is measured, each line with the conditions that it holds for.
@@ -50,7 +55,7 @@ class LineFile:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(json.dumps(asdict(self.conditions), sort_keys=True).encode()).hexdigest()[:12]
+        return text_digest(json.dumps(asdict(self.conditions), sort_keys=True))
 
     def load(self) -> list[dict[str, Any]]:
         """What was appended under the same conditions; an incomplete line is left out."""

@@ -6,7 +6,20 @@ from dataclasses import replace
 from aqe_plugin.conf.keys import problem_of
 from aqe_plugin.events.model import JoinDecision, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory
-from benchmarks.arms import FORCE_KEY, Join, arm_name, contenders_of, forced, join_of, passed_of, refusal, unstarted
+from benchmarks.arms import (
+    FORCE_KEY,
+    Join,
+    JoinPlan,
+    arm_name,
+    contenders_of,
+    deviation,
+    forced,
+    join_of,
+    passed_of,
+    plan_of,
+    refusal,
+    unstarted,
+)
 from samples import DECISION, FACTS, FILTER_PAYS, OUTCOME, TOO_LARGE
 
 
@@ -71,7 +84,15 @@ def test_a_hint_leaves_only_the_filter_open() -> None:
 
 
 _FIRST = Join(
-    "inner:a=b", "a = b", "broadcast", ("CHEAPEST", "TIE"), False, {"broadcast": 1.0, "no": None}, 0.5, "rows"
+    "inner:a=b",
+    "a = b",
+    "broadcast",
+    ("CHEAPEST", "TIE"),
+    False,
+    {"broadcast": 1.0, "no": None},
+    0.5,
+    "rows",
+    JoinPlan("broadcast", waited=False),
 )
 _SECOND = replace(_FIRST, join_id="inner:c=d", chosen="filtered_sort_merge", prices={"filtered_sort_merge": 1.0})
 _IN_VAIN = replace(_SECOND, join_id="inner:e=f", chosen="plain_sort_merge", waited_in_vain=True)
@@ -99,6 +120,31 @@ def test_a_forced_option_that_was_not_taken_has_the_reason_of_what_was_refused()
     assert refusal("broadcast", refused) == TOO_LARGE.code
     assert refusal("filtered_sort_merge", refused) == "JOIN_TYPE"
     assert refusal("broadcast", None) == "not decided"
+
+
+def test_what_is_left_to_spark_is_taken_when_its_method_runs() -> None:
+    left = _decision(Strategy.LEAVE_TO_SPARK, True, **_BROADCAST)
+    assert refusal("broadcast+filter", left) == refusal("leave_to_spark+filter", left) == ""
+    assert plan_of(left).option == "broadcast+filter"
+    assert refusal("leave_to_spark", _decision(Strategy.BROADCAST, False, **_SORTED)) == DECISION.reason.code
+
+
+def test_a_wait_makes_another_plan() -> None:
+    waited = _decision(Strategy.BROADCAST, False)
+    assert plan_of(waited) == JoinPlan("broadcast", waited=True)
+    assert plan_of(_decision(Strategy.BROADCAST, False, waiting=None)) == JoinPlan("broadcast", waited=False)
+
+
+def test_a_join_that_was_decided_otherwise_or_is_new_or_missing_deviates() -> None:
+    decision = _decision(Strategy.BROADCAST, False, **_SORTED)
+    join = join_of(decision, _priced(**_ALL))
+    same = _decision(Strategy.LEAVE_TO_SPARK, False, **_BROADCAST)
+    other = _decision(Strategy.PLAIN_SORT_MERGE, False)
+    name = join.join_id
+    assert deviation([join], {name: decision}) == deviation([join], {name: same}) == ""
+    assert deviation([join], {name: other}) == f"{name}: plain_sort_merge, learned: broadcast"
+    assert deviation([join], {}) == f"{name}: not decided, learned: broadcast"
+    assert deviation([], {name: decision}) == f"{name}: broadcast, learned: not decided"
 
 
 def test_a_pass_rate_is_known_only_if_no_task_paused_the_filter() -> None:

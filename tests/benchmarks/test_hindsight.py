@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.arms import Join, Passed, arm_name
-from benchmarks.hindsight import JoinRegret, Measured, join_regrets, summary
+from benchmarks.arms import Join, JoinPlan, Passed, arm_name
+from benchmarks.hindsight import JoinRegret, join_regrets, summary
 from benchmarks.intervals import Precision
+from benchmarks.measured import Measured
 from benchmarks.regret_page import regret_page
 
 _JOIN = Join(
@@ -20,6 +21,7 @@ _JOIN = Join(
     {"plain_sort_merge": 900.0, "broadcast": 400.0, "filtered_sort_merge": 950.0},
     0.5,
     "rows",
+    JoinPlan("plain_sort_merge", waited=False),
 )
 
 
@@ -29,7 +31,7 @@ def _measured(**ratios: float) -> Measured:
     for arm, ratio in {"plugin": 1.0, "off": 2.0, "pinned": 1.01, **ratios}.items():
         name = arm if arm in ("plugin", "off", "pinned") else arm_name(_JOIN, arm)
         for turn in range(6):
-            measured.add({"query": "q1", "arm": name, "turn": turn, "seconds": 10 * ratio})
+            measured.add({"query": "q1", "arm": name, "turn": turn, "place": 0, "seconds": 10 * ratio})
     return measured
 
 
@@ -65,7 +67,7 @@ def test_two_rounds_are_not_enough() -> None:
     measured = Measured("q1", [_JOIN])
     for turn in range(2):
         for arm in ("plugin", arm_name(_JOIN, "broadcast")):
-            measured.add({"arm": arm, "turn": turn, "seconds": 1.0})
+            measured.add({"arm": arm, "turn": turn, "place": 0, "seconds": 1.0})
     assert join_regrets(measured) == []
 
 
@@ -79,7 +81,7 @@ def test_regret_is_a_share_within_its_interval(options: dict[str, list[float]], 
     measured = Measured("q1", [_JOIN])
     for arm, runs in {"plugin": base, **{arm_name(_JOIN, option): runs for option, runs in options.items()}}.items():
         for turn, seconds in enumerate(runs):
-            measured.add({"arm": arm, "turn": turn, "seconds": seconds})
+            measured.add({"arm": arm, "turn": turn, "place": 0, "seconds": seconds})
     for found in join_regrets(measured):
         assert 0 <= found.surely <= found.regret <= found.at_most < 1
 
@@ -94,9 +96,10 @@ def test_a_pass_rate_is_as_wrong_as_the_larger_is_times_the_smaller() -> None:
 def test_a_run_that_failed_or_differs_is_a_problem_and_no_time() -> None:
     measured = _measured()
     measured.add({"arm": "off", "turn": 6, "seconds": 0.0, "failure": "out of luck"})
-    measured.add({"arm": "pinned", "turn": 6, "seconds": 1.0, "differs": "1 row(s) only in pinned"})
-    assert measured.problems == ["q1, off: out of luck", "q1, pinned: 1 row(s) only in pinned"]
-    assert len(measured.seconds["off"]) == 6
+    measured.add({"arm": "pinned", "turn": 6, "place": 0, "seconds": 1.0, "differs": "1 row(s) only in pinned"})
+    assert measured.failed == ["q1, off: out of luck"]
+    assert measured.wrong_rows == ["q1, pinned: 1 row(s) only in pinned"]
+    assert len(measured.seconds("off")) == 6
 
 
 def test_the_summary_counts_choices_and_sums_what_was_lost() -> None:
@@ -111,17 +114,107 @@ def test_the_summary_counts_choices_and_sums_what_was_lost() -> None:
     assert (whole.pass_rates, whole.pass_rates_close) == (1, 0)
 
 
+def test_an_option_with_wrong_rows_is_never_the_best_and_is_listed_first() -> None:
+    measured = _measured(broadcast=0.5, filtered_sort_merge=0.9)
+    arm = arm_name(_JOIN, "broadcast")
+    measured.add({"arm": arm, "turn": 6, "place": 0, "seconds": 5.0, "differs": "1 row(s) only in off"})
+    found = _only(measured)
+    assert found.best == "filtered_sort_merge"
+    assert set(found.options) == {"filtered_sort_merge"}
+    assert not measured.is_active(arm, Precision())
+    page = regret_page([measured], "skew, scale 1")
+    assert page.index("## WRONG ROWS: 1") < page.index("- queries: 1")
+    assert f"- q1, {arm}: 1 row(s) only in off" in page
+
+
+def test_an_option_that_fails_is_never_the_best() -> None:
+    measured = _measured(broadcast=0.5, filtered_sort_merge=0.9)
+    measured.add({"arm": arm_name(_JOIN, "broadcast"), "turn": 6, "seconds": 0.0, "failure": "out of luck"})
+    assert _only(measured).best == "filtered_sort_merge"
+
+
+def test_nothing_is_said_of_a_query_in_which_the_plugins_rows_are_wrong() -> None:
+    measured = _measured(broadcast=0.5)
+    measured.add({"arm": "plugin", "turn": 6, "place": 0, "seconds": 5.0, "differs": "1 row(s) only in off"})
+    assert join_regrets(measured) == []
+    assert measured.is_over
+    whole = summary([measured])
+    assert (whole.base_seconds, whole.total_seconds, whole.off_seconds) == (0, 0, 0)
+
+
+def test_an_arm_is_held_against_the_plugins_nearer_run_of_the_same_round() -> None:
+    measured = Measured("q1", [_JOIN])
+    for turn in range(4):
+        for place, (arm, seconds) in enumerate((("plugin", 10.0), ("off", 30.0), ("pinned", 8.0), ("plugin", 20.0))):
+            measured.add({"arm": arm, "turn": turn, "place": place, "seconds": seconds})
+    assert list(measured.ratios("off").values()) == [3.0] * 4
+    assert list(measured.ratios("pinned").values()) == [0.4] * 4
+    assert list(measured.base.values()) == [15.0] * 4
+
+
+def test_the_times_of_the_plugin_and_of_spark_are_of_the_same_rounds() -> None:
+    measured = Measured("q1", [_JOIN])
+    for turn in range(9):
+        # The machine is slower later, when Spark's run has dropped out.
+        measured.add({"arm": "plugin", "turn": turn, "place": 0, "seconds": 10.0 if turn < 3 else 50.0})
+        if turn < 3:
+            measured.add({"arm": "off", "turn": turn, "place": 1, "seconds": 20.0})
+    whole = summary([measured])
+    assert (whole.total_seconds, whole.off_seconds, whole.base_seconds) == (10.0, 20.0, 50.0)
+
+
+def test_a_choice_is_not_wrong_by_the_runs_that_chose_another_one() -> None:
+    measured = _measured()
+    for turn in range(6):
+        # By chance, each is fast in every other round.
+        for option, lucky in (("broadcast", 0), ("filtered_sort_merge", 1)):
+            seconds = 8.0 if turn % 2 == lucky else 10.2
+            measured.add({"arm": arm_name(_JOIN, option), "turn": turn, "place": 0, "seconds": seconds})
+    found = _only(measured)
+    assert found.regret > 0.05
+    assert found.is_right
+
+
+def test_a_choice_without_rounds_to_choose_in_and_rounds_to_measure_in_is_neither_right_nor_wrong() -> None:
+    measured = Measured("q1", [_JOIN])
+    for turn in range(6):
+        deviates = {} if turn % 2 == 0 else {"deviates": "inner:a=b: broadcast"}
+        measured.add({"arm": "plugin", "turn": turn, "place": 0, "seconds": 10.0, **deviates})
+        measured.add({"arm": arm_name(_JOIN, "broadcast"), "turn": turn, "place": 1, "seconds": 5.0})
+    assert len(measured.ratios(arm_name(_JOIN, "broadcast"))) == 3
+    assert summary([measured]).with_options == 0
+
+
+def test_runs_that_deviate_are_dropped_and_their_share_is_shown() -> None:
+    measured = _measured(broadcast=0.8)
+    arm = arm_name(_JOIN, "broadcast")
+    measured.add({"arm": arm, "turn": 6, "place": 1, "seconds": 99.0, "deviates": "BROADCAST_MEMORY"})
+    measured.add({"arm": "plugin", "turn": 7, "place": 0, "seconds": 99.0, "deviates": "inner:a=b: broadcast"})
+    assert max(measured.ratios(arm).values()) == 0.8
+    page = regret_page([measured], "skew, scale 1")
+    assert "learned ones: 1 of 7 (14%) rounds" in page
+    assert "not taken: 1 of 13 (8%) forced runs" in page
+
+
 def test_the_page_lists_the_worst_join_first() -> None:
     page = regret_page([_measured(broadcast=1.2), _measured(broadcast=0.8)], "skew, scale 1")
     rows = [line for line in page.splitlines() if "`inner:a=b`" in line]
-    assert len(rows) == 4
+    assert len(rows) == 2
     assert (
         "| plain_sort_merge, CHEAPEST PASS_RATE_TOO_HIGH | broadcast | 20.0% (20.0% to 20.0%) | -500 | -2,000 |"
         in rows[0]
     )
     assert "| the choice | 0.0% (0.0% to 0.0%) | -500 | +2,000 |" in rows[1]
-    assert "choices that are the best option or within 5% of it: 1 of 2 (50%); surely worse: 1" in page
+    assert "choices that are the best option or within 5% of it, cross-fitted: 1 of 2 (50%); surely worse: 1" in page
 
 
-def test_a_page_without_a_measurement_says_so() -> None:
-    assert "none has another option that was measured" in regret_page([Measured("q1", [_JOIN])], "skew, scale 1")
+def test_the_worst_of_many_joins_have_a_table_of_their_own() -> None:
+    page = regret_page([_measured(broadcast=0.8 + i / 100) for i in range(11)], "skew, scale 1")
+    assert "## The worst 10" in page
+    assert page.count("`inner:a=b`") == 21
+
+
+def test_a_page_without_a_measurement_says_so_and_has_no_table() -> None:
+    page = regret_page([Measured("q1", [_JOIN])], "skew, scale 1")
+    assert "none has another option that was measured" in page
+    assert "|" not in page

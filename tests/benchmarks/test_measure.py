@@ -1,12 +1,15 @@
 """Contenders are timed in turn, compared row by row, and a failure of one is a result, not the end."""
 
+import threading
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from benchmarks import measure as module
 from benchmarks.configs import Contender, chosen_queries, contenders
-from benchmarks.measure import Plan, QueryResult, Timing, measure
+from benchmarks.measure import Plan, QueryResult, Timing, attempt, measure
 from workloads.rows import Row
 from workloads.tpcds.queries import Query
 
@@ -14,17 +17,30 @@ _QUERY = Query("q1", "select 1", "select 1")
 _A, _B, _C = (Contender(name, "", {}) for name in "ABC")
 
 
+def _living(*, stopped: bool = False) -> Any:
+    """Stands for a session whose SparkContext answers."""
+    spark = MagicMock()
+    spark.sparkContext._jsc.sc.return_value.isStopped.return_value = stopped
+    return spark
+
+
+def _dead() -> Any:
+    spark = MagicMock()
+    spark.sparkContext._jsc.sc.side_effect = ConnectionRefusedError
+    return spark
+
+
 class _Runs:
     """Stands for Spark: answers each contender from a table and remembers who came when."""
 
     def __init__(self, answers: dict[str, list[Row] | Exception]) -> None:
-        self.order: list[tuple[str, int]] = []
+        self.order: list[tuple[str, str]] = []
         self._answers = answers
 
     def __call__(
-        self, spark: Any, query: Query, contender: Contender, limit: float, run: int
+        self, spark: Any, query: Query, contender: Contender, limit: float, description: str
     ) -> tuple[float, list[Row]]:
-        self.order.append((contender.name, run))
+        self.order.append((contender.name, description))
         answer = self._answers[contender.name]
         if isinstance(answer, Exception):
             raise answer
@@ -36,8 +52,7 @@ def _measure(
 ) -> tuple[QueryResult, _Runs]:
     runs = _Runs(answers)
     monkeypatch.setattr(module, "_run_once", runs)
-    spark: Any = None
-    return measure(spark, _QUERY, [_A, _B, _C], plan), runs
+    return measure(_living(), _QUERY, [_A, _B, _C], plan), runs
 
 
 def test_no_contender_always_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +74,7 @@ def test_rows_that_differ_from_the_first_contenders_are_reported(monkeypatch: py
 
 def test_rows_that_differ_from_duckdbs_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_run_once", _Runs({"A": [(1,)], "B": [(1,)]}))
-    spark: Any = None
+    spark = _living()
     plan = Plan(runs=1, warm_ups=0)
     agreeing = measure(spark, _QUERY, [_A, _B], plan, reference=lambda _: [(1,)])
     assert agreeing.rows_differ == {}
@@ -74,6 +89,35 @@ def test_a_failing_contender_is_recorded_and_not_tried_again(monkeypatch: pytest
     assert result.timings[1] == Timing("B", (), 0, "out of luck")
     assert result.timing("B") is None
     assert result.ratio("A", "B") is None
+
+
+@pytest.mark.parametrize("spark", [_living(stopped=True), _dead()])
+def test_an_error_goes_on_when_spark_is_gone(monkeypatch: pytest.MonkeyPatch, spark: Any) -> None:
+    monkeypatch.setattr(module, "_run_once", _Runs({"A": [], "B": Py4JNetworkError("Answer from Java side is empty")}))
+    with pytest.raises(Py4JNetworkError):
+        measure(spark, _QUERY, [_A, _B], Plan(runs=1, warm_ups=0))
+
+
+def test_an_error_without_a_message_has_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, _ = _measure(monkeypatch, {"A": [], "B": ValueError(), "C": []}, Plan(runs=1, warm_ups=0))
+    assert result.timings[1].failure == "ValueError"
+
+
+def test_a_run_over_the_limit_is_cancelled_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CANCEL_AGAIN_SECONDS", 0.01)
+    spark = _living()
+    cancelled = threading.Semaphore(0)
+    spark.sparkContext.cancelAllJobs.side_effect = cancelled.release
+
+    def collect() -> list[Row]:
+        # Its first job is cancelled, and the one that it starts then.
+        assert cancelled.acquire(timeout=10)
+        assert cancelled.acquire(timeout=10)
+        raise RuntimeError("Job 1 cancelled as part of cancellation of all jobs")
+
+    spark.sql.return_value.collect.side_effect = collect
+    run = attempt(spark, _QUERY, _A, 0, limit_seconds=0.01, description="q1 A 1")
+    assert (run.failure, run.over_limit) == ("took longer than 0.01 s", True)
 
 
 def test_ratios_are_of_the_fastest_runs() -> None:

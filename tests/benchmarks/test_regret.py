@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.arms import PLUGIN, arm_name
-from benchmarks.hindsight import Measured, join_regrets
+from benchmarks.hindsight import join_regrets
 from benchmarks.intervals import Precision
-from benchmarks.regret import Effort, RegretConditions, RegretRuns, measure_workload
+from benchmarks.measured import Measured
+from benchmarks.regret_file import RegretConditions, RegretRuns
 from benchmarks.regret_page import regret_page
+from benchmarks.regret_rounds import Effort, measure_workload
 from benchmarks.session import SessionSettings, spark_session
 from benchmarks.store import LineFile
 from workloads.skew import ensure_skew, skew_queries
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.spark
 
 _ROUNDS = 3
 _QUERIES = [skew_queries()[name] for name in ("zipf_tail", "kept_rows")]
-_CONDITIONS = RegretConditions("skew", 0.01, 2, "3g", "4.1", "abc", "here")
+_CONDITIONS = RegretConditions("skew", 0.01, "tables", 2, "3g", "4.1", "abc", "here")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,9 @@ def _measured(spark: "SparkSession", runs: RegretRuns, rounds: int) -> list[Meas
 
 @pytest.fixture(scope="module")
 def runs(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> RegretRuns:
-    made = RegretRuns(LineFile(tmp_path_factory.mktemp("runs") / "skew.jsonl", _CONDITIONS))
+    made = RegretRuns(
+        LineFile(tmp_path_factory.mktemp("runs") / "skew.jsonl", _CONDITIONS), dict.fromkeys(skew_queries(), "text")
+    )
     _measured(spark, made, _ROUNDS)
     return made
 
@@ -58,9 +62,11 @@ def test_every_option_of_a_join_is_measured_and_gives_the_same_rows(runs: Regret
         "filtered_sort_merge",
     }
     assert not measured.refused
-    assert not measured.problems
+    assert not measured.failures
+    assert not measured.differing
+    assert (measured.rounds_dropped, measured.forced_runs_dropped) == (0, 0)
     for option in join.alternatives:
-        assert sorted(measured.seconds[arm_name(join, option)]) == list(range(_ROUNDS))
+        assert sorted(measured.seconds(arm_name(join, option))) == list(range(_ROUNDS))
     assert {found.query for found in join_regrets(measured)} == {"zipf_tail"}
 
 
@@ -79,7 +85,7 @@ def test_a_stopped_measurement_goes_on_with_missing_rounds(spark: "SparkSession"
     before = runs.load()["zipf_tail"]
     again = {one.query: one for one in _measured(spark, runs, _ROUNDS + 1)}["zipf_tail"]
     assert again.joins == before.joins
-    assert sorted(again.seconds[PLUGIN.name]) == list(range(_ROUNDS + 1))
+    assert sorted(again.seconds(PLUGIN.name)) == list(range(_ROUNDS + 1))
     lines = runs.file.path.read_text()
     _measured(spark, runs, _ROUNDS + 1)
     assert runs.file.path.read_text() == lines, "nothing is measured again"

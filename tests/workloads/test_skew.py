@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from workloads.skew import TABLES, ensure_skew, skew_queries
+from workloads.skew import TABLES, data, ensure_skew, skew_definition, skew_queries
 from workloads.tpcds.extension import connect
 
 _SCALE = 0.01
@@ -62,3 +62,12 @@ def test_the_tables_are_written_once_and_alike(tmp_path: Path) -> None:
     for table in TABLES:
         left, right = (f"read_parquet('{one.folder / table}/*.parquet')" for one in (first, second))
         assert connection.execute(f"(from {left} except all from {right})").fetchall() == []
+
+
+def test_tables_of_another_definition_are_never_taken_for_those_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, definition = ensure_skew(_SCALE, tmp_path).folder, skew_definition(_SCALE)
+    monkeypatch.setattr(data, "_HEAVY_SHARE", 0.25)
+    assert skew_definition(_SCALE) != definition
+    assert ensure_skew(_SCALE, tmp_path).folder != before

@@ -1,5 +1,7 @@
 """The tables, computed from row numbers: the same on every machine."""
 
+import hashlib
+import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from workloads.tpcds.data import write_table
+from workloads.tpcds.data import layout_definition, write_table
 from workloads.tpcds.extension import connect
 
 # Rows at scale 1.
@@ -109,9 +111,15 @@ class SkewData:
             connection.execute(f"create view {table} as from read_parquet('{self.folder / table}/*.parquet')")
 
 
+def skew_definition(scale: float) -> str:
+    """What the tables of `scale` are made from: their columns, and how they are cut."""
+    return json.dumps({"tables": _tables(scale), "layout": layout_definition(scale)})
+
+
 def ensure_skew(scale: float, folder: Path, report: Callable[[str], None] = lambda _: None) -> SkewData:
-    """The tables of `scale` below `folder`, written once; 1 is 4 million events, about 60 MB."""
-    target = folder / f"sf{scale:g}"
+    """The tables of `scale` below `folder`, written once for each definition; 1 is 4 million events, about 60 MB."""
+    digest = hashlib.sha256(skew_definition(scale).encode()).hexdigest()[:12]
+    target = folder / f"sf{scale:g}-{digest}"
     if not target.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=folder) as scratch:

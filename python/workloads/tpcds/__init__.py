@@ -4,7 +4,7 @@ Nothing is fetched at run time: the extension comes from the wheel `duckdb-exten
 """
 
 from workloads.tpcds.answers import against_duckdb, reference_answer
-from workloads.tpcds.data import TABLES, Dataset, ensure_dataset
+from workloads.tpcds.data import TABLES, Dataset, ensure_dataset, tpcds_definition
 from workloads.tpcds.queries import Query, queries
 from workloads.tpcds.reduced import REDUCTIONS, ensure_reduced
 
@@ -18,4 +18,5 @@ __all__ = [
     "ensure_reduced",
     "queries",
     "reference_answer",
+    "tpcds_definition",
 ]

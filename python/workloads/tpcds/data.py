@@ -175,9 +175,19 @@ def _layout(scale: float) -> _Layout:
     )
 
 
+def tpcds_definition(scale: float) -> str:
+    """What the tables of `scale` are made from: the generator, and how tables are cut."""
+    return json.dumps({"dsdgen": duckdb.__version__, "layout": layout_definition(scale)})
+
+
+def layout_definition(scale: float) -> dict[str, int]:
+    """How `write_table` cuts the tables of `scale`."""
+    return asdict(_layout(scale))
+
+
 def _write_marker(folder: Path, scale: float, rows: dict[str, int]) -> None:
     partial = folder / f"{_MARKER}.part"
-    partial.write_text(json.dumps({"scale": scale, "layout": asdict(_layout(scale)), "rows": rows}, indent=1))
+    partial.write_text(json.dumps({"scale": scale, "layout": layout_definition(scale), "rows": rows}, indent=1))
     partial.replace(folder / _MARKER)
 
 
@@ -186,7 +196,7 @@ def _read_marker(folder: Path, scale: float) -> Dataset | None:
     if not marker.is_file():
         return None
     stored = json.loads(marker.read_text())
-    if stored["layout"] != asdict(_layout(scale)):
+    if stored["layout"] != layout_definition(scale):
         return None
     return Dataset(scale=scale, folder=folder, rows=stored["rows"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,10 +16,11 @@ from aqe_plugin.api.force import Choice, force_in_scope, force_join
 from aqe_plugin.api.session_confs import set_for_a_while
 from aqe_plugin.api.threshold import conf_values, threshold_keys
 from aqe_plugin.api.thresholds import SessionThresholds
-from aqe_plugin.conf.keys import PREFIX, conf_keys
+from aqe_plugin.conf.keys import PREFIX, conf_keys, problem_of
 from aqe_plugin.errors import ConfError, NotAvailableError
 from confs_in_memory import Confs
 
+FORCE_KEY = f"{PREFIX}force"
 PASS_RATE_KEY = f"{PREFIX}filter.maxPassRate"
 
 
@@ -160,6 +162,39 @@ def test_a_forced_choice_sets_only_known_keys(choice: Choice) -> None:
         assert ours
         assert set(ours) <= set(conf_keys())
     assert confs.values == {}
+
+
+@pytest.mark.parametrize("choice", ["no_filter", "plain_sort_merge"])
+def test_a_scope_forces_all_joins_by_the_conf_and_restores_what_the_user_forced(choice: Choice) -> None:
+    before = {FORCE_KEY: "inner:a=b=broadcast"}
+    confs = Confs(before)
+    with force_in_scope(confs, choice):
+        ours = {key: value for key, value in confs.values.items() if key.startswith(PREFIX)}
+        assert ours == {FORCE_KEY: f"*={choice}"}
+        assert problem_of(FORCE_KEY, ours[FORCE_KEY]) == ""
+    assert confs.values == before
+
+
+def _force_scope(choice: str) -> None:
+    force_in_scope(Confs(), choice)
+
+
+def _force_one(choice: str) -> None:
+    force_join(cast("Any", None), choice)
+
+
+@pytest.mark.parametrize(
+    ("force", "choice"),
+    [
+        *((_force_scope, choice) for choice in ("broadcast", "filtered_sort_merge")),
+        *((_force_one, choice) for choice in ("spark", "no_filter", "filtered_sort_merge")),
+    ],
+)
+def test_a_refusal_names_the_key_and_an_entry_that_it_takes(force: Callable[[str], None], choice: str) -> None:
+    with pytest.raises(NotAvailableError) as refused:
+        force(choice)
+    (entry,) = re.findall(rf"{re.escape(FORCE_KEY)} is '([^']+)'", str(refused.value))
+    assert problem_of(FORCE_KEY, entry) == ""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,154 @@
+"""The runs of a query under every option of its joins."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.arms import OFF, PLUGIN, Join, Passed
+from benchmarks.intervals import Precision, Ratios, Seconds, is_settled, paired_ratios
+from benchmarks.rounds import Timed, nearest_seconds
+
+
+@dataclass
+class Measured:
+    """What was measured of one query; grows with every run.
+
+    Attributes:
+        joins: as the plugin decided them by itself.
+        is_learned: `joins` is known.
+        refused: arms that are no option of their own, each with the reason: it was not taken, or its plan is another's.
+        failures: arms that failed and were not run since, each with the error.
+        differing: arms with other rows than the first run of Spark without the plugin, each with the difference.
+        passed: join id → what its filters let pass.
+    """
+
+    query: str
+    joins: Sequence[Join] = ()
+    is_learned: bool = True
+    refused: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    differing: dict[str, str] = field(default_factory=dict)
+    passed: dict[str, Passed] = field(default_factory=dict)
+    _runs: dict[str, dict[int, list[Timed]]] = field(default_factory=dict)
+    _rounds: dict[str, set[int]] = field(default_factory=dict)
+    _deviating: dict[str, set[int]] = field(default_factory=dict)
+    _errors: dict[str, int] = field(default_factory=dict)
+    _exceeded: dict[str, float] = field(default_factory=dict)
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Adds a run as it is in the file; a warm-up has no time that counts."""
+        arm, turn = line["arm"], line["turn"]
+        for found, name in ((self.refused, "refused"), (self.differing, "differs")):
+            if name in line:
+                found[arm] = line[name]
+        for join_id, (rows_in, rows_out) in line.get("passed", {}).items():
+            self.passed.setdefault(join_id, Passed(rows_in, rows_out))
+        if "failure" in line:
+            self._fail(arm, line["failure"], line.get("limit"))
+        else:
+            self.failures.pop(arm, None)
+        if turn < 0:
+            return
+        self._rounds.setdefault(arm, set()).add(turn)
+        if "deviates" in line:
+            self._deviating.setdefault(arm, set()).add(turn)
+        elif "failure" not in line:
+            self._runs.setdefault(arm, {}).setdefault(turn, []).append(Timed(line["place"], line["seconds"]))
+
+    def _fail(self, arm: str, why: str, limit: float | None) -> None:
+        self.failures[arm] = why
+        if limit is None:
+            self._errors[arm] = self._errors.get(arm, 0) + 1
+            self._exceeded.pop(arm, None)
+        else:
+            self._exceeded[arm] = limit
+
+    def retry(self, limit_seconds: float) -> None:
+        """Forgets failures of former sessions that say nothing final: a first error, and another limit exceeded."""
+        for arm in list(self.failures):
+            exceeded = self._exceeded.get(arm)
+            if self._errors[arm] < 2 if exceeded is None else exceeded != limit_seconds:
+                del self.failures[arm]
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the plugin's own run has wrong rows, or Spark alone has no rows that are right."""
+        return any(arm.name in self.differing for arm in (PLUGIN, OFF))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can be measured: there is no run of the plugin, or no rows to compare it with."""
+        return self.is_wrong or any(arm.name in self.failures for arm in (PLUGIN, OFF))
+
+    def is_active(self, arm: str, precision: Precision) -> bool:
+        """Whether an arm other than the plugin's own run needs further rounds."""
+        if self.is_over or not self.is_candidate(arm) or len(self._rounds.get(arm, ())) >= precision.most_runs:
+            return False
+        return not is_settled(list(self.ratios(arm).values()), precision)
+
+    def is_candidate(self, arm: str) -> bool:
+        """Whether the arm is an option that works."""
+        return not any(arm in found for found in (self.refused, self.failures, self.differing))
+
+    @property
+    def next_turn(self) -> int:
+        return 1 + max((turn for turns in self._rounds.values() for turn in turns), default=-1)
+
+    def seconds(self, arm: str) -> Seconds:
+        """The arm's seconds in each round that counts; of the plugin's two runs the mean."""
+        dropped = self._deviating.get(PLUGIN.name, set())
+        rounds = {turn: runs for turn, runs in self._runs.get(arm, {}).items() if turn not in dropped}
+        return {turn: statistics.fmean(run.seconds for run in runs) for turn, runs in rounds.items()}
+
+    @property
+    def base(self) -> Seconds:
+        return self.seconds(PLUGIN.name)
+
+    def base_beside(self, arm: str) -> Seconds:
+        """In each round that both have, the plugin's run that is nearer to the arm's."""
+        plugin, own = self._runs.get(PLUGIN.name, {}), self._runs.get(arm, {})
+        turns = self.base.keys() & self.seconds(arm).keys()
+        return {turn: nearest_seconds(own[turn][0].place, plugin[turn]) for turn in sorted(turns)}
+
+    def ratios(self, arm: str) -> Ratios:
+        """Seconds of the arm per second of the plugin's nearer run, by round."""
+        return paired_ratios(self.seconds(arm), self.base_beside(arm))
+
+    def medians_beside(self, arm: str) -> tuple[float, float] | None:
+        """Median seconds of the plugin and of the arm, over the rounds that both have; `None` without such a round."""
+        base, own = self.base_beside(arm), self.seconds(arm)
+        return None if not base else (statistics.median(base.values()), statistics.median(own[turn] for turn in base))
+
+    @property
+    def rounds(self) -> int:
+        """Of the plugin."""
+        return len(self._rounds.get(PLUGIN.name, ()))
+
+    @property
+    def rounds_dropped(self) -> int:
+        """Those in which the plugin's choices were not the learned ones."""
+        return len(self._deviating.get(PLUGIN.name, ()))
+
+    @property
+    def forced_runs(self) -> int:
+        return sum(len(turns) for arm, turns in self._rounds.items() if arm not in (PLUGIN.name, OFF.name))
+
+    @property
+    def forced_runs_dropped(self) -> int:
+        """Those whose option was not taken."""
+        return sum(len(turns) for arm, turns in self._deviating.items() if arm != PLUGIN.name)
+
+    def seconds_left(self, arms: Sequence[str], precision: Precision) -> float:
+        """What the missing rounds take at most if they go on as before, each with two runs of the plugin."""
+        known = [seconds for arm in (PLUGIN.name, *arms) for seconds in self.seconds(arm).values()]
+        missing = [max(0, precision.most_runs - len(self._rounds.get(arm, ()))) for arm in arms]
+        return statistics.fmean(known or [0]) * (sum(missing) + 2 * max(missing, default=0))
+
+    @property
+    def wrong_rows(self) -> list[str]:
+        return [f"{self.query}, {arm}: {what}" for arm, what in self.differing.items()]
+
+    @property
+    def failed(self) -> list[str]:
+        return [f"{self.query}, {arm}: {why}" for arm, why in self.failures.items()]

@@ -1,0 +1,16 @@
+"""A workload says what its tables are made from, before any is made."""
+
+import pytest
+
+from workloads.workload import WORKLOADS, workload
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_tables_of_another_scale_have_another_definition(name: str) -> None:
+    definition = workload(name, 0.01).tables
+    assert definition == workload(name, 0.01).tables
+    assert definition != workload(name, 0.02).tables
+
+
+def test_partitioned_tables_have_another_definition() -> None:
+    assert workload("tpcds", 1).tables != workload("tpcds-by-date", 1).tables
