@@ -288,7 +288,7 @@ object AqeConf {
     1000,
     0,
     3600000,
-    "Longest time that planning waits for the footers of one `LIMIT`; the choice is then made from the footers that were read."
+    "Longest time that the planning of a query, or of one of its stages, waits for footers; the choices of its limits are then made from those that were read."
   )
   val LimitFirstSplits: ConfEntry[Long] = whole(
     "limit.firstSplits",

@@ -131,7 +131,13 @@ object ReasonCode {
       extends ReasonCode(
         "LIMIT_NON_DETERMINISTIC",
         Limit,
-        "a filter or column below the limit may fail on some row, or have another value when it runs again"
+        "a filter or column below the limit may have another value when it runs again"
+      )
+  case object LimitMayFail
+      extends ReasonCode(
+        "LIMIT_MAY_FAIL",
+        Limit,
+        "a filter or column below the limit may fail on a row that Spark would not have read"
       )
   case object LimitSource
       extends ReasonCode(
@@ -197,6 +203,7 @@ object ReasonCode {
     SortKeyType,
     LimitOperatorBelow,
     LimitNonDeterministic,
+    LimitMayFail,
     LimitSource,
     FilesMayBeSkipped,
     ObserveMode

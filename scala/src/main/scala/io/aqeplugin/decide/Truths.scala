@@ -54,6 +54,20 @@ final case class ValueRange(range: Option[(Long, Long)], mayBeNull: Boolean) {
   def ===(other: ValueRange): Truths =
     and(compare(other)((l, r) => l._1 <= r._2 && r._1 <= l._2), !(low == high && other.low == other.high && low == other.low))
 
+  /** Whether the values are among those of a list.
+    *
+    * @param sorted
+    *   the values of the list, ascending
+    * @param hasNull
+    *   whether the list has a null too: then no value is surely not in it
+    */
+  def isIn(sorted: IndexedSeq[Long], hasNull: Boolean): Truths = range.fold(Truths.Null) { case (low, high) =>
+    val first = sorted.search(low).insertionPoint
+    val meets = first < sorted.size && sorted(first) <= high
+    val isOnly = meets && low == high
+    Truths(canBeTrue = meets, canBeFalse = !isOnly && !hasNull, canBeNull = mayBeNull || hasNull && !isOnly)
+  }
+
   def isNull: Truths = Truths(canBeTrue = mayBeNull || range.isEmpty, canBeFalse = range.isDefined, canBeNull = false)
 }
 

@@ -12,12 +12,12 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
 import io.aqeplugin.decide.WavePace
 
-/** Collects the first rows of a scan on the driver, in the place of Spark's `CollectLimitExec`: all splits at once, or in waves.
+/** Collects the first rows of a scan on the driver, in the place of Spark's `CollectLimitExec`, in one wave of splits or several.
   *
   * @param limit
   *   rows that are taken from `child`, those that the offset skips included
   * @param pace
-  *   how many splits run at once; none for all of them
+  *   how many splits run at once
   * @param ranks
   *   the paths of the files, those to read first at the front; empty for Spark's own order
   * @param why
@@ -27,7 +27,7 @@ import io.aqeplugin.decide.WavePace
   * @param splitsStarted
   *   counts the splits of all copies of this node
   */
-case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace: Option[WavePace], ranks: Seq[String], why: String)(
+case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace: WavePace, ranks: Seq[String], why: String)(
     slots: Int,
     splitsStarted: AtomicLong
 ) extends LimitExec {

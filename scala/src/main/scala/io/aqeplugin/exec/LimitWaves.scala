@@ -22,7 +22,7 @@ import io.aqeplugin.decide.WavePace
   * @param rowsWanted
   *   rows that are enough
   * @param pace
-  *   how many splits run at once; none for all of them
+  *   how many splits run at once
   * @param slots
   *   tasks that can run at once
   */
@@ -30,7 +30,7 @@ private[exec] final class LimitWaves(
     rdd: RDD[InternalRow],
     order: IndexedSeq[Int],
     rowsWanted: Int,
-    pace: Option[WavePace],
+    pace: WavePace,
     slots: Int
 ) {
   import LimitWaves.{Ended, Finished, Message}
@@ -71,7 +71,7 @@ private[exec] final class LimitWaves(
 
   private def startMore(): Unit = {
     val waiting = order.size - started
-    val count = pace.fold(waiting)(_.start(rowsWanted - rowsFound, rowsFound, finished, started - finished, waiting))
+    val count = pace.start(rowsWanted - rowsFound, rowsFound, finished, started - finished, waiting)
     if (count > 0) submit(started, count)
   }
 

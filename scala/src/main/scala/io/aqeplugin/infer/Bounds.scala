@@ -1,10 +1,10 @@
 package io.aqeplugin.infer
 
 /** An end of an interval; a strict end is not a value of the interval itself. */
-final case class Limit(value: Long, strict: Boolean)
+final case class End(value: Long, strict: Boolean)
 
 /** The values that a column may have in a row that counts; an end that is missing is that of the column's type. */
-final case class Interval(low: Option[Limit], high: Option[Limit]) {
+final case class Interval(low: Option[End], high: Option[End]) {
 
   /** Whether no value is in the interval. */
   def isEmpty: Boolean = (low, high) match {
@@ -31,10 +31,10 @@ final case class Interval(low: Option[Limit], high: Option[Limit]) {
 object Interval {
   val All: Interval = Interval(None, None)
 
-  private def tighterLow(a: Option[Limit], b: Option[Limit]): Option[Limit] = tighter(a, b)((x, y) => x.value > y.value)
-  private def tighterHigh(a: Option[Limit], b: Option[Limit]): Option[Limit] = tighter(a, b)((x, y) => x.value < y.value)
+  private def tighterLow(a: Option[End], b: Option[End]): Option[End] = tighter(a, b)((x, y) => x.value > y.value)
+  private def tighterHigh(a: Option[End], b: Option[End]): Option[End] = tighter(a, b)((x, y) => x.value < y.value)
 
-  private def tighter(a: Option[Limit], b: Option[Limit])(isTighter: (Limit, Limit) => Boolean): Option[Limit] = (a, b) match {
+  private def tighter(a: Option[End], b: Option[End])(isTighter: (End, End) => Boolean): Option[End] = (a, b) match {
     case (Some(x), Some(y)) => if (isTighter(x, y) || x.value == y.value && x.strict) a else b
     case _                  => a.orElse(b)
   }
@@ -59,7 +59,9 @@ object Bounds {
 
   /** The smallest intervals that can be told from `start` and the comparisons.
     *
-    * None if they contradict each other, so that no row counts. The result is a fixed point: another call with it gives it again.
+    * None if they contradict each other, so that no row counts. As in the Bellman-Ford algorithm, that is also so if the intervals still become
+    * smaller after as many rounds as there are steps from one column to another: some comparisons form a circle that no value fulfils. The
+    * result is a fixed point: another call with it gives it again.
     *
     * @param domains
     *   of each column, by its number
@@ -84,7 +86,7 @@ object Bounds {
       narrow(lowered, domains, greater.column, Interval(fromBelow, None))
     }
 
-  private def beyond(limit: Limit, strict: Boolean): Limit = limit.copy(strict = limit.strict || strict)
+  private def beyond(limit: End, strict: Boolean): End = limit.copy(strict = limit.strict || strict)
 
   private def narrow(known: IndexedSeq[Interval], domains: IndexedSeq[Domain], column: Int, by: Interval): IndexedSeq[Interval] =
     if (by == Interval.All) known else known.updated(column, within(domains(column), known(column).meet(by)))
@@ -92,10 +94,10 @@ object Bounds {
   /** Strict ends of a discrete type become its neighbours, and ends that say no more than the type disappear. */
   private def within(domain: Domain, interval: Interval): Interval = {
     val low = interval.low.map { l =>
-      if (domain.isDiscrete && l.strict && l.value < Long.MaxValue) Limit(l.value + 1, strict = false) else l
+      if (domain.isDiscrete && l.strict && l.value < Long.MaxValue) End(l.value + 1, strict = false) else l
     }
     val high = interval.high.map { h =>
-      if (domain.isDiscrete && h.strict && h.value > Long.MinValue) Limit(h.value - 1, strict = false) else h
+      if (domain.isDiscrete && h.strict && h.value > Long.MinValue) End(h.value - 1, strict = false) else h
     }
     Interval(low.filter(l => l.value > domain.low || l.strict), high.filter(h => h.value < domain.high || h.strict))
   }
@@ -111,21 +113,21 @@ object Bounds {
       (if (term.offset > 0) staysBelow(term, known(term.column), domains(term.column))
        else staysAbove(term, known(term.column), domains(term.column)))
 
-  private def highOf(term: Term, known: IndexedSeq[Interval], domains: IndexedSeq[Domain]): Option[Limit] =
+  private def highOf(term: Term, known: IndexedSeq[Interval], domains: IndexedSeq[Domain]): Option[End] =
     known(term.column).high.filter(_ => isExact(term, known, domains)).flatMap(moved(_, term.offset))
 
-  private def lowOf(term: Term, known: IndexedSeq[Interval], domains: IndexedSeq[Domain]): Option[Limit] =
+  private def lowOf(term: Term, known: IndexedSeq[Interval], domains: IndexedSeq[Domain]): Option[End] =
     known(term.column).low.filter(_ => isExact(term, known, domains)).flatMap(moved(_, term.offset))
 
   /** The column's highest value when the term is at most `high`. A sum that wraps at the low end has a column below every such value. */
-  private def solveHigh(term: Term, high: Limit, known: IndexedSeq[Interval], domains: IndexedSeq[Domain]): Option[Limit] =
+  private def solveHigh(term: Term, high: End, known: IndexedSeq[Interval], domains: IndexedSeq[Domain]): Option[End] =
     Some(high).filter(_ => term.offset <= 0 || isExact(term, known, domains)).flatMap(moved(_, -term.offset))
 
   /** The column's lowest value when the term is at least `low`. A sum that wraps at the high end has a column above every such value. */
-  private def solveLow(term: Term, low: Limit, known: IndexedSeq[Interval], domains: IndexedSeq[Domain]): Option[Limit] =
+  private def solveLow(term: Term, low: End, known: IndexedSeq[Interval], domains: IndexedSeq[Domain]): Option[End] =
     Some(low).filter(_ => term.offset >= 0 || isExact(term, known, domains)).flatMap(moved(_, -term.offset))
 
-  private def moved(limit: Limit, by: Long): Option[Limit] = plus(limit.value, by).map(value => limit.copy(value = value))
+  private def moved(limit: End, by: Long): Option[End] = plus(limit.value, by).map(value => limit.copy(value = value))
 
   private def plus(a: Long, b: Long): Option[Long] = {
     val sum = a + b

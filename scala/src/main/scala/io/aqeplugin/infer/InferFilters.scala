@@ -37,7 +37,7 @@ object InferFilters {
 
   private def round(plan: LogicalPlan): (LogicalPlan, Seq[InferredFilter]) = {
     val found = Vector.newBuilder[InferredFilter]
-    val changed = new Walk(Knowledge.empty(ambiguous(plan)), TrustedColumns.of(plan), filter => found += filter).below(plan)
+    val changed = new Walk(plan, Knowledge.empty(ambiguous(plan)), filter => found += filter).below(plan)
     (changed, found.result())
   }
 
@@ -90,7 +90,10 @@ object InferFilters {
     case _                  => Nil
   }
 
-  private final class Walk(nothing: Knowledge, trusted: TrustedColumns, note: InferredFilter => Unit) {
+  private final class Walk(root: LogicalPlan, nothing: Knowledge, note: InferredFilter => Unit) {
+
+    // In most plans nothing is found.
+    private lazy val trusted = TrustedColumns.of(root)
 
     /** Starts anew below each child. */
     def below(plan: LogicalPlan): LogicalPlan = plan match {

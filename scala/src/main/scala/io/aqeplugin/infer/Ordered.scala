@@ -1,5 +1,7 @@
 package io.aqeplugin.infer
 
+import scala.collection.Searching.{Found, InsertionPoint}
+
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
@@ -48,8 +50,10 @@ private[infer] object Scale {
       if (kept.lastOption.exists(order.equiv(_, value))) kept else kept :+ value
     }
     override def domain(dataType: DataType): Domain = Domain(Long.MinValue, Long.MaxValue, isDiscrete = false)
-    override def position(literal: Literal): Option[Long] =
-      Some(sorted.indexWhere(order.equiv(_, literal.value)).toLong).filter(_ >= 0)
+    override def position(literal: Literal): Option[Long] = sorted.search(literal.value)(order) match {
+      case Found(index)      => Some(index.toLong)
+      case InsertionPoint(_) => None
+    }
     override def literal(position: Long, dataType: DataType): Literal = Literal(sorted(position.toInt), dataType)
   }
 
@@ -71,11 +75,7 @@ private[infer] object Scale {
   *   all conditions whose constants may occur
   */
 private[infer] final class Ordered(conditions: Seq[Expression]) {
-  private lazy val literals: Map[DataType, Seq[Literal]] =
-    conditions.flatMap(_.collect {
-      case literal: Literal if literal.value != null => Seq(literal)
-      case InSet(child, values)                      => values.toSeq.filter(_ != null).map(Literal(_, child.dataType))
-    }).flatten.groupBy(_.dataType)
+  private lazy val literals: Map[DataType, Seq[Literal]] = conditions.flatMap(Ordered.constants).groupBy(_.dataType)
 
   private val ranks = scala.collection.concurrent.TrieMap.empty[DataType, Scale]
 
@@ -98,7 +98,7 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
 
   /** The conditions on `column` that `interval` says and `known` does not. */
   def conditions(column: Attribute, interval: Interval, known: Interval): Seq[Expression] = {
-    def at(limit: Limit): Option[Literal] =
+    def at(limit: End): Option[Literal] =
       scaleOf(column.dataType).filter(_ != Scale.Dates || Ordered.isCommonDate(limit.value)).map(_.literal(limit.value, column.dataType))
     val both = interval.meet(known)
     (both.low, both.high) match {
@@ -140,14 +140,13 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
       case EqualTo(left, right) => compare(left, right, strict = false); compare(right, left, strict = false)
       case EqualNullSafe(left, right) if !mayBecomeNull(left) && !mayBecomeNull(right) =>
         compare(left, right, strict = false); compare(right, left, strict = false)
-      case LessThan(left, right)                                   => compare(left, right, strict = true)
-      case LessThanOrEqual(left, right)                            => compare(left, right, strict = false)
-      case GreaterThan(left, right)                                => compare(right, left, strict = true)
-      case GreaterThanOrEqual(left, right)                         => compare(right, left, strict = false)
-      case In(value, list) if list.forall(_.isInstanceOf[Literal]) => oneOf(value, list.collect { case l: Literal => l })
-      case InSet(value, set)                                       => oneOf(value, set.toSeq.map(Literal(_, value.dataType)))
-      case _: Or                                                   => anyOf(Conditions.disjuncts(condition))
-      case _                                                       =>
+      case LessThan(left, right)           => compare(left, right, strict = true)
+      case LessThanOrEqual(left, right)    => compare(left, right, strict = false)
+      case GreaterThan(left, right)        => compare(right, left, strict = true)
+      case GreaterThanOrEqual(left, right) => compare(right, left, strict = false)
+      case Constants(value, list)          => oneOf(value, list)
+      case _: Or                           => anyOf(Conditions.disjuncts(condition))
+      case _                               =>
     }
 
     /** Whether the value may be null although no column in it is: then a null may equal a null. */
@@ -191,7 +190,7 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
         for { scale <- scaleOf(literal.dataType); position <- scale.position(literal) } yield {
           val index =
             number(scale, Right(position), Domain(Long.MinValue, Long.MaxValue, isDiscrete = scale.domain(literal.dataType).isDiscrete))
-          val limit = Some(Limit(position, strict = false))
+          val limit = Some(End(position, strict = false))
           start(index) = Interval(limit, limit)
           (scale, Term(index))
         }
@@ -210,10 +209,10 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
     private def oneOf(value: Expression, list: Seq[Literal]): Unit = value match {
       case column: Attribute =>
         scaleOf(column.dataType).foreach { scale =>
-          val positions = list.filter(_.value != null).map(scale.position)
+          val positions = Ordered.outermost(list).map(scale.position)
           if (positions.nonEmpty && positions.forall(_.isDefined)) {
             val known = positions.flatten
-            narrow(column, scale, Interval(Some(Limit(known.min, strict = false)), Some(Limit(known.max, strict = false))))
+            narrow(column, scale, Interval(Some(End(known.min, strict = false)), Some(End(known.max, strict = false))))
           }
         }
       case _ =>
@@ -258,7 +257,35 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
   private def isChecked(sum: Subtract): Boolean = Scale.isWhole(sum.dataType) && sum.evalMode != EvalMode.LEGACY
 }
 
+/** A value and the constants that it is one of, without nulls. */
+private[infer] object Constants {
+  def unapply(condition: Expression): Option[(Expression, Seq[Literal])] = condition match {
+    case In(value, list) if list.forall(_.isInstanceOf[Literal]) =>
+      Some((value, list.collect { case literal: Literal if literal.value != null => literal }))
+    case InSet(value, values) => Some((value, values.toSeq.filter(_ != null).map(Literal(_, value.dataType))))
+    case _                    => None
+  }
+}
+
 private[infer] object Ordered {
+
+  /** Of a longer list, only the least and the greatest constant count: a query may have one of a hundred thousand. */
+  private val LongList = 32
+
+  /** The constants whose order counts. */
+  private def constants(condition: Expression): Seq[Literal] = condition match {
+    case literal: Literal       => Seq(literal).filter(_.value != null)
+    case Constants(value, list) => constants(value) ++ (if (list.size > LongList) outermost(list) else list)
+    case other                  => other.children.flatMap(constants)
+  }
+
+  /** The least and the greatest of some constants of one type; all of them if the type has no order. */
+  private def outermost(list: Seq[Literal]): Seq[Literal] = list.headOption.map(_.dataType) match {
+    case Some(dataType) if RowOrdering.isOrderable(dataType) && list.forall(_.dataType == dataType) =>
+      val order = TypeUtils.getInterpretedOrdering(dataType).on[Literal](_.value)
+      Seq(list.min(order), list.max(order))
+    case _ => list
+  }
 
   /** Whether several such constants can be added up without overflow. */
   def isSmall(constant: Long): Boolean = constant.abs < (1L << 50)

@@ -15,6 +15,19 @@ object ClusterSize {
     ClusterFacts(slots, math.max(1, registered))
   }
 
+  /** The tasks that could run at once if the application had all executors that it may request; none if their number has no limit. */
+  def mostSlots(sparkContext: SparkContext): Option[Int] = {
+    val now = of(sparkContext)
+    mostSlotsOf(now.slots, now.executors, sparkContext.getConf.getOption(_))
+  }
+
+  private[observe] def mostSlotsOf(slots: Int, executors: Int, conf: String => Option[String]): Option[Int] =
+    if (conf("spark.dynamicAllocation.enabled").contains("true"))
+      conf("spark.dynamicAllocation.maxExecutors").flatMap(_.trim.toIntOption).filter(_ < Int.MaxValue).map { most =>
+        math.min(Int.MaxValue.toLong, math.max(slots.toLong, most.toLong * math.max(1, slots / math.max(1, executors)))).toInt
+      }
+    else Some(slots)
+
   /** The heap of the driver, or of an executor where that is smaller. */
   def smallestHeapBytes(sparkContext: SparkContext): Long = {
     val driver = Runtime.getRuntime.maxMemory

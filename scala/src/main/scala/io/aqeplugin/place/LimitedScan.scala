@@ -29,8 +29,9 @@ object LimitedScan {
   /** The scan below a limit's child, or the reason why the limit cannot be decided at a scan. */
   def below(plan: SparkPlan): Either[Reason, LimitedScan] = plan match {
     case scan: FileSourceScanExec => Right(LimitedScan(scan, Nil, AttributeMap(scan.output.map(a => a -> a))))
-    case node @ (_: FilterExec | _: ProjectExec) if !node.expressions.forall(_.deterministic) || mayFail(node) =>
+    case node @ (_: FilterExec | _: ProjectExec) if !node.expressions.forall(_.deterministic) =>
       Left(Reason(ReasonCode.LimitNonDeterministic))
+    case node @ (_: FilterExec | _: ProjectExec) if mayFail(node) => Left(Reason(ReasonCode.LimitMayFail))
     case FilterExec(condition, child)   => below(child).map(found => found.copy(conditions = found.conditions :+ onScan(condition, found)))
     case ProjectExec(projection, child) => below(child).map { found =>
         val copies = projection.collect {

@@ -1,5 +1,6 @@
 package io.aqeplugin.rules
 
+import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.util.chaining._
@@ -13,7 +14,7 @@ import org.apache.spark.sql.internal.SQLConf
 import io.aqeplugin.conf.{AqeConf, Mode, SessionConf}
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.{CollectLimitFilesExec, TakeOrderedFilesExec}
-import io.aqeplugin.observe.{DecidedLimit, LimitOutcome}
+import io.aqeplugin.observe.{ClusterSize, DecidedLimit, LimitOutcome}
 import io.aqeplugin.observe.QueryState.LimitOfFiles
 import io.aqeplugin.place.LimitedScan
 import io.aqeplugin.storage.{ConditionRanges, FooterSearch, ScanFiles}
@@ -38,17 +39,24 @@ final case class ReadFewerFiles(session: SparkSession) extends SafeRule[SparkPla
     val mode = SessionConf.limitMode(SQLConf.get)
     // A plan that is made before its query runs, by explain for example, may meet other files than those that it was made for.
     if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution || mode == Mode.Off) plan
-    else
+    else {
+      // A union of many tables has a limit over each of them.
+      val endNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(context.thresholds(AqeConf.LimitFooterTimeout))
       plan.transformDown {
-        case limit: CollectLimitExec if limit.limit >= 0 => new Limited(limit, limit.child, context, mode).collected(limit)
-        case limit: LocalLimitExec                       => new Limited(limit, limit.child, context, mode).inner(limit)
-        case top: TakeOrderedAndProjectExec              => new Limited(top, top.child, context, mode).top(top, isRoot = top eq plan)
+        case limit: CollectLimitExec if limit.limit >= 0 => new Limited(limit, limit.child, context, mode, endNanos).collected(limit)
+        case limit: LocalLimitExec                       => new Limited(limit, limit.child, context, mode, endNanos).inner(limit)
+        case top: TakeOrderedAndProjectExec => new Limited(top, top.child, context, mode, endNanos).top(top, isRoot = top eq plan)
       }
+    }
   }
 }
 
-/** One limit of a plan that is made for an execution. */
-private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleContext, mode: Mode) {
+/** One limit of a plan that is made for an execution.
+  *
+  * @param endNanos
+  *   until when footers may be read, as `System.nanoTime`
+  */
+private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleContext, mode: Mode, endNanos: Long) {
 
   /** A scan and the limit over it. */
   private type Changed = (FileSourceScanExec, SparkPlan)
@@ -72,8 +80,9 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
       decision,
       Option.when(decision.choice != LimitChoice.LeaveToSpark) {
         val scan = if (choice.order.size < files.files.size) files.reading(choice.order) else limited.scan
-        val pace = Option.when(decision.choice == LimitChoice.Waves)(paceOf(files))
-        val ranks = if (pace.isEmpty) Nil else choice.first.map(files.files(_).getPath.toString)
+        val inWaves = decision.choice == LimitChoice.Waves
+        val pace = if (inWaves) paceOf(files) else paceOf(files, choice, limit.limit)
+        val ranks = if (inWaves) choice.first.map(files.files(_).getPath.toString) else Nil
         val newChild = limited.replacedIn(child, scan)
         (scan, CollectLimitFilesExec(limit.limit, limit.offset, newChild, pace, ranks, ExplainText.short(decision))(slots, splitsStarted))
       }
@@ -175,7 +184,7 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
   }
 
   private def searchOf(limited: LimitedScan, files: ScanFiles): FooterSearch =
-    new FooterSearch(files, limited.conditions, maxFooters.min(Int.MaxValue).toInt, thresholds(AqeConf.LimitFooterTimeout))
+    new FooterSearch(files, limited.conditions, maxFooters.min(Int.MaxValue).toInt, endNanos)
 
   private def facts(limited: LimitedScan, files: ScanFiles, rowsWanted: Long, operator: LimitOperator): LimitFacts =
     LimitFacts(operator, ReportedDecisions.tableName(limited.scan), rowsWanted, files.files.size, files.bytes)
@@ -188,14 +197,25 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
       search: FooterSearch
   ): LimitFacts = facts(limited, files, rowsWanted, operator).copy(footers = search.footersKnown, footerMillis = search.waitedMillis)
 
+  /** A selective limit must be able to make an application with dynamic allocation grow: Spark requests executors for tasks that wait. */
   private def paceOf(files: ScanFiles): WavePace = {
-    val most =
-      thresholds(AqeConf.LimitMaxSplits).pipe(set => if (set > 0) set else TaskSplits.queued(files.bytes / files.files.size, slots))
+    val most = thresholds(AqeConf.LimitMaxSplits).pipe { set =>
+      if (set > 0) set
+      else ClusterSize.mostSlots(context.sparkContext).fold(Long.MaxValue)(TaskSplits.queued(files.bytes / files.files.size, _))
+    }
     WavePace(
       thresholds(AqeConf.LimitFirstSplits).min(Int.MaxValue).toInt,
       thresholds(AqeConf.LimitGrowth),
       most.min(Int.MaxValue).toInt
     )
+  }
+
+  /** The pace through files that surely have enough rows: all at once, unless they have many more rows than wanted, in many splits. */
+  private def paceOf(files: ScanFiles, choice: FileChoice, rowsWanted: Long): WavePace = {
+    val splitBytes = files.scan.conf.filesMaxPartitionBytes
+    val splits = choice.first.map(file => math.ceil(files.files(file).getLen.toDouble / splitBytes).max(1.0)).sum
+    val enough = math.ceil(splits * rowsWanted / math.max(1L, choice.provenRows))
+    WavePace(math.max(slots.toDouble, enough).min(Int.MaxValue).toInt, thresholds(AqeConf.LimitGrowth), Int.MaxValue)
   }
 
   private def maySkipFiles(scan: FileSourceScanExec): Boolean = {

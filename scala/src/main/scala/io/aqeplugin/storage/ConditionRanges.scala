@@ -26,27 +26,29 @@ object ConditionRanges {
   def columns(conditions: Seq[Expression]): Seq[Attribute] =
     AttributeSet(conditions.map(_.references).flatten).toSeq.filter(a => isOrdered(a.dataType))
 
-  /** The values that all conditions together may have in a file.
-    *
-    * @param ranges
-    *   the values of the file's columns; none for an unknown column
+  /** The values of each column in one file; none for an unknown column. */
+  type Ranges = Attribute => Option[ValueRange]
+
+  /** The values that all conditions together may have in a file with these columns. Constants are evaluated once, for all files: a list may
+    * have thousands, and a table a hundred thousand files.
     */
-  def truths(conditions: Seq[Expression], ranges: Attribute => Option[ValueRange]): Truths = {
-    def of(known: Attribute => Option[ValueRange]): Truths = conditions.map(truth(_, known)).foldLeft(Truths.of(true))(_ && _)
+  def truths(conditions: Seq[Expression]): Ranges => Truths = {
+    val each = conditions.map(truth)
+    val columns = tested(conditions).take(MaxSplit)
+    def of(known: Ranges): Truths = each.foldLeft(Truths.of(true))(_ && _(known))
 
     // `a IS NULL OR a < 5` is true for nulls by its first part and for values by its second, so the two are evaluated apart.
-    def split(columns: Seq[Attribute], known: Attribute => Option[ValueRange]): Truths = columns match {
+    def split(columns: Seq[Attribute], known: Ranges): Truths = columns match {
       case column +: others =>
-        ranges(column).filter(values => values.mayBeNull && values.range.isDefined) match {
+        known(column).filter(values => values.mayBeNull && values.range.isDefined) match {
           case Some(values) =>
-            def having(part: ValueRange): Attribute => Option[ValueRange] =
-              other => if (other.exprId == column.exprId) Some(part) else known(other)
+            def having(part: ValueRange): Ranges = other => if (other.exprId == column.exprId) Some(part) else known(other)
             split(others, having(values.copy(range = None))) | split(others, having(values.copy(mayBeNull = false)))
           case None => split(others, known)
         }
       case _ => of(known)
     }
-    split(tested(conditions).take(MaxSplit), ranges)
+    split(columns, _)
   }
 
   /** The columns that the conditions test for null. */
@@ -55,34 +57,55 @@ object ConditionRanges {
     case IsNotNull(column: Attribute) => column
   }).distinct
 
-  private def truth(condition: Expression, ranges: Attribute => Option[ValueRange]): Truths = {
-    def compare(left: Expression, right: Expression)(by: (ValueRange, ValueRange) => Truths): Truths =
-      (for {
-        l <- values(left, ranges)
-        r <- values(right, ranges)
-        if left.dataType == right.dataType
-      } yield by(l, r)).getOrElse(Truths.Any)
+  private val anything: Ranges => Truths = _ => Truths.Any
 
-    condition match {
-      case constant if constant.foldable && constant.dataType == BooleanType => constantTruth(constant)
-      case And(left, right)                                                  => truth(left, ranges) && truth(right, ranges)
-      case Or(left, right)                                                   => truth(left, ranges) || truth(right, ranges)
-      case Not(child)                                                        => !truth(child, ranges)
-      case LessThan(left, right)                                             => compare(left, right)(_ < _)
-      case LessThanOrEqual(left, right)                                      => compare(left, right)(_ <= _)
-      case GreaterThan(left, right)                                          => compare(left, right)((l, r) => r < l)
-      case GreaterThanOrEqual(left, right)                                   => compare(left, right)((l, r) => r <= l)
-      case EqualTo(left, right)                                              => compare(left, right)(_ === _)
-      case In(value, list)                                                   => anyOf(list.map(one => compare(value, one)(_ === _)))
-      case InSet(value, set)                                                 =>
-        anyOf(set.toSeq.map(one => compare(value, Literal(one, value.dataType))(_ === _)))
-      case IsNull(child)    => values(child, ranges).fold(Truths.Any)(_.isNull)
-      case IsNotNull(child) => values(child, ranges).fold(Truths.Any)(v => !v.isNull)
-      case _                => Truths.Any
-    }
+  private def truth(condition: Expression): Ranges => Truths = condition match {
+    case constant if constant.foldable && constant.dataType == BooleanType =>
+      val value = constantTruth(constant)
+      _ => value
+    case And(left, right) => both(left, right)(_ && _)
+    case Or(left, right)  => both(left, right)(_ || _)
+    case Not(child)       =>
+      val negated = truth(child)
+      ranges => !negated(ranges)
+    case LessThan(left, right)                                                                 => compared(left, right)(_ < _)
+    case LessThanOrEqual(left, right)                                                          => compared(left, right)(_ <= _)
+    case GreaterThan(left, right)                                                              => compared(left, right)((l, r) => r < l)
+    case GreaterThanOrEqual(left, right)                                                       => compared(left, right)((l, r) => r <= l)
+    case EqualTo(left, right)                                                                  => compared(left, right)(_ === _)
+    case In(value, list) if list.forall(one => one.foldable && one.dataType == value.dataType) =>
+      isIn(value, list.map(one => Try(one.eval(InternalRow.empty)).toOption.flatMap(constantRange)))
+    case InSet(value, set) => isIn(value, set.toSeq.map(constantRange))
+    case IsNull(child)     => alone(child)(_.isNull)
+    case IsNotNull(child)  => alone(child)(found => !found.isNull)
+    case _                 => anything
   }
 
-  private def anyOf(truths: Seq[Truths]): Truths = truths.foldLeft(Truths.of(false))(_ || _)
+  private def both(left: Expression, right: Expression)(by: (Truths, Truths) => Truths): Ranges => Truths = {
+    val (first, second) = (truth(left), truth(right))
+    ranges => by(first(ranges), second(ranges))
+  }
+
+  private def compared(left: Expression, right: Expression)(by: (ValueRange, ValueRange) => Truths): Ranges => Truths =
+    if (left.dataType != right.dataType) anything
+    else {
+      val (first, second) = (values(left), values(right))
+      ranges => (for (l <- first(ranges); r <- second(ranges)) yield by(l, r)).getOrElse(Truths.Any)
+    }
+
+  private def isIn(value: Expression, list: Seq[Option[ValueRange]]): Ranges => Truths =
+    if (list.exists(_.isEmpty)) anything
+    else {
+      val constants = list.flatten
+      val sorted = constants.flatMap(_.range).map(_._1).toVector.sorted
+      val hasNull = constants.exists(_.range.isEmpty)
+      alone(value)(_.isIn(sorted, hasNull))
+    }
+
+  private def alone(child: Expression)(test: ValueRange => Truths): Ranges => Truths = {
+    val tested = values(child)
+    ranges => tested(ranges).fold(Truths.Any)(test)
+  }
 
   private def constantTruth(constant: Expression): Truths = Try(constant.eval(InternalRow.empty)).toOption match {
     case Some(value: Boolean)         => Truths.of(value)
@@ -90,11 +113,12 @@ object ConditionRanges {
     case _                            => Truths.Any
   }
 
-  private def values(expression: Expression, ranges: Attribute => Option[ValueRange]): Option[ValueRange] = expression match {
-    case column: Attribute if isOrdered(column.dataType)               => ranges(column)
+  private def values(expression: Expression): Ranges => Option[ValueRange] = expression match {
+    case column: Attribute if isOrdered(column.dataType)               => _(column)
     case constant if constant.foldable && isOrdered(constant.dataType) =>
-      Try(constant.eval(InternalRow.empty)).toOption.flatMap(constantRange)
-    case _ => None
+      val value = Try(constant.eval(InternalRow.empty)).toOption.flatMap(constantRange)
+      _ => value
+    case _ => _ => None
   }
 
   /** The range of one value of an ordered type. */

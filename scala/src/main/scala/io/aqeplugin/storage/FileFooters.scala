@@ -22,7 +22,7 @@ final case class FileColumn(name: String, dataType: DataType)
   */
 final case class ColumnFacts(range: Option[(Long, Long)], nulls: Option[Long])
 
-/** What a footer says of its file.
+/** What a footer surely says of its file.
   *
   * @param columns
   *   the columns that were asked for; none for a column whose statistics are missing or not trusted

@@ -14,14 +14,13 @@ import io.aqeplugin.decide._
   *   the filters between the scan and the limit, on the scan's columns
   * @param maxFooters
   *   footers to read at most
-  * @param maxMillis
-  *   time to wait at most
+  * @param deadlineNanos
+  *   until when footers are waited for, as `System.nanoTime`
   */
-final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFooters: Int, maxMillis: Long) {
+final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFooters: Int, deadlineNanos: Long) {
   import FooterSearch.{Batch, FilteredRows, MaxShare, Sample}
 
   private val startNanos = System.nanoTime()
-  private val deadlineNanos = startNanos + TimeUnit.MILLISECONDS.toNanos(maxMillis)
   private val files = scanned.files
   private val footers = scanned.footers
   private lazy val conf = scanned.scan.relation.sparkSession.sessionState.newHadoopConfWithOptions(scanned.scan.relation.options)
@@ -32,15 +31,18 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
   }.toMap
 
   /** The conditions with the values of a partition's columns, once per partition. */
-  private val inPartition = scala.collection.mutable.HashMap.empty[Int, Seq[Expression]]
+  private val inPartition = scala.collection.mutable.HashMap.empty[Int, ConditionRanges.Ranges => Truths]
 
-  private def conditionsOf(file: Int): Seq[Expression] = inPartition.getOrElseUpdate(
+  private def conditionsOf(file: Int): ConditionRanges.Ranges => Truths = inPartition.getOrElseUpdate(
     scanned.partitionOf(file),
-    conditions.map(_.transform {
+    ConditionRanges.truths(conditions.map(_.transform {
       case column: AttributeReference if scanned.partitionValue(column, file).isDefined =>
         Literal(scanned.partitionValue(column, file).orNull, column.dataType)
-    })
+    }))
   )
+
+  /** What is known of a file without its footer: for all files of a partition the same. */
+  private val withoutFooter = scala.collection.mutable.HashMap.empty[Int, Proof]
 
   private def known(file: Int, columns: Seq[FileColumn]): Option[FooterFacts] = footers.get(files(file).fileStatus, columns)
 
@@ -51,15 +53,13 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
 
   private def proofOf(file: Int, footer: Option[FooterFacts]): Proof =
     if (conditions.isEmpty) Proof.AllMatch
-    else Proof.of(ConditionRanges.truths(
-      conditionsOf(file),
-      column =>
-        for {
-          facts <- footer
-          named <- attributes.get(column)
-          found <- facts.columns.get(named).flatten
-        } yield ValueRange(found.range, mayBeNull = !found.nulls.contains(0L))
-    ))
+    else
+      footer.fold(withoutFooter.getOrElseUpdate(scanned.partitionOf(file), Proof.of(conditionsOf(file)(_ => None)))) { facts =>
+        Proof.of(conditionsOf(file)(column =>
+          for (named <- attributes.get(column); found <- facts.columns.get(named).flatten)
+            yield ValueRange(found.range, mayBeNull = !found.nulls.contains(0L))
+        ))
+      }
 
   /** The number of files whose row count is known. */
   def footersKnown: Int = files.indices.count(known(_, Nil).isDefined)

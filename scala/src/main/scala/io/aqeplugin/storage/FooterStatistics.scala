@@ -19,7 +19,7 @@ import io.aqeplugin.exec.DaemonThreads
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.observe.TableFacts
 
-/** What a footer says of its file.
+/** What a footer says of its file, for estimates: no row is left out because of it, so its statistics need not be trusted.
   *
   * @param ranges
   *   smallest and largest value by column name; none for a column that has none, or whose type has no order of whole numbers

@@ -70,6 +70,7 @@ object ReasonExamples {
     case SortKeyType    => "`ORDER BY name LIMIT 100` or `ORDER BY a + b LIMIT 100`: a footer may hold a truncated string and knows no sum."
     case LimitOperatorBelow    => "`SELECT DISTINCT k FROM t LIMIT 10`: the aggregate needs rows of all groups."
     case LimitNonDeterministic => "`SELECT * FROM t WHERE rand() < 0.1 LIMIT 10`."
+    case LimitMayFail          => "`SELECT * FROM t WHERE CAST(s AS INT) > 5 LIMIT 10` where a string may be no number."
     case LimitSource       => "A cached table, JSON or CSV files, an Iceberg table, a Delta table with deletion vectors, a bucketed scan."
     case FilesMayBeSkipped => "`spark.sql.files.ignoreCorruptFiles=true`: the rows of a chosen file may be missing."
     case ObserveMode       => "`spark.aqePlugin.mode=observe`."

@@ -41,6 +41,18 @@ class LimitTruthsProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("IN a list: no value of a row is missing from those of the range, and what is proven for an equality is proven for a list of one") {
+    forAll(columns, Gen.nonEmptyListOf(value)) { (rows, list) =>
+      val values = rows.map(_._1)
+      def isIn(list: Seq[Value]): Truths = rangeOf(values).isIn(list.flatten.toVector.sorted, list.contains(None))
+      values.foreach { v =>
+        val expected = if (v.isEmpty) None else if (list.contains(v)) Some(true) else if (list.contains(None)) None else Some(false)
+        assert(contains(isIn(list), expected), (values, list))
+      }
+      list.flatten.foreach(one => assert(isIn(Seq(Some(one))) == (rangeOf(values) === ValueRange.constant(one)), (values, one)))
+    }
+  }
+
   test("a null test is right for every mix of nulls and values") {
     forAll(columns)(rows => rows.map(_._1).foreach(v => assert(contains(rangeOf(rows.map(_._1)).isNull, Some(v.isEmpty)))))
   }

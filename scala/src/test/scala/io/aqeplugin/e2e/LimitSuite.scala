@@ -41,6 +41,25 @@ class LimitSuite extends AnyFunSuite with LimitSession {
       }
     }
 
+  test("of a file that has many more rows than wanted, not all splits are started") {
+    val path = folder.resolve("large").toString
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.range(0, 4000, 1, 2).selectExpr(
+        "id",
+        "repeat(uuid(), 4) AS s"
+      ).write.option("parquet.block.row.count.limit", "50").parquet(path)
+    }
+    withConf("spark.sql.files.maxPartitionBytes" -> "20k", "spark.sql.files.openCostInBytes" -> "1") {
+      spark.read.parquet(path).createOrReplaceTempView("large")
+      assert(spark.table("large").rdd.getNumPartitions > 20)
+      val few = limited(sql("SELECT * FROM large LIMIT 10"))
+      hasRows(few, 10)()
+      assert(few.choices == Seq("fewest_files") && few.limits.forall(_.outcome.path("splits").asInt <= 4), few.limits)
+      val most = limited(sql("SELECT * FROM large LIMIT 1900"))
+      assert(most.rows.size == 1900 && most.choices == Seq("fewest_files"))
+    }
+  }
+
   test("Spark alone needs more waves and tasks for the same limit") {
     val plain = plainly(sql(s"SELECT * FROM t LIMIT ${6 * FileRows}"))
     hasRows(plain, 6 * FileRows)()
@@ -203,6 +222,7 @@ class LimitSuite extends AnyFunSuite with LimitSession {
       ("DISTINCT below", "SELECT DISTINCT u FROM t LIMIT 5", "LIMIT_OPERATOR_BELOW"),
       ("a random filter", "SELECT * FROM t WHERE rand() < 0.9 LIMIT 5", "LIMIT_NON_DETERMINISTIC"),
       ("a random column", "SELECT id, rand() FROM t LIMIT 5", "LIMIT_NON_DETERMINISTIC"),
+      ("a cast that may fail", "SELECT * FROM t WHERE CAST(concat(id) AS int) >= 0 LIMIT 5", "LIMIT_MAY_FAIL"),
       ("an inner join below", "SELECT * FROM t JOIN o USING (id) LIMIT 5", "LIMIT_OPERATOR_BELOW"),
       ("a sample below", "SELECT * FROM t TABLESAMPLE (50 PERCENT) LIMIT 5", "LIMIT_OPERATOR_BELOW"),
       ("another source", "SELECT * FROM range(50) LIMIT 5", "LIMIT_SOURCE")

@@ -89,6 +89,11 @@ class PredicatesSuite extends AnyFunSuite with PluginSession {
     "SELECT * FROM l JOIN r ON l.x BETWEEN r.x AND r.y WHERE r.x >= 3 AND r.y <= 4"
   )("x <= 4", "x >= 3")
   adds(
+    "of a long list the greatest value is a bound",
+    "l",
+    s"SELECT * FROM l JOIN r ON l.k = r.k AND l.v < r.v WHERE r.v IN (${(10 until 70).map(i => s"'v$i'").mkString(", ")}, 'v2', NULL)"
+  )("v < 'v69'")
+  adds(
     "a distance in days moves a bound by it",
     "l",
     "SELECT * FROM l JOIN r ON l.d BETWEEN r.d AND r.d + 7 WHERE r.d BETWEEN DATE'2020-01-10' AND DATE'2020-01-20'"

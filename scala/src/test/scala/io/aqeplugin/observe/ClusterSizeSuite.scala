@@ -30,4 +30,13 @@ class ClusterSizeSuite extends AnyFunSuite with PluginSession {
     assert(slots(8, 2, dynamic: _*) == 20)
     assert(slots(40, 10, dynamic: _*) == 40)
   }
+
+  test("what could run at once is what runs, or with dynamic allocation what the most executors could run") {
+    def most(conf: (String, String)*): Option[Int] = ClusterSize.mostSlotsOf(slots = 8, executors = 2, conf.toMap.get)
+    val dynamic = "spark.dynamicAllocation.enabled" -> "true"
+    assert(most() == Some(8))
+    assert(most(dynamic, "spark.dynamicAllocation.maxExecutors" -> "100") == Some(400))
+    assert(most(dynamic, "spark.dynamicAllocation.maxExecutors" -> "1") == Some(8))
+    assert(most(dynamic) == None)
+  }
 }

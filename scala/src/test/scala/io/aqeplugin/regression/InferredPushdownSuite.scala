@@ -43,12 +43,11 @@ class InferredPushdownSuite extends AnyFunSuite with PluginSession {
 
   test("a Parquet column that is read by its field id is not compared by its name") {
     val ids = Seq("k" -> 0, "x" -> 1, "y" -> 2)
-    def schema(names: String*): StructType = {
+    def schema(names: String*): StructType =
       StructType(names.zip(ids).map { case (name, (_, id)) =>
         val metadata = new MetadataBuilder().putLong("parquet.field.id", id.toLong).build()
         StructField(name, if (id == 0) LongType else IntegerType, nullable = true, metadata)
       })
-    }
     val path = folder.resolve("ids").toString
     val rows = spark.sql("SELECT id AS k, CAST(id % 50 AS int) AS x, 7 AS y FROM range(3000)")
     withConf("spark.aqePlugin.mode" -> "off")(spark.createDataFrame(rows.rdd, schema("k", "x", "y")).coalesce(2).write.parquet(path))
@@ -74,10 +73,13 @@ class InferredPushdownSuite extends AnyFunSuite with PluginSession {
   test("a predicate that Spark checks in each row prunes partitions and lets filters by keys pass") {
     val path = folder.resolve("parts").toString
     withConf("spark.aqePlugin.mode" -> "off") {
-      spark.sql("SELECT id AS k, CAST(id % 50 AS byte) AS b, CAST(id % 5 AS int) AS p FROM range(3000)").write.partitionBy("p").parquet(path)
+      spark.sql(
+        "SELECT id AS k, CAST(id % 50 AS byte) AS b, CAST(id % 5 AS int) AS p FROM range(3000)"
+      ).write.partitionBy("p").parquet(path)
     }
     spark.read.parquet(path).createOrReplaceTempView("r")
-    val query = "SELECT * FROM l RIGHT JOIN r ON l.k = r.k WHERE (l.part = 3 AND r.b = 3 AND r.p = 3) OR (l.part = 4 AND r.b = 4 AND r.p = 4)"
+    val query =
+      "SELECT * FROM l RIGHT JOIN r ON l.k = r.k WHERE (l.part = 3 AND r.b = 3 AND r.p = 3) OR (l.part = 4 AND r.b = 4 AND r.p = 4)"
     val result = sameRows(spark.sql(query))
     val scans = collectWithSubqueries(result.plan) { case scan: FileSourceScanExec if scan.relation.partitionSchema.nonEmpty => scan }
     assert(scans.nonEmpty && scans.forall(_.selectedPartitions.partitionCount == 2), result.plan)
