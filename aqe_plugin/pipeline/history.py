@@ -70,4 +70,6 @@ def _events(row: dict[str, Any]) -> Iterator[Event]:
         yield ExecutionEnded(execution_id, row["endedMillis"], row["errorMessage"])
     if row["timeMillis"] is not None:
         outcomes = tuple(decode_text(FilterOutcome, text.encode()) for text in row["_outcomes"])
-        yield replace(decode(QueryEnded, {**row, "outcomes": []}), outcomes=outcomes)
+        # Rows of earlier ingests have none.
+        flips = row["flips"] and [flip.asDict() for flip in row["flips"]]
+        yield replace(decode(QueryEnded, {**row, "outcomes": [], "flips": flips}), outcomes=outcomes)

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
 from aqe_plugin.events.json_values import camel_case, required
-from aqe_plugin.events.model import FilterOutcome, JoinDecided, LimitDecided, PredicateInferred, QueryEnded
+from aqe_plugin.events.model import FilterOutcome, FlipPoint, JoinDecided, LimitDecided, PredicateInferred, QueryEnded
 
 _TYPES = {int: "bigint", float: "double", str: "string", bool: "boolean"}
 
@@ -47,7 +47,7 @@ QUERIES = (
     "log string, executionId bigint, description string, startedMillis bigint, endedMillis bigint, "
     "errorMessage string, schemaVersion bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
     "planned bigint, applied bigint, errors bigint, joins bigint, mode string, fingerprint string, "
-    "joinConditions string, date date, arm string"
+    f"joinConditions string, date date, arm string, badConf string, flips {_type(tuple[FlipPoint, ...])}"
 )
 REJECTED = f"log string, {_POSITION}, kind string, why string, line string"
 

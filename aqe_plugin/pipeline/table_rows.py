@@ -17,8 +17,8 @@ _DAY_MILLIS = 86_400_000
 # 9999-12-31, the last day that every reader of dates accepts.
 _LAST_DAY = 2_932_896
 _ACCOUNT = ("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors")
-# A column that came later stands behind the others.
-_ADDED = ("arm",)
+# Columns that came later stand behind the others.
+_ADDED = ("arm", "badConf", "flips")
 _SPARKS = ("description", "startedMillis", "endedMillis", "errorMessage")
 
 

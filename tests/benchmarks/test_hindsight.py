@@ -175,7 +175,7 @@ def test_a_choice_is_not_wrong_by_the_runs_that_chose_another_one() -> None:
     assert found.is_right
 
 
-def test_a_choice_without_rounds_to_choose_in_and_rounds_to_measure_in_is_neither_right_nor_wrong() -> None:
+def test_a_choice_needs_rounds_to_choose_in_and_rounds_to_measure_in() -> None:
     measured = Measured("q1", [_JOIN])
     for turn in range(6):
         deviates = {} if turn % 2 == 0 else {"deviates": "inner:a=b: broadcast"}

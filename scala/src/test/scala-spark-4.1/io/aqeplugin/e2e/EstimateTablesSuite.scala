@@ -33,11 +33,11 @@ class EstimateTablesSuite extends AnyFunSuite with PluginSession with EstimateQu
   private def joined(table: String, condition: String): String =
     s"SELECT count(*), sum(s.v) FROM sales s JOIN (SELECT * FROM $table WHERE $condition) r ON s.ticket = r.ticket"
 
-  test("the log of a Delta table has its rows, where Delta reads its statistics for a condition on a column") {
+  test("Delta's log has a table's rows where Delta reads its statistics") {
     isOfTheTable(chosen(joined("delta_returns", "day < 2 AND amount >= 0")), "delta_log", tolerance = 0)
   }
 
-  test("a Delta table without statistics in its log has rows in proportion to the bytes of its files") {
+  test("a Delta table without statistics has rows in proportion to its bytes") {
     isOfTheTable(chosen(joined("bare_returns", "day < 2")), "scaled_scan_output")
   }
 

@@ -32,7 +32,7 @@ class FlipPointProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     )
   }
 
-  test("at a flip point the decision is the one that it names, and 3 % nearer it is the one that was made") {
+  test("a flip point has the decision that it names, and 3 % before it the one made") {
     var found = 0 // counts over many examples
     forAll(Gen.frequency(3 -> plausible, 1 -> FactsGen.joinFacts), Gen.frequency(3 -> Thresholds.Default, 1 -> FactsGen.thresholds)) {
       (facts, thresholds) =>

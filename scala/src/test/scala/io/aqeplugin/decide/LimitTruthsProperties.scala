@@ -41,7 +41,7 @@ class LimitTruthsProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("IN a list: no value of a row is missing from those of the range, and what is proven for an equality is proven for a list of one") {
+  test("IN a list: no row's value is missing, and a list of one is an equality") {
     forAll(columns, Gen.nonEmptyListOf(value)) { (rows, list) =>
       val values = rows.map(_._1)
       def isIn(list: Seq[Value]): Truths = rangeOf(values).isIn(list.flatten.toVector.sorted, list.contains(None))

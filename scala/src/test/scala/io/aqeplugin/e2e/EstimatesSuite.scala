@@ -64,7 +64,7 @@ class EstimatesSuite extends AnyFunSuite with PluginSession with EstimateQueries
     assert(probe.path("scanRowsSource").asText == "selected_files", probe)
   }
 
-  test("with column statistics, Spark's estimate of a filter says what a predicate of the probe side keeps") {
+  test("with column statistics, Spark's estimate says what a predicate keeps") {
     val decision =
       chosen("SELECT count(*) FROM columns_returns r JOIN days d ON r.ticket = d.day WHERE r.amount < 30 AND d.name = 'd3'")
     val probe = decision.path("facts").path("probe")
@@ -72,14 +72,14 @@ class EstimatesSuite extends AnyFunSuite with PluginSession with EstimateQueries
     assert(probe.path("rowsSource").asText == "column_statistics", probe)
   }
 
-  test("without any statistics, a predicate is assumed to keep a fixed share, and the estimate says so") {
+  test("without statistics, a predicate keeps a fixed share, and the estimate says so") {
     val decision = chosen("SELECT count(*) FROM parquet_returns r JOIN days d ON r.ticket = d.day WHERE r.amount < 30 AND d.name = 'd3'")
     val probe = decision.path("facts").path("probe")
     assert(math.abs(probe.path("rows").asDouble / probe.path("scanRows").asDouble - 0.2) < 0.01, probe)
     assert(probe.path("rowsSource").asText == "assumed", probe)
   }
 
-  test("a table whose folder is gone from the catalog's place is of unknown size, and the rows are the same") {
+  test("a table without its folder is of unknown size, and the rows are the same") {
     withConf("spark.aqePlugin.mode" -> "off") {
       spark.sql("CREATE TABLE moved (ticket INT, amount INT, day INT) USING parquet PARTITIONED BY (day)")
       val elsewhere = folder.resolve("elsewhere")

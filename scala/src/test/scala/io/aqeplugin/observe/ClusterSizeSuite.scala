@@ -31,7 +31,7 @@ class ClusterSizeSuite extends AnyFunSuite with PluginSession {
     assert(slots(40, 10, dynamic: _*) == 40)
   }
 
-  test("what could run at once is what runs, or with dynamic allocation what the most executors could run") {
+  test("with dynamic allocation, what the most executors can run could run at once") {
     def most(conf: (String, String)*): Option[Int] = ClusterSize.mostSlotsOf(slots = 8, executors = 2, conf.toMap.get)
     val dynamic = "spark.dynamicAllocation.enabled" -> "true"
     assert(most() == Some(8))

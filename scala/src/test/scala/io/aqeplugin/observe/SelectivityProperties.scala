@@ -53,7 +53,7 @@ class SelectivityProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       )
     }
 
-  test("of a column that has every value of its range once, a condition keeps exactly its share") {
+  test("a condition keeps exactly its share of a column with every value once") {
     forAll(condition(Seq(x), 3)) { made =>
       val predicate = BindReferences.bindReference(made, AttributeSeq(Seq(x)))
       val kept = (Low to High).count(value => predicate.eval(InternalRow(value)) == true)
@@ -61,7 +61,7 @@ class SelectivityProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a share is in [0, 1]; a condition and its negation keep all rows; a further condition keeps no more, an alternative no less") {
+  test("a share is in [0, 1], AND keeps no more, OR no less, NOT the rest") {
     forAll(condition(Seq(x, y), 2), condition(Seq(x, y), 2)) { (one, other) =>
       val (a, both, either) = (share(one).get, share(And(one, other)).get, share(Or(one, other)).get)
       assert(Seq(a, both, either).forall(found => found >= 0 && found <= 1))

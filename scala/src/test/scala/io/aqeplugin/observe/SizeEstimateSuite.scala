@@ -51,7 +51,7 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
   private def known(query: String): SizeEstimate =
     withConf("spark.aqePlugin.mode" -> "off")(new SizeEstimator(KeptPerPredicate, knows)(spark.sql(query).queryExecution.sparkPlan))
 
-  test("predicates on columns of known range keep their part of it, whatever their number") {
+  test("predicates on columns of known range keep their part, however many") {
     val half = known("SELECT * FROM fact WHERE k >= 20 AND k < 65")
     assert(
       half.rows == 15000 && half.kept == 0.5 && half.source == EstimateSource.ColumnRange && half.tableSource == EstimateSource.Footers
@@ -59,12 +59,12 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
     assert(isNear(known("SELECT * FROM fact WHERE k < 45 AND v < 15000").rows, 7500))
   }
 
-  test("predicates of which nothing is known keep a fixed share beside those of which something is") {
+  test("unknown predicates keep a fixed share beside known ones") {
     val some = known("SELECT * FROM fact WHERE k < 45 AND v % 7 = 2 AND v % 5 = 1")
     assert(isNear(some.rows, 15000 * KeptPerPredicate) && some.source == EstimateSource.Assumed)
   }
 
-  test("a predicate that no value in the known range fulfils is not believed to keep nothing") {
+  test("a predicate outside of the known range is not believed to keep nothing") {
     val none = known("SELECT * FROM fact WHERE k > 1000")
     assert(none.rows == 1 && none.kept > 0 && isNear(none.rows / none.kept, 30000))
   }

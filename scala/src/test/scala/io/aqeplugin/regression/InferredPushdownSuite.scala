@@ -34,7 +34,7 @@ class InferredPushdownSuite extends AnyFunSuite with PluginSession {
     "CAST(id % 50 AS decimal(9, 2)) AS d, date_add(DATE'2024-01-01', CAST(id % 50 AS int)) AS day, CAST(id % 50 AS string) AS s, " +
     "IF(id % 50 = 3, CAST('-0.0' AS double), 1.0D) AS f FROM range(3000)"
 
-  test("integers of a Parquet file that Spark cuts to a narrow column are not compared uncut") {
+  test("Parquet integers that Spark cuts to a narrow column are not compared uncut") {
     val path = written("narrow", "parquet", Values)
     spark.read.schema("k bigint, b byte, h short").parquet(path).createOrReplaceTempView("r")
     sameWith("b", "3", "4")
@@ -57,7 +57,7 @@ class InferredPushdownSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a column of an ORC table whose files have another type is not compared with a value of the table's type") {
+  test("an ORC column of another type in the files is not compared with the table's") {
     val path = written("orc", "orc", Values)
     for ((column, kind, first, second) <- Seq(("i", "string", "'3'", "'4'"), ("s", "int", "3", "4"))) {
       spark.read.schema(s"k bigint, $column $kind").orc(path).createOrReplaceTempView("r")
@@ -70,7 +70,7 @@ class InferredPushdownSuite extends AnyFunSuite with PluginSession {
     sameWith("f", "0.0D", "2.0D")
   }
 
-  test("a predicate that Spark checks in each row prunes partitions and lets filters by keys pass") {
+  test("a predicate that is checked in each row still prunes partitions") {
     val path = folder.resolve("parts").toString
     withConf("spark.aqePlugin.mode" -> "off") {
       spark.sql(

@@ -28,7 +28,7 @@ class FolderSampleSuite extends AnyFunSuite {
     conf
   }
 
-  test("a table of equal partitions has their number times their bytes, and few of them are listed") {
+  test("equal partitions count by number times bytes, and few of them are listed") {
     val root = tableOf(days = 300, hours = 6, bytes = 50)
     ListingFileSystem.listed.set(0)
     val sample = FolderSample.of(new Path(s"listing://$root"), 2, conf).getOrElse(fail("no sample"))

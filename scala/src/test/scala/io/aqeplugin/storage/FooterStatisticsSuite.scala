@@ -101,7 +101,7 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
     assert(facts.rows.exists(found => math.abs(found.rows - Rows) <= Rows / 100 && found.source == EstimateSource.Footers))
   }
 
-  test("a table whose partitions the catalog keeps has the same rows, whatever partitions a scan selects") {
+  test("a table in the catalog has the same rows, whatever partitions a scan selects") {
     withConf("spark.aqePlugin.mode" -> "off") {
       spark.sql(
         s"CREATE TABLE parts USING parquet PARTITIONED BY (part) AS SELECT /*+ REPARTITION(1) */ id AS k, rand(1) AS a, rand(2) AS b, id % 8 AS part FROM range($Rows)"
@@ -114,7 +114,7 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("the folders of a table that cannot be listed give no facts, and are listed again by the next query") {
+  test("folders that cannot be listed give no facts, and the next query tries again") {
     val statistics = new FooterStatistics(FooterSummary.reader, AtOnce)
     withConf("spark.aqePlugin.mode" -> "off") {
       spark.sql("CREATE TABLE gone (k INT, part INT) USING parquet PARTITIONED BY (part)")
