@@ -8,6 +8,8 @@ import io.aqeplugin.conf.{AqeConf, Forced, ForcedOption}
 
 class FlipPointProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 1000)
+
   private def optionOf(decision: JoinDecision): (Strategy, Boolean) = (decision.choice, decision.buildFilter)
 
   /** A join that several options suit. */

@@ -16,12 +16,13 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
 
   test("with one filter per scan, the more selective stays; the other has a reason") {
     table("sold", "SELECT id % 100 AS a, id % 90 AS b, id AS v FROM range(3000)", files = 2)
-    // Its predicate is estimated to leave fewer keys than `many` has, so which of the two finishes first does not matter.
+    // Its predicate is estimated to leave fewer keys than `many` has. It ends last: the scan waits for it alone, and `many` is decided before.
     table("few", "SELECT id AS k, id AS w FROM range(100)")
+    spark.udf.register("slowly", (w: Long) => { Thread.sleep(20); w })
     table("many", "SELECT id AS k FROM range(90) WHERE id < 60")
     withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.aqePlugin.filter.maxPerScan" -> "1") {
       val result = sameRows(spark.sql(
-        "SELECT v FROM sold LEFT SEMI JOIN (SELECT k FROM few WHERE w < 3) few ON a = few.k LEFT SEMI JOIN many ON b = many.k"
+        "SELECT v FROM sold LEFT SEMI JOIN (SELECT k FROM few WHERE slowly(w) < 3) few ON a = few.k LEFT SEMI JOIN many ON b = many.k"
       ))
       assert(filtered(result).size == 1)
       val told =
