@@ -16,6 +16,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 from aqe_plugin.cli.apply import apply
+from aqe_plugin.cli.calibrate import calibrate
 from aqe_plugin.cli.config import completion, config
 from aqe_plugin.cli.install import (
     TableOrJsonOption,
@@ -205,6 +206,7 @@ app.command("verify")(verify_command)
 for command in (rollback, uninstall, history):
     app.command()(command)
 app.command("recommend")(recommend_command)
+app.command()(calibrate)
 app.command()(apply)
 app.add_typer(config)
 app.command()(completion)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,10 +14,12 @@ from aqe_plugin.cli.history_source import HistorySource, opened_history
 from aqe_plugin.cli.install import HomeOption, TableOrJsonOption, TargetOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
+from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.file_store import store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.stores.session_store import SessionStore
-from aqe_plugin.errors import ConfError
+from aqe_plugin.conf.syntax.java_properties import entries_of
+from aqe_plugin.errors import ConfError, NoDataError, TargetError
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.messages import say, warn
@@ -49,6 +52,12 @@ def apply(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Try a value of your own, not a recommended one; repeatable."),
     ] = None,
+    values: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar=PATH, help="Try the values in a file of conf lines, as `calibrate` prints them."
+        ),
+    ] = None,
     yes: YesOption = False,
     output: TableOrJsonOption = TableOrJson.TABLE,
     why: WhyOption = "",
@@ -58,8 +67,8 @@ def apply(
 
     Run it again and again, e.g. daily: each time it reads the logs, or the tables that `pipeline ingest` made of them,
     prints what they show and, with --yes, moves the rollout on by at most one ring. Without --canary-share the step
-    after observe is all. What --set asks for goes to the canary at once, without a look at logs, and from there the
-    same way.
+    after observe is all. What --set or --values asks for goes to the canary at once, without a look at logs, and from
+    there the same way.
 
     Example: aqe-plugin apply /tmp/spark-events --target spark-defaults.conf --canary-share 0.1 --yes
     """
@@ -67,16 +76,17 @@ def apply(
     if canary_share is not None and isinstance(file, SessionStore):
         raise ConfError(f"--canary-share {canary_share:g}: a running session is one application, which has no share.")
     limits = Limits(max_step=max_step, min_runs=min_runs)
+    asked_values = _values_of(asked or (), values)
     with locked(file) if yes else nullcontext():
         rollouts = Rollouts(file, rollouts_of(file), actor(why))
         step, last = engine.unfinished(rollouts), rollouts.under_way
-        if step is None and asked and last is None:
-            step = engine.begin_with_values(rollouts, _values_of(asked), canary_share)
+        if step is None and asked_values and last is None:
+            step = engine.begin_with_values(rollouts, asked_values, canary_share)
             if step is None:
                 say(f"Nothing to change: {store_of(file).name} has these values.")
         elif step is None:
             if last is not None:
-                _require_same(last, asked, canary_share)
+                _require_same(last, asked_values, canary_share)
                 if last.at_millis > rollouts.now_millis:
                     warn(in_future(last, str(journal_of(file).folder)))
             with opened_history(logs, decisions, hadoop_conf) as source:
@@ -104,11 +114,12 @@ def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_sha
     return None if chosen is None else engine.begin(rollouts, chosen, canary_share)
 
 
-def _require_same(last: RolloutStep, asked: Sequence[str] | None, canary_share: float | None) -> None:
+def _require_same(last: RolloutStep, asked: Mapping[str, str], canary_share: float | None) -> None:
     """Refuses options that do not fit the rollout under way, whose last step is ``last``."""
     if asked:
+        key, value = next(iter(asked.items()))
         raise ConfError(
-            f"--set {asked[0]}: rollout no. {last.number} ({last.group}) is under way, in the ring {last.ring.value}. "
+            f"{key}={value}: rollout no. {last.number} ({last.group}) is under way, in the ring {last.ring.value}. "
             "Let it end first."
         )
     if canary_share is not None and canary_share != last.canary_share:
@@ -118,9 +129,13 @@ def _require_same(last: RolloutStep, asked: Sequence[str] | None, canary_share: 
         )
 
 
-def _values_of(words: Sequence[str]) -> dict[str, str]:
-    """The values of ``--set`` by key."""
+def _values_of(words: Sequence[str], file: Path | None) -> dict[str, str]:
+    """The values of ``--set``, and of the conf lines in ``file``, by key."""
     values: dict[str, str] = {}
+    if file is not None:
+        values = {entry.key: entry.value for entry in entries_of(_text_of(file), str(file))}
+        if not values:
+            raise NoDataError(f"--values {file}: no line with a key and a value in it.")
     for word in words:
         key, equals, value = (part.strip() for part in word.partition("="))
         if not equals or not key or not value:
@@ -129,6 +144,13 @@ def _values_of(words: Sequence[str]) -> dict[str, str]:
             raise ConfError(f"--set {key}: given twice, as {values[key]} and as {value}.")
         values[key] = value
     return values
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TargetError(f"--values {file}: the file cannot be read: {error}.") from error
 
 
 def _show(next_step: NextStep, done: bool, output: TableOrJson) -> None:

@@ -269,7 +269,7 @@ class FilterOutcome:
         kind: ``empty``, ``exact``, ``range_bitmap``, ``split_block_bloom``, ``range``; ``pass_all`` when none could
             be built, ``missing`` when the scan did not find it, which is a fault.
         reason: why all rows passed, ``None`` when the filter worked.
-        batches_skipped: batches that passed unchecked, because the filter had removed too little.
+        rows_unchecked: rows that passed unchecked, because the filter had removed too little.
         wait_millis: time from the start of the query until the scan had its filters, including time that the scan
             would have waited anyway.
         keys: build rows with a key.
@@ -283,7 +283,7 @@ class FilterOutcome:
     reason: Reason | None
     rows_in: int
     rows_out: int
-    batches_skipped: int
+    rows_unchecked: int
     filter_bytes: int
     build_millis: int
     wait_millis: int

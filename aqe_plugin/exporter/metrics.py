@@ -113,7 +113,7 @@ PASS_ALL = _counter(
 )
 ROWS_IN = _counter("filter_rows_in", "Rows that filters checked, by kind of filter.", "kind", starts=KINDS)
 ROWS_OUT = _counter("filter_rows_out", "Rows that passed filters, by kind of filter.", "kind", starts=KINDS)
-BATCHES_SKIPPED = _counter("filter_batches_skipped", "Batches that passed unchecked while their filter was paused.")
+ROWS_UNCHECKED = _counter("filter_rows_unchecked", "Rows that passed unchecked while their filter was paused.")
 FILTER_BYTES = _counter("filter_bytes", "Bytes of all built filters, by kind.", "kind", starts=KINDS)
 BUILD_SECONDS = _seconds("filter_build", "Time to build a filter.")
 WAIT_SECONDS = _seconds(

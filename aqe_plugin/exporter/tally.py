@@ -172,7 +172,7 @@ class Tally:
         self._add(metrics.ROWS_IN, kind, by=outcome.rows_in)
         self._add(metrics.ROWS_OUT, kind, by=outcome.rows_out)
         self._add(metrics.FILTER_BYTES, kind, by=outcome.filter_bytes)
-        self._add(metrics.BATCHES_SKIPPED, by=outcome.batches_skipped)
+        self._add(metrics.ROWS_UNCHECKED, by=outcome.rows_unchecked)
         self._observe(metrics.WAIT_SECONDS, _seconds(outcome.wait_millis), log_name, event)
         if outcome.reason is not None:
             self._add(metrics.PASS_ALL, self._code(outcome.reason.code))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from aqe_plugin.pipeline.fingerprint import join_condition
-from aqe_plugin.tuning.calibrate import NO_COMPOSITE_BOUND
 from aqe_plugin.tuning.history import FILTERS_WITHOUT_EFFECT, MIN_PASS_RATE
+from aqe_plugin.tuning.run_scales import NO_COMPOSITE_BOUND
 from aqe_plugin.tuning.spark_replay import with_decisions
 
 if TYPE_CHECKING:
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 
 def joined_outcomes(decisions: DataFrame, outcomes: DataFrame) -> DataFrame:
-    """``decisions`` with the sums of each join's filters: ``rowsIn, rowsOut, keysIn, worked, waitMillis``."""
+    """``decisions`` with the sums of each join's filters: ``rowsIn, rowsOut, unchecked, keysIn, worked,
+    waitMillis``."""
     worked = ~F.col("kind").isin(*FILTERS_WITHOUT_EFFECT)
     sums = outcomes.groupBy("log", "executionId", "joinId").agg(
         F.sum(F.when(worked, F.col("rowsIn").cast("double"))).alias("rowsIn"),
         F.sum(F.when(worked, F.col("rowsOut").cast("double"))).alias("rowsOut"),
+        F.sum(F.when(worked, F.col("rowsUnchecked").cast("double"))).alias("unchecked"),
         F.max(F.when(worked, F.col("keys"))).alias("keysIn"),
         F.coalesce(F.max(worked), F.lit(False)).alias("worked"),
         F.max("waitMillis").cast("double").alias("waitMillis"),
@@ -40,20 +42,21 @@ def measured_joins(joined: DataFrame) -> DataFrame:
     where a filter measured a pass rate, ``predictedPass``, ``measuredPass``, and ``facts`` with the measured rate.
 
     A rate is a share of the rows that the scan was expected to produce, or of those it produced when they are more.
+    Rows that no task checked have passed.
     """
     facts, decision = F.col("decision.facts"), F.col("decision")
     applied = F.col("mode") == "apply"
     choice = F.when(applied, decision.choice).otherwise(facts.sparkStrategy)
     filtered = applied & decision.buildFilter & F.col("worked")
     measured = F.coalesce(F.col("rowsIn"), F.lit(0.0)) > 0
-    scanned = F.greatest(F.col("rowsIn"), facts.probe.scanRows.cast("double"))
+    scanned = F.greatest(F.col("rowsIn") + F.col("unchecked"), facts.probe.scanRows.cast("double"))
     named = joined.withColumns(
         {
             "join": join_condition(facts.kind, facts["keys"]),
             "ranAs": _method(facts.sparkStrategy, choice, filtered),
             "ranFiltered": filtered,
             "predictedPass": F.when(measured, decision.passRate),
-            "measuredPass": F.when(measured, F.col("rowsOut") / scanned),
+            "measuredPass": F.when(measured, (F.col("rowsOut") + F.col("unchecked")) / scanned),
             "waited": F.coalesce(facts.waiting.waits, F.lit(False)),
             "_scanned": F.when(measured, scanned),
         }
@@ -107,7 +110,7 @@ def _measured_facts(facts: Column) -> Column:
     scanned, probe, keys = F.col("_scanned"), facts.probe, facts.build["keys"]
     reaching = F.when(probe.scanRows > 0, probe.rows / probe.scanRows).otherwise(F.lit(1.0))
     distinct = F.coalesce(_not_zero(keys.distinct), _not_zero(F.col("keysIn")), F.lit(1))
-    origin = F.bround(distinct / F.greatest(F.col("rowsOut") / scanned, F.lit(MIN_PASS_RATE)))
+    origin = F.bround(distinct / F.greatest((F.col("rowsOut") + F.col("unchecked")) / scanned, F.lit(MIN_PASS_RATE)))
     measured = keys.withField("distinct", distinct).withField(
         "originDistinct", F.greatest(F.lit(1), origin.try_cast("bigint"))
     )

@@ -2,9 +2,9 @@
 
 Pure functions over plain values::
 
-    queries -> fingerprint -> history -> calibrate -> recommend -> recommendation (its limits)
-                                            |             |
-                                            +--- replay --+   the plugin's own decision function, behind a port
+    queries -> fingerprint -> history -> run_scales -> recommend -> recommendation (its limits)
+                                            |              |
+                                            +--- replay ---+   the plugin's own decision function, behind a port
 
 Only ``spark_replay`` uses Spark: it calls the SQL function ``aqe_decide``, because the decision has no second
 implementation.

@@ -64,7 +64,7 @@ ALL_OPEN: Mapping[str, float] = MappingProxyType(
 
 def current(conf: Mapping[str, str]) -> dict[str, float]:
     """The value of every tuned key in ``conf``, else its default; a value that is not allowed counts as not set."""
-    return {key: _value_of(conf, PREFIX + key) for group in (*COEFFICIENTS, *GATES) for key in group.keys}
+    return {key: value_of(conf, PREFIX + key) for group in (*COEFFICIENTS, *GATES) for key in group.keys}
 
 
 def moved(thresholds: Mapping[str, float], group: Group, factor: float) -> dict[str, float]:
@@ -83,7 +83,8 @@ def written(key: str, value: float) -> str:
     return str(round(value)) if conf_keys()[key].type == "integer" else f"{value:.10g}"
 
 
-def _value_of(conf: Mapping[str, str], key: str) -> float:
+def value_of(conf: Mapping[str, str], key: str) -> float:
+    """The value of ``key``, a whole key of the plugin, in ``conf``, else its default."""
     written = number_of(key, conf.get(key, ""))
     default = number_of(key, conf_keys()[key].default)
     return written if written is not None else default if default is not None else 0.0

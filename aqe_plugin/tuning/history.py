@@ -207,14 +207,17 @@ def _join_run(join: JoinStory, mode: PluginMode) -> JoinRun:
 def _measured(facts: JoinFacts, outcomes: Sequence[FilterOutcome]) -> tuple[JoinFacts, float]:
     """The facts with what the filter measured in place of estimates, and the share of rows that passed it.
 
-    The share is of the rows that the scan was expected to produce, or of those checked when they are more: rows pruned
-    with their file or row group by the filter's range never reach the filter and are removed all the same. The decision
+    The share is of the rows that the scan was expected to produce, or of those it produced when they are more: rows
+    pruned with their file or row group by the filter's range never reach the filter and are removed all the same; rows
+    that no task checked, because it had paused the filter, passed. The decision
     function takes no pass rate as input. It derives one from the distinct build keys before and after predicates, and
     uses it unchanged when no key range of the probe side is known.
     """
     probe = facts.probe
-    checked, passed = sum(outcome.rows_in for outcome in outcomes), sum(outcome.rows_out for outcome in outcomes)
-    scanned = max(checked, probe.scan_rows)
+    unchecked = sum(outcome.rows_unchecked for outcome in outcomes)
+    read = sum(outcome.rows_in for outcome in outcomes) + unchecked
+    passed = sum(outcome.rows_out for outcome in outcomes) + unchecked
+    scanned = max(read, probe.scan_rows)
     pass_rate = passed / scanned
     reaching = probe.rows / probe.scan_rows if probe.scan_rows > 0 else 1.0
     distinct = facts.build.keys.distinct or max((outcome.keys for outcome in outcomes), default=0) or 1

@@ -1,9 +1,9 @@
 """From history to a recommendation: which group of thresholds to move, how far, and on what evidence.
 
-The history is priced at calibrated coefficients (``calibrate``), then decided again at the present thresholds and at
-those of a candidate: where the two decisions differ, the candidate saves the difference of those prices. The candidates
-of a coefficient group are its measured scale and parts of it, those of a gate a ladder of factors. Only joins of past
-runs count, groups move one at a time, and a step is bounded however far off the target is.
+The history is priced at coefficients that fit the runs (``run_scales``), then decided again at the present thresholds
+and at those of a candidate: where the two decisions differ, the candidate saves the difference of those prices. The
+candidates of a coefficient group are its measured scale and parts of it, those of a gate a ladder of factors. Only
+joins of past runs count, groups move one at a time, and a step is bounded however far off the target is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from aqe_plugin.conf.keys import PREFIX
-from aqe_plugin.tuning.calibrate import Calibration, Prices, RunPrices, calibrate, prices_of
 from aqe_plugin.tuning.groups import COEFFICIENTS, GATES, Group, moved
 from aqe_plugin.tuning.history import Run, newest, without_outliers
 from aqe_plugin.tuning.recommendation import Evidence, Finding, KeyChange, Limits, Recommendation, Risk
 from aqe_plugin.tuning.replay import JoinOption, Replay, Replayed
+from aqe_plugin.tuning.run_scales import Prices, RunPrices, prices_of, scales_of
+from aqe_plugin.tuning.scales import Scales
 
 # Rounding to three digits must not take a full step beyond its limit.
 _ROUNDING = 1.005
@@ -34,12 +35,12 @@ _SHARES = (1.0, 0.5, 0.25)
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The runs that count, priced, decided at the present thresholds, and calibrated."""
+    """The runs that count, priced, decided at the present thresholds, and the scales of their prices."""
 
     runs: list[Run]
     thresholds: Mapping[str, float]
     prices: list[RunPrices]
-    calibration: Calibration
+    scales: Scales
     decided: list[tuple[Replayed, ...]]
     seconds: float
 
@@ -111,7 +112,7 @@ def _known(runs: list[Run], thresholds: Mapping[str, float], replay: Replay) -> 
     prices = prices_of(runs, thresholds, replay)
     (decided,) = _decide(runs, [thresholds], replay)
     seconds = sum(run.duration_millis for run in runs) / 1000
-    return _Known(runs, thresholds, prices, calibrate(runs, prices), decided, seconds)
+    return _Known(runs, thresholds, prices, scales_of(runs, prices), decided, seconds)
 
 
 def _decide(
@@ -129,7 +130,7 @@ def _candidates(group: Group, known: _Known, limits: Limits) -> list[_Candidate]
     if group in GATES:
         return [_Candidate(group, factor, _steps(factor, limits)) for factor in _LADDER]
     at = COEFFICIENTS.index(group)
-    scale = known.calibration.scales[at]
+    scale = known.scales.factors[at]
     far_enough = max(scale, 1 / scale) >= _MIN_FACTOR
     if not far_enough or not _identified(group, known, limits):
         return []
@@ -138,7 +139,7 @@ def _candidates(group: Group, known: _Known, limits: Limits) -> list[_Candidate]
 
 
 def _identified(group: Group, known: _Known, limits: Limits) -> bool:
-    return known.calibration.identified[COEFFICIENTS.index(group)] >= limits.min_identified
+    return known.scales.identified[COEFFICIENTS.index(group)] >= limits.min_identified
 
 
 def _steps(factor: float, limits: Limits) -> tuple[float, ...]:
@@ -193,13 +194,13 @@ def _finding(
     # Of gates that save the same, the one nearest to the present value.
     def saved(candidate: _Candidate) -> tuple[float, float]:
         prices = effects[group.name, candidate.target].prices
-        return round(known.calibration.millis(prices), 3), -abs(math.log(candidate.target))
+        return round(known.scales.millis(prices), 3), -abs(math.log(candidate.target))
 
     candidate = max(candidates, key=saved)
     target = effects[group.name, candidate.target]
     if target.changed == 0:
         return Finding(group.name, None, "no logged decision would change")
-    seconds, needed = known.calibration.millis(target.prices) / 1000, limits.min_saving * known.seconds
+    seconds, needed = known.scales.millis(target.prices) / 1000, limits.min_saving * known.seconds
     if seconds < needed:
         return Finding(
             group.name, None, f"would save {seconds:.3g} s of {known.seconds:.3g} s; a change must save {needed:.3g} s"
@@ -220,7 +221,7 @@ def _finding(
 def _recommendation(
     candidate: _Candidate, changes: tuple[KeyChange, ...], target: _Effect, step: _Effect, known: _Known
 ) -> Recommendation:
-    mean, deviation = known.calibration.millis(target.prices), known.calibration.deviation(target.prices)
+    mean, deviation = known.scales.millis(target.prices), known.scales.deviation(target.prices)
     confidence = NormalDist().cdf(mean / deviation) if deviation > 0 else 1.0
     if candidate.group in GATES:
         confidence *= _share_of_close_estimates(known.runs)
@@ -233,7 +234,7 @@ def _recommendation(
         seconds=mean / 1000,
         low=(mean - reach) / 1000,
         high=(mean + reach) / 1000,
-        seconds_now=known.calibration.millis(step.prices) / 1000,
+        seconds_now=known.scales.millis(step.prices) / 1000,
         since_millis=min(run.at_millis for run in known.runs),
         until_millis=max(run.at_millis for run in known.runs),
     )
@@ -254,7 +255,7 @@ def _worst_regression(step: _Effect, known: _Known) -> float:
     for run in known.runs:
         millis[run.fingerprint] += run.duration_millis
     lost = (
-        (reach * known.calibration.deviation(prices) - known.calibration.millis(prices)) / millis[fingerprint]
+        (reach * known.scales.deviation(prices) - known.scales.millis(prices)) / millis[fingerprint]
         for fingerprint, prices in step.by_fingerprint.items()
     )
     return max(0.0, max(lost, default=0.0))
@@ -271,14 +272,14 @@ def _why(candidate: _Candidate, known: _Known) -> str:
     if candidate.group in GATES:
         return f"decided again, the logged joins take least with {candidate.group.what} x{candidate.target:.3g}"
     at = COEFFICIENTS.index(candidate.group)
-    reach = NormalDist().inv_cdf((1 + _INTERVAL) / 2) * math.sqrt(known.calibration.covariance[at][at])
-    scale = known.calibration.scales[at]
+    reach = NormalDist().inv_cdf((1 + _INTERVAL) / 2) * math.sqrt(known.scales.covariance[at][at])
+    scale = known.scales.factors[at]
     return f"{candidate.group.what} took {scale:.2f} (+-{reach:.2f}) times what was predicted"
 
 
 def _why_none(group: Group, known: _Known, limits: Limits) -> str:
     if not _identified(group, known, limits):
-        share = known.calibration.identified[COEFFICIENTS.index(group)]
+        share = known.scales.identified[COEFFICIENTS.index(group)]
         return f"not identified ({share:.0%}): no fingerprint was seen both with and without {group.what}"
-    scale = known.calibration.scales[COEFFICIENTS.index(group)]
+    scale = known.scales.factors[COEFFICIENTS.index(group)]
     return f"measured is {scale:.2f} times predicted: no change"

@@ -16,6 +16,12 @@ class JoinOption:
     strategy: Strategy
     with_filter: bool
 
+    @property
+    def name(self) -> str:
+        """As ``spark.aqePlugin.force`` names it."""
+        sort_merge = self.strategy in (Strategy.FILTERED_SORT_MERGE, Strategy.PLAIN_SORT_MERGE)
+        return self.strategy.value + ("+filter" if self.with_filter and not sort_merge else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Replayed:

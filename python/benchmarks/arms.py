@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from aqe_plugin.events.json_values import decode_text
 from aqe_plugin.events.model import JoinDecision, JoinFacts, Strategy
 from aqe_plugin.events.queries import JoinStory
+from aqe_plugin.tuning.replay import JoinOption
 from benchmarks.configs import MODE_KEY, Contender
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ class Join:
 
 def option_name(strategy: Strategy, with_filter: bool) -> str:
     """The option's name in `spark.aqePlugin.force`."""
-    if strategy in (Strategy.FILTERED_SORT_MERGE, Strategy.PLAIN_SORT_MERGE):
-        return str(strategy.value)
-    return f"{strategy.value}+filter" if with_filter else str(strategy.value)
+    return JoinOption(strategy, with_filter).name
 
 
 def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
@@ -204,7 +203,7 @@ def deviation(joins: Sequence[Join], decided: Mapping[str, JoinDecision]) -> str
 def passed_of(story: JoinStory) -> Passed | None:
     """What the filters of a join let pass; None when there was none, or a task paused one."""
     worked = [one for one in story.outcomes if one.reason is None and one.rows_in]
-    if not worked or any(one.batches_skipped for one in worked):
+    if not worked or any(one.rows_unchecked for one in worked):
         return None
     return Passed(sum(one.rows_in for one in worked), sum(one.rows_out for one in worked))
 

@@ -148,10 +148,10 @@ def test_a_join_that_was_decided_otherwise_or_is_new_or_missing_deviates() -> No
 
 
 def test_a_pass_rate_is_known_only_if_no_task_paused_the_filter() -> None:
-    passed = passed_of(JoinStory(DECISION, (), (replace(OUTCOME, rows_in=100, rows_out=20, batches_skipped=0),)))
+    passed = passed_of(JoinStory(DECISION, (), (replace(OUTCOME, rows_in=100, rows_out=20, rows_unchecked=0),)))
     assert passed is not None
     assert passed.rate == 0.2
-    assert passed_of(JoinStory(DECISION, (), (replace(OUTCOME, batches_skipped=1),))) is None
+    assert passed_of(JoinStory(DECISION, (), (replace(OUTCOME, rows_unchecked=1),))) is None
     assert passed_of(JoinStory(DECISION, (), ())) is None
 
 

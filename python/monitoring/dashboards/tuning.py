@@ -78,9 +78,9 @@ TUNING = Dashboard(
                     width=6,
                 ),
                 graph(
-                    "Batches not checked",
-                    "Batches that passed unchecked while a filter was paused because it removed too few rows.",
-                    Query(promql.per_second(metrics.BATCHES_SKIPPED), "batches"),
+                    "Rows not checked",
+                    "Rows that passed unchecked while a filter was paused because it removed too few rows.",
+                    Query(promql.per_second(metrics.ROWS_UNCHECKED), "rows"),
                     unit="ops",
                     width=6,
                 ),

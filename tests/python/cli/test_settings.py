@@ -21,7 +21,7 @@ from commands import Answer
 ROOT = typer.main.get_command(app)
 EVERY = settings_of(ROOT, {}, None)
 # One of them is allowed for any option, and is not its default.
-VALUES = ("/x", "0.5", "7", "apply", "json", "2.5")
+VALUES = ("/x", "0.5", "7", "apply", "json", "2.5", "20000")
 
 
 def found(environment: dict[str, str], file: Path | None = None) -> dict[tuple[str, str], Setting]:
@@ -88,7 +88,7 @@ def _raise(error: Exception) -> Any:
 
 def test_every_option_that_is_a_path_is_relative_to_the_settings_file(toml: Path) -> None:
     paths = {one.name for one in EVERY if one.option.metavar == PATH}
-    assert paths == {"target", "spark-home", "checkpoint", "event-log", "jar", "output"}
+    assert paths == {"target", "spark-home", "checkpoint", "event-log", "jar", "output", "plot", "values"}
     toml.write_text('target = "conf/a.conf"\n[verify]\njar = "/abs/a.jar"\n')
     settings = found({}, toml)
     assert settings["install", "target"].value == f"{toml.parent}/conf/a.conf"

@@ -17,11 +17,11 @@ from samples import APPLICATION_START, FOREIGN_LINE, OUTCOME, decided, ended, li
 HANDWRITTEN = b"""{"Event":"io.aqeplugin.tell.QueryEnded","schemaVersion":1,"executionId":7,"timeMillis":1700000009000,
  "durationMillis":3400,"ruleMillis":35,"planned":2,"applied":2,"errors":0,"outcomes":[
   {"filterId":"f1","joinId":"j1","table":"store_sales","scanColumns":["ss_item_sk"],"kind":"split_block_bloom",
-   "reason":null,"rowsIn":100,"rowsOut":4,"batchesSkipped":1,"filterBytes":1024,"buildMillis":12,"waitMillis":34,
+   "reason":null,"rowsIn":100,"rowsOut":4,"rowsUnchecked":1,"filterBytes":1024,"buildMillis":12,"waitMillis":34,
    "keys":5},
   {"filterId":"f2","joinId":"j2","table":"t","scanColumns":["a","b"],"kind":"pass_all",
    "reason":{"code":"BUILD_TIMEOUT","measured":5000.0,"limit":5000,"unit":"millis","confKey":"spark.x"},
-   "rowsIn":9,"rowsOut":9,"batchesSkipped":0,"filterBytes":0,"buildMillis":0,"waitMillis":34,"keys":0}]}
+   "rowsIn":9,"rowsOut":9,"rowsUnchecked":0,"filterBytes":0,"buildMillis":0,"waitMillis":34,"keys":0}]}
 """
 
 

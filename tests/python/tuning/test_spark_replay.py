@@ -90,7 +90,8 @@ def test_measured_facts_give_the_function_the_measured_pass_rate(
 ) -> None:
     keys = replace(FACTS.build.keys, columns=columns, distinct=9000)
     facts = replace(FACTS, build=replace(FACTS.build, rows=9000, keys=keys))
-    outcome = replace(OUTCOME, rows_in=28_800_000, rows_out=round(28_800_000 * passed), kind="exact")
+    removed = round(28_800_000 * (1 - passed))
+    outcome = replace(OUTCOME, rows_in=28_800_000, rows_out=28_800_000 - removed, rows_unchecked=0, kind="exact")
     decision = replace(DECISION, facts=facts)
     run = run_of(QueryStory("a", "", 1, "", PluginMode.APPLY, 9, (JoinStory(decision, (), (outcome,)),), ended(), None))
     assert run is not None

@@ -91,28 +91,35 @@ def test_in_observe_mode_a_join_runs_as_spark_plans_it() -> None:
 
 def test_measured_rows_and_keys_replace_estimates() -> None:
     join = only_join(story())
-    assert join.pass_rates == (0.04, 1_150_000 / 28_800_000)
+    assert join.pass_rates == (0.04, 1_150_310 / 28_800_310)
     keys = join.measured.build.keys
     assert keys.distinct is not None
     assert keys.origin_distinct is not None
-    assert keys.distinct / keys.origin_distinct == pytest.approx(1_150_000 / 28_800_000, rel=1e-4)
-    assert join.measured.probe.scan_rows == 28_800_000
+    assert keys.distinct / keys.origin_distinct == pytest.approx(1_150_310 / 28_800_310, rel=1e-4)
+    assert join.measured.probe.scan_rows == 28_800_310
     assert join.measured.probe.keys is None
     assert join.facts == FACTS
 
 
 def test_rows_pruned_before_the_filter_count_as_removed() -> None:
-    pruned = replace(OUTCOME, rows_in=2_880_000, rows_out=1_440_000)
+    pruned = replace(OUTCOME, rows_in=2_880_000, rows_out=1_440_000, rows_unchecked=0)
     join = only_join(story(outcomes=(pruned,)))
     assert join.pass_rates == (0.04, 0.05)
     assert join.measured.probe.scan_rows == 28_800_000
 
 
 def test_more_scanned_rows_than_estimated_are_used() -> None:
-    more = replace(OUTCOME, rows_in=57_600_000, rows_out=5_760_000)
+    more = replace(OUTCOME, rows_in=57_600_000, rows_out=5_760_000, rows_unchecked=0)
     join = only_join(story(outcomes=(more,)))
     assert join.pass_rates == (0.04, 0.1)
     assert (join.measured.probe.scan_rows, join.measured.probe.rows) == (57_600_000, 57_600_000)
+
+
+def test_rows_that_a_paused_filter_did_not_check_have_passed() -> None:
+    paused = replace(OUTCOME, rows_in=1_000_000, rows_out=990_000, rows_unchecked=27_800_000)
+    join = only_join(story(outcomes=(paused,)))
+    assert join.pass_rates == (0.04, 28_790_000 / 28_800_000)
+    assert join.measured.probe.scan_rows == 28_800_000
 
 
 def test_the_order_of_logged_joins_does_not_change_a_run() -> None:

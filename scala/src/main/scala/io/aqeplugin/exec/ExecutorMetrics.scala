@@ -10,8 +10,8 @@ import io.aqeplugin.metrics.{CounterMetric, MetricFamily}
 object ExecutorMetrics {
   val rowsIn = new CounterMetric("executor.filters.rowsIn", "rows", "rows that filters checked, counted once per filter")
   val rowsOut = new CounterMetric("executor.filters.rowsOut", "rows", "checked rows that passed")
-  val batchesNotChecked =
-    new CounterMetric("executor.filters.batchesNotChecked", "batches", "batches that passed unchecked while a filter was paused")
+  val rowsUnchecked =
+    new CounterMetric("executor.filters.rowsUnchecked", "rows", "rows that passed unchecked while a filter was paused")
   val pauses =
     new CounterMetric("executor.filters.rests", "rests", "times that a task paused a filter because it removed too few rows")
   val decoded = new CounterMetric("executor.filters.decoded", "filters", "filters decoded from their broadcast bytes")
@@ -20,7 +20,7 @@ object ExecutorMetrics {
     new CounterMetric("executor.filters.decodeFailures", "filters", "broadcasts that could not be decoded as a filter, so every row passed")
 
   /** All counters, in the order of the documentation. */
-  val All: Seq[MetricFamily] = Seq(rowsIn, rowsOut, batchesNotChecked, pauses, decoded, decodedBytes, decodeFailures)
+  val All: Seq[MetricFamily] = Seq(rowsIn, rowsOut, rowsUnchecked, pauses, decoded, decodedBytes, decodeFailures)
 
   def register(registry: MetricRegistry): Unit = MetricFamily.register(All, registry)
 }

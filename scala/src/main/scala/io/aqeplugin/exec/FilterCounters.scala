@@ -3,7 +3,7 @@ package io.aqeplugin.exec
 import org.apache.spark.sql.execution.metric.SQLMetric
 
 /** SQL metrics of one filter on one scan. */
-final case class FilterCounters(rowsIn: SQLMetric, rowsOut: SQLMetric, batchesSkipped: SQLMetric, faults: SQLMetric)
+final case class FilterCounters(rowsIn: SQLMetric, rowsOut: SQLMetric, rowsUnchecked: SQLMetric, faults: SQLMetric)
 
 /** SQL metrics of a scan's filter node as a whole. */
 final case class NodeCounters(rowsIn: SQLMetric, rowsOut: SQLMetric)

@@ -35,6 +35,7 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
   /** Keeps the positions whose rows may match: compacts `positions` in place and returns the number kept. */
   def retain(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =
     if (isPaused()) {
+      unchecked(count)
       count
     } else {
       if (codes.length < batch.numRows()) {
@@ -57,8 +58,6 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
       true
     } else if (batchesToSkip > 0) {
       batchesToSkip -= 1
-      counters.batchesSkipped.add(1L)
-      ExecutorMetrics.batchesNotChecked.add(1L)
       true
     } else {
       false
@@ -70,6 +69,13 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
     counters.faults.add(1L)
     Faults.note("filter probe", "a task continues without the filter", error)
   }
+
+  /** Records the rows of a batch for which the filter was paused; after a fault nothing is recorded. */
+  def unchecked(rows: Int): Unit =
+    if (!failed) {
+      counters.rowsUnchecked.add(rows.toLong)
+      ExecutorMetrics.rowsUnchecked.add(rows.toLong)
+    }
 
   /** Records one checked batch, and decides whether to pause. */
   def seen(in: Int, out: Int): Unit = {

@@ -44,8 +44,8 @@ final class FilteredRows(input: Iterator[InternalRow], probes: Array[FilterProbe
     var kept = true
     var p = 0
     while (kept && p < probes.length) {
+      runIn(p) += 1
       if (active(p)) {
-        runIn(p) += 1
         kept = mightMatch(p, row)
         if (kept) runOut(p) += 1
       }
@@ -79,7 +79,7 @@ final class FilteredRows(input: Iterator[InternalRow], probes: Array[FilterProbe
     counters.rowsOut.add(keptOfRun.toLong)
     var p = 0
     while (p < probes.length) {
-      if (active(p)) probes(p).seen(runIn(p), runOut(p))
+      if (active(p)) probes(p).seen(runIn(p), runOut(p)) else probes(p).unchecked(runIn(p))
       runIn(p) = 0
       runOut(p) = 0
       p += 1

@@ -63,7 +63,7 @@ case class RuntimeFilterExec(
     Seq(
       s"filter${i}RowsIn" -> SQLMetrics.createMetric(sparkContext, s"rows checked$name"),
       s"filter${i}RowsOut" -> SQLMetrics.createMetric(sparkContext, s"rows passed$name"),
-      s"filter${i}BatchesSkipped" -> SQLMetrics.createMetric(sparkContext, s"batches not checked$name")
+      s"filter${i}RowsUnchecked" -> SQLMetrics.createMetric(sparkContext, s"rows not checked$name")
     )
   }
 
@@ -94,7 +94,7 @@ case class RuntimeFilterExec(
       reason,
       counted(s"filter${i}RowsIn"),
       counted(s"filter${i}RowsOut"),
-      counted(s"filter${i}BatchesSkipped"),
+      counted(s"filter${i}RowsUnchecked"),
       filterBytes,
       buildMillis,
       run.waitMillis,
@@ -160,7 +160,7 @@ case class RuntimeFilterExec(
           broadcast,
           coder,
           pause,
-          FilterCounters(metric("RowsIn"), metric("RowsOut"), metric("BatchesSkipped"), longMetric("numFaults"))
+          FilterCounters(metric("RowsIn"), metric("RowsOut"), metric("RowsUnchecked"), longMetric("numFaults"))
         )
       )
     } catch {

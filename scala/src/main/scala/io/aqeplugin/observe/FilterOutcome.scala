@@ -23,7 +23,7 @@ final case class FilterOutcome(
     reason: Option[Reason],
     rowsIn: Long,
     rowsOut: Long,
-    batchesSkipped: Long,
+    rowsUnchecked: Long,
     filterBytes: Long,
     buildMillis: Long,
     waitMillis: Long,

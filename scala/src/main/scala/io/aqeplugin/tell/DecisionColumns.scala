@@ -96,13 +96,13 @@ object DecisionColumns {
     whole[FilterOnScan]("rows_in", "rows", "rows that the filter checked")(_.outcome.map(_.rowsIn)),
     whole[FilterOnScan]("rows_out", "rows", "checked rows that passed")(_.outcome.map(_.rowsOut)),
     whole[FilterOnScan](
-      "batches_not_checked",
-      "batches",
-      "batches that passed unchecked while the filter was paused because it removed too few rows"
+      "rows_unchecked",
+      "rows",
+      "rows that passed unchecked while the filter was paused because it removed too few rows"
     )(
-      _.outcome.map(_.batchesSkipped)
+      _.outcome.map(_.rowsUnchecked)
     ),
-    flag[FilterOnScan]("self_disabled", "whether a task paused the filter")(_.outcome.map(_.batchesSkipped > 0)),
+    flag[FilterOnScan]("self_disabled", "whether a task paused the filter")(_.outcome.map(_.rowsUnchecked > 0)),
     whole[FilterOnScan]("build_millis", "millis", "duration of the filter build")(_.outcome.map(_.buildMillis)),
     whole[FilterOnScan]("wait_millis", "millis", "time that the scan's start waited for its filters")(_.outcome.map(_.waitMillis))
   ) ++ reason[FilterOnScan]("reason", "why the filter was placed or not, or why it passed every row")(f =>
@@ -261,7 +261,7 @@ object DecisionColumns {
       ofRan(_)(_.map(_.waitMillis).max)
     ),
     flag("filter_self_disabled", "whether a task paused the filter because it removed too few rows")(
-      ofRan(_)(_.exists(_.batchesSkipped > 0))
+      ofRan(_)(_.exists(_.rowsUnchecked > 0))
     ),
     column("filters", arrayOf(FilterFields), "", "the filter on each scan; null while the query runs")(
       _.filters.map(_.map(rowOf(FilterFields, _)))

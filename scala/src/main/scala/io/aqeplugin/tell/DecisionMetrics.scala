@@ -140,7 +140,7 @@ object DecisionMetrics {
       (if (o.found) filtersApplied else filtersNotApplied).add(1L)
       o.reason.foreach(reason => filtersPassedAll.add(reason.code))
       filtersOfKind.add(o.kind)
-      if (o.batchesSkipped > 0) filtersSelfDisabled.add(1L)
+      if (o.rowsUnchecked > 0) filtersSelfDisabled.add(1L)
       rowsIn.add(o.rowsIn)
       rowsOut.add(o.rowsOut)
       filterBytes.add(o.filterBytes)

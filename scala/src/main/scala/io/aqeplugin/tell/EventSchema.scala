@@ -324,10 +324,10 @@ object EventSchema {
       FieldSchema("rowsIn", "integer", "rows", "rows that the filter checked"),
       FieldSchema("rowsOut", "integer", "rows", "checked rows that passed"),
       FieldSchema(
-        "batchesSkipped",
+        "rowsUnchecked",
         "integer",
-        "batches",
-        "batches that passed unchecked while the filter was paused because it removed too few rows"
+        "rows",
+        "rows that passed unchecked while the filter was paused because it removed too few rows"
       ),
       FieldSchema("filterBytes", "integer", "bytes", "memory of the filter"),
       FieldSchema("buildMillis", "integer", "millis", "duration of the filter build"),

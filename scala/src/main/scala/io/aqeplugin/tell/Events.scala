@@ -93,7 +93,7 @@ final case class PredicateInferred(
   * @param errors
   *   faults of the plugin during the execution
   * @param outcomes
-  *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, batchesSkipped, filterBytes, buildMillis,
+  *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, rowsUnchecked, filterBytes, buildMillis,
   *   waitMillis, keys
   * @param arm
   *   as in [[JoinDecided]]

@@ -23,7 +23,7 @@ private[tell] object FilterJson {
     node
       .put("rowsIn", outcome.rowsIn)
       .put("rowsOut", outcome.rowsOut)
-      .put("batchesSkipped", outcome.batchesSkipped)
+      .put("rowsUnchecked", outcome.rowsUnchecked)
       .put("filterBytes", outcome.filterBytes)
       .put("buildMillis", outcome.buildMillis)
       .put("waitMillis", outcome.waitMillis)
@@ -48,7 +48,7 @@ private[tell] object FilterJson {
     reason <- fields.optionalInner("reason")(ReasonJson.read)
     rowsIn <- fields.long("rowsIn")
     rowsOut <- fields.long("rowsOut")
-    batchesSkipped <- fields.long("batchesSkipped")
+    rowsUnchecked <- fields.long("rowsUnchecked")
     filterBytes <- fields.long("filterBytes")
     buildMillis <- fields.long("buildMillis")
     waitMillis <- fields.long("waitMillis")
@@ -63,7 +63,7 @@ private[tell] object FilterJson {
     reason,
     rowsIn,
     rowsOut,
-    batchesSkipped,
+    rowsUnchecked,
     filterBytes,
     buildMillis,
     waitMillis,

@@ -75,7 +75,7 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
       val filter = byNode.getOrElse("RuntimeFilter", fail(s"no such node among ${byNode.keys}"))
       assert(filter("rows before runtime filters") == "300" && filter("rows checked") == "300")
       assert(filter("rows after runtime filters") == "16" && filter("rows passed") == "16")
-      assert(filter("batches not checked") == "0")
+      assert(filter("rows not checked") == "0")
       val exchange = byNode.getOrElse("RuntimeFilterExchange", fail(s"no such node among ${byNode.keys}"))
       assert(exchange("build rows with a key") == "4")
       assert(exchange("filter size").endsWith("B") && exchange("filter size") != "0.0 B")

@@ -96,12 +96,12 @@ class FilteredBatchesSuite extends AnyFunSuite {
   test("a filter with a high pass rate pauses, samples again and loses no needed row") {
     val (pausing, counters) = probe(filter(1), SelfDisable(sampleBatches = 2, maxPassRate = 0.5, skipBatches = 3))
     val input = Iterator.fill(7)(batch(vectorOf(Some(1), Some(1), Some(1), Some(9)), 4))
-    def counted: Seq[Long] = Seq(ExecutorMetrics.batchesNotChecked, ExecutorMetrics.pauses, ExecutorMetrics.rowsIn).map(_.count)
+    def counted: Seq[Long] = Seq(ExecutorMetrics.rowsUnchecked, ExecutorMetrics.pauses, ExecutorMetrics.rowsIn).map(_.count)
     val before = counted
     val rows = new FilteredBatches(input, Array(pausing), NodeCounters(metric, metric)).map(left).toSeq
     assert(rows.map(_.size) == Seq(3, 3, 4, 4, 4, 3, 3))
-    assert(counters.batchesSkipped.value == 3 && counters.rowsIn.value == 16)
-    assert(counted.zip(before).map { case (now, then) => now - then } == Seq(3, 2, 16))
+    assert(counters.rowsUnchecked.value == 12 && counters.rowsIn.value == 16)
+    assert(counted.zip(before).map { case (now, then) => now - then } == Seq(12, 2, 16))
   }
 
   test("several filters keep what all of them keep") {

@@ -103,7 +103,7 @@ object QueryView {
     "Rows out",
     "Rows removed",
     "Passed / expected",
-    "Batches skipped",
+    "Rows not checked",
     "Build time",
     "Waited",
     "What happened"
@@ -133,7 +133,7 @@ object QueryView {
           el("div")(Bars.share(passed, Some(expectedPass)))
         )
       else Nil,
-      Seq(text(Quantity.of(outcome.batchesSkipped, ""))),
+      Seq(text(Quantity.of(outcome.rowsUnchecked, ""))),
       Seq(text(Quantity.of(outcome.buildMillis, "millis"))),
       Seq(text(Quantity.of(outcome.waitMillis, "millis"))),
       happened(outcome)

@@ -40,7 +40,7 @@ object TabEvents {
       rowsOut: Long = 10
   ): String =
     s"""{"filterId":"f1","joinId":"${Decision.facts.joinId}","table":${quoted(table)},"scanColumns":["ss_item_sk"],"kind":"$kind",
-       |"reason":$reason,"rowsIn":$rowsIn,"rowsOut":$rowsOut,"batchesSkipped":3,"filterBytes":2048,"buildMillis":17,"waitMillis":40,"keys":5}""".stripMargin
+       |"reason":$reason,"rowsIn":$rowsIn,"rowsOut":$rowsOut,"rowsUnchecked":3,"filterBytes":2048,"buildMillis":17,"waitMillis":40,"keys":5}""".stripMargin
 
   /** A limit of 100 rows, held by 2 of 40 files. */
   val Limit: LimitDecision = LimitDecision(

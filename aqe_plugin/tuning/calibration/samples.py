@@ -1,0 +1,143 @@
+"""Times of the arms of experiments, taken in rounds, beside what the price predicts for each."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aqe_plugin.tuning.calibration.experiments import MEASURED, Arm, Experiment
+from aqe_plugin.tuning.groups import Group
+from aqe_plugin.tuning.history import JoinRun, Run, median_deviation
+from aqe_plugin.tuning.replay import JoinOption, Replay
+from aqe_plugin.tuning.run_scales import Prices, prices_of
+
+NANOS_PER_MILLI = 1e6
+# The error of a median is this many times the one of a mean.
+_MEDIAN_ERROR = 1.2533
+# Of the median: what the same query varies from one session to the next, however often it is repeated.
+_LEAST_ERROR = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """One run.
+
+    Attributes:
+        run: with the query's join; ``None`` without one.
+    """
+
+    millis: float
+    run: Run | None
+
+
+# Runs SQL on the cluster that is measured, with every join forced to the option, or without the plugin.
+Runner = Callable[[str, "str | None"], Timed]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was measured of one arm.
+
+    Attributes:
+        millis: of each round.
+        predicted: milliseconds by key, in the order of ``MEASURED``, at the present coefficients: by how much the arm
+            exceeds the experiment's first one, or for a join the whole price.
+    """
+
+    experiment: str
+    arm: str
+    millis: tuple[float, ...]
+    predicted: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.millis)
+
+    @property
+    def error(self) -> float:
+        """Standard deviation of :attr:`median`, in milliseconds."""
+        spread = median_deviation(self.millis) if len(self.millis) > 2 else 0.0
+        return max(_MEDIAN_ERROR * spread / math.sqrt(len(self.millis)), _LEAST_ERROR * self.median)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """When enough was measured.
+
+    Attributes:
+        least_rounds: are taken whatever the time; one more warms up.
+        deadline: no further round starts after this time of ``time.monotonic``.
+    """
+
+    least_rounds: int
+    most_rounds: int
+    deadline: float
+
+
+@dataclass
+class Measured:
+    """An arm while it is measured; ``last`` is its latest run with a join."""
+
+    experiment: Experiment
+    arm: Arm
+    millis: list[float] = field(default_factory=list)
+    last: Run | None = None
+
+
+def measure(
+    experiments: Sequence[Experiment], runner: Runner, effort: Effort, ran: Callable[[int, str], None]
+) -> list[Measured]:
+    """Runs every arm once a round, in an order that is shuffled anew.
+
+    Args:
+        ran: is called before each run with the number of the round, 0 for the one that warms up, and the arm's name.
+    """
+    arms = [Measured(one, arm) for one in experiments for arm in one.arms]
+    shuffle = random.Random(len(arms))
+    for turn in range(effort.most_rounds + 1):
+        if turn > effort.least_rounds and time.monotonic() > effort.deadline:
+            break
+        for measured in shuffle.sample(arms, len(arms)):
+            ran(turn, f"{measured.experiment.name}: {measured.arm.name}")
+            timed = runner(measured.arm.sql, measured.arm.option)
+            measured.last = timed.run
+            if turn > 0:
+                measured.millis.append(timed.millis)
+    return arms
+
+
+def samples_of(
+    measured: Sequence[Measured], thresholds: Mapping[str, float], replay: Replay
+) -> tuple[list[Sample], list[str]]:
+    """The samples, and in words the arms that are none because Spark did not run what they stand for."""
+    found, refused = [], []
+    prices = _prices([one.last for one in measured if one.last is not None], thresholds, replay)
+    for one in measured:
+        name = f"{one.experiment.name}: {one.arm.name}"
+        if one.arm.option is None:
+            predicted = tuple(one.arm.work.get(key, 0.0) * thresholds[key] / NANOS_PER_MILLI for key in MEASURED)
+        else:
+            join = _only_join(one.last)
+            priced = next(prices) if one.last is not None else {}
+            ran = None if join is None else join.option
+            if ran is None or ran.name != one.arm.option or ran not in priced:
+                refused.append(f"{name} ran as {ran.name if ran else 'none of the options'}")
+                continue
+            predicted = priced[ran]
+        found.append(Sample(one.experiment.name, one.arm.name, tuple(one.millis), predicted))
+    return found, refused
+
+
+def _only_join(run: Run | None) -> JoinRun | None:
+    return run.joins[0] if run is not None and len(run.joins) == 1 else None
+
+
+def _prices(
+    runs: Sequence[Run], thresholds: Mapping[str, float], replay: Replay
+) -> Iterator[Mapping[JoinOption, Prices]]:
+    alone = [Group(key, (key,), key) for key in MEASURED]
+    return iter([joins[0] if joins else {} for joins in prices_of(runs, thresholds, replay, alone)])

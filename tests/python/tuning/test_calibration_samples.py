@@ -1,0 +1,81 @@
+"""Rounds of a calibration: every arm equally often, in no fixed order, and only what ran as asked."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from aqe_plugin.events.model import Strategy
+from aqe_plugin.tuning.calibration.experiments import (
+    MEASURED,
+    Arm,
+    Experiment,
+    Sizes,
+    joins,
+    scans_and_shuffles,
+    tables,
+)
+from aqe_plugin.tuning.calibration.samples import Effort, Sample, Timed, measure, samples_of
+from aqe_plugin.tuning.replay import JoinOption
+from fleet import DEFAULTS, fleet_of
+
+ARMS = [Experiment(name, "", (Arm("one", f"{name} 1"), Arm("two", f"{name} 2"))) for name in ("a", "b", "c")]
+NOT_OVER = math.inf
+
+
+def test_every_arm_runs_once_a_round_in_an_order_that_changes() -> None:
+    asked: list[str] = []
+
+    def run(sql: str, _: str | None) -> Timed:
+        asked.append(sql)
+        return Timed(float(len(asked)), None)
+
+    measured = measure(ARMS, run, Effort(2, 4, NOT_OVER), lambda *_: None)
+    rounds = [tuple(asked[at : at + 6]) for at in range(0, len(asked), 6)]
+    assert len(rounds) == 5
+    assert {frozenset(one) for one in rounds} == {frozenset(arm.sql for one in ARMS for arm in one.arms)}
+    assert len(set(rounds)) > 1
+    # The round that warms up does not count.
+    assert all(len(one.millis) == 4 and min(one.millis) > 6 for one in measured)
+
+
+def test_the_least_rounds_are_made_when_the_time_is_over() -> None:
+    turns: list[int] = []
+    measure(ARMS, lambda *_: Timed(1.0, None), Effort(2, 9, time.monotonic() - 1), lambda turn, _: turns.append(turn))
+    assert sorted(set(turns)) == [0, 1, 2]
+
+
+def test_an_arm_that_ran_as_another_option_is_no_sample() -> None:
+    fleet = fleet_of(1)
+    run = next(one for one in fleet.week(None) if len(one.joins) == 1 and one.options[0] is not None)
+    option = run.options[0]
+    assert option is not None
+    other = JoinOption(
+        Strategy.BROADCAST if option.strategy is not Strategy.BROADCAST else Strategy.PLAIN_SORT_MERGE, False
+    )
+    arms = (Arm("as asked", "", option.name), Arm("otherwise", "", other.name))
+    measured = measure(
+        [Experiment("join", "", arms)], lambda *_: Timed(5.0, run), Effort(1, 1, NOT_OVER), lambda *_: None
+    )
+    samples, refused = samples_of(measured, {**dict.fromkeys(MEASURED, 1.0), **DEFAULTS}, fleet.replay)
+    assert [one.arm for one in samples] == ["as asked"]
+    assert refused == [f"join: otherwise ran as {option.name}"]
+    assert math.fsum(samples[0].predicted) > 0
+
+
+def test_the_error_of_a_median_falls_with_the_rounds() -> None:
+    few, many = (Sample("e", "a", tuple([90.0, 100.0, 110.0] * rounds), ()) for rounds in (1, 9))
+    assert (few.median, many.median) == (100.0, 100.0)
+    assert few.error > 2 * many.error > 2.0
+
+
+def test_queries_name_only_tables_that_are_made_and_work_that_is_measured() -> None:
+    sizes = Sizes(1_000_000, 4, 8)
+    names = {table.name for table in tables(sizes)}
+    experiments = [*joins(sizes), *scans_and_shuffles(sizes, {"half": 10, "wide": 50})]
+    for experiment in experiments:
+        assert len({arm.name for arm in experiment.arms}) == len(experiment.arms) > 1
+        for arm in experiment.arms:
+            arm.sql.format(**{name: name for name in names})
+            assert arm.work.keys() <= set(MEASURED)
+    assert len({one.name for one in experiments}) == len(experiments)
