@@ -24,7 +24,11 @@ _ROWS = (
 
 def run_and_read(spark: SparkSession, frame: DataFrame) -> tuple[QueryStory, ...]:
     """Runs ``frame``, discards its rows, and reads what was decided for it."""
-    # Tells the queries of this thread from others.
+    return decided_under(spark, run_tagged(frame))
+
+
+def run_tagged(frame: DataFrame) -> str:
+    """Runs ``frame``, discards its rows, and returns the tag that tells its queries from others of this thread."""
     tag = f"aqe-plugin-{uuid4().hex}"
     frame.sparkSession.addTag(tag)
     try:
@@ -33,6 +37,11 @@ def run_and_read(spark: SparkSession, frame: DataFrame) -> tuple[QueryStory, ...
         unique.write.format("noop").mode("overwrite").save()
     finally:
         frame.sparkSession.removeTag(tag)
+    return tag
+
+
+def decided_under(spark: SparkSession, tag: str) -> tuple[QueryStory, ...]:
+    """What was decided for the queries with this tag."""
     # Returns once every query that has ended is recorded.
     spark.sql("SELECT count(*) FROM aqe_metrics()").collect()
     return stories_of([row.asDict() for row in spark.sql(_ROWS, {"tag": tag}).collect()])

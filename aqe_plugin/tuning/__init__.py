@@ -6,6 +6,8 @@ Pure functions over plain values::
                                             |              |
                                             +--- replay ---+   the plugin's own decision function, behind a port
 
+``calibration`` measures the same coefficients by queries of its own, on an idle cluster.
+
 Only ``spark_replay`` uses Spark: it calls the SQL function ``aqe_decide``, because the decision has no second
 implementation.
 

@@ -21,6 +21,8 @@ _QUIET = {
     "spark.log.level": "ERROR",
     "spark.eventLog.enabled": "false",
 }
+# Standard output is the command's answer; Java writes its own warnings there.
+_JAVA_WARNINGS = {"spark.driver.defaultJavaOptions": "-Xlog:disable -Xlog:all=warning:stderr"}
 _LOCAL = {"spark.master": "local[*]", "spark.sql.shuffle.partitions": "4"}
 # A job of some seconds ends before compiled plans and Java's second compiler have paid for themselves.
 _FEW_ROWS = {
@@ -51,7 +53,8 @@ def job_session(name: str, *, few_rows: bool = False, local: bool = False) -> It
     builder = SparkSession.builder.appName(name)
     if _SUBMITTED not in os.environ:
         set_already = spark_defaults()
-        chosen = {key: value for key, value in _FEW_ROWS.items() if few_rows and key not in set_already}
+        wanted = {**_JAVA_WARNINGS, **(_FEW_ROWS if few_rows else {})}
+        chosen = {key: value for key, value in wanted.items() if key not in set_already}
         builder = builder.config(map={**_QUIET, **chosen, **(_LOCAL if local else {})})
     try:
         spark = configure(builder, mode="off").getOrCreate()

@@ -34,8 +34,8 @@ class Timed:
     run: Run | None
 
 
-# Runs SQL on the cluster that is measured, with every join forced to the option, or without the plugin.
-Runner = Callable[[str, "str | None"], Timed]
+# Runs an arm on the cluster that is measured, and if asked to, reads what was decided for its join.
+Runner = Callable[[Arm, bool], Timed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,12 @@ class Effort:
 
 @dataclass
 class Measured:
-    """An arm while it is measured; ``last`` is its latest run with a join."""
+    """An arm while it is measured; ``decided`` is a run with its join."""
 
     experiment: Experiment
     arm: Arm
     millis: list[float] = field(default_factory=list)
-    last: Run | None = None
+    decided: Run | None = None
 
 
 def measure(
@@ -103,8 +103,9 @@ def measure(
             break
         for measured in shuffle.sample(arms, len(arms)):
             ran(turn, f"{measured.experiment.name}: {measured.arm.name}")
-            timed = runner(measured.arm.sql, measured.arm.option)
-            measured.last = timed.run
+            # Facts are those of the first run that counts; by then, footers are cached. Reading them takes time.
+            timed = runner(measured.arm, turn == 1)
+            measured.decided = timed.run or measured.decided
             if turn > 0:
                 measured.millis.append(timed.millis)
     return arms
@@ -115,14 +116,14 @@ def samples_of(
 ) -> tuple[list[Sample], list[str]]:
     """The samples, and in words the arms that are none because Spark did not run what they stand for."""
     found, refused = [], []
-    prices = _prices([one.last for one in measured if one.last is not None], thresholds, replay)
+    prices = _prices([one.decided for one in measured if one.decided is not None], thresholds, replay)
     for one in measured:
         name = f"{one.experiment.name}: {one.arm.name}"
         if one.arm.option is None:
             predicted = tuple(one.arm.work.get(key, 0.0) * thresholds[key] / NANOS_PER_MILLI for key in MEASURED)
         else:
-            join = _only_join(one.last)
-            priced = next(prices) if one.last is not None else {}
+            join = _only_join(one.decided)
+            priced = next(prices) if one.decided is not None else {}
             ran = None if join is None else join.option
             if ran is None or ran.name != one.arm.option or ran not in priced:
                 refused.append(f"{name} ran as {ran.name if ran else 'none of the options'}")

@@ -13,6 +13,7 @@ import pytest
 
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from commands import Answer
+from tests.extent import only_in_test_all
 from tuned_cluster import Cluster, step
 
 
@@ -30,6 +31,7 @@ def calibrated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subproce
     return folder, ran
 
 
+@only_in_test_all
 @pytest.mark.spark
 def test_calibrate_measures_every_coefficient_of_the_price(
     calibrated: tuple[Path, subprocess.CompletedProcess[str]],
@@ -46,6 +48,7 @@ def test_calibrate_measures_every_coefficient_of_the_price(
     assert len(found["points"]) == 32
 
 
+@only_in_test_all
 @pytest.mark.spark
 def test_calibrate_draws_its_fit_and_leaves_no_table(
     calibrated: tuple[Path, subprocess.CompletedProcess[str]],

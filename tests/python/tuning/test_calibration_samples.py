@@ -26,8 +26,8 @@ NOT_OVER = math.inf
 def test_every_arm_runs_once_a_round_in_an_order_that_changes() -> None:
     asked: list[str] = []
 
-    def run(sql: str, _: str | None) -> Timed:
-        asked.append(sql)
+    def run(arm: Arm, _: bool) -> Timed:
+        asked.append(arm.sql)
         return Timed(float(len(asked)), None)
 
     measured = measure(ARMS, run, Effort(2, 4, NOT_OVER), lambda *_: None)

@@ -1,0 +1,129 @@
+"""A calibration in a session: makes the tables, runs the experiments, and prices what was decided."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aqe_plugin.api.decided import decided_under, run_tagged
+from aqe_plugin.conf.keys import MODE_KEY, PREFIX
+from aqe_plugin.errors import NoDataError
+from aqe_plugin.tuning.calibration.experiments import (
+    MEASURED,
+    PLAIN,
+    Arm,
+    Experiment,
+    Sizes,
+    joins,
+    scans_and_shuffles,
+    tables,
+)
+from aqe_plugin.tuning.calibration.fit import Fit, fit
+from aqe_plugin.tuning.calibration.samples import Effort, Runner, Timed, measure, samples_of
+from aqe_plugin.tuning.groups import value_of
+from aqe_plugin.tuning.history import run_of
+from aqe_plugin.tuning.spark_replay import SparkReplay
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Spark plans sort-merge joins, and the plugin may still broadcast.
+_NO_BROADCAST = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.autoBroadcastJoinThreshold": "1",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "1",
+}
+_ROWS_PER_SLOT = 2_000_000
+_MOST_ROWS = 200_000_000
+# So that no partition is much longer than the others, and few tasks are launched.
+_PARTITIONS_PER_SLOT = 2
+
+
+class Calibration:
+    """The experiments in one session, whose tables are in ``folder``.
+
+    Args:
+        spark: classic, with the plugin, in mode ``off``; its confs are changed.
+        rows: of the largest table; ``None`` for 2 million a slot, at most 200 million.
+    """
+
+    def __init__(self, spark: SparkSession, folder: str, rows: int | None, say: Callable[[str], None]) -> None:
+        self._spark = spark
+        for key, value in _NO_BROADCAST.items():
+            spark.conf.set(key, value)
+        slots = spark.sparkContext.defaultParallelism
+        sizes = Sizes(rows or min(_MOST_ROWS, _ROWS_PER_SLOT * slots), slots, _PARTITIONS_PER_SLOT * slots)
+        bytes_of = _write_tables(spark, folder, sizes, say)
+        self._run = _runner(spark)
+        sizes = replace(sizes, slots=_slots(self._run, next(joins(sizes))))
+        self._experiments = (*joins(sizes), *scans_and_shuffles(sizes, bytes_of))
+
+    @property
+    def arms(self) -> int:
+        """How many ways to run a query there are."""
+        return sum(len(one.arms) for one in self._experiments)
+
+    @property
+    def queries(self) -> int:
+        return len(self._experiments)
+
+    def fit(self, effort: Effort, ran: Callable[[int, str], None]) -> tuple[Fit, list[str]]:
+        """What was found, and in words the arms that Spark ran otherwise; ``ran`` as of ``measure``.
+
+        Raises:
+            NoDataError: Spark ran every arm otherwise.
+        """
+        measured = measure(self._experiments, self._run, effort, ran)
+        conf = {PREFIX + key: self._spark.conf.get(PREFIX + key, "") or "" for key in MEASURED}
+        thresholds = {key: value_of(conf, PREFIX + key) for key in MEASURED}
+        samples, refused = samples_of(measured, thresholds, SparkReplay(self._spark))
+        if not samples:
+            raise NoDataError("No query ran as it was to run, so nothing was measured.")
+        return fit(samples, thresholds), refused
+
+
+def _write_tables(spark: SparkSession, folder: str, sizes: Sizes, say: Callable[[str], None]) -> dict[str, int]:
+    """Writes the tables and makes a view of each; returns the bytes of their files."""
+    found = {}
+    for table in tables(sizes):
+        say(f"Writing the table {table.name}, {table.rows:,} rows ...")
+        path = f"{folder}/{table.name}"
+        source = spark.range(0, table.rows, 1, 2 * sizes.partitions)
+        source.selectExpr(*table.columns).write.mode("overwrite").parquet(path)
+        view = spark.read.parquet(path)
+        view.createOrReplaceTempView(_view(table.name))
+        sized = view.selectExpr("_metadata.file_path", "_metadata.file_size AS bytes").distinct()
+        found[table.name] = sized.selectExpr("sum(bytes) AS bytes").collect()[0].bytes
+    return found
+
+
+def _view(table: str) -> str:
+    return f"aqe_plugin_calibration_{table}"
+
+
+class _Views(dict[str, str]):
+    """The view of each table."""
+
+    def __missing__(self, table: str) -> str:
+        return _view(table)
+
+
+def _runner(spark: SparkSession) -> Runner:
+    def run(arm: Arm, reads: bool) -> Timed:
+        spark.conf.set(MODE_KEY, "off" if arm.option is None else "apply")
+        spark.conf.set(f"{PREFIX}force", "" if arm.option is None else f"*={arm.option}")
+        begin = time.perf_counter()
+        tag = run_tagged(spark.sql(arm.sql.format_map(_Views())))
+        millis = (time.perf_counter() - begin) * 1000
+        stories = decided_under(spark, tag) if reads and arm.option is not None else ()
+        return Timed(millis, next(filter(None, map(run_of, stories)), None))
+
+    return run
+
+
+def _slots(runner: Runner, first: Experiment) -> int:
+    """The slots that the plugin found, when it decided a join."""
+    run = runner(next(arm for arm in first.arms if arm.option == PLAIN), True).run
+    return max(1, run.joins[0].facts.cluster.slots) if run is not None else 1
