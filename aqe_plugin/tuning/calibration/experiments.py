@@ -94,10 +94,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Ways to the same answer, or without a join to the same read of tables; ``tells`` is what their times tell."""
+    """Ways to the same answer, or without a join to the same read of tables."""
 
     name: str
-    tells: str
     arms: tuple[Arm, ...]
 
 
@@ -128,16 +127,16 @@ def tables(sizes: Sizes) -> tuple[MadeTable, ...]:
 def joins(sizes: Sizes) -> Iterator[Experiment]:
     """Joins, each forced to several options."""
     few, some, every = max(1, sizes.keys // 100), max(1, sizes.keys // 2), sizes.keys
-    for name, tells, join, options in (
-        ("few keys", "rows that a filter leaves out", _Join("probe", few), _ALL_OPTIONS),
-        ("half of the keys", "the same where half of the rows pass", _Join("probe", some), _ALL_OPTIONS),
-        ("all keys", "filters that keep every row", _Join("probe", every), _ALL_OPTIONS),
-        ("few keys of half the rows", "growth with rows", _Join("half", few), (PLAIN, FILTERED, BROADCAST)),
-        ("wide probe rows", "bytes of a shuffle", _Join("wide", few, "p.note"), (PLAIN, FILTERED, BROADCAST)),
-        ("wide build rows", "bytes of a broadcast", _Join("half", some, "b.pad"), (PLAIN, BROADCAST)),
-        ("three key columns", "further key columns", _Join("probe", every, key_columns=3), (PLAIN, FILTERED)),
+    for name, join, options in (
+        ("few keys", _Join("probe", few), _ALL_OPTIONS),
+        ("half of the keys", _Join("probe", some), _ALL_OPTIONS),
+        ("all keys", _Join("probe", every), _ALL_OPTIONS),
+        ("few keys of half the rows", _Join("half", few), (PLAIN, FILTERED, BROADCAST)),
+        ("wide probe rows", _Join("wide", few, "p.note"), (PLAIN, FILTERED, BROADCAST)),
+        ("wide build rows", _Join("half", some, "b.pad"), (PLAIN, BROADCAST)),
+        ("three key columns", _Join("probe", every, key_columns=3), (PLAIN, FILTERED)),
     ):
-        yield Experiment(name, tells, tuple(Arm(option, join.sql, option) for option in options))
+        yield Experiment(name, tuple(Arm(option, join.sql, option) for option in options))
 
 
 def scans_and_shuffles(sizes: Sizes, bytes_of: Mapping[str, int]) -> Iterator[Experiment]:
@@ -148,7 +147,6 @@ def scans_and_shuffles(sizes: Sizes, bytes_of: Mapping[str, int]) -> Iterator[Ex
     """
     yield Experiment(
         "shuffles",
-        "rows of a shuffle and of a sort",
         (
             Arm("scan", "SELECT k, v FROM {probe}"),
             Arm(
@@ -165,7 +163,6 @@ def scans_and_shuffles(sizes: Sizes, bytes_of: Mapping[str, int]) -> Iterator[Ex
     )
     yield Experiment(
         "wide shuffles",
-        "bytes of a shuffle",
         (
             Arm("scan", "SELECT k, note FROM {wide}"),
             Arm(
@@ -177,7 +174,6 @@ def scans_and_shuffles(sizes: Sizes, bytes_of: Mapping[str, int]) -> Iterator[Ex
     )
     yield Experiment(
         "scans",
-        "bytes of a scan",
         (
             Arm("narrow", "SELECT count(k), count(k2), count(k3), max(v) FROM {half}"),
             Arm(
@@ -189,7 +185,6 @@ def scans_and_shuffles(sizes: Sizes, bytes_of: Mapping[str, int]) -> Iterator[Ex
     )
     yield Experiment(
         "stages",
-        "the launch of a stage",
         (
             Arm("one shuffle", "SELECT count(v) FROM range(1000) AS t(v)"),
             Arm(

@@ -72,6 +72,8 @@ def submit(folder: Path, script: str, *options: str) -> list[str]:
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
     )
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]
+    # Spark warns of metrics that are registered before the application has an id.
+    assert "MetricsSystem" not in ran.stderr
     return [line.removeprefix("SAID ") for line in ran.stdout.splitlines() if line.startswith("SAID ")]
 
 

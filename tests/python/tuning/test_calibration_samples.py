@@ -19,7 +19,7 @@ from aqe_plugin.tuning.calibration.samples import Effort, Sample, Timed, measure
 from aqe_plugin.tuning.replay import JoinOption
 from fleet import DEFAULTS, fleet_of
 
-ARMS = [Experiment(name, "", (Arm("one", f"{name} 1"), Arm("two", f"{name} 2"))) for name in ("a", "b", "c")]
+ARMS = [Experiment(name, (Arm("one", f"{name} 1"), Arm("two", f"{name} 2"))) for name in ("a", "b", "c")]
 NOT_OVER = math.inf
 
 
@@ -54,9 +54,7 @@ def test_an_arm_that_ran_as_another_option_is_no_sample() -> None:
         Strategy.BROADCAST if option.strategy is not Strategy.BROADCAST else Strategy.PLAIN_SORT_MERGE, False
     )
     arms = (Arm("as asked", "", option.name), Arm("otherwise", "", other.name))
-    measured = measure(
-        [Experiment("join", "", arms)], lambda *_: Timed(5.0, run), Effort(1, 1, NOT_OVER), lambda *_: None
-    )
+    measured = measure([Experiment("join", arms)], lambda *_: Timed(5.0, run), Effort(1, 1, NOT_OVER), lambda *_: None)
     samples, refused = samples_of(measured, {**dict.fromkeys(MEASURED, 1.0), **DEFAULTS}, fleet.replay)
     assert [one.arm for one in samples] == ["as asked"]
     assert refused == [f"join: otherwise ran as {option.name}"]

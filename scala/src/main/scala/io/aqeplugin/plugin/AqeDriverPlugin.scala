@@ -11,6 +11,7 @@ import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.{Canary, SessionConf}
 import io.aqeplugin.CompiledLine
+import io.aqeplugin.exec.ExecutorMetrics
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.rules.PlanCost
 import io.aqeplugin.tell.{DecisionMetrics, LatestRows, QueryEndListener, RecentDecisions}
@@ -49,7 +50,10 @@ final class AqeDriverPlugin extends DriverPlugin {
     guarded(
       "registration of metrics",
       "Spark's metrics system has none of the plugin's metrics"
-    )(DecisionMetrics.register(pluginContext.metricRegistry))
+    ) {
+      DecisionMetrics.register(pluginContext.metricRegistry)
+      if (context.exists(_.isLocal)) ExecutorMetrics.register(pluginContext.metricRegistry)
+    }
     guarded("canary", "the application tries no values")(context.foreach(draw(_, appId)))
   }
 
