@@ -14,6 +14,7 @@ from benchmarks.regret_page import regret_page
 from benchmarks.regret_rounds import Effort, measure_workload
 from benchmarks.session import SessionSettings, spark_session
 from benchmarks.store import LineFile
+from tests.extent import only_in_test_all
 from workloads.skew import ensure_skew, skew_queries
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def test_a_join_that_keeps_its_left_rows_filters_only_the_other_side(runs: Regre
     assert not {"broadcast", "broadcast+filter"} & {join.chosen, *join.alternatives}
 
 
+@only_in_test_all
 def test_a_stopped_measurement_goes_on_with_missing_rounds(spark: "SparkSession", runs: RegretRuns) -> None:
     before = runs.load()["zipf_tail"]
     again = {one.query: one for one in _measured(spark, runs, _ROUNDS + 1)}["zipf_tail"]
