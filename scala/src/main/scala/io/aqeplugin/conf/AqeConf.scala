@@ -162,6 +162,17 @@ object AqeConf {
   val BroadcastHashBytesPerRow: ConfEntry[Long] =
     whole("broadcast.hashBytesPerRow", "bytes", 48, 0, 10000, "Memory that the hash table of a broadcast relation adds to each row.")
 
+  val ShuffledHashMaxShare: ConfEntry[Double] =
+    number(
+      "shuffledHash.maxShare",
+      "ratio",
+      0.5,
+      0.0,
+      1.0,
+      "Share of the memory that a task is sure to get of its executor's execution memory, and that all build sides of a query that are hashed partition " +
+        "by partition may take together, each whole and with its hash table; 0 switches such joins off."
+    )
+
   val MemoryMaxShare: ConfEntry[Double] =
     number(
       "memory.maxShare",

@@ -7,6 +7,7 @@ sealed abstract class ForcedMethod
 
 object ForcedMethod {
   case object Broadcast extends ForcedMethod
+  case object ShuffledHash extends ForcedMethod
   case object SortMerge extends ForcedMethod
 
   /** Spark's own choice. */
@@ -22,6 +23,8 @@ sealed abstract class ForcedOption(val name: String, val method: ForcedMethod, v
 object ForcedOption {
   case object Broadcast extends ForcedOption("broadcast", ForcedMethod.Broadcast, false)
   case object FilteredBroadcast extends ForcedOption("broadcast+filter", ForcedMethod.Broadcast, true)
+  case object ShuffledHash extends ForcedOption("shuffled_hash", ForcedMethod.ShuffledHash, false)
+  case object FilteredShuffledHash extends ForcedOption("shuffled_hash+filter", ForcedMethod.ShuffledHash, true)
   case object PlainSortMerge extends ForcedOption("plain_sort_merge", ForcedMethod.SortMerge, false)
   case object FilteredSortMerge extends ForcedOption("filtered_sort_merge", ForcedMethod.SortMerge, true)
   case object LeaveToSpark extends ForcedOption("leave_to_spark", ForcedMethod.OfSpark, false)
@@ -32,6 +35,8 @@ object ForcedOption {
   val All: Seq[ForcedOption] = Seq(
     Broadcast,
     FilteredBroadcast,
+    ShuffledHash,
+    FilteredShuffledHash,
     PlainSortMerge,
     FilteredSortMerge,
     LeaveToSpark,

@@ -19,8 +19,12 @@ final case class CostTerm(name: String, nanos: Double)
   * shuffle launch    x jobLaunchNanos                                                each shuffle is a stage of its own
   *
   * sort-merge only
-  * sort              (r p log2(r p / partitions) + b log2(b / partitions)) sortNanosPerComparison / n
-  * merge             (r p + b) mergeNanosPerRow / n
+  * sort              (r p log2(r p / partitions) / n + b log2(b / partitions) h) sortNanosPerComparison
+  * merge             (r p / n + b h) mergeNanosPerRow
+  *
+  * shuffled hash only
+  * hash build        b h hashBuildNanosPerRow
+  * hash probe        r p hashProbeNanosPerRow / n
   *
   * broadcast only; the first four are 0 when the build side is broadcast already
   * collect           b m collectNanosPerByte
@@ -29,6 +33,9 @@ final case class CostTerm(name: String, nanos: Double)
   * launch            jobLaunchNanos
   * hash probe        r p hashProbeNanosPerRow / n
   *
+  * not sort-merge, and an operator above relies on the order
+  * sort above        r p log2(r p / partitions) sortNanosPerComparison / n
+  *
   * filter only
   * filter build      b filterBuildNanosPerRow / n                                    one thread when it reads a broadcast relation; d instead
   *                                                                                   of b, and one thread, when the driver has the d keys
@@ -36,12 +43,15 @@ final case class CostTerm(name: String, nanos: Double)
   * filter launch     jobLaunchNanos                                                  0 when the driver has the keys
   * filter check      s (filterCheckNanosPerRow + (key columns - 1) filterHashNanosPerColumn) / n
   * }}}
-  * A new broadcast saves the probe side's last shuffle, so its `x` is one less. The scan of the probe side and the work after the join cost
+  * A new broadcast saves the probe side's last shuffle, so its `x` is one less, unless an operator above relies on the partitioning. The
+  * share `h` of the build rows that one slot reads is that of the largest partition, and at least 1 / n. The scan of the probe side and the work after the join cost
   * the same in every option and are left out. Negative counts are taken as 0, so every term is finite and not negative.
   */
 final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, thresholds: Thresholds) {
   private val slots = math.max(1, facts.cluster.slots).toDouble
   private val executors = math.max(1, facts.cluster.executors).toDouble
+  private val heaviestShare =
+    math.max(1 / slots, math.min(1.0, atLeastZero(facts.build.maxPartitionBytes) / math.max(1L, facts.build.stageBytes)))
   private val partitions = math.max(1, facts.build.partitions).toDouble
   private val buildRows = atLeastZero(facts.build.rows)
   private val buildBytes = buildRows * atLeastZero(facts.build.memoryBytesPerRow)
@@ -54,13 +64,17 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   /** The terms of the price, in the order of the formula. */
   def terms(option: JoinOption): Seq[CostTerm] = {
     val passing = if (option.withFilter) passRate else 1.0
-    val method = if (option.method == Method.Broadcast) broadcastTerms(probeRows * passing) else sortMergeTerms(probeRows * passing)
-    reachJoin(passing, shuffles(option)) ++ method ++ (if (option.withFilter) filterTerms else Nil)
+    val joined = option.method match {
+      case Method.Broadcast    => broadcastTerms(probeRows * passing) ++ sortAbove(probeRows * passing)
+      case Method.ShuffledHash => shuffledHashTerms(probeRows * passing) ++ sortAbove(probeRows * passing)
+      case Method.SortMerge    => sortMergeTerms(probeRows * passing)
+    }
+    reachJoin(passing, shuffles(option)) ++ joined ++ (if (option.withFilter) filterTerms else Nil)
   }
 
   private def shuffles(option: JoinOption): Double = {
     // The facts of a broadcast build side already leave out the probe side's shuffle.
-    val own = if (option.method == Method.Broadcast && !facts.build.alreadyBroadcast) 1 else 0
+    val own = if (option.method == Method.Broadcast && !facts.build.alreadyBroadcast && !facts.orderUsed) 1 else 0
     math.max(0, facts.probe.exchanges - own).toDouble
   }
 
@@ -76,9 +90,23 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   )
 
   private def sortMergeTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
-    CostTerm("sort", (comparisons(probeRowsLeft) + comparisons(buildRows)) * thresholds(CostSortNanosPerComparison) / slots),
-    CostTerm("merge", (probeRowsLeft + buildRows) * thresholds(CostMergeNanosPerRow) / slots)
+    CostTerm(
+      "sort",
+      (comparisons(probeRowsLeft) / slots + comparisons(buildRows) * heaviestShare) * thresholds(CostSortNanosPerComparison)
+    ),
+    CostTerm("merge", (probeRowsLeft / slots + buildRows * heaviestShare) * thresholds(CostMergeNanosPerRow))
   )
+
+  private def shuffledHashTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
+    CostTerm("hash build", buildRows * heaviestShare * thresholds(CostHashBuildNanosPerRow)),
+    hashProbe(probeRowsLeft)
+  )
+
+  private def hashProbe(probeRowsLeft: Double): CostTerm =
+    CostTerm("hash probe", probeRowsLeft * thresholds(CostHashProbeNanosPerRow) / slots)
+
+  private def sortAbove(probeRowsLeft: Double): Seq[CostTerm] =
+    if (facts.orderUsed) Seq(CostTerm("sort above", comparisons(probeRowsLeft) * thresholds(CostSortNanosPerComparison) / slots)) else Nil
 
   /** Comparisons needed to sort `rows` rows in partitions of equal size. */
   private def comparisons(rows: Double): Double = rows * math.max(0.0, math.log(math.max(1.0, rows / partitions)) / CostModel.Log2)
@@ -93,7 +121,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
           CostTerm("hand over", buildBytes * thresholds(CostBroadcastNanosPerByte) * executors),
           CostTerm("launch", thresholds(CostJobLaunchNanos))
         )
-    relation :+ CostTerm("hash probe", probeRowsLeft * thresholds(CostHashProbeNanosPerRow) / slots)
+    relation :+ hashProbe(probeRowsLeft)
   }
 
   private def filterTerms: Seq[CostTerm] = {

@@ -7,7 +7,7 @@ import io.aqeplugin.conf.AqeConf
   *
   * Options that are not allowed are ruled out; [[CostModel]] prices the others, and the cheapest wins. A filter must save more than the tie
   * share of the same method without it, and another method must beat Spark's own by more than the tie share. A hint fixes the method and
-  * leaves the filter open. A join whose probe side has started is left alone. A join that is forced has its options weighed all the same.
+  * leaves the filter open. A join whose probe side has started can only be hashed instead of sorted. A join that is forced has its options weighed all the same.
   */
 object DecideJoin {
 
@@ -17,11 +17,11 @@ object DecideJoin {
   /** The decision if the join is not forced. */
   private[decide] def ofModel(facts: JoinFacts, thresholds: Thresholds): JoinDecision = {
     val weighing = new Weighing(facts, thresholds)
-    whyLeft(facts).fold(weighing.choose)(weighing.leave)
+    val fixed = whyFixed(facts)
+    if (facts.probe.started && fixed.isEmpty) weighing.chooseStarted(facts.whyStarted)
+    else if (facts.probe.started) weighing.leave(facts.whyStarted)
+    else fixed.fold(weighing.choose)(weighing.leave)
   }
-
-  private def whyLeft(facts: JoinFacts): Option[Reason] =
-    if (facts.probe.started) Some(facts.whyStarted) else whyFixed(facts)
 
   /** Why no decision can change the method. */
   private[decide] def whyFixed(facts: JoinFacts): Option[Reason] =

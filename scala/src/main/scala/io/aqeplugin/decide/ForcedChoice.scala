@@ -12,11 +12,14 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
   def decide: JoinDecision = {
     val unstarted = DecideJoin.ofModel(facts.copy(probe = facts.probe.copy(started = false)), thresholds)
     val model = if (facts.probe.started) DecideJoin.ofModel(facts, thresholds) else unstarted
+    def unless(obstacle: Option[Reason], method: Method): (Option[Method], Reason) =
+      obstacle.fold[(Option[Method], Reason)]((Some(method), forced))((model.method, _))
     val (method, reason) = option.method match {
-      case ForcedMethod.OfModel   => (model.method, model.reason)
-      case ForcedMethod.OfSpark   => (None, forced)
-      case ForcedMethod.Broadcast => broadcastObstacle.fold[(Option[Method], Reason)]((Some(Method.Broadcast), forced))((model.method, _))
-      case ForcedMethod.SortMerge => sortMergeObstacle.fold[(Option[Method], Reason)]((Some(Method.SortMerge), forced))((model.method, _))
+      case ForcedMethod.OfModel      => (model.method, model.reason)
+      case ForcedMethod.OfSpark      => (None, forced)
+      case ForcedMethod.Broadcast    => unless(broadcastObstacle, Method.Broadcast)
+      case ForcedMethod.ShuffledHash => unless(shuffledHashObstacle, Method.ShuffledHash)
+      case ForcedMethod.SortMerge    => unless(sortMergeObstacle, Method.SortMerge)
     }
     val filterRefusal = if (option.withFilter) filterObstacle(method) else None
     unstarted.copy(
@@ -48,7 +51,9 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
     else
       fixedMethod.orElse(BroadcastChoice.ruledOut(facts, thresholds)).orElse(MemoryBudget.exceeded(facts, JoinOption.Broadcast, thresholds))
 
-  /** A sort-merge join needs no probe side that has not started. */
+  private def shuffledHashObstacle: Option[Reason] = fixedMethod.orElse(ShuffledHashChoice.ruledOut(facts, thresholds))
+
+  /** A join of two shuffles needs no probe side that has not started. */
   private def sortMergeObstacle: Option[Reason] =
     if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast)) else fixedMethod
 

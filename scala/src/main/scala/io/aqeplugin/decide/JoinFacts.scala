@@ -8,6 +8,14 @@ sealed abstract class JoinKind(val name: String, val leftPreserved: Boolean, val
     case Side.Left  => !leftPreserved
     case Side.Right => !rightPreserved
   }
+
+  /** Whether a hash join can look the rows of the other side up in a table of `side`: broadcast, or a partition at a time. */
+  def mayHash(side: Side): Boolean = this match {
+    case JoinKind.Inner                                                                  => true
+    case JoinKind.LeftOuter | JoinKind.LeftSemi | JoinKind.LeftAnti | JoinKind.Existence => side == Side.Right
+    case JoinKind.RightOuter                                                             => side == Side.Left
+    case JoinKind.FullOuter | JoinKind.NullAwareAnti                                     => false
+  }
 }
 
 object JoinKind {
@@ -44,11 +52,12 @@ sealed abstract class Strategy(val name: String)
 
 object Strategy {
   case object Broadcast extends Strategy("broadcast")
+  case object ShuffledHash extends Strategy("shuffled_hash")
   case object FilteredSortMerge extends Strategy("filtered_sort_merge")
   case object PlainSortMerge extends Strategy("plain_sort_merge")
   case object LeaveToSpark extends Strategy("leave_to_spark")
 
-  val All: Seq[Strategy] = Seq(Broadcast, FilteredSortMerge, PlainSortMerge, LeaveToSpark)
+  val All: Seq[Strategy] = Seq(Broadcast, ShuffledHash, FilteredSortMerge, PlainSortMerge, LeaveToSpark)
 
   def fromName(name: String): Option[Strategy] = All.find(_.name == name)
 }
@@ -190,8 +199,11 @@ final case class ClusterFacts(slots: Int, executors: Int)
   *   `memory.maxShare` of the smallest heap
   * @param heldBytes
   *   what the application's running queries hold by their decisions so far
+  * @param taskBytes
+  *   what a task is sure to get of its executor's execution memory, less what the query's shuffled hash joins hold of it; none in facts of
+  *   older plugins
   */
-final case class MemoryFacts(limitBytes: Long, heldBytes: Long)
+final case class MemoryFacts(limitBytes: Long, heldBytes: Long, taskBytes: Option[Long] = None)
 
 /** The input of `DecideJoin` apart from the thresholds. The estimate of a join has the same form, with an unmeasured build side.
   *
@@ -208,7 +220,9 @@ final case class MemoryFacts(limitBytes: Long, heldBytes: Long)
   * @param waiting
   *   whether the probe side was to wait, judged before anything ran; none when the build side had finished by then
   * @param memory
-  *   the memory for broadcasts and filters when the join is decided; none before that
+  *   the memory for broadcasts, filters and hashed partitions when the join is decided; none before that
+  * @param orderUsed
+  *   an operator above relies on the order and the partitioning in which a sort-merge join leaves its rows
   */
 final case class JoinFacts(
     joinId: String,
@@ -223,7 +237,8 @@ final case class JoinFacts(
     canBroadcast: Boolean,
     filterObstacle: Option[ReasonCode] = None,
     waiting: Option[WaitDecision] = None,
-    memory: Option[MemoryFacts] = None
+    memory: Option[MemoryFacts] = None,
+    orderUsed: Boolean = false
 ) {
 
   /** The method of Spark's own plan. */

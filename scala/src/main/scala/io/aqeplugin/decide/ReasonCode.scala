@@ -39,6 +39,14 @@ object ReasonCode {
         Strategy,
         "this side may not be broadcast: the join type forbids it, or autoBroadcastJoinThreshold is switched off"
       )
+  case object ShuffledHashMemory
+      extends ReasonCode(
+        "SHUFFLED_HASH_MEMORY",
+        Strategy,
+        "the build side may take more memory than a task is sure to get, or its size in memory is unknown"
+      )
+  case object ShuffledHashJoinType
+      extends ReasonCode("SHUFFLED_HASH_JOIN_TYPE", Strategy, "the join type does not allow this side to be hashed")
   case object AlreadyBroadcast
       extends ReasonCode("ALREADY_BROADCAST", Strategy, "the build side is broadcast already, so the join stays a broadcast join")
   case object OtherStrategy
@@ -161,6 +169,8 @@ object ReasonCode {
     BroadcastRows,
     BroadcastWidth,
     BroadcastJoinType,
+    ShuffledHashMemory,
+    ShuffledHashJoinType,
     AlreadyBroadcast,
     OtherStrategy,
     ProbeStarted,

@@ -5,7 +5,7 @@ import io.aqeplugin.conf.{AqeConf, Forced}
 /** Decides whether a probe side waits for its build side: it does when `savingShare` × the estimated saving exceeds the price of idle
   * slots.
   *
-  * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as estimated. The price: while the build
+  * The saving is what [[DecideJoin]] would save over the plan without a wait if the build side came out as estimated. The price: while the build
   * side has fewer tasks than there are slots, the other slots are idle unless another stage has tasks for them; at its end, half the slots
   * are idle for half a task on average; and the probe side's stage is launched later.
   * {{{
@@ -69,14 +69,15 @@ object WaitPrice {
   private def isLegal(expected: JoinFacts, thresholds: Thresholds): Boolean =
     FilterChoice.illegal(expected, FilterSize(0, exact = true), thresholds).isEmpty
 
-  /** The price of Spark's own plan minus that of the decision. */
+  /** The price of what happens without a wait minus that of the decision. */
   private def savingNanos(decision: JoinDecision, thresholds: Thresholds): Double = {
     val facts = decision.facts
+    val started = DecideJoin.decide(facts.copy(probe = facts.probe.copy(started = true)), thresholds)
     val model = new CostModel(facts, decision.passRate, FilterSize.of(facts.build, thresholds), thresholds)
-    val method = if (facts.sparkStrategy == Strategy.Broadcast) Method.Broadcast else Method.SortMerge
-    val spark = JoinOption(method, withFilter = false)
-    val taken = JoinOption(decision.method.getOrElse(method), decision.buildFilter)
-    model.price(spark) - model.price(taken)
+    val ofSpark = if (facts.sparkStrategy == Strategy.Broadcast) Method.Broadcast else Method.SortMerge
+    val unwaited = JoinOption(started.method.getOrElse(ofSpark), withFilter = false)
+    val taken = JoinOption(decision.method.getOrElse(ofSpark), decision.buildFilter)
+    model.price(unwaited) - model.price(taken)
   }
 
   private def slots(facts: WaitFacts): Double = math.max(1, facts.join.cluster.slots).toDouble

@@ -18,14 +18,38 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   }
   private val filterIllegal = FilterChoice.illegal(facts, filterSize, thresholds)
   private val filterGated = FilterChoice.gated(facts, passRate, thresholds)
-  private val broadcastRefusal = BroadcastChoice.ruledOut(facts, thresholds).orElse(overBudget(JoinOption.Broadcast))
-  private val sortMergeRefusal = if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast)) else None
+  private val methodRefusals: Map[Method, Option[Reason]] = Map(
+    Method.Broadcast -> BroadcastChoice.ruledOut(facts, thresholds).orElse(overBudget(JoinOption.Broadcast)),
+    Method.ShuffledHash -> ShuffledHashChoice.ruledOut(facts, thresholds),
+    Method.SortMerge -> (if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast)) else None)
+  )
 
   /** Leaves the method to Spark for `reason`. The filter is still decided, unless `reason` forbids it. */
   def leave(reason: Reason): JoinDecision = {
     val filter = opened(priced(facts.sparkMethod))
     val options = JoinOption.All.map(option => weighed(option, refusal(option).getOrElse(reason)))
     JoinDecision(facts, None, reason, filter.withFilter, filter.filterReason, passRate, estimated.source, options)
+  }
+
+  /** Chooses a method for a join whose probe side has started for `reason`: a hash join of the two shuffles, if that is clearly cheaper than
+    * sorting them. Anything else would have had to come before.
+    */
+  def chooseStarted(reason: Reason): JoinDecision = {
+    val (hash, sort) = (nanos(JoinOption.ShuffledHash), nanos(JoinOption.SortMerge))
+    val hashes = facts.sparkMethod == Method.SortMerge && methodRefusals(Method.ShuffledHash).isEmpty && isClearlyCheaper(hash, sort)
+    val left = leave(reason)
+    if (!hashes) left
+    else {
+      val cheapest = against(ReasonCode.Cheapest, hash, sort)
+      val options = left.options.map { weighed =>
+        weighed.option match {
+          case JoinOption.ShuffledHash => weighed.copy(reason = cheapest)
+          case JoinOption.SortMerge    => weighed.copy(reason = against(ReasonCode.Costlier, sort, hash))
+          case _                       => weighed
+        }
+      }
+      left.copy(method = Some(Method.ShuffledHash), reason = cheapest, options = options)
+    }
   }
 
   def choose: JoinDecision = {
@@ -39,16 +63,20 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   }
 
   private def cheapest: (Priced, Reason) = {
-    val broadcast = priced(Method.Broadcast)
-    val sortMerge = priced(Method.SortMerge)
-    if (broadcastRefusal.isDefined) (sortMerge, Reason(ReasonCode.Cheapest, Some(millis(sortMerge.nanos)), None, "millis"))
-    else if (sortMergeRefusal.isDefined) (broadcast, Reason(ReasonCode.AlreadyBroadcast))
-    else {
-      val (spark, other) = if (facts.sparkMethod == Method.Broadcast) (broadcast, sortMerge) else (sortMerge, broadcast)
-      if (isClearlyCheaper(other.nanos, spark.nanos)) (other, against(ReasonCode.Cheapest, other.nanos, spark.nanos))
-      else if (spark.nanos <= other.nanos) (spark, against(ReasonCode.Cheapest, spark.nanos, other.nanos))
-      else (spark, against(ReasonCode.Tie, spark.nanos, other.nanos))
-    }
+    // One is always allowed: a sort-merge join, or the broadcast that exists.
+    val byPrice = Method.All.filter(methodRefusals(_).isEmpty).map(priced).sortBy(_.nanos)
+    val best = byPrice.head
+    if (facts.build.alreadyBroadcast) (best, Reason(ReasonCode.AlreadyBroadcast))
+    else
+      byPrice.find(_.method == facts.sparkMethod) match {
+        case Some(spark) if spark.method != best.method && !isClearlyCheaper(best.nanos, spark.nanos) =>
+          // Of two equal prices that of Spark's own plan is the least.
+          (spark, against(if (spark.nanos <= best.nanos) ReasonCode.Cheapest else ReasonCode.Tie, spark.nanos, best.nanos))
+        case Some(spark) if spark.method != best.method => (best, against(ReasonCode.Cheapest, best.nanos, spark.nanos))
+        case _                                          =>
+          val next = byPrice.lift(1).map(other => millis(other.nanos))
+          (best, Reason(ReasonCode.Cheapest, Some(millis(best.nanos)), next, "millis"))
+      }
   }
 
   /** The method, with a filter if that pays. */
@@ -80,10 +108,8 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
     else against(if (thresholds.openGates) ReasonCode.GatesOpen else ReasonCode.Tie, its, takens)
   }
 
-  private def refusal(option: JoinOption): Option[Reason] = {
-    val method = if (option.method == Method.Broadcast) broadcastRefusal else sortMergeRefusal
-    method.orElse(if (option.withFilter) filterRefusal(option.method) else None)
-  }
+  private def refusal(option: JoinOption): Option[Reason] =
+    methodRefusals(option.method).orElse(if (option.withFilter) filterRefusal(option.method) else None)
 
   private def filterRefusal(method: Method): Option[Reason] = mayNotFilter(method).orElse(filterGated)
   private def mayNotFilter(method: Method): Option[Reason] = filterIllegal.orElse(overBudget(JoinOption(method, withFilter = true)))

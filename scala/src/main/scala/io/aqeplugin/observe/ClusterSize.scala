@@ -34,6 +34,19 @@ object ClusterSize {
     if (sparkContext.isLocal) driver else math.min(driver, SparkBridge.executorHeapBytes(sparkContext.getConf))
   }
 
+  /** What each task is sure to get of its executor's execution memory: half of an equal share of what cached data cannot hold (SPARK-10000). */
+  def taskBytes(sparkContext: SparkContext, cluster: ClusterFacts): Long = {
+    val conf = sparkContext.getConf
+    val heap = if (sparkContext.isLocal) Runtime.getRuntime.maxMemory else SparkBridge.executorHeapBytes(conf)
+    taskBytesOf(heap, math.ceil(cluster.slots.toDouble / math.max(1, cluster.executors)).toInt, SparkBridge.taskMemory(conf))
+  }
+
+  private[observe] def taskBytesOf(heapBytes: Long, tasks: Int, memory: SparkBridge.TaskMemory): Long = {
+    val onHeap = math.max(0L, heapBytes - SparkBridge.ReservedHeapBytes) * memory.heapShare
+    val pool = memory.offHeapBytes.fold(onHeap)(offHeap => math.min(onHeap, offHeap.toDouble))
+    (pool * (1 - memory.storageShare) / (2 * math.max(1, tasks))).toLong
+  }
+
   /** Share of the slots that run no task of any query, in [0, 1]; 0 where that is unknown. */
   def idleShare(sparkContext: SparkContext, slots: Int): Double =
     SparkBridge.runningTasks(sparkContext).fold(0.0)(running => math.max(0.0, math.min(1.0, 1 - running.toDouble / math.max(1, slots))))

@@ -26,6 +26,7 @@ final class QueryState(val executionId: Long) {
   private val names = new JoinNames
   private val joins = new JoinLives
   private val held = new LongAdder()
+  private val hashed = new LongAdder()
   private val limits = new ConcurrentLinkedQueue[DecidedLimit]()
   private val predicates = ConcurrentHashMap.newKeySet[String]()
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
@@ -109,12 +110,19 @@ final class QueryState(val executionId: Long) {
   def decideOnce(joinId: String)(decide: => JoinDecision): JoinDecision = decision(joinId).getOrElse {
     val made = decide
     val (before, after) = joins.change(joinId)(_.decide(made, System.nanoTime()))
-    if (before.decision.isEmpty) conf.foreach(known => held.add(MemoryBudget.heldBy(made, known.thresholds)))
+    if (before.decision.isEmpty)
+      conf.foreach { known =>
+        held.add(MemoryBudget.heldBy(made, known.thresholds))
+        hashed.add(ShuffledHashChoice.heldBy(made, known.thresholds))
+      }
     after.decision.getOrElse(made)
   }
 
   /** Bytes of the broadcasts and filters that the query holds by its decisions; none in mode observe, which carries none out. */
   def heldBytes: Long = if (conf.exists(_.mode == Mode.Apply)) held.sum else 0L
+
+  /** Bytes that a task holds at most for the query's shuffled hash joins, all of which may be in one stage. */
+  def hashedBytes: Long = hashed.sum
 
   /** The wait of a join's probe side, begun by `begin` if there is none; none if the join is decided. */
   def waitOnce(joinId: String)(begin: => JoinWait): Option[JoinWait] = {

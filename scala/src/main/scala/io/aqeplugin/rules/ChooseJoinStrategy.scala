@@ -3,6 +3,7 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern
+import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, Forced, ForcedMethod, Mode}
 import io.aqeplugin.decide._
@@ -14,6 +15,7 @@ import io.aqeplugin.observe._
   * Runs on the logical plan, in which finished stages are leaves, before every re-planning. It handles only joins that
   * [[WaitAndPlaceFilters]] has estimated before. The author's hints stay; a hint of AQE's is replaced where it contradicts the decision.
   *   - broadcast, where Spark would sort: the build side fits into memory, and the waiting probe side is never shuffled
+  *   - a shuffled hash join, where Spark would sort: the build side fits into the memory of a task, and its rows are looked up
   *   - no broadcast, where Spark would: a build side that is small when compressed but large in memory; where AQE prefers a shuffled hash join to a
   *     sort-merge join, Spark does that instead
   */
@@ -25,9 +27,22 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     else plan
 
   private def chosen(join: Join, context: RuleContext): Join = {
-    val hint = decided(join, context).fold(unbroadcast(join, context))(PlannerHints.carryOut(_, join.hint))
+    val hint = decided(join, context) match {
+      case Some(decision) if hashesLarger(join, decision) => join.hint
+      case Some(decision)                                 => PlannerHints.carryOut(decision, join.hint)
+      case None                                           => unbroadcast(join, context)
+    }
     if (hint eq join.hint) join else join.copy(hint = hint)
   }
+
+  /** Whether the join would be hashed by the decision, but its probe side came out so small that Spark broadcasts it, which is better. */
+  private def hashesLarger(join: Join, decision: JoinDecision): Boolean = decision.method.contains(Method.ShuffledHash) &&
+    decision.reason.code != ReasonCode.Forced && {
+      val side = decision.facts.buildSide.other
+      val probe = if (side == Side.Left) join.left else join.right
+      FinishedJoin.isFinished(probe) && SparkThreshold.mayBroadcast(decision.facts.kind, side) &&
+      probe.stats.sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
+    }
 
   /** The hints of a join without a decision. Whichever side ends first, AQE may broadcast it, so one that is forced to be sorted is hinted
     * before.

@@ -152,6 +152,12 @@ object FinishedJoin {
     case other                 => other.children.size == 1 && isStage(other.children.head)
   }
 
+  /** Whether a side of a join is a stage that has finished, below only operators with one child. */
+  def isFinished(plan: LogicalPlan): Boolean = plan match {
+    case found: LogicalQueryStage => found.isMaterialized
+    case other                    => other.children.size == 1 && isFinished(other.children.head)
+  }
+
   private def isStage(plan: LogicalPlan): Boolean = plan match {
     case found: LogicalQueryStage => isStage(found.physicalPlan)
     case other                    => other.children.size == 1 && isStage(other.children.head)

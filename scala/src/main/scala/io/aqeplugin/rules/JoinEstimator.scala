@@ -14,6 +14,7 @@ import io.aqeplugin.storage.PartitionRange
 final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: SizeEstimator) {
   import JoinEstimator._
 
+  private lazy val usedOrder = new UsedOrder(plan)
   private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
   /** The build side: a side that is broadcast or finished, or else the side with fewer estimated rows, if the other may be filtered. */
@@ -43,7 +44,8 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       authorHint(join),
       join.sparkStrategy,
       SparkThreshold.mayBroadcast(join.kind, buildSide),
-      site.obstacle
+      site.obstacle,
+      orderUsed = usedOrder.of(join.node)
     )
     if (site.finishedStage.isDefined) estimate
     else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate), context.thresholds)))

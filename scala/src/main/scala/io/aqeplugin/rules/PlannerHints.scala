@@ -30,6 +30,7 @@ private[rules] final case class PlannerHints(build: Option[JoinStrategyHint], pr
     val sparkBroadcasts = decision.facts.sparkStrategy == Strategy.Broadcast
     decision.choice match {
       case Strategy.Broadcast    => if (build.contains(BROADCAST) || (sparkBroadcasts && isEmpty)) None else Some(BROADCAST)
+      case Strategy.ShuffledHash => if (build.contains(SHUFFLE_HASH)) None else Some(SHUFFLE_HASH)
       case Strategy.LeaveToSpark => None
       case Strategy.FilteredSortMerge | Strategy.PlainSortMerge =>
         if (!sparkBroadcasts || build.contains(NO_BROADCAST_HASH) || build.contains(SHUFFLE_HASH)) None

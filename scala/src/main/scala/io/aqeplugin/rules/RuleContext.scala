@@ -33,7 +33,8 @@ final case class RuleContext(
   /** The memory that is left now. Two queries that decide at the same moment may be promised the same memory. */
   def memory: MemoryFacts = {
     val limit = ClusterSize.smallestHeapBytes(sparkContext) * thresholds(AqeConf.MemoryMaxShare)
-    MemoryFacts(limit.toLong, QueryStates.heldBytes)
+    val taskBytes = ClusterSize.taskBytes(sparkContext, cluster) - state.hashedBytes
+    MemoryFacts(limit.toLong, QueryStates.heldBytes, Some(math.max(0L, taskBytes)))
   }
 
   /** The decision of a join, made from `facts` and the memory that is left now, if there is none yet. */

@@ -22,12 +22,7 @@ object SparkThreshold {
     }
 
   /** Whether Spark can broadcast `side` of such a join. A threshold of -1 means that the user allows no broadcasts. */
-  def mayBroadcast(kind: JoinKind, side: Side): Boolean = broadcastsAllowed(SQLConf.get) && (kind match {
-    case JoinKind.Inner                                                                  => true
-    case JoinKind.LeftOuter | JoinKind.LeftSemi | JoinKind.LeftAnti | JoinKind.Existence => side == Side.Right
-    case JoinKind.RightOuter                                                             => side == Side.Left
-    case JoinKind.FullOuter | JoinKind.NullAwareAnti                                     => false
-  })
+  def mayBroadcast(kind: JoinKind, side: Side): Boolean = broadcastsAllowed(SQLConf.get) && kind.mayHash(side)
 
   private def broadcastsAllowed(conf: SQLConf): Boolean = conf.autoBroadcastJoinThreshold >= 0 && of(conf).bytes >= 0
 }

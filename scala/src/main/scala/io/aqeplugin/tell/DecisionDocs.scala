@@ -40,7 +40,8 @@ object DecisionDocs {
     cluster = ClusterFacts(slots = 2, executors = 1),
     hint = None,
     sparkStrategy = Strategy.PlainSortMerge,
-    canBroadcast = true
+    canBroadcast = true,
+    memory = Some(MemoryFacts(limitBytes = 1L << 30, heldBytes = 0, taskBytes = Some(256L << 20)))
   )
 
   private def coefficients: String = table(
@@ -66,7 +67,11 @@ object DecisionDocs {
   }
 
   private def title(option: JoinOption): String = {
-    val method = if (option.method == Method.Broadcast) "broadcast" else "sort-merge"
+    val method = option.method match {
+      case Method.Broadcast    => "broadcast"
+      case Method.ShuffledHash => "shuffled hash"
+      case Method.SortMerge    => "sort-merge"
+    }
     if (option.withFilter) s"$method with filter" else method
   }
 

@@ -129,7 +129,20 @@ object EventSchema {
         "whether the probe side was to wait; null when the build side had finished by then",
         required = false
       ),
-      FieldSchema("memory", "MemoryFacts", "", "the memory for broadcasts and filters; null where nothing was measured", required = false)
+      FieldSchema(
+        "memory",
+        "MemoryFacts",
+        "",
+        "the memory for broadcasts, filters and hashed partitions; null where nothing was measured",
+        required = false
+      ),
+      FieldSchema(
+        "orderUsed",
+        "boolean",
+        "",
+        "whether an operator above relies on the order and the partitioning in which a sort-merge join leaves its rows",
+        required = false
+      )
     )
   )
 
@@ -220,7 +233,14 @@ object EventSchema {
     "the memory of the driver and of each executor for broadcasts that Spark would not make, and for filters",
     Seq(
       FieldSchema("limitBytes", "integer", "bytes", "what all running queries of the application may hold"),
-      FieldSchema("heldBytes", "integer", "bytes", "what they held when the join was decided")
+      FieldSchema("heldBytes", "integer", "bytes", "what they held when the join was decided"),
+      FieldSchema(
+        "taskBytes",
+        "integer",
+        "bytes",
+        "what a task is sure to get of its executor's execution memory, less what the query's shuffled hash joins hold of it",
+        required = false
+      )
     )
   )
 

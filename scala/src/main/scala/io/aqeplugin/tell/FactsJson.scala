@@ -21,9 +21,14 @@ private[tell] object FactsJson {
     node.put("filterObstacle", facts.filterObstacle.map(_.name).orNull)
     facts.waiting.fold(node.putNull("waiting"))(waiting => node.set[ObjectNode]("waiting", ReasonJson.writeWait(waiting)))
     facts.memory.fold(node.putNull("memory")) { memory =>
-      val _ = node.putObject("memory").put("limitBytes", memory.limitBytes).put("heldBytes", memory.heldBytes)
+      val _ = put(
+        node.putObject("memory").put("limitBytes", memory.limitBytes).put("heldBytes", memory.heldBytes),
+        "taskBytes",
+        memory.taskBytes
+      )
       node
     }
+    node.put("orderUsed", facts.orderUsed)
   }
 
   def read(fields: JsonFields): Either[String, JoinFacts] = for {
@@ -40,6 +45,7 @@ private[tell] object FactsJson {
     filterObstacle <- fields.optionalNamed("filterObstacle", ReasonCode.fromName)
     waiting <- fields.optionalInner("waiting")(ReasonJson.readWait)
     memory <- fields.optionalInner("memory")(readMemory)
+    orderUsed <- fields.optionalBoolean("orderUsed")
   } yield JoinFacts(
     joinId,
     kind,
@@ -53,13 +59,15 @@ private[tell] object FactsJson {
     canBroadcast,
     filterObstacle,
     waiting,
-    memory
+    memory,
+    orderUsed.getOrElse(false)
   )
 
   private def readMemory(fields: JsonFields): Either[String, MemoryFacts] = for {
     limitBytes <- fields.long("limitBytes")
     heldBytes <- fields.long("heldBytes")
-  } yield MemoryFacts(limitBytes, heldBytes)
+    taskBytes <- fields.optionalLong("taskBytes")
+  } yield MemoryFacts(limitBytes, heldBytes, taskBytes)
 
   private def writeBuild(build: BuildFacts): ObjectNode = {
     val node = JsonFields.emptyObject

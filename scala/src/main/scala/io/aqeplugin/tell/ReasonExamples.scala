@@ -8,7 +8,7 @@ object ReasonExamples {
 
   def of(code: ReasonCode): String = code match {
     case Cheapest => "In the example above: the broadcast with filter, which has the lowest price."
-    case Costlier => "In the example above: the other three options, each with its price and that of the chosen option."
+    case Costlier => "In the example above: the other five options, each with its price and that of the chosen option."
     case Tie      => "Sort-merge costs 1,000 ms and broadcast 960 ms: 4 % is within `cost.tieRatio` 5 %, and Spark plans a sort-merge join."
     case Hint     => "`SELECT /*+ MERGE(store_returns) */ …`: the join stays a sort-merge join; its keys may still filter the other scan."
     case BroadcastMemory =>
@@ -18,8 +18,11 @@ object ReasonExamples {
       "The build side is `repeat(max(note), 900)`, grouped by the key: the stage below has measured the notes but not the result."
     case BroadcastJoinType =>
       "`a LEFT JOIN b` where `a` finishes first: Spark cannot broadcast the side whose rows are all kept. Or `spark.sql.autoBroadcastJoinThreshold=-1`."
-    case AlreadyBroadcast => "A dimension of 200 rows that Spark broadcast: only its filter is decided."
-    case OtherStrategy    =>
+    case ShuffledHashMemory =>
+      "3,000,000 rows of 60 bytes and 48 bytes of hash table take 324 MB; of executors with 8 GB for four tasks, a task is sure to get 296 MB, and the limit is half."
+    case ShuffledHashJoinType => "`a FULL OUTER JOIN b`: the rows without a partner of both sides are kept."
+    case AlreadyBroadcast     => "A dimension of 200 rows that Spark broadcast: only its filter is decided."
+    case OtherStrategy        =>
       "`spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold` is 64m, and AQE hashes the build side, whose partitions are all smaller."
     case ProbeStarted => "The fact table's stage did not wait and started before this build side had finished."
     case FactsMissing => "The build stage read a cache without a row count."

@@ -62,15 +62,37 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("the hashed partitions of a build side fit into the memory that a task is sure to get") {
+    forAllDecisions { (facts, thresholds, decision) =>
+      if (decision.choice == Strategy.ShuffledHash) {
+        val taskBytes = facts.memory.flatMap(_.taskBytes).getOrElse(0L)
+        assert(BroadcastChoice.relationBytes(facts.build, thresholds) <= taskBytes * thresholds(AqeConf.ShuffledHashMaxShare))
+        assert(facts.kind.mayHash(facts.buildSide) && facts.build.unmeasuredColumns == 0)
+      }
+    }
+  }
+
+  test("once the probe side has started, a join is hashed only if that is clearly cheaper than sorting") {
+    forAllDecisions { (facts, thresholds, decision) =>
+      val started = DecideJoin.decide(facts.copy(probe = facts.probe.copy(started = true)), thresholds)
+      if (started.choice == Strategy.ShuffledHash) {
+        def cost(option: JoinOption): Double = started.options.find(_.option == option).flatMap(_.costMillis).getOrElse(fail("no price"))
+        val (hash, sort) = (cost(JoinOption.ShuffledHash), cost(JoinOption.SortMerge))
+        assert(!started.buildFilter && hash < sort && hash <= sort * (1 - thresholds(AqeConf.CostTieRatio)) * (1 + 1e-9))
+      }
+    }
+  }
+
   test("a build side that is already broadcast stays broadcast") {
     forAllDecisions { (facts, _, decision) =>
       if (facts.build.alreadyBroadcast) assert(decision.choice == Strategy.Broadcast || decision.choice == Strategy.LeaveToSpark)
     }
   }
 
-  test("a hint, a started probe side and unknown build rows leave the method to Spark") {
+  test("a hint and unknown build rows leave the method to Spark") {
     forAllDecisions { (facts, _, decision) =>
-      if (facts.hint.isDefined || facts.probe.started || facts.build.rows < 0) assert(decision.choice == Strategy.LeaveToSpark)
+      if (facts.hint.isDefined || facts.build.rows < 0) assert(decision.choice == Strategy.LeaveToSpark)
+      else if (facts.probe.started) assert(Set[Strategy](Strategy.LeaveToSpark, Strategy.ShuffledHash)(decision.choice))
       else if (facts.sparkStrategy != Strategy.LeaveToSpark) assert(decision.choice != Strategy.LeaveToSpark)
     }
   }
@@ -83,8 +105,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       val option = JoinOption(open.method.getOrElse(facts.sparkMethod), withFilter = true)
       val refusal = FilterChoice.illegal(facts, filter, thresholds).orElse(MemoryBudget.exceeded(facts, option, thresholds))
       assert(open.buildFilter == refusal.isEmpty)
-      assert((open.choice == Strategy.Broadcast) == (closed.choice == Strategy.Broadcast))
-      assert((open.choice == Strategy.LeaveToSpark) == (closed.choice == Strategy.LeaveToSpark))
+      assert(open.method == closed.method)
     }
   }
 
@@ -110,11 +131,13 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("wider build rows never turn a sort-merge join into a broadcast join") {
+  test("wider build rows never turn a sort-merge join into a hash join") {
     forAllDecisions { (facts, thresholds, decision) =>
       val bytes = facts.build.memoryBytesPerRow
       val wider = facts.copy(build = facts.build.copy(memoryBytesPerRow = math.max(bytes, math.min(bytes, Long.MaxValue / 3) * 3)))
-      if (decision.method.contains(Method.SortMerge)) assert(DecideJoin.decide(wider, thresholds).method.contains(Method.SortMerge))
+      val after = DecideJoin.decide(wider, thresholds).method
+      if (decision.method.contains(Method.SortMerge)) assert(after.contains(Method.SortMerge))
+      if (decision.method.contains(Method.ShuffledHash)) assert(!after.contains(Method.Broadcast))
     }
   }
 

@@ -56,15 +56,25 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(decision.buildFilter && decision.filterReason.code == ReasonCode.FilterPays)
   }
 
-  test("a join whose probe side has started is left alone") {
+  private val LargeForATask = Some(MemoryFacts(limitBytes = 1L << 30, heldBytes = 0, taskBytes = Some(1L << 20)))
+
+  test("a join whose probe side has started is hashed if a task can hold the build side") {
     val decision = decide(Typical.copy(probe = Typical.probe.copy(started = true)))
+    assert(decision.choice == Strategy.ShuffledHash && decision.reason.code == ReasonCode.Cheapest && !decision.buildFilter)
+    assert(reasonOf(decision, JoinOption.SortMerge) == ReasonCode.Costlier)
+    assert(reasonOf(decision, JoinOption.Broadcast) == ReasonCode.ProbeStarted)
+  }
+
+  test("a join whose probe side has started is left alone if its build side is large for a task") {
+    val decision = decide(Typical.copy(probe = Typical.probe.copy(started = true), memory = LargeForATask))
+    assert(reasonOf(decision, JoinOption.ShuffledHash) == ReasonCode.ShuffledHashMemory)
     assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.ProbeStarted)
     assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.ProbeStarted)
   }
 
   test("a started probe side has the reason why it did not wait") {
     val why = Reason(ReasonCode.NotWorthWaiting, Some(12.0), Some(40.0), "millis")
-    val running = Typical.copy(probe = Typical.probe.copy(started = true))
+    val running = Typical.copy(probe = Typical.probe.copy(started = true), memory = LargeForATask)
     val decision = decide(running.copy(waiting = Some(WaitDecision(waits = false, why, 24.0, 40.0))))
     assert(decision.choice == Strategy.LeaveToSpark && decision.reason == why && decision.filterReason == why)
     val held = decide(running.copy(waiting = Some(WaitDecision(waits = true, why, 24.0, 40.0))))
@@ -72,11 +82,27 @@ class DecideJoinSuite extends AnyFunSuite {
   }
 
   test("a tie keeps Spark's own plan") {
-    val facts = Typical.copy(kind = JoinKind.LeftOuter)
+    val facts = Typical.copy(kind = JoinKind.LeftOuter, memory = LargeForATask)
     assert(decide(facts).choice == Strategy.Broadcast)
     val tied = decide(facts, thresholds.updated(AqeConf.CostTieRatio, 1.0))
     assert(tied.choice == Strategy.PlainSortMerge && tied.reason.code == ReasonCode.Tie)
     assert(reasonOf(tied, JoinOption.Broadcast) == ReasonCode.Tie)
+  }
+
+  test("a hash join of shuffles costs less where the build rows are spread than where they are in one partition") {
+    def cost(maxPartitionBytes: Long): Option[Double] =
+      decide(build(_.copy(maxPartitionBytes = maxPartitionBytes))).options.find(_.option == JoinOption.ShuffledHash).flatMap(_.costMillis)
+    val spread = cost(Typical.build.stageBytes / 200)
+    assert(spread == cost(Typical.build.stageBytes / 2))
+    assert(spread.zip(cost(Typical.build.stageBytes)).exists { case (less, more) => less < more })
+  }
+
+  test("an order that is used above makes hashing dearer by a sort, and a broadcast by a sort and a shuffle") {
+    def cost(option: JoinOption, orderUsed: Boolean): Double =
+      decide(Typical.copy(orderUsed = orderUsed)).options.find(_.option == option).flatMap(_.costMillis).getOrElse(fail("no price"))
+    def dearer(option: JoinOption): Double = cost(option, orderUsed = true) - cost(option, orderUsed = false)
+    assert(dearer(JoinOption.SortMerge) == 0)
+    assert(dearer(JoinOption.ShuffledHash) > 0 && dearer(JoinOption.Broadcast) > dearer(JoinOption.ShuffledHash))
   }
 
   test("a strategy that the plugin does not price stays, and may get a filter") {

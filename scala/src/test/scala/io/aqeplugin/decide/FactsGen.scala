@@ -28,7 +28,8 @@ object FactsGen {
     cluster = ClusterFacts(slots = 2, executors = 1),
     hint = None,
     sparkStrategy = Strategy.PlainSortMerge,
-    canBroadcast = true
+    canBroadcast = true,
+    memory = Some(MemoryFacts(limitBytes = 1L << 30, heldBytes = 0, taskBytes = Some(64L << 20)))
   )
 
   private val count: Gen[Long] =
@@ -59,12 +60,25 @@ object FactsGen {
     stageBytes <- count
     rowBytes <- Gen.frequency(5 -> Gen.choose(1L, 1000L), 1 -> count)
     partitions <- small
+    maxPartitionBytes <- count
     originRows <- Gen.option(count)
     alreadyBroadcast <- Gen.prob(0.2)
     keys <- keyFacts
     unmeasuredColumns <- Gen.frequency(5 -> Gen.const(0), 1 -> Gen.choose(0, 3))
     source <- Gen.option(Gen.oneOf(EstimateSource.All))
-  } yield BuildFacts(rows, stageBytes, rowBytes, partitions, 0, 0, originRows, alreadyBroadcast, keys, unmeasuredColumns, source)
+  } yield BuildFacts(
+    rows,
+    stageBytes,
+    rowBytes,
+    partitions,
+    maxPartitionBytes,
+    0,
+    originRows,
+    alreadyBroadcast,
+    keys,
+    unmeasuredColumns,
+    source
+  )
 
   val probeFacts: Gen[ProbeFacts] = for {
     rows <- count
@@ -96,7 +110,9 @@ object FactsGen {
     canBroadcast <- Gen.prob(0.7)
     obstacle <- Gen.frequency(5 -> Gen.const(None), 1 -> Gen.some(Gen.oneOf(ReasonCode.All)))
     waiting <- Gen.option(waitDecision)
-    memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held)))
+    taskBytes <- Gen.option(Gen.choose(0L, 1L << 31))
+    memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held, taskBytes)))
+    orderUsed <- Gen.prob(0.2)
   } yield JoinFacts(
     "join",
     kind,
@@ -110,7 +126,8 @@ object FactsGen {
     canBroadcast,
     obstacle,
     waiting,
-    memory
+    memory,
+    orderUsed
   )
 
   val thresholds: Gen[Thresholds] = for {

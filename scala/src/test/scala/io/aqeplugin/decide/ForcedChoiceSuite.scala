@@ -29,10 +29,11 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       assert(filterIsForced && decision.filterReason.confKey == "spark.aqePlugin.force")
       val model = DecideJoin.decide(Typical, Thresholds.Default)
       val (method, reason) = option.method match {
-        case ForcedMethod.Broadcast => Some(Method.Broadcast) -> ReasonCode.Forced
-        case ForcedMethod.SortMerge => Some(Method.SortMerge) -> ReasonCode.Forced
-        case ForcedMethod.OfSpark   => None -> ReasonCode.Forced
-        case ForcedMethod.OfModel   => model.method -> model.reason.code
+        case ForcedMethod.Broadcast    => Some(Method.Broadcast) -> ReasonCode.Forced
+        case ForcedMethod.ShuffledHash => Some(Method.ShuffledHash) -> ReasonCode.Forced
+        case ForcedMethod.SortMerge    => Some(Method.SortMerge) -> ReasonCode.Forced
+        case ForcedMethod.OfSpark      => None -> ReasonCode.Forced
+        case ForcedMethod.OfModel      => model.method -> model.reason.code
       }
       assert(decision.method == method && decision.reason.code == reason)
     }
@@ -68,8 +69,18 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("a shuffled hash join is forced only if a task can hold the build side, also after the probe side has started") {
+    forAllForced { (facts, option, thresholds, decision) =>
+      if (option.method == ForcedMethod.ShuffledHash) {
+        val obstacle = ShuffledHashChoice.ruledOut(facts, thresholds)
+        if (decision.reason.code == ReasonCode.Forced) assert(obstacle.isEmpty && facts.hint.isEmpty)
+        else assert(obstacle.isDefined || DecideJoin.whyFixed(facts).isDefined)
+      }
+    }
+  }
+
   test("a build side that is broadcast already stays so, whatever is forced") {
-    forAllForced((facts, _, _, decision) => if (facts.build.alreadyBroadcast) assert(!decision.method.contains(Method.SortMerge)))
+    forAllForced((facts, _, _, decision) => if (facts.build.alreadyBroadcast) assert(decision.method.forall(_ == Method.Broadcast)))
   }
 
   test("what was refused has its own reason") {
@@ -96,7 +107,7 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       assert(decision.waits && decision.reason == Reason(ReasonCode.Forced, confKey = "spark.aqePlugin.force"))
     }
 
-  for (option <- Seq(ForcedOption.PlainSortMerge, ForcedOption.LeaveToSpark))
+  for (option <- Seq(ForcedOption.PlainSortMerge, ForcedOption.ShuffledHash, ForcedOption.LeaveToSpark))
     test(s"the probe side does not wait for ${option.name} even if that pays") {
       val model = WaitPrice.decide(wait(Typical), Thresholds.Default)
       val decision = waits(Typical, option)

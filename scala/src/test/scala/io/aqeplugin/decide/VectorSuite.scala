@@ -25,7 +25,7 @@ class VectorSuite extends AnyFunSuite {
     val options = node.putObject("options")
     decision.options.foreach { weighed =>
       val option = weighed.option
-      val suffix = if (option == JoinOption.FilteredBroadcast) "_with_filter" else ""
+      val suffix = if (option.withFilter && option.method != Method.SortMerge) "_with_filter" else ""
       options.put(option.strategy.name + suffix, weighed.reason.code.name)
     }
     node

@@ -2,7 +2,7 @@ package io.aqeplugin.e2e
 
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, SortMergeJoinExec}
+import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.conf.{ForcedMethod, ForcedOption}
@@ -61,14 +61,16 @@ class ForceSuite extends AnyFunSuite with PluginSession {
     val clue = s"$id=${option.name}: ${decision.toPrettyString}\n${result.plan}"
     val method = decision.path("reason").path("code").asText
     val filter = decision.path("filterReason").path("code").asText
-    assert(decision.path("options").size == 4, clue)
+    assert(decision.path("options").size == 6, clue)
     assert(filter == "FORCED" || Obstacles(filter), clue)
     assert(filters(result.plan).flatMap(_.labels).exists(_.joinId == id) == (option.withFilter && filter == "FORCED"), clue)
     val nodes = if (isOnly) joinOf(result.plan, id) else Nil
     assert(nodes.nonEmpty == isOnly, clue)
     option.method match {
-      case ForcedMethod.Broadcast if method != "FORCED" => assert(Obstacles(method), clue)
-      case ForcedMethod.Broadcast                       => assert(nodes.forall(_.isInstanceOf[BroadcastHashJoinExec]), clue)
+      case ForcedMethod.Broadcast if method != "FORCED"    => assert(Obstacles(method), clue)
+      case ForcedMethod.Broadcast                          => assert(nodes.forall(_.isInstanceOf[BroadcastHashJoinExec]), clue)
+      case ForcedMethod.ShuffledHash if method != "FORCED" => assert(Obstacles(method), clue)
+      case ForcedMethod.ShuffledHash                       => assert(nodes.forall(_.isInstanceOf[ShuffledHashJoinExec]), clue)
       case ForcedMethod.SortMerge => assert(method == "FORCED" && nodes.forall(_.isInstanceOf[SortMergeJoinExec]), clue)
       case ForcedMethod.OfSpark   => assert(method == "FORCED" || Obstacles(method), clue)
       case ForcedMethod.OfModel   =>
@@ -137,7 +139,7 @@ object ForceSuite {
   /** The side that may be filtered is an aggregate's count; the side whose rows are all kept is broadcast by no join; Spark broadcasts the
     * other side by itself.
     */
-  private val Obstacles = Set("NO_TARGET_SCAN", "BROADCAST_JOIN_TYPE", "NO_BUILD_EXCHANGE")
+  private val Obstacles = Set("NO_TARGET_SCAN", "BROADCAST_JOIN_TYPE", "SHUFFLED_HASH_JOIN_TYPE", "NO_BUILD_EXCHANGE")
 
   private val Queries: Map[String, String] = Map(
     "a chain of joins" -> "SELECT * FROM fact JOIN dim ON k = dk JOIN other ON v = ov JOIN third ON s = ts",

@@ -22,6 +22,7 @@ object Words {
 
   def choiceName(name: String): String = Strategy.fromName(name) match {
     case Some(Strategy.Broadcast)         => "broadcast"
+    case Some(Strategy.ShuffledHash)      => "shuffled hash"
     case Some(Strategy.FilteredSortMerge) => "filtered sort-merge"
     case Some(Strategy.PlainSortMerge)    => "plain sort-merge"
     case Some(Strategy.LeaveToSpark)      => "left to Spark"

@@ -6,7 +6,7 @@ import scala.reflect.ClassTag
 
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv, SparkThrowable}
 import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.internal.config.EXECUTOR_MEMORY
+import org.apache.spark.internal.config._
 import org.apache.spark.io.CompressionCodec
 import org.apache.spark.rdd.{DeterministicLevel, RDD}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, TaskSchedulerImpl}
@@ -72,6 +72,27 @@ object SparkBridge {
   def addStatusListener(sparkContext: SparkContext, listener: SparkListener): Unit = sparkContext.listenerBus.addToStatusQueue(listener)
 
   def executorHeapBytes(conf: SparkConf): Long = conf.get(EXECUTOR_MEMORY) << 20
+
+  /** How an executor divides its memory.
+    *
+    * @param heapShare
+    *   share of the heap, less the reserved bytes, for execution and storage
+    * @param storageShare
+    *   share of these that cached data may hold against execution
+    * @param offHeapBytes
+    *   the off-heap memory for both, if it is used
+    */
+  final case class TaskMemory(heapShare: Double, storageShare: Double, offHeapBytes: Option[Long])
+
+  def taskMemory(conf: SparkConf): TaskMemory =
+    TaskMemory(
+      conf.get(MEMORY_FRACTION),
+      conf.get(MEMORY_STORAGE_FRACTION),
+      if (conf.get(MEMORY_OFFHEAP_ENABLED)) Some(conf.get(MEMORY_OFFHEAP_SIZE)) else None
+    )
+
+  /** Heap that Spark's memory manager leaves alone. */
+  val ReservedHeapBytes: Long = 300L << 20
 
   /** Number of executions that the SQL tab keeps. */
   def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)

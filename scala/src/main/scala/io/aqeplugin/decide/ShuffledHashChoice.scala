@@ -1,0 +1,30 @@
+package io.aqeplugin.decide
+
+import io.aqeplugin.conf.AqeConf
+
+/** Rules out shuffled hash joins before prices are compared.
+  *
+  * Each task hashes its partitions of the build side, and fails the query if they do not fit into the memory that it gets: Spark's hash
+  * tables do not spill. How many rows a partition has is not known, because partitions with few distinct values are compressed more than
+  * others. So the whole build side has to fit into what one task is sure to get.
+  */
+object ShuffledHashChoice {
+
+  /** Why the build side may not be hashed partition by partition; none when it may. */
+  def ruledOut(facts: JoinFacts, thresholds: Thresholds): Option[Reason] = {
+    val needed = BroadcastChoice.relationBytes(facts.build, thresholds)
+    val limit = facts.memory.flatMap(_.taskBytes).map(_ * thresholds(AqeConf.ShuffledHashMaxShare))
+    if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast))
+    else if (!facts.kind.mayHash(facts.buildSide)) Some(Reason(ReasonCode.ShuffledHashJoinType))
+    else if (facts.build.unmeasuredColumns > 0) Some(memory(None, limit))
+    else if (limit.forall(needed > _)) Some(memory(Some(needed), limit))
+    else None
+  }
+
+  /** Bytes that one task may hold by the decision. */
+  def heldBy(decision: JoinDecision, thresholds: Thresholds): Long =
+    if (decision.method.contains(Method.ShuffledHash)) BroadcastChoice.relationBytes(decision.facts.build, thresholds).toLong else 0L
+
+  private def memory(needed: Option[Double], limit: Option[Double]): Reason =
+    Reason(ReasonCode.ShuffledHashMemory, needed, limit, "bytes", AqeConf.ShuffledHashMaxShare.key)
+}

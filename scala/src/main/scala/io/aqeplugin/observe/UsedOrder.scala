@@ -1,0 +1,28 @@
+package io.aqeplugin.observe
+
+import java.util.IdentityHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.{LeafExecNode, SortExec, SparkPlan}
+import org.apache.spark.sql.execution.exchange.Exchange
+import org.apache.spark.sql.execution.joins.SortMergeJoinExec
+
+/** The sort-merge joins of a plan whose output is as another operator needs it, in order and partitioning, such as the lower one of two
+  * joins on the same key. If such a join does anything else, Spark has to shuffle or sort its output.
+  */
+final class UsedOrder(plan: SparkPlan) {
+  private val joins = new IdentityHashMap[SparkPlan, Unit]().asScala
+
+  plan.foreach(node => node.requiredChildOrdering.zip(node.children).foreach { case (order, child) => if (order.nonEmpty) keeps(child) })
+
+  def of(node: SparkPlan): Boolean = joins.contains(node)
+
+  /** Follows an order that a node has down to the join that makes it. */
+  private def keeps(node: SparkPlan): Unit = node match {
+    case join: SortMergeJoinExec                  => joins.update(join, ())
+    case _: SortExec | _: Exchange | _: LeafExecNode => ()
+    case other if other.outputOrdering.nonEmpty   => other.children.foreach(keeps)
+    case _                                        => ()
+  }
+}
