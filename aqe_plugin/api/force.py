@@ -13,9 +13,9 @@ from aqe_plugin.errors import ConfError, NotAvailableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Choice = Literal["spark", "no_filter", "plain_sort_merge", "broadcast", "filtered_sort_merge"]
+Choice = Literal["spark", "no_filter", "plain_sort_merge", "shuffled_hash", "broadcast", "filtered_sort_merge"]
 
-_JOIN_HINTS = MappingProxyType({"broadcast": "broadcast", "plain_sort_merge": "merge"})
+_JOIN_HINTS = MappingProxyType({"broadcast": "broadcast", "shuffled_hash": "shuffle_hash", "plain_sort_merge": "merge"})
 _FORCE_KEY = f"{PREFIX}force"
 _SCOPES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -34,6 +34,9 @@ _WHY_NOT_IN_SCOPE = MappingProxyType(
         "broadcast": "a build side may be too large. "
         "Force one join: aqe.force('broadcast', side), where side is the frame to broadcast. "
         f"Force those whose build side fits: {_FORCE_KEY} is '*=broadcast'",
+        "shuffled_hash": "a build side may be too large for a task. "
+        "Force one join: aqe.force('shuffled_hash', side), where side is the frame to hash. "
+        f"Force those whose build side fits: {_FORCE_KEY} is '*=shuffled_hash'",
         "filtered_sort_merge": "a filter is built only where it cannot change the answer. "
         f"Force the joins that may have one: {_FORCE_KEY} is '*=filtered_sort_merge'. "
         "Or make filters cheap: aqe.thresholds(filter_max_pass_rate=1, cost_filter_check_nanos_per_row=0)",

@@ -195,7 +195,8 @@ class AqePlugin:
     def force(self, choice: Choice, side: DataFrame | None = None) -> ConfScope | DataFrame:
         """Decides instead of the plugin, as far as Spark's hints and the session's confs allow.
 
-        With ``side``, returns it with a hint for its next join: ``broadcast`` or ``plain_sort_merge``. Without, sets
+        With ``side``, returns it with a hint for its next join: ``broadcast``, ``shuffled_hash`` or
+        ``plain_sort_merge``. Without, sets
         confs at once for every join of the session, until the end of the ``with`` block: ``spark`` (nothing is
         decided), ``no_filter``, or ``plain_sort_merge`` (no filter and no broadcast). A hint in a query overrides both.
 

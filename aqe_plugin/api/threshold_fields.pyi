@@ -28,6 +28,7 @@ class ThresholdChanges(TypedDict, total=False):
     broadcast_max_memory_bytes: int | str
     broadcast_max_rows: int | str
     broadcast_hash_bytes_per_row: int | str
+    shuffled_hash_max_share: float | str
     memory_max_share: float | str
     wait_saving_share: float | str
     wait_kept_per_predicate: float | str
@@ -40,11 +41,13 @@ class ThresholdChanges(TypedDict, total=False):
     cost_merge_nanos_per_row: float | str
     cost_hash_build_nanos_per_row: float | str
     cost_hash_probe_nanos_per_row: float | str
+    cost_hash_miss_nanos_per_row: float | str
     cost_collect_nanos_per_byte: float | str
     cost_broadcast_nanos_per_byte: float | str
     cost_filter_build_nanos_per_row: float | str
     cost_filter_check_nanos_per_row: float | str
     cost_filter_hash_nanos_per_column: float | str
+    cost_filter_miss_nanos_per_row: float | str
     cost_row_pipeline_nanos_per_row: float | str
     cost_scan_nanos_per_byte: float | str
     cost_job_launch_nanos: float | str
@@ -72,6 +75,7 @@ class ThresholdFields:
     broadcast_max_memory_bytes: Threshold[int]
     broadcast_max_rows: Threshold[int]
     broadcast_hash_bytes_per_row: Threshold[int]
+    shuffled_hash_max_share: Threshold[float]
     memory_max_share: Threshold[float]
     wait_saving_share: Threshold[float]
     wait_kept_per_predicate: Threshold[float]
@@ -84,11 +88,13 @@ class ThresholdFields:
     cost_merge_nanos_per_row: Threshold[float]
     cost_hash_build_nanos_per_row: Threshold[float]
     cost_hash_probe_nanos_per_row: Threshold[float]
+    cost_hash_miss_nanos_per_row: Threshold[float]
     cost_collect_nanos_per_byte: Threshold[float]
     cost_broadcast_nanos_per_byte: Threshold[float]
     cost_filter_build_nanos_per_row: Threshold[float]
     cost_filter_check_nanos_per_row: Threshold[float]
     cost_filter_hash_nanos_per_column: Threshold[float]
+    cost_filter_miss_nanos_per_row: Threshold[float]
     cost_row_pipeline_nanos_per_row: Threshold[float]
     cost_scan_nanos_per_byte: Threshold[float]
     cost_job_launch_nanos: Threshold[float]

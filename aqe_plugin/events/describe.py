@@ -25,6 +25,7 @@ from aqe_plugin.events.model import (
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STRATEGIES = {
     Strategy.BROADCAST: "broadcast",
+    Strategy.SHUFFLED_HASH: "shuffled hash",
     Strategy.FILTERED_SORT_MERGE: "filtered sort-merge",
     Strategy.PLAIN_SORT_MERGE: "plain sort-merge",
     Strategy.LEAVE_TO_SPARK: "left to Spark",

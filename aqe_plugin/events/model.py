@@ -34,6 +34,7 @@ class Strategy(str, Enum):
     """How a join runs."""
 
     BROADCAST = "broadcast"
+    SHUFFLED_HASH = "shuffled_hash"
     FILTERED_SORT_MERGE = "filtered_sort_merge"
     PLAIN_SORT_MERGE = "plain_sort_merge"
     LEAVE_TO_SPARK = "leave_to_spark"
@@ -168,10 +169,15 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFacts:
-    """The memory for filters and for broadcasts that Spark would not make: its limit, and what queries held."""
+    """The memory for filters and for broadcasts that Spark would not make: its limit, and what queries held.
+
+    ``task_bytes``: what a task was sure to get of its executor's execution memory, less what the query's other shuffled
+    hash joins held of it; absent in old logs.
+    """
 
     limit_bytes: int
     held_bytes: int
+    task_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +213,7 @@ class JoinFacts:
     filter_obstacle: str | None
     waiting: WaitDecision | None
     memory: MemoryFacts | None = None
+    order_used: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def _method(spark_strategy: Column, choice: Column, filtered: Column) -> Column:
     """The strategy that ``tuning.replay.carried_out`` gives."""
     method = F.when(choice == "leave_to_spark", spark_strategy).otherwise(choice)
     sort_merge = F.when(filtered, F.lit("filtered_sort_merge")).otherwise(F.lit("plain_sort_merge"))
-    return F.when(method == "broadcast", method).when(method != "leave_to_spark", sort_merge)
+    return F.when(method.isin("broadcast", "shuffled_hash"), method).when(method != "leave_to_spark", sort_merge)
 
 
 def _price(options: Column, strategy: Column, filtered: Column) -> Column:

@@ -29,6 +29,7 @@ COLUMNS = ("join", "choice and reason", "filters and their effect")
 
 _STYLES = {
     Strategy.BROADCAST: "bold green",
+    Strategy.SHUFFLED_HASH: "bold blue",
     Strategy.FILTERED_SORT_MERGE: "bold cyan",
     Strategy.PLAIN_SORT_MERGE: "bold",
     Strategy.LEAVE_TO_SPARK: "dim",

@@ -34,12 +34,18 @@ COEFFICIENTS = (
             "cost.hashBuildNanosPerRow",
             "cost.broadcastNanosPerByte",
             "cost.hashProbeNanosPerRow",
+            "cost.hashMissNanosPerRow",
         ),
-        "making and probing a broadcast relation",
+        "making and probing a hash table",
     ),
     Group(
         "filter",
-        ("cost.filterBuildNanosPerRow", "cost.filterCheckNanosPerRow", "cost.filterHashNanosPerColumn"),
+        (
+            "cost.filterBuildNanosPerRow",
+            "cost.filterCheckNanosPerRow",
+            "cost.filterHashNanosPerColumn",
+            "cost.filterMissNanosPerRow",
+        ),
         "building and checking a filter",
     ),
     Group("pipeline", ("cost.rowPipelineNanosPerRow",), "a row's way from its scan to its join"),
@@ -58,6 +64,7 @@ ALL_OPEN: Mapping[str, float] = MappingProxyType(
         "filter.minProbeRows": 0.0,
         "broadcast.maxMemoryBytes": 8.0 * 1024**3,
         "broadcast.maxRows": 512_000_000.0,
+        "shuffledHash.maxShare": 1.0,
     }
 )
 

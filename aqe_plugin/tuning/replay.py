@@ -28,7 +28,7 @@ class Replayed:
     """A decision that was made again.
 
     Attributes:
-        option: what would run; ``None`` when it is none of the priced options, e.g. a shuffled hash join.
+        option: what would run; ``None`` when it is none of the priced options, e.g. a hash join that AQE asked for.
         prices: milliseconds of each option that was priced; options that are ruled out are absent.
     """
 
@@ -52,8 +52,8 @@ class Replay(Protocol):
 def carried_out(spark_strategy: Strategy, choice: Strategy, with_filter: bool) -> JoinOption | None:
     """What runs after ``choice``: for ``leave_to_spark`` what Spark does by itself."""
     method = spark_strategy if choice is Strategy.LEAVE_TO_SPARK else choice
-    if method is Strategy.BROADCAST:
-        return JoinOption(Strategy.BROADCAST, with_filter)
+    if method in (Strategy.BROADCAST, Strategy.SHUFFLED_HASH):
+        return JoinOption(method, with_filter)
     if method is Strategy.LEAVE_TO_SPARK:
         return None
     return JoinOption(Strategy.FILTERED_SORT_MERGE if with_filter else Strategy.PLAIN_SORT_MERGE, with_filter)

@@ -104,7 +104,8 @@ def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
     if not may_change:
         options = ["leave_to_spark", "leave_to_spark+filter"] if may_filter else ["leave_to_spark"]
     else:
-        options = list(prices) if may_filter else [name for name in prices if name == _spark_option(facts, False)]
+        unwaited = (_spark_option(facts, False), option_name(Strategy.SHUFFLED_HASH, False))
+        options = [name for name in prices if may_filter or name in unwaited]
         if broadcasts and not facts.build.already_broadcast:
             options.append("leave_to_spark")
     chosen = option_name(decided.choice, decided.build_filter)

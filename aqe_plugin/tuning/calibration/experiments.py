@@ -20,11 +20,13 @@ MEASURED = (
     "cost.mergeNanosPerRow",
     "cost.hashBuildNanosPerRow",
     "cost.hashProbeNanosPerRow",
+    "cost.hashMissNanosPerRow",
     "cost.collectNanosPerByte",
     "cost.broadcastNanosPerByte",
     "cost.filterBuildNanosPerRow",
     "cost.filterCheckNanosPerRow",
     "cost.filterHashNanosPerColumn",
+    "cost.filterMissNanosPerRow",
     "cost.rowPipelineNanosPerRow",
     "cost.scanNanosPerByte",
     "cost.jobLaunchNanos",
@@ -33,7 +35,8 @@ MEASURED = (
 PLAIN = "plain_sort_merge"
 FILTERED = "filtered_sort_merge"
 BROADCAST = "broadcast"
-_ALL_OPTIONS = (PLAIN, FILTERED, BROADCAST, "broadcast+filter")
+HASHED = "shuffled_hash"
+_ALL_OPTIONS = (PLAIN, FILTERED, HASHED, BROADCAST, "broadcast+filter")
 
 _PROBE_ROWS_PER_KEY = 4
 _NOTE_BYTES = 64
@@ -133,7 +136,7 @@ def joins(sizes: Sizes) -> Iterator[Experiment]:
         ("all keys", _Join("probe", every), _ALL_OPTIONS),
         ("few keys of half the rows", _Join("half", few), (PLAIN, FILTERED, BROADCAST)),
         ("wide probe rows", _Join("wide", few, "p.note"), (PLAIN, FILTERED, BROADCAST)),
-        ("wide build rows", _Join("half", some, "b.pad"), (PLAIN, BROADCAST)),
+        ("wide build rows", _Join("half", some, "b.pad"), (PLAIN, HASHED, BROADCAST)),
         ("three key columns", _Join("probe", every, key_columns=3), (PLAIN, FILTERED)),
     ):
         yield Experiment(name, tuple(Arm(option, join.sql, option) for option in options))

@@ -52,7 +52,7 @@ def test_a_price_moves_towards_the_measured_outcomes() -> None:
     assert chosen.target == pytest.approx(3, rel=0.2)
     assert {change.key for change in chosen.changes} == {PREFIX + key for key in GROUPS["broadcast"].keys}
     assert all(1 < change.factor <= 2 for change in chosen.changes)
-    assert "making and probing a broadcast relation took" in chosen.why
+    assert "making and probing a hash table took" in chosen.why
     evidence = chosen.evidence
     assert 0 < evidence.low < evidence.seconds < evidence.high
     assert 0 < evidence.changed <= evidence.queries

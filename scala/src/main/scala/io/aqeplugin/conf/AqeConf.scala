@@ -242,9 +242,21 @@ object AqeConf {
   val CostMergeNanosPerRow: ConfEntry[Double] =
     nanos("cost.mergeNanosPerRow", 40.0, "nanos/row", "Moving one sorted row through a sort-merge join.")
   val CostHashBuildNanosPerRow: ConfEntry[Double] =
-    nanos("cost.hashBuildNanosPerRow", 80.0, "nanos/row", "Putting one row into a broadcast relation; done by one thread of the driver.")
+    nanos(
+      "cost.hashBuildNanosPerRow",
+      80.0,
+      "nanos/row",
+      "Putting one row into a hash table; of a broadcast relation, one thread of the driver does it."
+    )
   val CostHashProbeNanosPerRow: ConfEntry[Double] =
-    nanos("cost.hashProbeNanosPerRow", 30.0, "nanos/row", "Looking one probe row up in a broadcast relation.")
+    nanos("cost.hashProbeNanosPerRow", 30.0, "nanos/row", "Looking one probe row up in a hash table.")
+  val CostHashMissNanosPerRow: ConfEntry[Double] =
+    nanos(
+      "cost.hashMissNanosPerRow",
+      300.0,
+      "nanos/row",
+      "Waiting for memory, for one row that is put into the hash table of a shuffled hash join or found there, if the table is much larger than the cache."
+    )
   val CostCollectNanosPerByte: ConfEntry[Double] =
     nanos("cost.collectNanosPerByte", 6.0, "nanos/byte", "Collecting and serializing one byte of a broadcast relation; done by the driver.")
   val CostBroadcastNanosPerByte: ConfEntry[Double] =
@@ -255,6 +267,13 @@ object AqeConf {
     nanos("cost.filterCheckNanosPerRow", 8.0, "nanos/row", "Checking the first key column of one probe row against a filter.")
   val CostFilterHashNanosPerColumn: ConfEntry[Double] =
     nanos("cost.filterHashNanosPerColumn", 4.0, "nanos", "Hashing each further key column of one probe row.")
+  val CostFilterMissNanosPerRow: ConfEntry[Double] =
+    nanos(
+      "cost.filterMissNanosPerRow",
+      25.0,
+      "nanos/row",
+      "Waiting for memory, for one probe row, if the filter is much larger than the cache of a core."
+    )
   val CostRowPipelineNanosPerRow: ConfEntry[Double] = nanos(
     "cost.rowPipelineNanosPerRow",
     45.0,

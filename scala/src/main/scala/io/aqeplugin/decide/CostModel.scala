@@ -25,6 +25,7 @@ final case class CostTerm(name: String, nanos: Double)
   * shuffled hash only
   * hash build        b h hashBuildNanosPerRow
   * hash probe        r p hashProbeNanosPerRow / n
+  * hash misses       (b h + r q / n) misses(table bytes, 16 MiB) hashMissNanosPerRow
   *
   * broadcast only; the first four are 0 when the build side is broadcast already
   * collect           b m collectNanosPerByte
@@ -42,12 +43,19 @@ final case class CostTerm(name: String, nanos: Double)
   * filter hand over  filter bytes (collectNanosPerByte + broadcastNanosPerByte e)
   * filter launch     jobLaunchNanos                                                  0 when the driver has the keys
   * filter check      s (filterCheckNanosPerRow + (key columns - 1) filterHashNanosPerColumn) / n
+  * filter misses     s misses(filter bytes, 2 MiB) filterMissNanosPerRow / n
   * }}}
+  * Of accesses at random, those to memory are misses(bytes, cache) = 1 - cache / bytes. The hash table of a slot is the share `h` of the build
+  * side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in it. A
+  * broadcast relation has no such term: its keys are from everywhere and so lie densely, while those of one partition do not.
+  *
   * A new broadcast saves the probe side's last shuffle, so its `x` is one less, unless an operator above relies on the partitioning. The
   * share `h` of the build rows that one slot reads is that of the largest partition, and at least 1 / n. The scan of the probe side and the work after the join cost
   * the same in every option and are left out. Negative counts are taken as 0, so every term is finite and not negative.
   */
 final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, thresholds: Thresholds) {
+  import CostModel._
+
   private val slots = math.max(1, facts.cluster.slots).toDouble
   private val executors = math.max(1, facts.cluster.executors).toDouble
   private val heaviestShare =
@@ -99,8 +107,19 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 
   private def shuffledHashTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
     CostTerm("hash build", buildRows * heaviestShare * thresholds(CostHashBuildNanosPerRow)),
-    hashProbe(probeRowsLeft)
+    hashProbe(probeRowsLeft),
+    CostTerm(
+      "hash misses",
+      (buildRows * heaviestShare + probeRows * passRate / slots) *
+        missed(
+          BroadcastChoice.relationBytes(facts.build, thresholds) * heaviestShare,
+          SharedCacheBytes
+        ) * thresholds(CostHashMissNanosPerRow)
+    )
   )
+
+  /** The share of accesses at random to so many bytes that a cache of `cacheBytes` does not have. */
+  private def missed(bytes: Double, cacheBytes: Double): Double = if (bytes <= cacheBytes) 0.0 else 1 - cacheBytes / bytes
 
   private def hashProbe(probeRowsLeft: Double): CostTerm =
     CostTerm("hash probe", probeRowsLeft * thresholds(CostHashProbeNanosPerRow) / slots)
@@ -109,7 +128,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     if (facts.orderUsed) Seq(CostTerm("sort above", comparisons(probeRowsLeft) * thresholds(CostSortNanosPerComparison) / slots)) else Nil
 
   /** Comparisons needed to sort `rows` rows in partitions of equal size. */
-  private def comparisons(rows: Double): Double = rows * math.max(0.0, math.log(math.max(1.0, rows / partitions)) / CostModel.Log2)
+  private def comparisons(rows: Double): Double = rows * math.max(0.0, math.log(math.max(1.0, rows / partitions)) / Log2)
 
   private def broadcastTerms(probeRowsLeft: Double): Seq[CostTerm] = {
     val relation =
@@ -139,7 +158,8 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
       CostTerm(
         "filter check",
         scanRows * (thresholds(CostFilterCheckNanosPerRow) + furtherColumns * thresholds(CostFilterHashNanosPerColumn)) / slots
-      )
+      ),
+      CostTerm("filter misses", scanRows * missed(filter.bytes, CoreCacheBytes) * thresholds(CostFilterMissNanosPerRow) / slots)
     )
   }
 
@@ -148,6 +168,10 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 
 object CostModel {
   val NanosPerMilli = 1e6
+
+  // What servers have at least: a core for itself, and a slot of what the cores share.
+  private val CoreCacheBytes = (2L << 20).toDouble
+  private val SharedCacheBytes = (16L << 20).toDouble
   private val Log2 = math.log(2)
 
   /** The price that is the sum of `terms`. */

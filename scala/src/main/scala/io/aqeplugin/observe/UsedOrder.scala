@@ -20,9 +20,9 @@ final class UsedOrder(plan: SparkPlan) {
 
   /** Follows an order that a node has down to the join that makes it. */
   private def keeps(node: SparkPlan): Unit = node match {
-    case join: SortMergeJoinExec                  => joins.update(join, ())
+    case join: SortMergeJoinExec                     => joins.update(join, ())
     case _: SortExec | _: Exchange | _: LeafExecNode => ()
-    case other if other.outputOrdering.nonEmpty   => other.children.foreach(keeps)
-    case _                                        => ()
+    case other if other.outputOrdering.nonEmpty      => other.children.foreach(keeps)
+    case _                                           => ()
   }
 }

@@ -44,13 +44,13 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       probe.stats.sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
     }
 
-  /** The hints of a join without a decision. Whichever side ends first, AQE may broadcast it, so one that is forced to be sorted is hinted
-    * before.
+  /** The hints of a join without a decision. Whichever side ends first, AQE may broadcast it, so one that is forced to join two shuffles is
+    * hinted before.
     */
   private def unbroadcast(join: Join, context: RuleContext): JoinHint = {
     val forced = context.thresholds(AqeConf.Force)
     val isForced = (forced ne Forced.None) && EqualityJoin.of(join).flatMap(one => context.state.knownNameOf(one.id)).exists { id =>
-      forced.of(id).exists(_.method == ForcedMethod.SortMerge) && context.state.estimate(id).exists(_.hint.isEmpty)
+      forced.of(id).exists(option => ChooseJoinStrategy.OfTwoShuffles(option.method)) && context.state.estimate(id).exists(_.hint.isEmpty)
     }
     if (isForced) PlannerHints.withoutBroadcast(join.hint) else join.hint
   }
@@ -71,4 +71,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       if decision.facts.buildSide == estimate.buildSide
     } yield decision
   }
+}
+
+object ChooseJoinStrategy {
+  private val OfTwoShuffles: Set[ForcedMethod] = Set(ForcedMethod.ShuffledHash, ForcedMethod.SortMerge)
 }

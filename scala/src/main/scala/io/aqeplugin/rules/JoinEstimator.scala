@@ -17,14 +17,21 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
   private lazy val usedOrder = new UsedOrder(plan)
   private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
-  /** The build side: a side that is broadcast or finished, or else the side with fewer estimated rows, if the other may be filtered. */
+  /** The build side: a side that is broadcast or finished, or else the smaller one by estimate. Of a join that keeps all rows of one side, only
+    * that side's keys may filter the other; the other is the build side if it can be hashed and is much smaller, so that little can be saved
+    * on it.
+    */
   def buildSide(join: FoundJoin): Side = join.range.map(_.buildSide).orElse(join.broadcastSide).getOrElse {
     val candidates = Seq(Side.Right, Side.Left).filter(side => join.kind.mayFilter(side.other))
     candidates match {
-      case Seq(only) => only
+      case Seq(only) => if (isBetterHashed(join, only.other)) only.other else only
       case _         => if (bytes(join.child(Side.Left)) < bytes(join.child(Side.Right))) Side.Left else Side.Right
     }
   }
+
+  /** With open gates, the side whose keys may filter is the build side, as everything legal is done. */
+  private def isBetterHashed(join: FoundJoin, side: Side): Boolean =
+    !context.thresholds.openGates && join.kind.mayHash(side) && bytes(join.child(side)) * MuchSmaller <= bytes(join.child(side.other))
 
   /** Whether one side of the join has started. Until then, its sides may be estimated again with the results of other stages. */
   def hasStarted(join: FoundJoin): Boolean = FinishedJoin.isStage(join.node.left) || FinishedJoin.isStage(join.node.right)
@@ -125,6 +132,9 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
 }
 
 object JoinEstimator {
+
+  /** How many times smaller Spark wants the side to be that it hashes. */
+  private val MuchSmaller = 3
 
   private def rounded(value: Double): Long = if (value >= Long.MaxValue.toDouble) Long.MaxValue else math.round(value)
 }

@@ -111,7 +111,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("no allowed option is clearly cheaper than the chosen one") {
     forAllDecisions { (facts, thresholds, decision) =>
-      if (!thresholds.openGates && decision.choice != Strategy.LeaveToSpark) {
+      if (!thresholds.openGates && decision.choice != Strategy.LeaveToSpark && !facts.probe.started) {
         val taken = decision.options.find(weighed => decision.taken.contains(weighed.option))
         val takenMillis = taken.flatMap(_.costMillis)
         // Twice the tie share: once for the filter, once for the method.
@@ -173,11 +173,13 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       AqeConf.CostMergeNanosPerRow,
       AqeConf.CostHashBuildNanosPerRow,
       AqeConf.CostHashProbeNanosPerRow,
+      AqeConf.CostHashMissNanosPerRow,
       AqeConf.CostCollectNanosPerByte,
       AqeConf.CostBroadcastNanosPerByte,
       AqeConf.CostFilterBuildNanosPerRow,
       AqeConf.CostFilterCheckNanosPerRow,
       AqeConf.CostFilterHashNanosPerColumn,
+      AqeConf.CostFilterMissNanosPerRow,
       AqeConf.CostRowPipelineNanosPerRow,
       AqeConf.CostScanNanosPerByte,
       AqeConf.CostJobLaunchNanos

@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{Cost, CostEvaluator, ShuffleQueryStageExec, SimpleCost}
-import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, SortMergeJoinExec}
+import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec}
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
@@ -198,7 +198,7 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
       val without = withConf("spark.aqePlugin.mode" -> "off")(ran(spark.sql(query)))
       assert(collect(without.plan) { case j: BroadcastHashJoinExec => j }.size == 1, "Spark itself broadcasts it")
       val result = sameRows(spark.sql(query))
-      assert(collect(result.plan) { case j: SortMergeJoinExec => j }.size == 1, result.decided)
+      assert(collect(result.plan) { case j: ShuffledHashJoinExec => j }.size == 1, result.decided)
       assert(result.decided.exists(_.decision.toString.contains("BROADCAST_MEMORY")))
     }
   }

@@ -1,5 +1,7 @@
 package io.aqeplugin.observe
 
+import org.apache.spark.SparkConf
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
@@ -38,5 +40,20 @@ class ClusterSizeSuite extends AnyFunSuite with PluginSession {
     assert(most(dynamic, "spark.dynamicAllocation.maxExecutors" -> "100") == Some(400))
     assert(most(dynamic, "spark.dynamicAllocation.maxExecutors" -> "1") == Some(8))
     assert(most(dynamic) == None)
+  }
+
+  test("a task is sure to get half of its share of the execution memory that cached data cannot take") {
+    def bytes(heapMiB: Long, tasks: Int, offHeapMiB: Option[Long] = None): Long =
+      ClusterSize.taskBytesOf(heapMiB << 20, tasks, SparkBridge.TaskMemory(0.6, 0.5, offHeapMiB.map(_ << 20))) >> 20
+    assert(bytes(heapMiB = 8192, tasks = 4) == 295)
+    assert(bytes(heapMiB = 8192, tasks = 4, offHeapMiB = Some(1024)) == 64)
+    assert(bytes(heapMiB = 200, tasks = 4) == 0)
+  }
+
+  test("Spark's confs say how an executor divides its memory") {
+    val conf = new SparkConf(false).set("spark.memory.fraction", "0.4").set("spark.memory.storageFraction", "0.3")
+    assert(SparkBridge.taskMemory(conf) == SparkBridge.TaskMemory(0.4, 0.3, None))
+    val offHeap = conf.set("spark.memory.offHeap.enabled", "true").set("spark.memory.offHeap.size", "1g")
+    assert(SparkBridge.taskMemory(offHeap).offHeapBytes.contains(1L << 30))
   }
 }

@@ -23,7 +23,7 @@ class PlannerHintsSuite extends AnyFunSuite {
       probe: Option[JoinStrategyHint] = None
   ): Option[JoinStrategyHint] = PlannerHints(build, probe).missing(decision(choice, sparkStrategy))
 
-  import Strategy.{Broadcast, FilteredSortMerge, LeaveToSpark, PlainSortMerge}
+  import Strategy.{Broadcast, FilteredSortMerge, LeaveToSpark, PlainSortMerge, ShuffledHash}
 
   test("no hint is set where Spark carries out the decision by itself") {
     assert(missing(Broadcast, Broadcast).isEmpty)
@@ -39,6 +39,12 @@ class PlannerHintsSuite extends AnyFunSuite {
   test("a broadcast is requested despite AQE's hint on either side") {
     assert(missing(Broadcast, Broadcast, build = Some(NO_BROADCAST_HASH)).contains(BROADCAST))
     assert(missing(Broadcast, Broadcast, probe = Some(PREFER_SHUFFLE_HASH)).contains(BROADCAST))
+  }
+
+  test("a shuffled hash join is hinted on the build side, once") {
+    assert(missing(ShuffledHash, PlainSortMerge).contains(SHUFFLE_HASH))
+    assert(missing(ShuffledHash, Broadcast, build = Some(NO_BROADCAST_HASH)).contains(SHUFFLE_HASH))
+    assert(missing(ShuffledHash, PlainSortMerge, build = Some(SHUFFLE_HASH)).isEmpty)
   }
 
   test("a sort-merge join keeps only AQE's hints against a broadcast") {

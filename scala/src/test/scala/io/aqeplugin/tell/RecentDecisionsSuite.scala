@@ -126,7 +126,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(SizeEstimator.estimate(recent.queries) < 100000)
   }
 
-  test("with the default limits, all decisions take less than 64 MiB") {
+  test("with the default limits, all decisions take less than 80 MiB") {
     val recent = new RecentDecisions(AqeConf.DecisionsKeptQueries.default.toInt, AqeConf.DecisionsKeptPerQuery.default.toInt, _ => true)
     for (id <- 1L to 100L) {
       val state = new QueryState(id)
@@ -137,6 +137,6 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(recent.queries.map(_.decisions.size).sum == 10000)
     val bytes = SizeEstimator.estimate(recent.queries)
     info(s"10,000 decisions take ${bytes / 1024} KiB")
-    assert(bytes < (64L << 20))
+    assert(bytes < (80L << 20))
   }
 }
