@@ -177,8 +177,8 @@ wheel: venv jar ## the Python wheel, which carries the jars, into dist/
 	$(BIN)/python -m build --wheel --outdir dist
 
 .PHONY: bench
-bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3
-	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS)
+bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3 ARGS=--by-date
+	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS) $(ARGS)
 
 .PHONY: regret
 regret: venv jar ## each join's options in turn, beside the plugin's choice: make regret WORKLOAD=skew SF=1 QUERIES=all ARGS="--minutes 30"

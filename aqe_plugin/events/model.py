@@ -146,6 +146,7 @@ class ProbeFacts:
     Attributes:
         rows_source: the least sure of what ``rows`` was taken from.
         scan_rows_source: the same of ``scan_rows``.
+        prunable_bytes: bytes of files that a filter can leave out, because a key is a partition column.
     """
 
     rows: int
@@ -157,6 +158,7 @@ class ProbeFacts:
     keys: KeyFacts | None
     rows_source: str | None = None
     scan_rows_source: str | None = None
+    prunable_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_sess
 from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
 from workloads.rows import Row
 from workloads.tpcds import REDUCTIONS, Dataset, Query, ensure_dataset, ensure_reduced, queries, reference_answer
+from workloads.tpcds.partitioned import register_partitioned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,8 +49,11 @@ def main() -> int:
     except ValueError as wrong:
         console.print(f"[red]{wrong}[/red]")
         return 2
+    if arguments.by_date and any(contender.reads_reduced for contender in compared):
+        console.print("[red]The oracle's tables are not partitioned: leave it out, or --by-date.[/red]")
+        return 2
     conditions = _conditions(arguments, compared)
-    name = f"tpcds-sf{arguments.sf:g}"
+    name = f"tpcds-sf{arguments.sf:g}{'-by-date' if arguments.by_date else ''}"
     file = ResultFile(arguments.out / f"{name}.jsonl", conditions)
     events = arguments.out / "events" / time.strftime("%Y%m%d-%H%M%S")
     results = _results(arguments, file, events, chosen, compared, console)
@@ -57,7 +61,9 @@ def main() -> int:
     if events.exists():
         accounts.add(accounts_of(logged_queries(events)))
     names = [contender.name for contender in compared]
-    title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {arguments.runs} runs, driver {arguments.driver_memory}"
+    layout = ", partitioned by date" if arguments.by_date else ""
+    conduct = f"{arguments.runs} runs, driver {arguments.driver_memory}"
+    title = f"TPC-DS scale {arguments.sf:g}{layout}, local[{CORES}], {conduct}"
     console.print(seconds_table(results, names, accounts.load(), title))
     made = _pages(results, names, accounts, title, arguments.out / name)
     console.print("  ".join(f"{name}: {total:.1f} s" for name, total in total_seconds(results, names).items()))
@@ -94,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=int, default=3, help="timed runs of each config")
     parser.add_argument("--warm-ups", type=int, default=1, help="runs before them that do not count")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds after which a run is cancelled")
+    parser.add_argument("--by-date", action="store_true", help="read fact tables that are partitioned by date")
     parser.add_argument("--driver-memory", default=DRIVER_MEMORY)
     parser.add_argument("--again", action="store_true", help="repeat measurements that are in the result file")
     parser.add_argument("--out", type=Path, default=_FOLDER, help="folder of results and event logs")
@@ -136,7 +143,8 @@ def _results(
             reference = functools.partial(_duckdb_rows, dataset) if arguments.sf <= _LARGEST_CHECKED_SCALE else None
             plan = Plan(arguments.runs, arguments.warm_ups, arguments.limit)
             with spark_session(settings, with_plugin=any(c.needs_plugin for c in compared)) as spark:
-                dataset.register(spark)
+                register = functools.partial(register_partitioned, dataset, report=status.update)
+                (register if arguments.by_date else dataset.register)(spark)
                 tables = functools.partial(_tables_in_place, spark, dataset)
                 for query in missing:
                     able = [c for c in compared if not c.reads_reduced or query.name in REDUCTIONS]

@@ -12,8 +12,9 @@ final case class CostTerm(name: String, nanos: Double)
 /** The price of each option in nanoseconds of elapsed time, for the remaining work that differs between options.
   *
   * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes over `x`
-  * shuffles, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`:
+  * shuffles, `v` bytes of files that a filter can leave out, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`:
   * {{{
+  * scan              v p scanNanosPerByte / n
   * pipeline          s p rowPipelineNanosPerRow / n
   * shuffle           x r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
   * shuffle launch    x jobLaunchNanos                                                each shuffle is a stage of its own
@@ -50,8 +51,8 @@ final case class CostTerm(name: String, nanos: Double)
   * broadcast relation has no such term: its keys are from everywhere and so lie densely, while those of one partition do not.
   *
   * A new broadcast saves the probe side's last shuffle, so its `x` is one less, unless an operator above relies on the partitioning. The
-  * share `h` of the build rows that one slot reads is that of the largest partition, and at least 1 / n. The scan of the probe side and the work after the join cost
-  * the same in every option and are left out. Negative counts are taken as 0, so every term is finite and not negative.
+  * share `h` of the build rows that one slot reads is that of the largest partition, and at least 1 / n. Other bytes of the probe
+  * side's scans and the work after the join cost the same in every option and are left out. Negative counts are taken as 0, so every term is finite and not negative.
   */
 final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, thresholds: Thresholds) {
   import CostModel._
@@ -87,6 +88,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   }
 
   private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(
+    CostTerm("scan", atLeastZero(facts.probe.prunableBytes) * passing * thresholds(CostScanNanosPerByte) / slots),
     CostTerm("pipeline", scanRows * passing * thresholds(CostRowPipelineNanosPerRow) / slots),
     CostTerm(
       "shuffle",

@@ -46,7 +46,9 @@ object FlipFact {
 
     override def changed(facts: JoinFacts, value: Long): JoinFacts = {
       val by = value.toDouble / facts.probe.rows
-      facts.copy(probe = facts.probe.copy(rows = value, scanRows = scaled(facts.probe.scanRows, by)))
+      facts.copy(probe =
+        facts.probe.copy(rows = value, scanRows = scaled(facts.probe.scanRows, by), prunableBytes = scaled(facts.probe.prunableBytes, by))
+      )
     }
   }
 

@@ -167,6 +167,8 @@ final case class BuildFacts(
   *   the least sure of what `rows` was taken from; none in facts of older plugins
   * @param scanRowsSource
   *   the same of `scanRows`
+  * @param prunableBytes
+  *   estimated bytes that these scans read of tables of which a key is a partition column, so that a filter leaves out files
   */
 final case class ProbeFacts(
     rows: Long,
@@ -177,7 +179,8 @@ final case class ProbeFacts(
     targets: Int,
     keys: Option[KeyFacts] = None,
     rowsSource: Option[EstimateSource] = None,
-    scanRowsSource: Option[EstimateSource] = None
+    scanRowsSource: Option[EstimateSource] = None,
+    prunableBytes: Long = 0
 ) {
 
   /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */

@@ -12,11 +12,14 @@ package io.aqeplugin.decide
   *   number of partitions of the join's shuffles
   * @param otherRunnableTasks
   *   number of tasks of other stages that could use the slots while the probe side waits
+  * @param heldMillis
+  *   how long the scans that the keys reach wait for the build sides of other joins, as estimated
   */
 final case class WaitFacts(
     join: JoinFacts,
     buildScanBytes: Long,
     buildTasks: Int,
     shufflePartitions: Int,
-    otherRunnableTasks: Int
+    otherRunnableTasks: Int,
+    heldMillis: Double = 0
 )

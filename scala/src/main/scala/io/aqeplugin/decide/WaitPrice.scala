@@ -11,8 +11,10 @@ import io.aqeplugin.conf.{AqeConf, Forced}
   * {{{
   * work    build scan bytes × scanNanosPerByte + origin rows × rowPipelineNanosPerRow + build rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
   * lasts   work / min(slots, tasks)
-  * idle    lasts × max(0, slots - tasks - other tasks) / slots  +  work / tasks / 2 when tasks > slots and no other tasks  +  jobLaunchNanos
+  * alone   max(0, 1 - time for which the scans wait for other joins anyway / lasts)
+  * idle    alone × (lasts × max(0, slots - tasks - other tasks) / slots  +  work / tasks / 2 when tasks > slots and no other tasks)  +  jobLaunchNanos
   * }}}
+  * So of several waits of one scan, those that end before the longest cost only the launch.
   * A join that is forced waits if its option needs it. Pure and total, like [[DecideJoin]].
   */
 object WaitPrice {
@@ -98,7 +100,9 @@ object WaitPrice {
     val others = math.max(0, facts.otherRunnableTasks).toDouble
     val unused = buildNanos * math.max(0.0, slots(facts) - tasks(facts) - others) / slots(facts)
     val tail = if (tasks(facts) > slots(facts) && others == 0) buildNanos * slots(facts) / tasks(facts) / 2 else 0.0
-    unused + tail + thresholds(AqeConf.CostJobLaunchNanos)
+    val heldNanos = math.max(0.0, facts.heldMillis) * CostModel.NanosPerMilli
+    val alone = if (buildNanos > 0) math.max(0.0, 1 - heldNanos / buildNanos) else 1.0
+    alone * (unused + tail) + thresholds(AqeConf.CostJobLaunchNanos)
   }
 
   private def nothingToGain(decision: JoinDecision): Reason =

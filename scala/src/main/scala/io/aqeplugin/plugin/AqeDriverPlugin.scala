@@ -14,7 +14,7 @@ import io.aqeplugin.CompiledLine
 import io.aqeplugin.exec.ExecutorMetrics
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.rules.PlanCost
-import io.aqeplugin.tell.{DecisionMetrics, LatestRows, QueryEndListener, RecentDecisions}
+import io.aqeplugin.tell.{DecisionMetrics, ExplainSection, LatestRows, QueryEndListener, RecentDecisions}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
 /** Adds the rules to every session of the application. A failure here leaves Spark unchanged. */
@@ -34,6 +34,8 @@ final class AqeDriverPlugin extends DriverPlugin {
     val conf = sparkContext.getConf
     val extensions = ConfList.appended(conf.getOption(ConfNames.Extensions), classOf[AqeExtensions].getName)
     SparkBridge.setConf(sparkContext, ConfNames.Extensions, extensions)
+    val sections = ConfList.appended(conf.getOption(ConfNames.ExplainSections), classOf[ExplainSection].getName)
+    SparkBridge.setConf(sparkContext, ConfNames.ExplainSections, sections)
     conf.getOption(ConfNames.CostEvaluator).filter(_ != classOf[PlanCost].getName).foreach { own =>
       SparkBridge.setConf(sparkContext, SessionConf.WrappedCostEvaluator, own)
     }
@@ -94,6 +96,7 @@ object AqeDriverPlugin {
 
 private[plugin] object ConfNames {
   val Extensions = "spark.sql.extensions"
+  val ExplainSections = "spark.sql.extendedExplainProviders"
   val CostEvaluator = "spark.sql.adaptive.customCostEvaluatorClass"
 }
 

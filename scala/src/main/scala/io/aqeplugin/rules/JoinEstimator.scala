@@ -11,7 +11,7 @@ import io.aqeplugin.place.{JoinSite, ScanTarget}
 import io.aqeplugin.storage.PartitionRange
 
 /** Estimates the joins of a physical plan whose build side has not run. */
-final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: SizeEstimator) {
+private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: SizeEstimator, waits: PlannedWaits) {
   import JoinEstimator._
 
   private lazy val usedOrder = new UsedOrder(plan)
@@ -55,7 +55,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       orderUsed = usedOrder.of(join.node)
     )
     if (site.finishedStage.isDefined) estimate
-    else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate), context.thresholds)))
+    else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate, site), context.thresholds)))
   }
 
   /** The facts of a join without any measurement. */
@@ -75,9 +75,12 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       targets = site.targets.size,
       keys = reached.headOption.flatMap(keysOf(join, _)),
       rowsSource = Some(estimates(probe).source),
-      scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*))
+      scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*)),
+      prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.scan)).sum)
     )
   }
+
+  private def prunesFiles(target: ScanTarget): Boolean = target.keys.exists(PartitionRange.isPartition(target.scan, _))
 
   /** Each value of the column counts as a key, so that the share of the keys is that of the range. */
   private def keysOf(join: FoundJoin, target: ScanTarget): Option[KeyFacts] = {
@@ -110,7 +113,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
     )
   }
 
-  private def waitFacts(join: FoundJoin, estimate: JoinFacts): WaitFacts = {
+  private def waitFacts(join: FoundJoin, estimate: JoinFacts, site: JoinSite): WaitFacts = {
     val buildScanBytes = estimates.scanBytes(join.child(estimate.buildSide))
     val others = math.max(0.0, planScanBytes - buildScanBytes - estimates.scanBytes(join.child(estimate.buildSide.other)))
     WaitFacts(
@@ -118,7 +121,8 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
       buildScanBytes = rounded(buildScanBytes),
       buildTasks = tasks(buildScanBytes),
       shufflePartitions = SQLConf.get.numShufflePartitions,
-      otherRunnableTasks = if (others > 0) tasks(others) else 0
+      otherRunnableTasks = if (others > 0) tasks(others) else 0,
+      heldMillis = waits.ofAll(site.targets.map(_.scan))
     )
   }
 
@@ -131,7 +135,7 @@ final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: Size
   }
 }
 
-object JoinEstimator {
+private[rules] object JoinEstimator {
 
   /** How many times smaller Spark wants the side to be that it hashes. */
   private val MuchSmaller = 3

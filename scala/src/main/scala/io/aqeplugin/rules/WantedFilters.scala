@@ -19,14 +19,15 @@ import io.aqeplugin.filters.RangeBounds
 import io.aqeplugin.observe._
 import io.aqeplugin.place._
 import io.aqeplugin.storage.FooterStatistics
-import io.aqeplugin.tell.ExplainText
+import io.aqeplugin.tell.{ExplainSection, ExplainText}
 
 /** The filters that the joins of one plan request, to wait or by their decision. */
 private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) {
   private val state = context.state
 
   private val sizes = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables)
-  private val estimator = new JoinEstimator(plan, context, sizes)
+  private val waits = new PlannedWaits
+  private val estimator = new JoinEstimator(plan, context, sizes, waits)
   private val guard = new ReuseGuard(plan)
   private val reuses = SQLConf.get.exchangeReuseEnabled
   private val usedByPruning = context.pruning.joinsIn(plan)
@@ -64,9 +65,13 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   /** The filters that a join requests now. */
   private def of(join: FoundJoin): Seq[Placement] =
     // Finding the scans that its keys reach costs most, and a join that was decided without a filter needs none.
-    if (state.decision(nameOf(join)).exists(!_.buildFilter)) Nil
-    else if (usedByPruning.contains(join.id)) leftAlone(join)
-    else sought(join)
+    state.decision(nameOf(join)) match {
+      case Some(decision) if !decision.buildFilter =>
+        ExplainSection.note(join.node, ExplainText.line(decision))
+        Nil
+      case _ if usedByPruning.contains(join.id) => leftAlone(join)
+      case _                                    => sought(join)
+    }
 
   // Filled while joins are judged.
   private val builds = mutable.ArrayBuffer.empty[SketchedBuild]
@@ -85,6 +90,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     if (join.range.isEmpty) directions.update(join.node, estimate.buildSide)
     decided(join, estimate, site) match {
       case Some(decision) =>
+        ExplainSection.note(join.node, ExplainText.line(decision))
         val isWanted = decision.buildFilter && decision.facts.buildSide == estimate.buildSide
         val isRepeated = isWanted && wasBuiltTwice(site)
         if (isRepeated) refuseRepeated(nameOf(join), site)
@@ -92,7 +98,9 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
       case None =>
         val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
         if (join.range.isEmpty && estimate.waiting.exists(_.waits)) sketch(site)
+        estimate.waiting.filter(_.waits).foreach(wait => waits.add(site.targets.map(_.scan), wait.buildMillis))
         val unfiltered = state.leaveAloneOnce(nameOf(join), (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
+        ExplainSection.note(join.node, ExplainText.undecided(unfiltered, estimate.waiting.exists(_.waits)))
         if (estimate.waiting.exists(_.waits)) placements(nameOf(join), site, "waits for its build side", unfiltered.passRate) else Nil
     }
   }
@@ -109,11 +117,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   /** No filter and no estimate: [[ChooseJoinStrategy]] handles no join without an estimate. */
   private def leftAlone(join: FoundJoin): Seq[Placement] = {
-    val _ = state.leaveAloneOnce(nameOf(join), ReasonCode.ReusedExchange) {
+    val decision = state.leaveAloneOnce(nameOf(join), ReasonCode.ReusedExchange) {
       val side = estimator.buildSide(join)
       val site = JoinSite.of(join, side, guard).refuseAll(ReasonCode.ReusedExchange)
       undecided(join, estimator.estimate(join, side, site), site, Reason(ReasonCode.ReusedExchange))
     }
+    ExplainSection.note(join.node, ExplainText.line(decision))
     Nil
   }
 

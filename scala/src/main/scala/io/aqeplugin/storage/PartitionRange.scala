@@ -8,6 +8,11 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 /** The values of a partition column. */
 object PartitionRange {
 
+  def isPartition(scan: SparkPlan, column: Attribute): Boolean = scan match {
+    case file: FileSourceScanExec => file.relation.partitionSchema.exists(field => file.conf.resolver(field.name, column.name))
+    case _                        => false
+  }
+
   /** Smallest and largest value of an ordered partition column over the partitions that a scan reads; none for any other column.
     *
     * Lists the partitions as the scan itself would.

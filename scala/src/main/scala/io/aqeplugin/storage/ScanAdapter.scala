@@ -29,14 +29,17 @@ object ScanAdapter {
     */
   def withKnownKeys(scan: SparkPlan, columns: Seq[Attribute], built: FilterSummary, tables: TableStatistics): SparkPlan =
     (scan, columns) match {
-      case (file: FileSourceScanExec, Seq(column)) if isPartition(file, column) || checksTypes(file, column) =>
+      case (file: FileSourceScanExec, Seq(column)) if PartitionRange.isPartition(file, column) || checksTypes(file, column) =>
         condition(file, column, built, tables).fold(scan)(withCondition(file, column, _))
       case _ => scan
     }
 
   /** A condition that all rows up to `bound` in the order of `column` fulfil, for the reader of the scan; none if its format cannot use it. */
   def upTo(scan: FileSourceScanExec, column: Attribute, bound: Long, descending: Boolean, nullsFirst: Boolean): Option[Expression] =
-    literal(bound, column.dataType).filter(SourceLiterals.isKept(_) && checksTypes(scan, column) && !isPartition(scan, column)).map {
+    literal(
+      bound,
+      column.dataType
+    ).filter(SourceLiterals.isKept(_) && checksTypes(scan, column) && !PartitionRange.isPartition(scan, column)).map {
       last =>
         val upTo = if (descending) GreaterThanOrEqual(column, last) else LessThanOrEqual(column, last)
         if (nullsFirst) Or(IsNull(column), upTo) else upTo
@@ -44,7 +47,7 @@ object ScanAdapter {
 
   private def withCondition(scan: FileSourceScanExec, column: Attribute, condition: Expression): SparkPlan = {
     val pruned =
-      if (isPartition(scan, column)) scan.copy(partitionFilters = scan.partitionFilters :+ condition)
+      if (PartitionRange.isPartition(scan, column)) scan.copy(partitionFilters = scan.partitionFilters :+ condition)
       else scan.copy(dataFilters = scan.dataFilters :+ condition)
     if (canListPartitions(pruned)) {
       // A copy of a leaf has no tags. Without its logical link, AQE could not tell which logical node the stage above it belongs to.
@@ -75,9 +78,6 @@ object ScanAdapter {
     ) &&
       !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema))
 
-  private def isPartition(scan: FileSourceScanExec, column: Attribute): Boolean =
-    scan.relation.partitionSchema.exists(f => scan.conf.resolver(f.name, column.name))
-
   private def condition(
       scan: FileSourceScanExec,
       column: Attribute,
@@ -88,7 +88,10 @@ object ScanAdapter {
     case _                               =>
       for {
         (low, high) <- built.keyRange
-        if isPartition(scan, column) || tables.of(scan).flatMap(_.ranges.get(column.name)).forall(leavesOutEnough(_, low, high))
+        if PartitionRange.isPartition(
+          scan,
+          column
+        ) || tables.of(scan).flatMap(_.ranges.get(column.name)).forall(leavesOutEnough(_, low, high))
         // One end alone is right too: the other may lie outside of the column's type.
         from = Some(low).filter(_ > Long.MinValue).flatMap(kept(_, column.dataType)).map(GreaterThanOrEqual(column, _))
         upTo = Some(high).filter(_ < Long.MaxValue).flatMap(kept(_, column.dataType)).map(LessThanOrEqual(column, _))

@@ -188,7 +188,14 @@ object EventSchema {
       FieldSchema("targets", "integer", "scans", "number of scans that the keys reach"),
       FieldSchema("keys", "KeyFacts", "", "the join keys of this side", required = false),
       FieldSchema("rowsSource", "text", "", "the least sure of what `rows` was taken from", required = false),
-      FieldSchema("scanRowsSource", "text", "", "the least sure of what `scanRows` was taken from", required = false)
+      FieldSchema("scanRowsSource", "text", "", "the least sure of what `scanRows` was taken from", required = false),
+      FieldSchema(
+        "prunableBytes",
+        "integer",
+        "bytes",
+        "estimated bytes that these scans read of tables of which a key is a partition column, so that a filter leaves out files",
+        required = false
+      )
     )
   )
 

@@ -17,6 +17,17 @@ object ExplainText {
   private def tableRows(build: BuildFacts): String = build.originRows.fold("")(rows => s" of $rows${of(build.originRowsSource)}")
   private def of(source: Option[EstimateSource]): String = source.fold("")(known => s" (${known.name})")
 
+  /** A join's line in EXPLAIN. */
+  def line(decision: JoinDecision): String =
+    s"${decision.facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
+      (if (decision.buildFilter) s"filter, expected to pass ${percent(decision.passRate)}"
+       else s"no filter (${reason(decision.filterReason)})")
+
+  /** A join's line in EXPLAIN while its build side has not finished. */
+  def undecided(decision: JoinDecision, waits: Boolean): String =
+    s"${decision.facts.joinId}: not decided yet, the ${decision.facts.buildSide.name} side is the build side; " +
+      s"the probe side ${if (waits) "waits for it" else "does not wait"} (${reason(decision.reason)})"
+
   /** The text after a filter's name in a plan. */
   def short(decision: JoinDecision): String =
     s"${decision.choice.name}, ${decision.filterReason.code.name}, expected to pass ${percent(decision.passRate)}"

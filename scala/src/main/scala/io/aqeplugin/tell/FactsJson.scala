@@ -113,6 +113,7 @@ private[tell] object FactsJson {
     probe.keys.fold(node.putNull("keys"))(keys => node.set[ObjectNode]("keys", writeKeys(keys)))
     putSource(node, "rowsSource", probe.rowsSource)
     putSource(node, "scanRowsSource", probe.scanRowsSource)
+    node.put("prunableBytes", probe.prunableBytes)
   }
 
   private def readProbe(fields: JsonFields): Either[String, ProbeFacts] = for {
@@ -125,7 +126,8 @@ private[tell] object FactsJson {
     keys <- fields.optionalInner("keys")(readKeys)
     rowsSource <- fields.optionalNamed("rowsSource", EstimateSource.fromName)
     scanRowsSource <- fields.optionalNamed("scanRowsSource", EstimateSource.fromName)
-  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, rowsSource, scanRowsSource)
+    prunableBytes <- fields.optionalLong("prunableBytes")
+  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, rowsSource, scanRowsSource, prunableBytes.getOrElse(0L))
 
   private def writeKeys(keys: KeyFacts): ObjectNode = {
     val node = JsonFields.emptyObject

@@ -89,6 +89,17 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(reasonOf(tied, JoinOption.Broadcast) == ReasonCode.Tie)
   }
 
+  test("a filter on a partition column saves the files that it leaves out") {
+    def cost(option: JoinOption, prunableBytes: Long): Double =
+      decide(Typical.copy(probe = Typical.probe.copy(prunableBytes = prunableBytes))).options
+        .find(_.option == option).flatMap(_.costMillis).getOrElse(fail("no price"))
+    def dearer(option: JoinOption): Double = cost(option, 1000000000L) - cost(option, 0)
+    val wholeMillis = 1e9 * thresholds(AqeConf.CostScanNanosPerByte) / Typical.cluster.slots / CostModel.NanosPerMilli
+    val passRate = decide(Typical).passRate
+    assert(math.abs(dearer(JoinOption.SortMerge) - wholeMillis) < 1e-6)
+    assert(math.abs(dearer(JoinOption.FilteredSortMerge) - wholeMillis * passRate) < 1e-6)
+  }
+
   test("a hash join of shuffles costs less where the build rows are spread than where they are in one partition") {
     def cost(maxPartitionBytes: Long): Option[Double] =
       decide(build(_.copy(maxPartitionBytes = maxPartitionBytes))).options.find(_.option == JoinOption.ShuffledHash).flatMap(_.costMillis)

@@ -89,7 +89,8 @@ object FactsGen {
     targets <- Gen.choose(-1, 3)
     keys <- Gen.option(keyFacts)
     sources <- Gen.listOfN(2, Gen.option(Gen.oneOf(EstimateSource.All)))
-  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, sources.head, sources.last)
+    prunableBytes <- Gen.frequency(3 -> Gen.const(0L), 1 -> count)
+  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, sources.head, sources.last, prunableBytes)
 
   val waitDecision: Gen[WaitDecision] = for {
     waits <- Gen.prob(0.5)

@@ -52,6 +52,15 @@ class WaitPriceSuite extends AnyFunSuite {
     assert(decide(slow.copy(otherRunnableTasks = 10)).idleMillis < decide(slow).idleMillis)
   }
 
+  test("a wait that ends before another of the same scans costs only the launch, a longer one the time that it adds") {
+    val slow = rows(5600000, of = 28000000).copy(buildScanBytes = 4000000000L)
+    val alone = decide(slow)
+    val launch = thresholds(AqeConf.CostJobLaunchNanos) / CostModel.NanosPerMilli
+    def idleBeside(heldMillis: Double): Double = decide(slow.copy(heldMillis = heldMillis)).idleMillis
+    assert(idleBeside(alone.buildMillis) == launch && idleBeside(alone.buildMillis * 2) == launch)
+    assert(math.abs(idleBeside(alone.buildMillis / 2) - launch - (alone.idleMillis - launch) / 2) < 1e-6)
+  }
+
   test("a probe side that waits anyway has no idle time") {
     val below = join.copy(sparkStrategy = Strategy.Broadcast, probe = join.probe.copy(exchanges = 0))
     assert(decide(typical.copy(join = below)).idleMillis == 0)

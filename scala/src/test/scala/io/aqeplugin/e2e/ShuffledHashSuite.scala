@@ -73,7 +73,8 @@ class ShuffledHashSuite extends AnyFunSuite with PluginSession {
       "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "20k",
       "spark.aqePlugin.broadcast.maxMemoryBytes" -> "1"
     ) {
-      val result = check("SELECT i, kind, c FROM (SELECT item, count(*) AS c FROM sold WHERE note = '8' GROUP BY item) JOIN item ON item = i")
+      val result =
+        check("SELECT i, kind, c FROM (SELECT item, count(*) AS c FROM sold WHERE note = '8' GROUP BY item) JOIN item ON item = i")
       assert(count(result)._1 == 1, result.plan)
     }
   }

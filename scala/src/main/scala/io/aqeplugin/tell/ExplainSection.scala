@@ -1,0 +1,34 @@
+package io.aqeplugin.tell
+
+import org.apache.spark.sql.ExtendedExplainGenerator
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+
+import io.aqeplugin.metrics.{Faults, Survivable}
+
+/** The plugin's section of EXPLAIN: a line for each join of the plan, with or without a filter. Spark's own join nodes have no place for a
+  * text (SPARK-47289 made one below the plan).
+  */
+final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPlanHelper {
+
+  override def title: String = "aqe-plugin"
+
+  override def generateExtendedInfo(plan: SparkPlan): String =
+    try {
+      // A stage that is read twice shows its joins twice.
+      val lines = collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Decision) }.flatten.distinct
+      if (lines.isEmpty) "no join is decided" else lines.mkString("\n")
+    } catch {
+      case Survivable(error) =>
+        Faults.note("EXPLAIN", "the plugin's section is empty", error)
+        ""
+    }
+}
+
+object ExplainSection {
+  private val Decision = TreeNodeTag[String]("io.aqeplugin.decision")
+
+  /** Sets the line of a join. */
+  def note(join: SparkPlan, line: String): Unit = join.setTagValue(Decision, line)
+}

@@ -1,0 +1,60 @@
+package io.aqeplugin.e2e
+
+import org.apache.spark.sql.{DataFrame, ExtendedExplainGenerator}
+import org.apache.spark.sql.execution.{SimpleMode, SparkPlan}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** What EXPLAIN says of joins, before and after a query has run. */
+class ExplainSectionSuite extends AnyFunSuite with PluginSession {
+
+  override protected def applicationConf: Map[String, String] = Map(
+    "spark.sql.extendedExplainProviders" -> classOf[ExplainSectionSuite.OwnSection].getName,
+    "spark.sql.autoBroadcastJoinThreshold" -> "-1"
+  )
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("sold", "SELECT id % 3000 AS item, id % 7 AS v FROM range(100000)", files = 2)
+    table("item", "SELECT id AS i, id % 5 AS kind FROM range(0, 4000, 2)")
+    table("price", "SELECT id AS pi, id * 3 AS cents FROM range(0, 4000, 3)")
+  }
+
+  private val Query = "SELECT v, max(cents), count(*) FROM sold LEFT JOIN item ON item = i JOIN price ON v = pi WHERE kind < 9 OR kind IS NULL GROUP BY v"
+
+  private def explained(frame: DataFrame): String = frame.queryExecution.explainString(SimpleMode)
+
+  private def section(text: String): Seq[String] =
+    text.linesIterator.dropWhile(!_.contains("(aqe-plugin)")).drop(1).takeWhile(line => line.nonEmpty && !line.startsWith("==")).toSeq
+
+  test("before a query has run, every join says why its probe side waits or not") {
+    val lines = section(explained(spark.sql(Query)))
+    assert(lines.size == 2 && lines.forall(_.contains("not decided yet")), lines)
+    assert(lines.exists(_.startsWith("left_outer:item=i: ")) && lines.exists(_.startsWith("inner:v=pi: ")), lines)
+  }
+
+  test("after it has run, every join has its choice and its reason, also without a filter") {
+    val frame = spark.sql(Query)
+    val _ = frame.collect()
+    val lines = section(explained(frame))
+    assert(lines.size == 2 && !lines.exists(_.contains("not decided yet")), lines)
+    assert(lines.exists(line => line.startsWith("left_outer:item=i: ") && line.contains("no filter (JOIN_TYPE")), lines)
+  }
+
+  test("a query without a join says so, and so does the mode off") {
+    assert(section(explained(spark.sql("SELECT count(*) FROM sold"))) == Seq("no join is decided"))
+    withConf("spark.aqePlugin.mode" -> "off")(assert(section(explained(spark.sql(Query))) == Seq("no join is decided")))
+  }
+
+  test("the user's own sections stay") {
+    assert(explained(spark.sql("SELECT 1")).contains("a section of the user's"))
+  }
+}
+
+object ExplainSectionSuite {
+
+  /** A user's section. */
+  final class OwnSection extends ExtendedExplainGenerator {
+    override def title: String = "own"
+    override def generateExtendedInfo(plan: SparkPlan): String = "a section of the user's"
+  }
+}
