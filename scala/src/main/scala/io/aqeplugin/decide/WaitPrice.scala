@@ -5,9 +5,9 @@ import io.aqeplugin.conf.{AqeConf, Forced}
 /** Decides whether a probe side waits for its build side: it does when `savingShare` × the estimated saving exceeds the price of idle
   * slots.
   *
-  * The saving is what [[DecideJoin]] would save over the plan without a wait if the build side came out as estimated. The price: while the build
-  * side has fewer tasks than there are slots, the other slots are idle unless another stage has tasks for them; at its end, half the slots
-  * are idle for half a task on average; and the probe side's stage is launched later.
+  * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as estimated; a shuffled hash join without a
+  * filter needs no wait. The price: while the build side has fewer tasks than there are slots, the other slots are idle unless another
+  * stage has tasks for them; at its end, half the slots are idle for half a task on average; and the probe side's stage is launched later.
   * {{{
   * work    build scan bytes × scanNanosPerByte + origin rows × rowPipelineNanosPerRow + build rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
   * lasts   work / min(slots, tasks)
@@ -71,15 +71,13 @@ object WaitPrice {
   private def isLegal(expected: JoinFacts, thresholds: Thresholds): Boolean =
     FilterChoice.illegal(expected, FilterSize(0, exact = true), thresholds).isEmpty
 
-  /** The price of what happens without a wait minus that of the decision. */
+  /** The price of Spark's own plan minus that of the decision; 0 for a decision that needs no wait. */
   private def savingNanos(decision: JoinDecision, thresholds: Thresholds): Double = {
     val facts = decision.facts
-    val started = DecideJoin.decide(facts.copy(probe = facts.probe.copy(started = true)), thresholds)
     val model = new CostModel(facts, decision.passRate, FilterSize.of(facts.build, thresholds), thresholds)
     val ofSpark = if (facts.sparkStrategy == Strategy.Broadcast) Method.Broadcast else Method.SortMerge
-    val unwaited = JoinOption(started.method.getOrElse(ofSpark), withFilter = false)
     val taken = JoinOption(decision.method.getOrElse(ofSpark), decision.buildFilter)
-    model.price(unwaited) - model.price(taken)
+    if (taken == JoinOption.ShuffledHash) 0 else model.price(JoinOption(ofSpark, withFilter = false)) - model.price(taken)
   }
 
   private def slots(facts: WaitFacts): Double = math.max(1, facts.join.cluster.slots).toDouble

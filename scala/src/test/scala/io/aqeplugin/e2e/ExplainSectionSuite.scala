@@ -19,7 +19,8 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
     table("price", "SELECT id AS pi, id * 3 AS cents FROM range(0, 4000, 3)")
   }
 
-  private val Query = "SELECT v, max(cents), count(*) FROM sold LEFT JOIN item ON item = i JOIN price ON v = pi WHERE kind < 9 OR kind IS NULL GROUP BY v"
+  private val Query =
+    "SELECT v, max(cents), count(*) FROM sold LEFT JOIN item ON item = i JOIN price ON v = pi WHERE kind < 9 OR kind IS NULL GROUP BY v"
 
   private def explained(frame: DataFrame): String = frame.queryExecution.explainString(SimpleMode)
 
