@@ -59,6 +59,8 @@ def test_every_option_of_a_join_is_measured_and_gives_the_same_rows(runs: Regret
     assert {join.chosen, *join.alternatives} == {
         "broadcast",
         "broadcast+filter",
+        "shuffled_hash",
+        "shuffled_hash+filter",
         "plain_sort_merge",
         "filtered_sort_merge",
     }

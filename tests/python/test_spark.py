@@ -271,7 +271,9 @@ def expectation(decision: Any) -> Any:
         "buildFilter": decision["buildFilter"],
         "filterReason": decision["filterReason"]["code"],
         "options": {
-            one["strategy"] + with_filter[one["strategy"] == "broadcast" and one["withFilter"]]: one["reason"]["code"]
+            one["strategy"] + with_filter[one["withFilter"] and "sort_merge" not in one["strategy"]]: one["reason"][
+                "code"
+            ]
             for one in decision["options"]
         },
     }

@@ -39,7 +39,7 @@ def test_recommend_gives_a_json_line_for_each_group(cluster: Cluster, answer: An
 def test_recommend_gives_lines_of_a_conf(cluster: Cluster, answer: Answer) -> None:
     _, out, _ = answer("recommend", str(cluster.logs), "--format", "conf")
     lines = out.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert all(line.startswith(f"{PREFIX}cost.") for line in lines)
 
 

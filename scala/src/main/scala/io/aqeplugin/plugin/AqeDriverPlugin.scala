@@ -34,8 +34,10 @@ final class AqeDriverPlugin extends DriverPlugin {
     val conf = sparkContext.getConf
     val extensions = ConfList.appended(conf.getOption(ConfNames.Extensions), classOf[AqeExtensions].getName)
     SparkBridge.setConf(sparkContext, ConfNames.Extensions, extensions)
-    val sections = ConfList.appended(conf.getOption(ConfNames.ExplainSections), classOf[ExplainSection].getName)
-    SparkBridge.setConf(sparkContext, ConfNames.ExplainSections, sections)
+    if (isOnClassPath(classOf[ExplainSection])) {
+      val sections = ConfList.appended(conf.getOption(ConfNames.ExplainSections), classOf[ExplainSection].getName)
+      SparkBridge.setConf(sparkContext, ConfNames.ExplainSections, sections)
+    }
     conf.getOption(ConfNames.CostEvaluator).filter(_ != classOf[PlanCost].getName).foreach { own =>
       SparkBridge.setConf(sparkContext, SessionConf.WrappedCostEvaluator, own)
     }
@@ -47,6 +49,15 @@ final class AqeDriverPlugin extends DriverPlugin {
     context = Some(sparkContext)
     log.info(s"aqe-plugin for Spark ${CompiledLine.SPARK} is installed")
   }
+
+  /** Whether every thread of the driver finds the class. Spark loads the sections of EXPLAIN on the thread that runs the query, by its context
+    * class loader, and the query fails if that does not know one. A jar from `spark.jars` is known only to threads that descend from the main one.
+    */
+  private def isOnClassPath(section: Class[_]): Boolean =
+    try Option(ClassLoader.getSystemClassLoader.loadClass(section.getName)).contains(section)
+    catch {
+      case _: ClassNotFoundException => false
+    }
 
   override def registerMetrics(appId: String, pluginContext: PluginContext): Unit = {
     guarded(

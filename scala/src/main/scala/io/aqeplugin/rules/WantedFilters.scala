@@ -67,7 +67,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     // Finding the scans that its keys reach costs most, and a join that was decided without a filter needs none.
     state.decision(nameOf(join)) match {
       case Some(decision) if !decision.buildFilter =>
-        ExplainSection.note(join.node, ExplainText.line(decision))
+        explain(join, ExplainText.line(decision))
         Nil
       case _ if usedByPruning.contains(join.id) => leftAlone(join)
       case _                                    => sought(join)
@@ -90,7 +90,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     if (join.range.isEmpty) directions.update(join.node, estimate.buildSide)
     decided(join, estimate, site) match {
       case Some(decision) =>
-        ExplainSection.note(join.node, ExplainText.line(decision))
+        explain(join, ExplainText.line(decision))
         val isWanted = decision.buildFilter && decision.facts.buildSide == estimate.buildSide
         val isRepeated = isWanted && wasBuiltTwice(site)
         if (isRepeated) refuseRepeated(nameOf(join), site)
@@ -100,10 +100,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
         if (join.range.isEmpty && estimate.waiting.exists(_.waits)) sketch(site)
         estimate.waiting.filter(_.waits).foreach(wait => waits.add(site.targets.map(_.scan), wait.buildMillis))
         val unfiltered = state.leaveAloneOnce(nameOf(join), (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
-        ExplainSection.note(join.node, ExplainText.undecided(unfiltered, estimate.waiting.exists(_.waits)))
+        explain(join, ExplainText.undecided(unfiltered, estimate.waiting.exists(_.waits)))
         if (estimate.waiting.exists(_.waits)) placements(nameOf(join), site, "waits for its build side", unfiltered.passRate) else Nil
     }
   }
+
+  private def explain(join: FoundJoin, text: String): Unit = ExplainSection.note(join.node, state.explainLine(nameOf(join)), text)
 
   private def sketch(site: JoinSite): Unit = site.source.foreach {
     case (exchange: Exchange, keys) if context.thresholds(AqeConf.SketchMaxKeys) > 0 => builds += SketchedBuild(exchange, keys)
@@ -122,7 +124,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
       val site = JoinSite.of(join, side, guard).refuseAll(ReasonCode.ReusedExchange)
       undecided(join, estimator.estimate(join, side, site), site, Reason(ReasonCode.ReusedExchange))
     }
-    ExplainSection.note(join.node, ExplainText.line(decision))
+    explain(join, ExplainText.line(decision))
     Nil
   }
 

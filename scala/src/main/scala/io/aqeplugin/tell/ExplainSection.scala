@@ -1,5 +1,7 @@
 package io.aqeplugin.tell
 
+import java.util.concurrent.atomic.AtomicReference
+
 import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
@@ -17,7 +19,7 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
   override def generateExtendedInfo(plan: SparkPlan): String =
     try {
       // A stage that is read twice shows its joins twice.
-      val lines = collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Decision) }.flatten.distinct
+      val lines = collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Line).map(_.get) }.flatten.distinct
       if (lines.isEmpty) "no join is decided" else lines.mkString("\n")
     } catch {
       case Survivable(error) =>
@@ -27,8 +29,15 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
 }
 
 object ExplainSection {
-  private val Decision = TreeNodeTag[String]("io.aqeplugin.decision")
+  private val Line = TreeNodeTag[AtomicReference[String]]("io.aqeplugin.decision")
 
-  /** Sets the line of a join. */
-  def note(join: SparkPlan, line: String): Unit = join.setTagValue(Decision, line)
+  /** Sets the line of a join.
+    *
+    * @param line
+    *   of this join in all plans of its query: AQE goes on with an older plan if a new one equals it
+    */
+  def note(join: SparkPlan, line: AtomicReference[String], text: String): Unit = {
+    line.set(text)
+    join.setTagValue(Line, line)
+  }
 }
