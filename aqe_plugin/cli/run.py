@@ -17,7 +17,6 @@ from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
 from aqe_plugin.conf.stores.locate import LIVE, find_target
 from aqe_plugin.conf.stores.session_address import SCHEME, without_secrets
 from aqe_plugin.errors import ConfError, ExtraMissingError
-from aqe_plugin.logs.access import RUNNING_EVERY_SECONDS
 from aqe_plugin.logs.access import access as access_of
 from aqe_plugin.logs.addresses import is_url
 from aqe_plugin.machine.extras import install_command
@@ -68,13 +67,14 @@ def run(
         str | None, typer.Option(hidden=True, help="A bearer token instead; never on the command line.")
     ] = None,
     history_running_every: Annotated[
-        float,
+        float | None,
         typer.Option(
             min=0,
             max=86400,
-            help="Least seconds between two fetches of a running application's log from a History Server.",
+            help="Also read running applications from a History Server, each log at most once in so many seconds.",
+            show_default="only finished applications",
         ),
-    ] = RUNNING_EVERY_SECONDS,
+    ] = None,
 ) -> None:
     """Watch event logs and serve their metrics until stopped; optionally tune on a schedule.
 

@@ -1,4 +1,4 @@
-"""Authentication at a History Server, and how often to fetch the log of a running application."""
+"""Authentication at a History Server, and whether and how often to fetch the logs of running applications."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ from urllib.parse import urlsplit
 
 from aqe_plugin.errors import ConfError
 
-RUNNING_EVERY_SECONDS = 60.0
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The ``Authorization`` header, empty for none, and the least time between two fetches of a running log."""
+    """What a History Server is asked for, and how.
+
+    Attributes:
+        authorization: the header; empty for none.
+        running_every_seconds: the least time between two fetches of the log of a running application; ``None`` for
+            finished applications only.
+    """
 
     authorization: str = field(default="", repr=False)
-    running_every_seconds: float = RUNNING_EVERY_SECONDS
+    running_every_seconds: float | None = None
 
 
-def access(url: str, user: str | None, password: str | None, token: str | None, running_every_seconds: float) -> Access:
+def access(
+    url: str, user: str | None, password: str | None, token: str | None, running_every_seconds: float | None
+) -> Access:
     """Basic authentication with ``user`` and ``password`` (RFC 7617), or a bearer ``token`` (RFC 6750), or neither.
 
     Raises:

@@ -116,7 +116,7 @@ class HistoryServerFollower:
         for attempt in attempts:
             if self._stop.is_set() or failures.too_many:
                 break
-            if not self._is_read(attempt) and not self._is_too_soon(attempt):
+            if not self._is_read(attempt) and self._is_due(attempt):
                 with failures.counted():
                     yield from self._attempt(attempt)
         running = {attempt.name for attempt in attempts if not attempt.completed}
@@ -129,13 +129,17 @@ class HistoryServerFollower:
         files = self.offsets.of(attempt.name).values()
         return bool(files) and all(file.version == attempt.version for file in files if file.missing_since is None)
 
-    def _is_too_soon(self, attempt: _Attempt) -> bool:
-        """Whether it is running, so that its log changes all the time, and was fetched a moment ago."""
+    def _is_due(self, attempt: _Attempt) -> bool:
+        """Whether it has finished, or is asked for while it runs and was not fetched a moment ago.
+
+        The log of a running application changes all the time, and the server only gives all of it.
+        """
         if attempt.completed:
             self._fetched.pop(attempt.name, None)
-            return False
+            return True
+        every_seconds = self._access.running_every_seconds
         last = self._fetched.get(attempt.name)
-        return last is not None and time.monotonic() - last < self._access.running_every_seconds
+        return every_seconds is not None and (last is None or time.monotonic() - last >= every_seconds)
 
     def _attempt(self, attempt: _Attempt) -> Iterator[tuple[str, Iterator[Record]]]:
         with self._folder() as folder:

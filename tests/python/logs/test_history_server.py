@@ -320,11 +320,13 @@ def test_a_password_comes_from_the_environment_or_a_file_and_is_not_shown(
         assert err.startswith(f"{settings}: [run] {shown} is not allowed: expected ")
 
 
-def test_the_log_of_a_running_application_is_not_fetched_at_every_poll(server: HistoryServer, tmp_path: Path) -> None:
+def test_a_running_application_is_read_only_if_asked_for_and_then_not_at_every_poll(
+    server: HistoryServer, tmp_path: Path
+) -> None:
     server.running.add("app-1")
     server.put("app-1", app_1=log_bytes(query_lines(1)))
 
-    def looks(every_seconds: float) -> list[str]:
+    def looks(every_seconds: float | None) -> list[str]:
         """The logs that four polls fetch; the log changes between the second and the third."""
         seldom = Access("", running_every_seconds=every_seconds)
         follower = HistoryServerFollower(server.url, tmp_path, threading.Event(), access=seldom)
@@ -335,10 +337,11 @@ def test_the_log_of_a_running_application_is_not_fetched_at_every_poll(server: H
                 server.put("app-1", app_1=log_bytes(query_lines(1), query_lines(2)))
         return fetched(server)
 
+    assert looks(None) == []
     assert looks(0) == ["app-1/logs"] * 2
     assert looks(3600) == ["app-1/logs"]
     server.running.clear()
-    assert looks(3600) == ["app-1/logs"] * 2
+    assert looks(None) == looks(3600) == ["app-1/logs"] * 2
 
 
 @pytest.mark.process
