@@ -1,7 +1,7 @@
 """The journal of a target: what was changed, by whom and why. JSON lines beside the backups, only ever appended.
 
-Anybody may read the journal, so it holds only values of keys that aqe-plugin itself changes. Backups hold whole files,
-secrets included, and only their owner may read them. A change writes one line before the file is touched and one after,
+The journal holds only values of keys that aqe-plugin itself changes; backups hold whole files, secrets included. Only
+their owner may read either. A change writes one line before the file is touched and one after,
 so that an interrupted change can be recognised. The folder (for a file, ``.aqe-plugin/<file>/`` beside it) holds
 ``journal.jsonl``, the ``backups``, each named by its digest, and the ``lock``.
 """

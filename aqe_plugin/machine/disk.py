@@ -13,6 +13,7 @@ from pathlib import Path
 from aqe_plugin.errors import ConflictError, TargetError, WriteError
 
 _NEW_FILE_MODE = 0o644
+_PRIVATE_MODE = 0o600
 
 
 def digest(content: bytes | None) -> str | None:
@@ -65,14 +66,19 @@ def replace_file(path: Path, content: bytes | None, mode: int | None = None) -> 
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Appends one line and forces it to disk. A truncated last line stays, as a line of its own.
+    """Appends one line, which only the owner may read, and forces it to disk.
+
+    A truncated last line stays, as a line of its own.
 
     Raises:
         WriteError: it failed; a part of the line may be there.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _NEW_FILE_MODE)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _PRIVATE_MODE)
         try:
+            # Everybody may read a journal that an older version began.
+            if os.fstat(descriptor).st_uid == os.geteuid():
+                os.fchmod(descriptor, _PRIVATE_MODE)
             size = os.fstat(descriptor).st_size
             whole = size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
             _write_all(descriptor, (b"" if whole else b"\n") + line + b"\n")
@@ -128,28 +134,40 @@ def lock(file: Path) -> Iterator[None]:
 
     Raises:
         ConflictError: another process holds the lock.
+        TargetError: the file system has no locks.
         WriteError: the file cannot be created.
     """
-    # Windows has no fcntl, and can read event logs.
-    import fcntl
-
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, _PRIVATE_MODE)
     except OSError as error:
         raise _not_written(file, error) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock_at_once(descriptor, file)
         yield
-    except BlockingIOError as error:
-        raise ConflictError(
-            f"{file}: another aqe-plugin is changing the same file. Wait until it is done and try again."
-        ) from error
     finally:
         os.close(descriptor)
 
 
+def _lock_at_once(descriptor: int, file: Path) -> None:
+    # Windows has no fcntl, and can read event logs.
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ConflictError(
+            f"{file}: another aqe-plugin is changing the same file. Wait until it is done and try again."
+        ) from error
+    except OSError as error:
+        raise TargetError(
+            f"{file}: its file system gives no lock ({error.strerror}), so two changes at once would not notice each "
+            "other, and nothing was changed. Keep the conf on a file system with locks; NFS has them if it is mounted "
+            "without nolock."
+        ) from error
+
+
 def _write_beside(beside: Path, content: bytes, path: Path, mode: int | None) -> None:
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_MODE)
     try:
         _write_all(descriptor, content)
         _copy_owner_and_mode(descriptor, path, mode)

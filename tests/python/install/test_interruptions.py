@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 from collections.abc import Callable
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.errors import ConflictError, WriteError
+from aqe_plugin.errors import ConflictError, TargetError, WriteError
 from aqe_plugin.install.controller import carry_out, propose_install, propose_rollback, propose_uninstall
 from aqe_plugin.install.journal import Phase, journal_of
 from aqe_plugin.install.status import status_of
@@ -127,6 +129,20 @@ def test_two_processes_cannot_change_one_file_at_once(conf: Path) -> None:
         pytest.raises(ConflictError, match="another aqe-plugin is changing the same file"),
     ):
         uninstall(conf)
+
+
+def test_a_file_system_without_locks_is_refused_and_nothing_changes(
+    conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", unsupported)
+        with pytest.raises(TargetError, match=r"its file system gives no lock \(No locks available\)"):
+            install(conf)
+    assert conf.read_bytes() == THEIRS
+    install(conf)
 
 
 def test_a_file_that_changed_after_the_proposal_is_not_overwritten(conf: Path) -> None:

@@ -86,11 +86,13 @@ def test_the_journal_has_who_when_why_the_change_and_the_digests(conf: Path) -> 
     assert [json.loads(line)["phase"] for line in lines] == ["begun", "done", "begun", "done"]
 
 
-def test_only_the_owner_may_read_backups_and_anybody_the_journal(conf: Path) -> None:
+def test_only_the_owner_may_read_backups_and_journal_also_of_an_older_version(conf: Path) -> None:
     install(conf)
     folder = journal_of(conf).folder
+    (folder / "journal.jsonl").chmod(0o644)
+    uninstall(conf)
     modes = [path.stat().st_mode & 0o777 for path in (folder, folder / "journal.jsonl", folder / "backups")]
-    assert modes == [0o755, 0o644, 0o700]
+    assert modes == [0o755, 0o600, 0o700]
     assert all(backup.stat().st_mode & 0o777 == 0o600 for backup in (folder / "backups").iterdir())
 
 
