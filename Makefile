@@ -200,6 +200,10 @@ bench-predicates: venv jar ## predicates across joins and range joins, beside Sp
 bench-sketch: venv jar ## what sketching the keys of a build side costs, with few, many and long keys
 	$(BIN)/python -m benchmarks.sketch
 
+.PHONY: bench-rollouts
+bench-rollouts: venv ## how often simulated rollouts are wrong, and how soon they are right
+	$(BIN)/python -m benchmarks.rollouts --plot docs/images/rollout-characteristics.svg
+
 .PHONY: bench-daemon
 bench-daemon: venv ## speed and memory of aqe-plugin run over many logs made from one: make bench-daemon LOG=.build/demo/events GB=10 APPS=10000
 	$(BIN)/python -m benchmarks.daemon --log $(LOG) --gigabytes $(GB) --applications $(APPS)

@@ -32,6 +32,7 @@ from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.engine import NextStep, Rollouts
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, locked, rollouts_of
 from aqe_plugin.tuning.rollout.rings import RingLimits
+from aqe_plugin.tuning.unseen import choosing
 
 
 def apply(
@@ -107,7 +108,7 @@ def apply(
 def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_share: float | None) -> NextStep | None:
     with source.replay() as replay:
         thresholds = current(read_target(rollouts.file).conf.items())
-        findings = recommend(source.history.runs, thresholds, limits, replay)
+        findings = recommend(choosing(source.history.runs), thresholds, limits, replay)
     chosen = best(findings, limits)
     if chosen is None:
         print_nothing_recommended(findings, limits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -23,6 +24,9 @@ from aqe_plugin.events.model import (
 )
 
 _MAX_OPEN_QUERIES = 10_000
+# SPARK_JOB_CANCELLED, OPERATION_CANCELED of Spark Connect, and a thread that was interrupted.
+_CANCELLED = re.compile(r"\bJob \d+ cancelled\b|\[OPERATION_CANCELED\]|\bjava\.lang\.InterruptedException\b")
+_SEVERAL_STAGES = "Multiple failures in stage materialization"
 
 T = TypeVar("T")
 
@@ -52,6 +56,7 @@ class QueryStory:
         limits: the limits of the query, known when it has ended.
         predicates: those that were inferred across joins.
         error: the first line of the query's error, ``None`` when it succeeded or still runs.
+        cancelled: whether the error says that somebody cancelled the query.
     """
 
     application: str
@@ -65,6 +70,7 @@ class QueryStory:
     error: str | None
     limits: tuple[LimitDecided, ...] = ()
     predicates: tuple[PredicateInferred, ...] = ()
+    cancelled: bool = False
 
     @property
     def arm(self) -> TrialArm | None:
@@ -158,7 +164,19 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         error=next(iter(message.strip().splitlines()), None),
         limits=tuple(query.limits),
         predicates=tuple(query.predicates),
+        cancelled=_says_cancelled(message),
     )
+
+
+def _says_cancelled(message: str) -> bool:
+    """Whether an error is a cancelled job, or several in stages that ran side by side, or an interrupted thread.
+
+    Spark itself cancels the other stages when one fails, so a cancellation that is only mentioned later is none.
+    """
+    first, *rest = message.strip().splitlines() or [""]
+    if _SEVERAL_STAGES in first:
+        first = next((line for line in rest if line.startswith("Caused by: ")), "")
+    return _CANCELLED.search(first) is not None
 
 
 def _duration_millis(query: _Open) -> int | None:

@@ -69,6 +69,11 @@ ALL_OPEN: Mapping[str, float] = MappingProxyType(
 )
 
 
+def group_named(name: str) -> Group:
+    """One of the groups above."""
+    return next(group for group in (*COEFFICIENTS, *GATES) if group.name == name)
+
+
 def current(conf: Mapping[str, str]) -> dict[str, float]:
     """The value of every tuned key in ``conf``, else its default; a value that is not allowed counts as not set."""
     return {key: value_of(conf, PREFIX + key) for group in (*COEFFICIENTS, *GATES) for key in group.keys}

@@ -46,7 +46,6 @@ class Run:
 
     Attributes:
         at_millis: when it ended, milliseconds since 1970.
-        errors: errors in the plugin, which left Spark's own plan in force.
         arm: its arm of a trial, ``None`` when no trial was under way.
     """
 
@@ -54,7 +53,6 @@ class Run:
     application: str
     at_millis: int
     duration_millis: int
-    errors: int
     joins: tuple[JoinRun, ...]
     arm: TrialArm | None = None
 
@@ -66,41 +64,71 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A query that ended with an error; ``arm`` as of a run."""
+    """A query that ended with an error, or that somebody ``cancelled``; the rest as of a run."""
 
     fingerprint: str
     application: str
     at_millis: int
     arm: TrialArm | None = None
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Errors in the plugin in one query, which left Spark's own plan in force; the rest as of a run.
+
+    Attributes:
+        fingerprint: empty when the plugin decided no join of the query.
+    """
+
+    fingerprint: str
+    application: str
+    at_millis: int
+    errors: int
+    arm: TrialArm | None = None
+
+
+Ended = Run | Failure | Fault
 
 
 @dataclass(frozen=True, slots=True)
 class QueryHistory:
-    """Finished queries; queries that still run are in neither."""
+    """Queries that have ended: a query is a run or a failure, and may have had faults besides."""
 
     runs: tuple[Run, ...]
     failures: tuple[Failure, ...]
+    faults: tuple[Fault, ...] = ()
 
-    def where(self, holds: Callable[[Run | Failure], bool]) -> QueryHistory:
+    def where(self, holds: Callable[[Ended], bool]) -> QueryHistory:
         """The queries of which ``holds`` is true."""
-        return QueryHistory(tuple(filter(holds, self.runs)), tuple(filter(holds, self.failures)))
+        return QueryHistory(
+            tuple(filter(holds, self.runs)), tuple(filter(holds, self.failures)), tuple(filter(holds, self.faults))
+        )
 
 
 def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
-    """The finished queries among ``stories``.
+    """The queries among ``stories`` that have ended.
 
-    A query without a decided join has no fingerprint and is no evidence.
+    A query without a decided join has no fingerprint: it is neither a run nor a failure, but its faults count.
     """
-    runs, failures = [], []
+    runs: list[Run] = []
+    failures: list[Failure] = []
+    faults: list[Fault] = []
     for story in stories:
+        if story.ended is None:
+            continue
+        name = fingerprint(story) if story.joins else ""
+        where = (name, story.application, story.ended.time_millis)
+        if story.ended.errors > 0:
+            faults.append(Fault(*where, story.ended.errors, story.arm))
         if not story.joins:
             continue
         run = run_of(story)
         if run is not None:
             runs.append(run)
-        elif story.error is not None and story.ended is not None:
-            failures.append(Failure(fingerprint(story), story.application, story.ended.time_millis, story.arm))
-    return QueryHistory(tuple(runs), tuple(failures))
+        elif story.error is not None:
+            failures.append(Failure(*where, story.arm, story.cancelled))
+    return QueryHistory(tuple(runs), tuple(failures), tuple(faults))
 
 
 def in_arm(history: QueryHistory, arm: TrialArm | None) -> QueryHistory:
@@ -110,16 +138,15 @@ def in_arm(history: QueryHistory, arm: TrialArm | None) -> QueryHistory:
 
 def applications_since(history: QueryHistory, at_millis: int) -> QueryHistory:
     """The queries of applications of which nothing ended by ``at_millis``: they read a conf that changed then."""
-    queries: tuple[Run | Failure, ...] = (*history.runs, *history.failures)
+    queries: tuple[Ended, ...] = (*history.runs, *history.failures, *history.faults)
     old = {query.application for query in queries if query.at_millis <= at_millis}
     return history.where(lambda query: query.application not in old)
 
 
-def errors_of(changed: QueryHistory, unchanged: QueryHistory) -> int:
-    """Errors that a change may have caused: the plugin's, and failures of fingerprints that do not fail without it."""
-    fail_anyway = {failure.fingerprint for failure in unchanged.failures}
-    failed = sum(failure.fingerprint not in fail_anyway for failure in changed.failures)
-    return failed + sum(run.errors for run in changed.runs)
+def new_errors(changed: QueryHistory, unchanged: QueryHistory) -> int:
+    """The plugin's errors with a change, but for those in fingerprints that have some without it as well."""
+    anyway = {fault.fingerprint for fault in unchanged.faults}
+    return sum(fault.errors for fault in changed.faults if fault.fingerprint not in anyway)
 
 
 def run_of(story: QueryStory) -> Run | None:
@@ -137,7 +164,6 @@ def run_of(story: QueryStory) -> Run | None:
         application=story.application,
         at_millis=story.ended.time_millis,
         duration_millis=millis,
-        errors=story.ended.errors,
         joins=tuple(joins),
         arm=story.arm,
     )

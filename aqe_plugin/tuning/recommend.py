@@ -31,6 +31,15 @@ _REGRESSION_QUANTILE = 0.99
 _CLOSE_ESTIMATE = 1.5
 # Of the logarithm of a factor: where the whole of it would harm a fingerprint, a part of it may not.
 _SHARES = (1.0, 0.5, 0.25)
+_NOTHING_CHANGES = "no logged decision would change"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """New ``values`` of keys of ``group``, without ``spark.aqePlugin.``; at least one."""
+
+    group: Group
+    values: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +85,42 @@ def recommend(
         history: finished runs, in any order.
         thresholds: every tuned key's present value, as ``groups.current`` gives them.
     """
-    runs = _costliest(_enough(newest(history, limits.max_runs), limits.min_runs), limits.max_joins)
+    runs = _that_count(history, limits)
     if not runs:
-        reason = f"no fingerprint with {limits.min_runs} runs, outliers not counted"
-        return tuple(Finding(group.name, None, reason) for group in groups)
+        return tuple(Finding(group.name, None, _too_few(limits)) for group in groups)
     known = _known(runs, thresholds, replay)
     candidates = {group: _candidates(group, known, limits) for group in groups}
     effects = _effects([one for found in candidates.values() for one in found], known, replay)
     return tuple(_finding(group, candidates[group], effects, known, limits) for group in groups)
+
+
+def judge(
+    history: Sequence[Run], thresholds: Mapping[str, float], change: Step, limits: Limits, replay: Replay
+) -> Finding:
+    """The finding about ``change``, which other runs have chosen; ``history`` says what it would do, not how far.
+
+    Args:
+        thresholds: as in :func:`recommend`.
+    """
+    runs = _that_count(history, limits)
+    if not runs:
+        return Finding(change.group.name, None, _too_few(limits))
+    known = _known(runs, thresholds, replay)
+    ((*decided,),) = _decide(runs, [{**thresholds, **change.values}], replay)
+    effect = _effect(decided, known)
+    if effect.changed == 0:
+        return Finding(change.group.name, None, _NOTHING_CHANGES)
+    changes = tuple(KeyChange(PREFIX + key, thresholds[key], value) for key, value in change.values.items())
+    candidate = _Candidate(change.group, changes[0].factor, (changes[0].factor,))
+    return Finding(change.group.name, _recommendation(candidate, changes, effect, effect, known), "")
+
+
+def _that_count(history: Sequence[Run], limits: Limits) -> list[Run]:
+    return _costliest(_enough(newest(history, limits.max_runs), limits.min_runs), limits.max_joins)
+
+
+def _too_few(limits: Limits) -> str:
+    return f"no fingerprint with {limits.min_runs} runs, outliers not counted"
 
 
 def _enough(runs: Sequence[Run], least: int) -> list[Run]:
@@ -199,7 +236,7 @@ def _finding(
     candidate = max(candidates, key=saved)
     target = effects[group.name, candidate.target]
     if target.changed == 0:
-        return Finding(group.name, None, "no logged decision would change")
+        return Finding(group.name, None, _NOTHING_CHANGES)
     seconds, needed = known.scales.millis(target.prices) / 1000, limits.min_saving * known.seconds
     if seconds < needed:
         return Finding(

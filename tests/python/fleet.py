@@ -143,7 +143,6 @@ class Fleet:
             application=f"app-{self.day}",
             at_millis=self.day * DAY_MILLIS,
             duration_millis=max(1, round(millis)),
-            errors=0,
             joins=(JoinRun(facts, facts, option, rates),),
         )
 

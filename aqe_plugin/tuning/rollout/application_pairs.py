@@ -3,55 +3,96 @@
 All queries of an application share its arm, its data, its executors and its hour. If each query were a pair, one large
 application would count as often as it runs queries: simulated with applications that differ by 30 % and run one
 fingerprint 20 times, an equal canary is then called slower in 69 of 150 trials, and in 3 when applications count once.
+
+Which application goes with which never depends on how long a query took or whether it failed, and a pair, once used, is
+never made anew. So in each new pair either side is the slower one with the same chance if the change does nothing,
+whatever the pairs before it: the sequential test needs exactly that.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from aqe_plugin.tuning.history import Run
+from aqe_plugin.tuning.history import Failure, QueryHistory, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One application of a pair, by the first query of each fingerprint that both of the pair ran.
+
+    Attributes:
+        millis: geometric mean of the durations, over the fingerprints that succeeded on both sides; ``None`` without
+            any.
+        failed: fingerprints whose query failed.
+        cancelled: fingerprints whose query somebody cancelled.
+    """
+
+    application: str
+    millis: float | None
+    failed: int = 0
+    cancelled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An application with the change and one without it, and how many ``fingerprints`` both ran."""
+
+    changed: Side
+    unchanged: Side
+    fingerprints: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Application:
-    """An application, when its first query ended, and by fingerprint the logarithm of its first run's duration."""
+    """An application, when its first query ended, and by fingerprint its first query."""
 
     name: str
     at_millis: int
-    log_durations: Mapping[str, float]
+    first: Mapping[str, Run | Failure]
 
     def common(self, other: _Application) -> set[str]:
         """The fingerprints that both ran."""
-        return self.log_durations.keys() & other.log_durations.keys()
+        return self.first.keys() & other.first.keys()
 
 
-def application_pairs(canary: Iterable[Run], control: Iterable[Run], most: int) -> list[tuple[float, float]]:
-    """The first ``most`` pairs (canary, control), in the order in which the canaries' first queries ended.
+def application_pairs(
+    changed: QueryHistory, unchanged: QueryHistory, most: int, used: Sequence[Pair] = ()
+) -> list[Pair]:
+    """At most ``most`` new pairs, in the order in which the first queries of the applications with the change ended.
 
     Each application is in at most one pair: with the one, of those left, that ran most of its fingerprints, and of
-    these the nearest in time. A pair's numbers are geometric means, in milliseconds, of the first runs of the
-    fingerprints that both ran: later runs of the same fingerprints do not change a pair.
+    these the nearest in time. Later queries of the same fingerprints do not change a pair.
+
+    Args:
+        used: earlier pairs, whose applications are not paired again.
     """
-    left = dict(enumerate(_applications(control)))
-    pairs: list[tuple[float, float]] = []
-    for one in _applications(canary):
-        if len(pairs) == most:
+    gone = {side.application for pair in used for side in (pair.changed, pair.unchanged)}
+    left = {one.name: one for one in _applications(unchanged) if one.name not in gone}
+    pairs: list[Pair] = []
+    for one in _applications(changed):
+        if len(pairs) >= most:
             break
-        best = max(left, key=lambda number: _likeness(one, left[number]), default=None)
-        if best is not None and one.common(left[best]):
-            pairs.append(_means(one, left.pop(best)))
+        best = max(left.values(), key=lambda other: _likeness(one, other), default=None)
+        if one.name not in gone and best is not None and one.common(best):
+            pairs.append(_pair(one, left.pop(best.name)))
     return pairs
 
 
-def _applications(runs: Iterable[Run]) -> list[_Application]:
-    first: dict[str, dict[str, float]] = {}
-    ended: dict[str, int] = {}
-    for run in sorted(runs, key=lambda run: (run.at_millis, run.application, run.fingerprint, run.duration_millis)):
-        ended.setdefault(run.application, run.at_millis)
-        first.setdefault(run.application, {}).setdefault(run.fingerprint, math.log(run.duration_millis))
-    return [_Application(name, ended[name], durations) for name, durations in first.items()]
+def _applications(history: QueryHistory) -> Iterator[_Application]:
+    first: dict[str, dict[str, Run | Failure]] = {}
+    queries: list[Run | Failure] = [*history.runs, *history.failures]
+    for query in sorted(queries, key=_age):
+        first.setdefault(query.application, {}).setdefault(query.fingerprint, query)
+    for name, ran in first.items():
+        yield _Application(name, min(query.at_millis for query in ran.values()), ran)
+
+
+def _age(query: Run | Failure) -> tuple[int, str, str, int]:
+    """Orders queries of one millisecond too, whatever the order in which logs were read."""
+    millis = query.duration_millis if isinstance(query, Run) else 0
+    return query.at_millis, query.application, query.fingerprint, millis
 
 
 def _likeness(one: _Application, other: _Application) -> tuple[int, int, str]:
@@ -59,7 +100,15 @@ def _likeness(one: _Application, other: _Application) -> tuple[int, int, str]:
     return len(one.common(other)), -abs(one.at_millis - other.at_millis), other.name
 
 
-def _means(one: _Application, other: _Application) -> tuple[float, float]:
-    both = sorted(one.common(other))
-    first, second = (math.fsum(arm.log_durations[name] for name in both) / len(both) for arm in (one, other))
-    return math.exp(first), math.exp(second)
+def _pair(changed: _Application, unchanged: _Application) -> Pair:
+    both = sorted(changed.common(unchanged))
+    timed = [name for name in both if all(isinstance(one.first[name], Run) for one in (changed, unchanged))]
+    return Pair(_side(changed, both, timed), _side(unchanged, both, timed), len(both))
+
+
+def _side(one: _Application, both: Sequence[str], timed: Sequence[str]) -> Side:
+    logs = [math.log(run.duration_millis) for name in timed if isinstance(run := one.first[name], Run)]
+    failures = [query for name in both if isinstance(query := one.first[name], Failure)]
+    cancelled = sum(failure.cancelled for failure in failures)
+    mean = math.exp(math.fsum(logs) / len(logs)) if logs else None
+    return Side(one.name, mean, len(failures) - cancelled, cancelled)

@@ -15,10 +15,17 @@ from aqe_plugin.tuning.history import QueryHistory
 from aqe_plugin.tuning.recommendation import Evidence, Limits, Recommendation
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout.file_changes import file_change
-from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep, step_before_last, write_step
+from aqe_plugin.tuning.rollout.ledger import (
+    SCHEMA_VERSION,
+    PairsSeen,
+    RolloutStep,
+    pairs_of,
+    step_before_last,
+    write,
+)
 from aqe_plugin.tuning.rollout.manual_edits import manual_edits
-from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
-from aqe_plugin.tuning.rollout.trial import Trial, changes_of, compared, recommended_again
+from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, after_observing, is_over
+from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, new_pairs, observed
 
 # The group of a rollout of values that somebody asked for.
 _ASKED = "asked"
@@ -46,8 +53,9 @@ class Rollouts:
 
     def trial(self, history: QueryHistory) -> Trial:
         """The rollout that is under way, with the queries of readers of the file."""
-        number = self.steps[-1].number
-        return Trial(tuple(step for step in self.steps if step.number == number), history)
+        last = self.steps[-1]
+        steps = tuple(step for step in self.steps if step.number == last.number)
+        return Trial(steps, history, pairs_of(self.file, last))
 
     @property
     def now_millis(self) -> int:
@@ -65,6 +73,7 @@ class NextStep:
         first: the ledger's lines from before the file is changed.
         proposal: the change of the file, if any.
         interrupted: whether an earlier process began the step.
+        pairs: new pairs of applications of the ring until now, for the ledger.
     """
 
     step: RolloutStep
@@ -72,6 +81,7 @@ class NextStep:
     first: tuple[RolloutStep, ...] = ()
     proposal: Proposal | None = None
     interrupted: bool = False
+    pairs: PairsSeen | None = None
 
     @property
     def moves(self) -> bool:
@@ -135,28 +145,34 @@ def go_on(
         replay: starts the decision function, which only the ring ``observe`` needs.
     """
     last = rollouts.steps[-1]
+    seen: PairsSeen | None = None
     if last.ring is Ring.OBSERVE:
         with replay() as decide:
-            seen = recommended_again(trial, read_target(rollouts.file).conf, decide, limits)
+            found = confirmed(trial, read_target(rollouts.file).conf, decide, limits)
+        move = after_observing(found, last.has_canary)
     else:
-        seen = compared(trial, rings)
-    move = advance(last.ring, seen, rings)
-    step = _moved(rollouts, last, move.ring, move.why)
+        pairs = new_pairs(trial, rings)
+        move = advance(last.ring, observed(trial, rings, (*trial.pairs, *pairs)), rings)
+        if pairs:
+            seen = PairsSeen(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis, tuple(pairs))
+    step = replace(_moved(rollouts, last, move.ring, move.why), pairs=seen)
     # Reading the history may have taken an hour.
     edits = manual_edits(rollouts.steps, rollouts.file)
     return step if edits is None else _ended(rollouts, edits)
 
 
 def take(rollouts: Rollouts, step: NextStep) -> None:
-    """Takes ``step``; when it is interrupted, the next command finishes it."""
+    """Takes ``step`` and keeps its pairs; when it is interrupted, the next command finishes it."""
+    if step.pairs is not None:
+        write(rollouts.file, step.pairs)
     if not step.moves:
         return
     for line in step.first:
-        write_step(rollouts.file, line)
+        write(rollouts.file, line)
     why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
     if step.proposal is not None and not step.proposal.nothing_to_do:
         carry_out(step.proposal, replace(rollouts.by, why=why))
-    write_step(rollouts.file, step.step)
+    write(rollouts.file, step.step)
 
 
 def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share: float | None) -> RolloutStep:

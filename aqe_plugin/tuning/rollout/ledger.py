@@ -1,8 +1,9 @@
 """Every step of every rollout, with who, when, why and on what evidence: JSON lines that are only appended.
 
-``rollouts.jsonl`` is beside the journal of the file that all applications read. It holds only values of the plugin's
-own keys, so anybody may read it. A step has two lines, one from before the files are changed and one from after, so
-that the next command recognizes a step that was interrupted, and finishes it.
+``rollouts.jsonl`` is beside the journal of the file that all applications read. It holds values of the plugin's own
+keys, and ids of applications with their durations. A step has two lines, one from before the files are changed and one
+from after, so that the next command recognizes a step that was interrupted, and finishes it. A look at new logs that
+found pairs of applications has a line with them: they count from then on as they are, also when their logs are gone.
 """
 
 from __future__ import annotations
@@ -12,17 +13,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.errors import EventSchemaError, StateError
-from aqe_plugin.events.json_values import decode, encode
+from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.install.journal import Phase, journal_of
 from aqe_plugin.machine.disk import append_line, lock, read_or_none
 from aqe_plugin.tuning.recommendation import Evidence
+from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.rings import Ring
 
-SCHEMA_VERSION = 3
+T = TypeVar("T")
+
+SCHEMA_VERSION = 4
+# Version 3 has no pairs.
+_READABLE_VERSIONS = (3, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +69,34 @@ class RolloutStep:
         return self.canary_share is not None
 
 
+@dataclass(frozen=True, slots=True)
+class PairsSeen:
+    """Pairs of applications that one look at the logs added to those of a ring.
+
+    Attributes:
+        number: of the rollout.
+        at_millis: when, in milliseconds since 1970.
+    """
+
+    schema_version: int
+    number: int
+    ring: Ring
+    at_millis: int
+    pairs: tuple[Pair, ...]
+
+
+def pairs_of(file: Where, step: RolloutStep) -> tuple[Pair, ...]:
+    """The pairs of the rollout and ring of ``step``, in the order in which they were seen."""
+    seen = (_decoded(PairsSeen, value) for value in _values(file))
+    return tuple(
+        pair for one in seen if one and (one.number, one.ring) == (step.number, step.ring) for pair in one.pairs
+    )
+
+
 def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
     """Every step once, in its last phase, oldest first; lines that are incomplete or no step are left out."""
-    lines = (read_or_none(_path(file)) or b"").splitlines()
     steps: list[RolloutStep] = []
-    for step in (_step(line, file) for line in lines):
+    for step in (_decoded(RolloutStep, value) for value in _values(file)):
         if step is None:
             continue
         if step.phase is Phase.DONE and steps and steps[-1].phase is Phase.BEGUN:
@@ -99,10 +129,10 @@ def locked(file: Where) -> Iterator[None]:
         yield
 
 
-def write_step(file: Where, step: RolloutStep) -> None:
-    """Appends ``step``."""
+def write(file: Where, line: RolloutStep | PairsSeen) -> None:
+    """Appends ``line``."""
     store_of(file).make_journal_folder()
-    append_line(_path(file), json.dumps(encode(step)).encode())
+    append_line(_path(file), json.dumps(encode(line)).encode())
 
 
 _BEGIN_ANEW = (
@@ -115,13 +145,27 @@ def _path(file: Where) -> Path:
     return journal_of(file).folder / "rollouts.jsonl"
 
 
-def _step(line: bytes, file: Where) -> RolloutStep | None:
-    try:
-        value = json.loads(line)
+def _values(file: Where) -> Iterator[Json]:
+    """The lines as JSON, but for those that are none, such as one that was cut off.
+
+    Raises:
+        StateError: a line of another version.
+    """
+    for line in (read_or_none(_path(file)) or b"").splitlines():
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
         version = value.get("schemaVersion") if isinstance(value, dict) else None
-        if isinstance(version, int) and version != SCHEMA_VERSION:
+        if isinstance(version, int) and version not in _READABLE_VERSIONS:
+            versions = " and ".join(map(str, _READABLE_VERSIONS))
             cure = "upgrade it" if version > SCHEMA_VERSION else _BEGIN_ANEW
-            raise StateError(f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads {SCHEMA_VERSION}: {cure}.")
-        return decode(RolloutStep, value)
-    except (ValueError, TypeError, KeyError, RecursionError, EventSchemaError):
+            raise StateError(f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads {versions}: {cure}.")
+        yield value
+
+
+def _decoded(shape: type[T], value: Json) -> T | None:
+    try:
+        return decode(shape, value)
+    except (TypeError, EventSchemaError):
         return None

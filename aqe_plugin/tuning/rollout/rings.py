@@ -2,13 +2,14 @@
 
 ::
 
-    observe --confirmed by newer runs--> canary --shown to be not worse--> all --shown to be not worse--> settled
-       |                                   |                                |
-       +---------- not confirmed, worse, undecided for too long, or any error ----------> rolled back
+    observe --confirmed by unseen runs--> canary --shown to be not worse--> all --shown to be not worse--> settled
+       |                                    |                                |
+       +------ not confirmed, slower, more failures, an error of the plugin, or undecided for too long ---> rolled back
 
-In ``observe`` no file changes: the change is only remembered, and must be recommended again with newer runs. In
-``canary`` a part of the applications has it, in ``all`` every one. A change that is not shown to be harmless within
-``max_pairs`` pairs goes back, because it is not shown to help either.
+In ``observe`` no file changes: the change is only remembered, and must do good in runs that had no part in its choice.
+In ``canary`` a part of the applications has it, in ``all`` every one. A change that is not shown to be harmless within
+``max_pairs`` pairs goes back, because it is not shown to help either. In ``all`` the control is the applications from
+before the change; when none of them is left, the word of the canary counts, and without a canary the change goes back.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome
+from aqe_plugin.tuning.rollout.sequential import Comparison, ErrorRates, Excess, Outcome
+
+# A change that is not slower still waits while its failures are ten times likelier to be its own than chance.
+_DOUBTFUL_ODDS = 10.0
 
 
 class Ring(str, Enum):
@@ -41,7 +45,17 @@ class RingLimits:
 
     margin: float = 0.05
     alpha: float = 0.05
-    max_pairs: int = 200
+    max_pairs: int = 400
+
+    @property
+    def durations(self) -> ErrorRates:
+        """Three tests may raise an alarm in one ring; that of durations has most of ``alpha``."""
+        return ErrorRates(false_alarm=0.6 * self.alpha, false_clear=self.alpha)
+
+    @property
+    def counts(self) -> float:
+        """The false alarms of failures, and those of cancellations."""
+        return 0.2 * self.alpha
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +63,34 @@ class Observation:
     """What was observed since the change came into its ring.
 
     Attributes:
-        confirmed: whether the same group is recommended again in the same direction, within the limits; ``None`` while
-            there are too few newer runs.
-        comparison: runs with the change against runs without it.
-        errors: errors of the plugin and failed queries, of runs with the change.
+        pairs: pairs of applications with and without the change.
+        comparison: the durations of these pairs.
+        failures: their failed queries.
+        cancellations: their cancelled queries: people cancel what takes too long.
+        errors: errors of the plugin with the change, in queries that have none without it.
         has_canary: whether a part of the applications tries the change first.
+        exhausted: whether applications with the change are left for which none without it is.
     """
 
-    confirmed: bool | None
+    pairs: int
     comparison: Comparison
+    failures: Excess
+    cancellations: Excess
     errors: int
     has_canary: bool
+    exhausted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """Whether runs that had no part in the choice of a change confirm it, and why.
+
+    Attributes:
+        holds: ``None`` while there are too few of them.
+    """
+
+    holds: bool | None
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +106,49 @@ def is_over(ring: Ring) -> bool:
     return ring in (Ring.SETTLED, Ring.ROLLED_BACK)
 
 
+def after_observing(found: Confirmation, has_canary: bool) -> Move:
+    """The move from the ring ``observe``."""
+    if found.holds is None:
+        return Move(Ring.OBSERVE, found.why)
+    if not found.holds:
+        return Move(Ring.ROLLED_BACK, found.why)
+    return Move(Ring.CANARY if has_canary else Ring.ALL, found.why)
+
+
 def advance(ring: Ring, seen: Observation, limits: RingLimits) -> Move:
-    """The move that follows from ``seen``; the last rings have none."""
+    """The move that follows from ``seen`` in a ring in which the change is in force; the last rings have none."""
     if is_over(ring):
         return Move(ring, "the rollout is over")
-    if ring is Ring.OBSERVE:
-        return _from_observe(seen)
     if seen.errors > 0:
-        return Move(Ring.ROLLED_BACK, f"{seen.errors} errors with the change in force, 0 are allowed")
-    numbers = (
-        f"slower in {seen.comparison.slower} of {seen.comparison.pairs} pairs, "
-        f"median ratio {seen.comparison.median_ratio:.3f}"
-    )
-    if seen.comparison.outcome is Outcome.WORSE:
+        return Move(
+            Ring.ROLLED_BACK, f"{seen.errors} errors of the plugin in queries that have none without the change"
+        )
+    for what, found in (("failed", seen.failures), ("were cancelled", seen.cancellations)):
+        if found.outcome is Outcome.WORSE:
+            return Move(Ring.ROLLED_BACK, f"more queries {what}: {_in_words(found)}")
+    compared = seen.comparison
+    numbers = f"slower in {compared.slower} of {compared.pairs} pairs, median ratio {compared.median_ratio:.3f}"
+    if compared.outcome is Outcome.WORSE:
         return Move(Ring.ROLLED_BACK, f"slower: {numbers}")
-    if seen.comparison.outcome is Outcome.NOT_WORSE:
+    doubt = _doubt(seen)
+    if compared.outcome is Outcome.NOT_WORSE and not doubt:
         return Move(Ring.ALL if ring is Ring.CANARY else Ring.SETTLED, f"not slower by {limits.margin:.0%}: {numbers}")
-    if seen.comparison.pairs >= limits.max_pairs:
-        return Move(Ring.ROLLED_BACK, f"undecided after {limits.max_pairs} pairs: {numbers}")
-    return Move(ring, f"undecided so far: {numbers}")
+    if seen.pairs >= limits.max_pairs:
+        return Move(Ring.ROLLED_BACK, f"undecided after {limits.max_pairs} pairs: {numbers}{doubt}")
+    if ring is Ring.ALL and seen.exhausted:
+        # Once all applications have the change, none without it will ever be added.
+        none_left = f"no application from before the change is left to compare with: {numbers}{doubt}"
+        return Move(Ring.SETTLED if seen.has_canary and not doubt else Ring.ROLLED_BACK, none_left)
+    return Move(ring, f"undecided so far: {numbers}{doubt}")
 
 
-def _from_observe(seen: Observation) -> Move:
-    if seen.confirmed is None:
-        return Move(Ring.OBSERVE, "too few newer runs to confirm the change")
-    if not seen.confirmed:
-        return Move(Ring.ROLLED_BACK, "newer runs do not confirm the change")
-    return Move(Ring.CANARY if seen.has_canary else Ring.ALL, "newer runs confirm the change")
+def _doubt(seen: Observation) -> str:
+    """What speaks against the change, though not enough for an alarm; empty when nothing does."""
+    counts = (("failed", seen.failures), ("were cancelled", seen.cancellations))
+    return "".join(
+        f"; more queries {what} so far: {_in_words(found)}" for what, found in counts if found.odds >= _DOUBTFUL_ODDS
+    )
+
+
+def _in_words(found: Excess) -> str:
+    return f"with the change in {found.more} of {found.differing} pairs that differ"

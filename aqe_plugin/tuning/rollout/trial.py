@@ -1,24 +1,25 @@
-"""What is known of a rollout that is under way: whether it is recommended again, and how runs with the change did."""
+"""What is known of a rollout that is under way: whether other runs confirm it, and how runs with the change did."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import PREFIX, number_of
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.events.model import TrialArm
-from aqe_plugin.tuning.groups import current, written
-from aqe_plugin.tuning.history import QueryHistory, applications_since, errors_of, in_arm
-from aqe_plugin.tuning.recommend import recommend
-from aqe_plugin.tuning.recommendation import Limits, Recommendation, best
+from aqe_plugin.tuning.groups import current, group_named, written
+from aqe_plugin.tuning.history import QueryHistory, applications_since, in_arm, new_errors
+from aqe_plugin.tuning.recommend import Step, judge
+from aqe_plugin.tuning.recommendation import Limits, Recommendation, violations
 from aqe_plugin.tuning.replay import Replay
-from aqe_plugin.tuning.rollout.application_pairs import application_pairs
+from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
-from aqe_plugin.tuning.rollout.rings import Observation, Ring, RingLimits
-from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome, compare
+from aqe_plugin.tuning.rollout.rings import Confirmation, Observation, Ring, RingLimits
+from aqe_plugin.tuning.rollout.sequential import compare, excess
+from aqe_plugin.tuning.unseen import confirming
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,12 @@ class Trial:
     Attributes:
         steps: its steps so far, oldest first; at least one.
         history: the queries of the applications that read the file.
+        pairs: those of its present ring that were seen before.
     """
 
     steps: tuple[RolloutStep, ...]
     history: QueryHistory
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def last(self) -> RolloutStep:
@@ -52,48 +55,81 @@ def changes_of(recommendation: Recommendation, conf: TargetConf) -> tuple[Change
     )
 
 
-def recommended_again(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> Observation:
-    """In the ring ``observe``: whether the same change is recommended again now that there are newer runs."""
-    nothing = Comparison(Outcome.UNDECIDED, 0, 0, 0, 1.0)
-    return Observation(_confirmed(trial, conf, replay, limits), nothing, 0, trial.last.has_canary)
+def confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> Confirmation:
+    """In the ring ``observe``: whether runs that had no part in the choice confirm it, once there are newer ones."""
+    chosen_at = trial.last.at_millis
+    newer = Counter(run.fingerprint for run in applications_since(trial.history, chosen_at).runs)
+    if max(newer.values(), default=0) < limits.min_runs:
+        return Confirmation(None, "too few newer runs to confirm the change")
+    change = Step(group_named(trial.last.group), _new_values(trial.last.changes))
+    found = judge(confirming(trial.history.runs, chosen_at), current(conf.items()), change, limits, replay)
+    made = found.recommendation
+    stopped = (found.reason,) if made is None else violations(made, limits)
+    if made is None or stopped:
+        return Confirmation(False, f"runs that had no part in the choice do not confirm it: {'; '.join(stopped)}")
+    saved = made.evidence
+    return Confirmation(
+        True,
+        f"{saved.queries} runs that had no part in the choice confirm it: it saves {saved.seconds:.3g} s "
+        f"({saved.low:.3g} to {saved.high:.3g}), confidence {made.risk.confidence:.3f}",
+    )
 
 
-def compared(trial: Trial, rings: RingLimits) -> Observation:
-    """In a ring with the change in force: runs with the change against runs without it.
+def new_pairs(trial: Trial, rings: RingLimits) -> list[Pair]:
+    """In a ring with the change in force: the pairs that its applications add to those that were seen."""
+    changed, unchanged = _sides(trial)
+    return application_pairs(changed, unchanged, rings.max_pairs - len(trial.pairs), trial.pairs)
+
+
+def observed(trial: Trial, rings: RingLimits, pairs: Sequence[Pair]) -> Observation:
+    """What ``pairs``, all of the ring, and the plugin's errors show."""
+    changed, unchanged = _sides(trial)
+    timed = [
+        (pair.changed.millis, pair.unchanged.millis)
+        for pair in pairs
+        if pair.changed.millis is not None and pair.unchanged.millis is not None
+    ]
+    return Observation(
+        pairs=len(pairs),
+        comparison=compare(timed, rings.margin, rings.durations),
+        failures=excess([(pair.changed.failed, pair.unchanged.failed) for pair in pairs], rings.counts),
+        cancellations=excess([(pair.changed.cancelled, pair.unchanged.cancelled) for pair in pairs], rings.counts),
+        errors=new_errors(changed, unchanged),
+        has_canary=trial.last.has_canary,
+        exhausted=_unpaired(changed, pairs) and not _unpaired(unchanged, pairs),
+    )
+
+
+def _unpaired(history: QueryHistory, pairs: Sequence[Pair]) -> bool:
+    """Whether an application of ``history`` is in none of ``pairs``."""
+    paired = {side.application for pair in pairs for side in (pair.changed, pair.unchanged)}
+    applications = {run.application for run in history.runs} | {one.application for one in history.failures}
+    return not applications <= paired
+
+
+def _sides(trial: Trial) -> tuple[QueryHistory, QueryHistory]:
+    """The queries with the change, and those without it.
 
     In the canary events name the arm, and both arms ran at the same time with the same conf. Once all applications have
-    the change, none runs without it: the newest applications from before it are the control.
+    the change, none runs without it: the control is the applications from before, those of the canary's control arm
+    and those from before the canary.
     """
     last, began = trial.last, _entered(trial, trial.last.ring)
     newer = applications_since(trial.history, began)
     if last.ring is Ring.CANARY:
-        changed, unchanged = in_arm(newer, TrialArm.CANARY), in_arm(newer, TrialArm.CONTROL)
-    else:
-        first = _entered(trial, Ring.CANARY) if last.has_canary else began
-        # Applications in an arm started before the canary's keys were removed.
-        changed = in_arm(newer, None) if last.has_canary else newer
-        unchanged = trial.history.where(lambda query: query.at_millis <= first)
-    pairs = application_pairs(changed.runs, unchanged.runs, rings.max_pairs)
-    comparison = compare(pairs, rings.margin, rings.alpha)
-    return Observation(None, comparison, errors_of(changed, unchanged), last.has_canary)
+        return in_arm(newer, TrialArm.CANARY), in_arm(newer, TrialArm.CONTROL)
+    # Applications in an arm started before the canary's keys were removed.
+    changed = in_arm(newer, None) if last.has_canary else newer
+    tried = (TrialArm.CANARY, TrialArm.OWN)
+    return changed, trial.history.where(lambda query: query.at_millis <= began and query.arm not in tried)
 
 
-def _confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> bool | None:
-    newer = Counter(run.fingerprint for run in applications_since(trial.history, trial.last.at_millis).runs)
-    if max(newer.values(), default=0) < limits.min_runs:
-        return None
-    present = current(conf.items())
-    findings = recommend(trial.history.runs, present, limits, replay)
-    found = best([finding for finding in findings if finding.group == trial.last.group], limits)
-    return found is not None and _goes_up(changes_of(found, conf), present) == _goes_up(trial.last.changes, present)
-
-
-def _goes_up(changes: tuple[Change, ...], present: Mapping[str, float]) -> bool:
-    """Whether these changes, which are not made yet, raise a value that is ``present``."""
-    return any(
-        (number_of(change.key, change.new or "") or 0.0) > present[change.key.removeprefix(PREFIX)]
+def _new_values(changes: tuple[Change, ...]) -> dict[str, float]:
+    return {
+        change.key.removeprefix(PREFIX): number
         for change in changes
-    )
+        if (number := number_of(change.key, change.new or "")) is not None
+    }
 
 
 def _entered(trial: Trial, ring: Ring) -> int:

@@ -70,15 +70,23 @@ def test_a_second_apply_on_the_same_file_is_refused(cluster: Cluster, answer: An
 
 
 @pytest.mark.parametrize(
-    ("version", "cure"), [(4, "upgrade it"), (2, "then move this file away, and the next apply begins anew")]
+    ("version", "cure"), [(5, "upgrade it"), (2, "then move this file away, and the next apply begins anew")]
 )
 def test_rollouts_of_another_version_are_an_error(cluster: Cluster, answer: Answer, version: int, cure: str) -> None:
     step(cluster, answer)
     (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     path.write_text("not a step\n" + path.read_text())
     assert step(cluster, answer)["ring"] == "observe"
-    path.write_text(path.read_text().replace('"schemaVersion": 3', f'"schemaVersion": {version}'))
+    path.write_text(path.read_text().replace('"schemaVersion": 4', f'"schemaVersion": {version}'))
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
     assert code == 4
-    assert f"schemaVersion {version}, this aqe-plugin reads 3: " in err
+    assert f"schemaVersion {version}, this aqe-plugin reads 3 and 4: " in err
     assert err.rstrip().endswith(f"{cure}.")
+
+
+def test_a_rollout_that_an_earlier_version_began_goes_on(cluster: Cluster, answer: Answer) -> None:
+    step(cluster, answer)
+    (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
+    path.write_text(path.read_text().replace('"schemaVersion": 4', '"schemaVersion": 3'))
+    cluster.week()
+    assert step(cluster, answer)["ring"] == "all"

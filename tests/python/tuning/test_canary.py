@@ -17,9 +17,9 @@ from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, conf_keys, problem_of
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.tuning.history import Failure, QueryHistory, Run, in_arm
-from aqe_plugin.tuning.rollout.application_pairs import application_pairs
+from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs
 from aqe_plugin.tuning.rollout.file_changes import canary_keys
-from aqe_plugin.tuning.rollout.sequential import Outcome, compare
+from aqe_plugin.tuning.rollout.sequential import ErrorRates, Outcome, compare
 from drawing import draws, position
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "canary" / "positions.json").read_text(encoding="utf-8"))
@@ -106,7 +106,7 @@ def test_every_key_that_a_session_may_set_may_be_tried_and_no_other() -> None:
 
 
 def run(application: str, at: int, millis: int, fingerprint: str = "c", arm: TrialArm | None = None) -> Run:
-    return Run(fingerprint, application, at, millis, 0, (), arm)
+    return Run(fingerprint, application, at, millis, (), arm)
 
 
 def test_the_events_report_the_arm() -> None:
@@ -118,44 +118,87 @@ def test_the_events_report_the_arm() -> None:
     assert in_arm(history, None) == QueryHistory((history.runs[3],), ())
 
 
+def failure(application: str, at: int, fingerprint: str = "c", cancelled: bool = False) -> Failure:
+    return Failure(fingerprint, application, at, cancelled=cancelled)
+
+
+def of(*queries: Run | Failure) -> QueryHistory:
+    return QueryHistory(
+        tuple(one for one in queries if isinstance(one, Run)), tuple(one for one in queries if isinstance(one, Failure))
+    )
+
+
+def durations(pairs: list[Pair]) -> list[tuple[float, float]]:
+    return [(pair.changed.millis or 0.0, pair.unchanged.millis or 0.0) for pair in pairs]
+
+
 def test_an_application_is_one_pair_however_often_it_runs() -> None:
-    canary = [run("a", at, 200 + at) for at in range(1, 50)]
-    control = [run("x", at, 100 + at) for at in range(50)]
-    (pair,) = application_pairs(canary, control, 200)
-    assert pair == pytest.approx((201, 100))
+    canary = of(*(run("a", at, 200 + at) for at in range(1, 50)))
+    control = of(*(run("x", at, 100 + at) for at in range(50)))
+    assert durations(application_pairs(canary, control, 200)) == [pytest.approx((201, 100))]
 
 
 def test_the_control_shares_most_fingerprints_and_is_nearest_in_time() -> None:
-    canary = [run("a", 100, 400, "p"), run("a", 101, 900, "q"), run("a", 102, 5, "only here")]
-    control = [
+    canary = of(run("a", 100, 400, "p"), run("a", 101, 900, "q"), run("a", 102, 5, "only here"))
+    unlike = run("nothing alike", 100, 1, "z")
+    control = of(
         *(run("near, one shape", 100, 1, "p"), run("far", 9, 100, "p"), run("far", 10, 100, "q")),
-        *(run("nearer", 90, 200, "p"), run("nearer", 95, 100, "q"), run("nothing alike", 100, 1, "z")),
-    ]
-    (pair,) = application_pairs(canary, control, 200)
-    assert pair == pytest.approx((math.sqrt(400 * 900), math.sqrt(200 * 100)))
-    assert application_pairs(canary, control[-1:], 200) == []
+        *(run("nearer", 90, 200, "p"), run("nearer", 95, 100, "q"), unlike),
+    )
+    pairs = application_pairs(canary, control, 200)
+    assert durations(pairs) == [pytest.approx((math.sqrt(400 * 900), math.sqrt(200 * 100)))]
+    assert [pair.fingerprints for pair in pairs] == [2]
+    assert application_pairs(canary, of(unlike), 200) == []
     assert application_pairs(canary, control, 0) == []
 
 
+def test_failed_and_cancelled_queries_are_counted_and_not_timed() -> None:
+    canary = of(run("a", 1, 400, "p"), failure("a", 2, "q"), failure("a", 3, "r", cancelled=True), run("a", 4, 9, "s"))
+    control = of(run("x", 1, 200, "p"), run("x", 2, 5, "q"), run("x", 3, 5, "r"), failure("x", 4, "s"))
+    (pair,) = application_pairs(canary, control, 200)
+    assert durations([pair]) == [pytest.approx((400, 200))]
+    assert [(side.failed, side.cancelled) for side in (pair.changed, pair.unchanged)] == [(1, 1), (1, 0)]
+    (nothing_timed,) = application_pairs(of(failure("a", 1)), of(run("x", 1, 5)), 200)
+    assert (nothing_timed.changed.millis, nothing_timed.changed.failed, nothing_timed.unchanged.millis) == (
+        None,
+        1,
+        None,
+    )
+
+
+def test_a_pair_that_was_seen_is_not_made_anew() -> None:
+    canary, control = of(run("a", 10, 100), run("b", 20, 100)), of(run("x", 11, 100), run("y", 21, 100))
+    first = application_pairs(of(*canary.runs[:1]), control, 200)
+    # A better partner of a, whose log came late, stays free for others.
+    late = of(*control.runs, run("late", 10, 100))
+    second = application_pairs(canary, late, 200, first)
+    assert [(pair.changed.application, pair.unchanged.application) for pair in (*first, *second)] == [
+        ("a", "x"),
+        ("b", "y"),
+    ]
+    assert application_pairs(canary, late, 200, (*first, *second)) == []
+
+
 @given(
-    st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("pq"), st.integers(1, 9), st.booleans()), max_size=30),
+    st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("pq"), st.booleans(), st.booleans()), max_size=30),
     st.randoms(use_true_random=False),
 )
 def test_pairs_ignore_order_and_use_an_application_once(
-    drawn: list[tuple[str, str, int, bool]], dice: random.Random
+    drawn: list[tuple[str, str, bool, bool]], dice: random.Random
 ) -> None:
-    runs = [
-        (run(("canary " if tried else "") + name, at, 10 + at, shape), tried)
-        for at, (name, shape, _, tried) in enumerate(drawn)
-    ]
-    shuffled = dice.sample(runs, len(runs))
+    queries: list[tuple[Run | Failure, bool]] = []
+    for at, (name, shape, fails, tried) in enumerate(drawn):
+        application = ("canary " if tried else "") + name
+        queries.append((failure(application, at, shape) if fails else run(application, at, 10 + at, shape), tried))
+    shuffled = dice.sample(queries, len(queries))
 
-    def pairs(of: list[tuple[Run, bool]]) -> list[tuple[float, float]]:
-        return application_pairs([one for one, tried in of if tried], [one for one, tried in of if not tried], 200)
+    def pairs(found: list[tuple[Run | Failure, bool]]) -> list[Pair]:
+        sides = [of(*(one for one, tried in found if tried is side)) for side in (True, False)]
+        return application_pairs(sides[0], sides[1], 200)
 
-    assert pairs(runs) == pairs(shuffled)
-    sides = [{one.application for one, tried in runs if tried is side} for side in (True, False)]
-    assert len(pairs(runs)) <= min(len(side) for side in sides)
+    assert pairs(queries) == pairs(shuffled)
+    sides = [{one.application for one, tried in queries if tried is side} for side in (True, False)]
+    assert len(pairs(queries)) <= min(len(side) for side in sides)
 
 
 def outcome_of(seed: int, slowdown: float) -> Outcome:
@@ -168,7 +211,8 @@ def outcome_of(seed: int, slowdown: float) -> Outcome:
         for place in range(12):
             millis = 1e5 * size * math.exp(dice.gauss(0, 0.1)) * (slowdown if tries else 1)
             sides[tries].append(run(application, number * 100 + place, round(millis), f"c{place % 4}"))
-    return compare(application_pairs(sides[True], sides[False], 200), 0.05, 0.05).outcome
+    pairs = application_pairs(of(*sides[True]), of(*sides[False]), 200)
+    return compare(durations(pairs), 0.05, ErrorRates(0.05, 0.05)).outcome
 
 
 @pytest.mark.simulation

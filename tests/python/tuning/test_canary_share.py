@@ -176,7 +176,7 @@ def test_one_error_in_the_canary_arm_rolls_back_byte_for_byte(applications: Appl
     found = step(applications, answer)
     assert (found["ring"], found["why"]) == (
         "rolled_back",
-        f"{drawn} errors with the change in force, 0 are allowed",
+        f"{drawn} errors of the plugin in queries that have none without the change",
     )
     assert applications.target.read_bytes() == before
 
@@ -186,6 +186,43 @@ def test_errors_of_the_control_and_users_own_values_do_not_count(applications: A
     applications.days(2, errors={TrialArm.CONTROL: 3, TrialArm.OWN: 3}, own=0.4)
     found = step(applications, answer)
     assert (found["ring"], found["why"].startswith("undecided so far: slower in ")) == ("canary", True), found["why"]
+
+
+def test_an_error_that_the_control_has_as_well_is_no_error_of_the_change(
+    applications: Applications, answer: Answer
+) -> None:
+    in_canary(applications, answer)
+    applications.days(3, errors={TrialArm.CANARY: 1, TrialArm.CONTROL: 1})
+    assert step(applications, answer)["ring"] == "canary"
+
+
+def test_pairs_that_were_seen_decide_also_when_their_logs_are_gone(applications: Applications, answer: Answer) -> None:
+    in_canary(applications, answer)
+    counts = []
+    for _ in range(8):
+        applications.days(2, slowdown=1.5)
+        found = step(applications, answer)
+        for log in applications.logs.iterdir():
+            log.unlink()
+        counts.append(found["why"])
+        if found["ring"] == "rolled_back":
+            break
+    assert found["why"].startswith("slower: slower in "), counts
+    assert len(counts) > 1
+
+
+def test_a_look_without_yes_keeps_no_pairs(applications: Applications, answer: Answer) -> None:
+    in_canary(applications, answer)
+    applications.days(4)
+    (ledger,) = applications.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
+    before = ledger.read_bytes()
+    shown = json.loads(answer(*words(applications))[1])["why"]
+    assert ledger.read_bytes() == before
+    assert step(applications, answer)["why"] == shown
+    (seen,) = (json.loads(line) for line in ledger.read_bytes()[len(before) :].splitlines())
+    assert (seen["number"], seen["ring"], len(seen["pairs"]) > 2) == (1, "canary", True)
+    assert step(applications, answer)["why"] == shown
+    assert len(ledger.read_bytes().splitlines()) == len(before.splitlines()) + 1
 
 
 def test_runs_from_before_the_canary_keys_do_not_count(applications: Applications, answer: Answer) -> None:
@@ -241,7 +278,7 @@ def test_the_next_apply_finishes_an_interrupted_step(
     (rollouts,) = applications.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     rollouts.write_text("".join(rollouts.read_text().splitlines(keepends=True)[:-1]))
     assert step(applications, answer)["ring"] == "canary"
-    applications.days(5, slowdown=1.5)
+    applications.days(8, slowdown=1.5)
     assert step(applications, answer)["ring"] == "rolled_back"
     assert applications.target.read_bytes() == before
 

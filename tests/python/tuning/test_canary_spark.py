@@ -16,7 +16,6 @@ from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.tuning.history import history_of, in_arm
-from aqe_plugin.tuning.rollout.application_pairs import application_pairs
 from commands import Answer
 from drawing import draws
 from samples import query_lines, write_log
@@ -26,8 +25,12 @@ SHARE = 0.5
 DRAWN, NOT_DRAWN = "application_1763712000000_0002", "spark-9f4c1c2de9c1497cbc35e3b7bd2d84e5"
 MIN_PROBE_ROWS = f"{PREFIX}filter.minProbeRows"
 QUERY = "SELECT sum(v / (w - {0})) FROM fact JOIN dimension ON k = id WHERE w = 7"
+# Each row that the join puts out takes 20 seconds.
+SLOW_QUERY = QUERY.replace("sum(", "sum(length(reflect('java.lang.Thread', 'sleep', 20000L)) + ")
+DIVIDES_BY_ZERO, CANCELLED = 7, 0
 APPLICATION = f"""\
 import sys
+import threading
 
 from pyspark.sql import SparkSession
 
@@ -36,17 +39,21 @@ spark.sql("SELECT id % 100 AS k, id AS v FROM range(5000)").write.parquet(sys.ar
 spark.sql("SELECT id, id % 10 AS w FROM range(100)").write.parquet(sys.argv[1] + "/dimension")
 for table in ("fact", "dimension"):
     spark.read.parquet(sys.argv[1] + "/" + table).createOrReplaceTempView(table)
-for number in sys.argv[2:]:
+for number in map(int, sys.argv[2:]):
+    if number == {CANCELLED}:
+        threading.Timer(8, spark.sparkContext.cancelAllJobs).start()
     try:
-        spark.sql({QUERY!r}.format(number)).collect()
+        spark.sql(({SLOW_QUERY!r} if number == {CANCELLED} else {QUERY!r}).format(number)).collect()
     except Exception as error:
-        assert "DIVIDE_BY_ZERO" in str(error), error
+        assert ("DIVIDE_BY_ZERO" if number == {DIVIDES_BY_ZERO} else "cancelled") in str(error), error
+    else:
+        assert number not in ({DIVIDES_BY_ZERO}, {CANCELLED})
 spark.stop()
 """
 
 
 def submit(folder: Path, target: Path, application: str, *numbers: int) -> None:
-    """Runs the query with each of ``numbers``, of which 7 divides by 0, in an application of that id."""
+    """Runs the query with each of ``numbers`` in an application of that id."""
     script, data = folder / "nightly.py", folder / application
     script.write_text(APPLICATION)
     home = Path(str(import_pyspark().__file__)).parent
@@ -75,13 +82,14 @@ def submit(folder: Path, target: Path, application: str, *numbers: int) -> None:
 
 @only_in_test_all
 @pytest.mark.spark
-def test_events_of_real_applications_name_the_arm_and_a_failure_rolls_back(tmp_path: Path, answer: Answer) -> None:
+def test_events_of_real_applications_name_the_arm_and_tell_failed_from_cancelled(
+    tmp_path: Path, answer: Answer
+) -> None:
     target, events = tmp_path / "spark-defaults.conf", tmp_path / "events"
     events.mkdir()
     write_log(events / "before", query_lines())
     target.write_text("# ours\nspark.sql.ansi.enabled true\n")
     assert answer("install", "--target", str(target), "--mode", "apply", "--yes")[0] == 0
-    before = target.read_bytes()
     words = ("apply", str(events), "--target", str(target), "--format", "json", "--yes")
     asked = ("--canary-share", str(SHARE), "--set", f"{MIN_PROBE_ROWS}=0")
     code, out, err = answer(*words, *asked)
@@ -90,8 +98,8 @@ def test_events_of_real_applications_name_the_arm_and_a_failure_rolls_back(tmp_p
 
     assert draws(DRAWN, SHARE)
     assert not draws(NOT_DRAWN, SHARE)
-    submit(tmp_path, target, DRAWN, 1, 7)
-    submit(tmp_path, target, NOT_DRAWN, 1, 2)
+    submit(tmp_path, target, DRAWN, DIVIDES_BY_ZERO, 1)
+    submit(tmp_path, target, NOT_DRAWN, CANCELLED, 2)
 
     told = [story for story in read_queries(events) if isinstance(story, QueryStory) and story.application != "app-1"]
     assert {(story.application, story.arm) for story in told} == {
@@ -106,11 +114,13 @@ def test_events_of_real_applications_name_the_arm_and_a_failure_rolls_back(tmp_p
     assert MIN_PROBE_ROWS not in gates[DRAWN]
     history = history_of(told)
     sides = [in_arm(history, arm) for arm in (TrialArm.CANARY, TrialArm.CONTROL)]
-    assert [(len(side.runs), len(side.failures)) for side in sides] == [(1, 1), (2, 0)]
-    assert len(application_pairs(sides[0].runs, sides[1].runs, 200)) == 1
+    assert [[one.cancelled for one in side.failures] for side in sides] == [[False], [True]]
+    assert [len(side.runs) for side in sides] == [1, 1]
 
     code, out, err = answer(*words)
     found = json.loads(out)
-    assert (code, found["ring"]) == (0, "rolled_back"), err
-    assert found["why"] == "1 errors with the change in force, 0 are allowed"
-    assert target.read_bytes() == before
+    assert (code, found["ring"], found["why"][:17]) == (0, "canary", "undecided so far:"), err
+    (ledger,) = tmp_path.glob(".aqe-plugin/*/rollouts.jsonl")
+    (pair,) = json.loads(ledger.read_text().splitlines()[-1])["pairs"]
+    counts = [(pair[side]["failed"], pair[side]["cancelled"]) for side in ("changed", "unchanged")]
+    assert counts == [(1, 0), (0, 1)]

@@ -9,10 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome, compare, log_evidence
+from aqe_plugin.tuning.rollout.sequential import (
+    Comparison,
+    ErrorRates,
+    Outcome,
+    SymmetryEvidence,
+    compare,
+    excess,
+    log_evidence,
+)
 from tests.extent import cases
 
 MARGIN, ALPHA = 0.05, 0.05
+RATES = ErrorRates(ALPHA, ALPHA)
 
 
 def pairs(dice: random.Random, slowdown: float, sigma: float, many: int) -> list[tuple[float, float]]:
@@ -26,7 +35,7 @@ def pairs(dice: random.Random, slowdown: float, sigma: float, many: int) -> list
 
 def outcomes(seed: int, slowdown: float, sigma: float = 0.1, trials: int = 2000, many: int = 200) -> list[Comparison]:
     dice = random.Random(seed)
-    return [compare(pairs(dice, slowdown, sigma, many), MARGIN, ALPHA) for _ in range(trials)]
+    return [compare(pairs(dice, slowdown, sigma, many), MARGIN, RATES) for _ in range(trials)]
 
 
 @pytest.mark.simulation
@@ -38,17 +47,21 @@ def test_at_most_alpha_of_equal_canaries_are_called_worse(sigma: float) -> None:
 
 @pytest.mark.simulation
 def test_testing_after_every_pair_does_not_raise_false_alarms() -> None:
-    # The bare test, whatever else would end it: how often does a fair coin ever reach the limit?
-    dice, alarms = random.Random(2), 0
+    # The bare tests, whatever else would end them: how often do a fair coin and symmetric values ever reach the limit?
+    dice, coins, values = random.Random(2), 0, 0
     trials = cases(500, whole=2000)
     for _ in range(trials):
-        heads = 0
+        heads, coin, evidence, symmetric = 0, 0.0, SymmetryEvidence(), 0.0
         for tosses in range(1, 301):
             heads += dice.random() < 0.5
-            if log_evidence(heads, tosses) >= -math.log(ALPHA):
-                alarms += 1
-                break
-    assert 0 < alarms <= ALPHA * trials
+            coin = max(coin, log_evidence(heads, tosses))
+            # Every twentieth is a straggler, of either sign.
+            evidence.add(dice.gauss(0, 1) * (20 if dice.random() < 0.05 else 1))
+            symmetric = max(symmetric, evidence.log)
+        coins += coin >= -math.log(ALPHA)
+        values += symmetric >= -math.log(ALPHA)
+    assert 0 < coins <= ALPHA * trials
+    assert 0 < values <= ALPHA * trials
 
 
 @pytest.mark.simulation
@@ -82,6 +95,54 @@ def test_the_mean_evidence_of_a_fair_coin_stays_constant(case: tuple[int, int]) 
     assert (after_success + after_failure) / 2 == pytest.approx(now, rel=1e-9)
 
 
+@given(st.lists(st.floats(-1e6, 1e6), max_size=20), st.floats(0, 1e6))
+def test_the_mean_evidence_of_a_value_of_either_sign_stays_constant(before: list[float], size: float) -> None:
+    evidence = [SymmetryEvidence() for _ in range(3)]
+    for one in evidence:
+        for value in before:
+            one.add(value)
+    evidence[1].add(size)
+    evidence[2].add(-size)
+    now, greater, less = (math.exp(one.log) for one in evidence)
+    assert (greater + less) / 2 == pytest.approx(now, rel=1e-9)
+
+
+def test_equal_values_are_no_evidence_and_one_straggler_is_little() -> None:
+    evidence = SymmetryEvidence()
+    for _ in range(9):
+        evidence.add(0.0)
+    assert evidence.log == pytest.approx(0)
+    evidence.add(1e9)
+    assert evidence.log < math.log(2)
+
+
 def test_without_pairs_the_test_is_undecided() -> None:
-    assert compare([], MARGIN, ALPHA) == Comparison(Outcome.UNDECIDED, 0, 0, 0, 1.0)
+    assert compare([], MARGIN, RATES) == Comparison(Outcome.UNDECIDED, 0, 0, 1.0)
     assert log_evidence(0, 0) == 0
+
+
+# Failures and cancellations
+
+
+def failing(dice: random.Random, canary: float, control: float, many: int) -> list[tuple[int, int]]:
+    return [(int(dice.random() < canary), int(dice.random() < control)) for _ in range(many)]
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("anyway", [0.02, 0.3, 0.9])
+def test_failures_that_both_sides_have_raise_at_most_as_many_alarms_as_allowed(anyway: float) -> None:
+    dice, trials = random.Random(6), cases(500, whole=5000)
+    found = [excess(failing(dice, anyway, anyway, 200), 0.01) for _ in range(trials)]
+    # One in a hundred, and three standard deviations.
+    assert sum(one.outcome is Outcome.WORSE for one in found) <= 0.01 * trials + 3 * math.sqrt(0.01 * trials)
+
+
+def test_a_canary_that_always_fails_is_worse_after_nine_pairs() -> None:
+    found = excess([(1, 0)] * 200, 0.01)
+    assert (found.outcome, found.differing, found.more) == (Outcome.WORSE, 9, 9)
+
+
+def test_a_canary_that_fails_less_is_not_worse_and_equal_counts_say_nothing() -> None:
+    assert excess([(0, 2)] * 200, 0.01).outcome is Outcome.NOT_WORSE
+    assert excess([(3, 3)] * 200, 0.01) == excess([], 0.01)
+    assert excess([], 0.01).odds == 1

@@ -36,18 +36,13 @@ def only_join(query: QueryStory) -> JoinRun:
 
 
 def run(millis: int, at: int = 0, option: JoinOption = PLAIN, fingerprint: str = "c") -> Run:
-    return Run(fingerprint, "app", at, millis, 0, (JoinRun(FACTS, FACTS, option, None),))
+    return Run(fingerprint, "app", at, millis, (JoinRun(FACTS, FACTS, option, None),))
 
 
 def test_a_finished_query_is_a_run() -> None:
     made = run_of(story())
     assert made is not None
-    assert (made.duration_millis, made.application, made.errors, made.at_millis) == (
-        3400,
-        "app-1",
-        0,
-        1_700_000_009_000,
-    )
+    assert (made.duration_millis, made.application, made.at_millis) == (3400, "app-1", 1_700_000_009_000)
 
 
 def test_a_running_failed_or_instant_query_is_no_run() -> None:
