@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.events.model import JoinDecision
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.render.query_text import COLUMNS, join_cells, plain, query_heading, query_summary
+from aqe_plugin.render.query_text import COLUMNS, join_cells, plain, query_failure, query_heading, query_summary
 
 _NOTHING = "AqePlugin.decisions() has no join of it. limits() has limits, predicates() predicates across joins."
 
@@ -36,7 +36,7 @@ class Explanation(Shown):
 
 def _table(query: QueryStory) -> Table:
     rows = tuple(tuple(plain(cell) for cell in join_cells(join)) for join in query.joins)
-    return Table(plain(query_heading(query)), COLUMNS, rows, (plain(query_summary(query)),))
+    return Table(plain((*query_heading(query), *query_failure(query))), COLUMNS, rows, (plain(query_summary(query)),))
 
 
 class Counters(Shown, dict[str, int]):

@@ -45,7 +45,7 @@ from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
-from aqe_plugin.render.queries import query_table
+from aqe_plugin.render.queries import query_lines, query_table
 from aqe_plugin.render.terminal import print_json
 
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
@@ -124,14 +124,18 @@ def explain(
     query: Annotated[
         int | None, typer.Option(help="Only the query with this number, Spark's SQL execution id.")
     ] = None,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Also the sizes, the price, every option not taken, flip points, and each filter."),
+    ] = False,
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
-    """Show the joins, limits and inferred predicates of each query: the choice, its reason, and what it saved.
+    """Show a line for each query and for each of its joins, limits and inferred predicates: the choice and its reason.
 
     Spark writes event logs to spark.eventLog.dir when spark.eventLog.enabled is true. Single and rolling logs are
     read, plain or compressed (zstd; lz4 and snappy need the extra "codecs"), also while the application runs.
 
-    Example: aqe-plugin explain /tmp/spark-events --query 7
+    Example: aqe-plugin explain /tmp/spark-events --query 7 --why
     """
     skipped: list[Skipped] = []
     stdout = Console()
@@ -149,7 +153,7 @@ def explain(
             if output is TableOrJson.JSON:
                 print_json(encode(found), stdout)
             else:
-                stdout.print(query_table(found))
+                stdout.print(query_table(found) if why else query_lines(found))
     if printed == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
         raise EventLogError(f"{skipped[0]}.")
     _report_skipped(skipped)

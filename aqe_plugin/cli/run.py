@@ -14,6 +14,7 @@ import typer
 from aqe_plugin.cli.log_options import AddressOption, ApplicationsOption, HadoopConfOption, PortOption
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
+from aqe_plugin.conf.stores.kubernetes_address import parse_address
 from aqe_plugin.conf.stores.locate import LIVE, find_target
 from aqe_plugin.conf.stores.session_address import SCHEME, without_secrets
 from aqe_plugin.errors import ConfError, ExtraMissingError
@@ -142,13 +143,18 @@ def _target_of_apply(context: typer.Context) -> str:
     """The target that the settings of ``apply`` and the environment name: an address, or the path of a file.
 
     Raises:
-        ConfError: they name none.
+        ConfError: they name none, or one whose application each change restarts.
         TargetError: the folder of ``spark-home`` does not exist.
     """
     settings = (context.find_root().default_map or {}).get("apply", {})
     target, home = settings.get("target"), settings.get("spark_home")
     # A server that is away now may be there when the command runs.
     if target is not None and target.startswith((LIVE, SCHEME)):
+        if target.startswith(LIVE) and parse_address(target).kind.restarts:
+            raise ConfError(
+                f"--apply: each step of a rollout would restart {target} and end its present run. Name a ConfigMap "
+                "that applications read when they start, or take each step by hand: aqe-plugin apply."
+            )
         return str(target)
     return str(find_target(target and Path(target), home and Path(home), os.environ))
 

@@ -15,9 +15,12 @@ from aqe_plugin.render.query_text import (
     COLUMNS,
     Segments,
     join_cells,
+    join_line,
     limit_lines,
     predicate_lines,
+    query_failure,
     query_heading,
+    query_line,
     query_summary,
 )
 
@@ -25,10 +28,19 @@ from aqe_plugin.render.query_text import (
 _TABLE_WIDTH = 150
 
 
+def query_lines(query: QueryStory) -> RenderableType:
+    """A line for the query, then one for each join, limit and inferred predicate, wrapped where it is too long."""
+    lines = Group(
+        *(_styled(join_line(join)) for join in query.joins),
+        *(Text.assemble(segment, end="") for segment in (*limit_lines(query), *predicate_lines(query))),
+    )
+    return Group(_styled(query_line(query)), Padding(lines, (0, 0, 0, 2)))
+
+
 def query_table(query: QueryStory) -> RenderableType:
-    """A heading and a line that sums the query up, then each join, limit and inferred predicate."""
+    """A heading and a line that sums the query up, then each join with all its options, limit and predicate."""
     return Group(
-        _styled((*query_heading(query), ("\n", ""), *query_summary(query))),
+        _styled((*query_heading(query), *query_failure(query), ("\n", ""), *query_summary(query))),
         _Joins(query),
         _styled((*limit_lines(query), *predicate_lines(query))),
     )

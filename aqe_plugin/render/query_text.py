@@ -19,7 +19,7 @@ from aqe_plugin.events.describe import (
     options_not_taken,
     quantity,
 )
-from aqe_plugin.events.model import Strategy
+from aqe_plugin.events.model import QueryEnded, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.terminal import visible
 
@@ -42,17 +42,45 @@ def plain(segments: Segments) -> str:
 
 
 def query_heading(query: QueryStory) -> Segments:
-    """Number, duration, description, mode, arm of a trial, application, and the error of a failed query."""
+    """Number, duration, description, mode, arm of a trial, and application."""
     took = "still running" if query.duration_millis is None else quantity(query.duration_millis, "millis")
     arm = "" if query.arm is None else f", {query.arm.value}"
     application = visible(query.application_name or query.application)
-    failed = () if query.error is None else ((f"\nfailed: {visible(query.error)}", "red"),)
     return (
         (f"query {query.execution_id}", "bold"),
         (f"  {took}  ", ""),
         (visible(query.description), "bold"),
         (f"  [{query.mode.value}{arm}]  {application}", "dim"),
-        *failed,
+    )
+
+
+def query_failure(query: QueryStory) -> Segments:
+    """A line with the error of a query that failed, else nothing."""
+    return () if query.error is None else ((f"\nfailed: {visible(query.error)}", "red"),)
+
+
+def query_line(query: QueryStory) -> Segments:
+    """The heading with the filters that ran and the rows that they removed; what went wrong comes below it."""
+    heading, failed = query_heading(query), query_failure(query)
+    ended = query.ended
+    if ended is None:
+        return (*heading, (": no outcome yet", "yellow"), *failed)
+    removed = sum(outcome.rows_removed for outcome in ended.outcomes)
+    missed = ended.planned - ended.applied
+    found = f": {ended.applied:,} filter{'' if ended.applied == 1 else 's'}, {quantity(removed, 'rows')} removed"
+    missing = ((f", {missed:,} planned and not applied", "yellow"),) if missed > 0 else ()
+    faults = ((f"\n{_errors(ended)}", "red"),) if ended.errors else ()
+    return (*heading, (found, ""), *missing, *failed, *faults)
+
+
+def join_line(join: JoinStory) -> Segments:
+    """The choice, the keys, and the main reason: why a filter was built, else why the choice was made."""
+    decision = join.decision
+    reason = decision.filter_reason if decision.build_filter else decision.reason
+    return (
+        (describe_strategy(decision.choice, decision.build_filter), _STYLES[decision.choice]),
+        (f"  {visible(', '.join(decision.facts.keys))}  ", ""),
+        (visible(describe_reason(reason)), "dim"),
     )
 
 
@@ -79,7 +107,7 @@ def query_summary(query: QueryStory) -> Segments:
         *_counted(len(query.limits), "limit"),
         *_counted(len(query.predicates), "inferred predicate"),
         f"plugin rules took {quantity(ended.rule_millis, 'millis')}{share}",
-        f"errors {ended.errors}{f': {visible(ended.bad_conf)}' if ended.bad_conf else ''}",
+        _errors(ended),
     )
     return (("; ".join(parts), "red" if ended.errors or ended.applied < ended.planned else "dim"),)
 
@@ -94,6 +122,10 @@ def predicate_lines(query: QueryStory) -> Segments:
 def limit_lines(query: QueryStory) -> Segments:
     """One line for each limit of the query."""
     return tuple((f"{visible(describe_limit(limit))}\n", "" if limit.applied else "dim") for limit in query.limits)
+
+
+def _errors(ended: QueryEnded) -> str:
+    return f"errors {ended.errors}{f': {visible(ended.bad_conf)}' if ended.bad_conf else ''}"
 
 
 def _counted(number: int, what: str) -> tuple[str, ...]:

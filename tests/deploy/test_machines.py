@@ -78,7 +78,7 @@ def test_the_unit_starts_the_exporter_as_the_command_line_takes_it(answer: Answe
 
 def test_the_unit_does_not_restart_in_vain_and_runs_without_privileges() -> None:
     assert unit_lines("Restart") == ["on-failure"]
-    assert unit_lines("RestartPreventExitStatus") == ["5 6"]
+    assert unit_lines("RestartPreventExitStatus") == ["2 3 5 6"]
     assert unit_lines("DynamicUser") == unit_lines("NoNewPrivileges") == ["yes"]
     assert unit_lines("ProtectSystem") == ["strict"]
     assert unit_lines("CapabilityBoundingSet") == [""]

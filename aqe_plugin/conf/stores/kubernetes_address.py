@@ -22,6 +22,7 @@ class ObjectKind:
         group: its API group, empty for the core group.
         spec: the path of the application's spec, empty for a kind that is not an application.
         effect: a sentence: what a changed conf does to applications.
+        restarts: whether a changed conf ends the run that is under way.
     """
 
     group: str
@@ -29,6 +30,7 @@ class ObjectKind:
     plural: str
     spec: tuple[str, ...]
     effect: str
+    restarts: bool = False
 
 
 _KINDS: Mapping[str, ObjectKind] = MappingProxyType(
@@ -41,6 +43,7 @@ _KINDS: Mapping[str, ObjectKind] = MappingProxyType(
             "sparkapplications",
             ("spec",),
             "The operator then restarts the application, and KILLS the present run.",
+            restarts=True,
         ),
         "scheduledsparkapplication": ObjectKind(
             "sparkoperator.k8s.io",

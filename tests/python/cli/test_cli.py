@@ -40,11 +40,20 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 # explain
 
 
-def test_explain_shows_a_table(tmp_path: Path, answer: Answer) -> None:
-    code, out, err = answer("explain", str(write_log(tmp_path / "app-1")))
+def test_explain_shows_a_line_for_a_query_and_its_join_and_with_why_every_option(
+    tmp_path: Path, answer: Answer
+) -> None:
+    log = str(write_log(tmp_path / "app-1"))
+    code, out, err = answer("explain", log)
     assert (code, err) == (0, "")
     assert "query 7" in out
-    assert "96 % removed" in out
+    assert "27.6 M rows removed" in out
+    assert "not broadcast" not in out
+    assert len(out.splitlines()) <= 5
+    code, out, err = answer("explain", log, "--why")
+    assert (code, err) == (0, "")
+    for part in ("query 7", "96 % removed", "not broadcast"):
+        assert part in out
 
 
 def test_explain_gives_json_lines(tmp_path: Path, answer: Answer) -> None:

@@ -260,6 +260,30 @@ def test_the_journal_names_a_session_without_its_token(
     assert "hunter2" not in " ".join(schedule.words)
 
 
+@pytest.mark.parametrize(
+    ("target", "refused"),
+    [
+        ("kubernetes:spark/sparkapplication/nightly", True),
+        ("kubernetes:spark/SparkApplications/nightly", True),
+        ("kubernetes:spark/scheduledsparkapplication/nightly", False),
+        ("kubernetes:spark/cm/conf", False),
+    ],
+)
+def test_an_application_that_each_change_restarts_is_not_tuned_unattended(
+    tmp_path: Path,
+    answer: Answer,
+    schedules: list[tuner.Schedule],
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
+    refused: bool,
+) -> None:
+    monkeypatch.setenv("AQE_PLUGIN__APPLY__TARGET", target)
+    words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--apply")
+    code, _, err = answer(*words)
+    assert (code, len(schedules)) == ((5, 0) if refused else (0, 1)), err
+    assert (f"each step of a rollout would restart {target} and end its present run" in err) is refused
+
+
 def test_the_daemon_logs_and_journals_the_target_of_its_rollouts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ from aqe_plugin.events.describe import (
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import CostTerm, LimitChoice, Reason, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
-from aqe_plugin.render.queries import query_table
+from aqe_plugin.render.queries import query_lines, query_table
 from aqe_plugin.render.terminal import visible
 from samples import (
     DECISION,
@@ -187,6 +187,36 @@ def test_the_table_shows_choice_reason_and_rows_removed() -> None:
     ):
         assert part in text
     assert "filters planned 2, applied 2; 27.6 M rows removed; plugin rules took 35 ms (1.03 %); errors 0" in text
+
+
+def lines(*queries: QueryStory, width: int = 400) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None).print(*map(query_lines, queries))
+    return [line.rstrip() for line in out.getvalue().splitlines() if line.strip()]
+
+
+def test_in_short_a_query_and_each_of_its_joins_limits_and_predicates_is_a_line() -> None:
+    counted = replace(story(), limits=(limited(),), predicates=(inferred(),))
+    query, join, limit, predicate = lines(counted)
+    assert query == "query 7  3.4 s  q93  [apply]  app-1: 2 filters, 27.6 M rows removed"
+    reason = describe_reason(DECISION.filter_reason)
+    assert join == f"  filtered sort-merge  {', '.join(DECISION.facts.keys)}  {reason}"
+    assert (limit.startswith("  limit of the query"), predicate.startswith("  scan of ")) == (True, True)
+
+
+def test_in_short_what_went_wrong_is_told() -> None:
+    assert lines(story(has_ended=False))[0].endswith(": no outcome yet")
+    failed = replace(story(), error="Job aborted", ended=replace(ended(), errors=2, planned=3, applied=1))
+    assert lines(failed)[:3] == [
+        "query 7  3.4 s  q93  [apply]  app-1: 1 filter, 27.6 M rows removed, 2 planned and not applied",
+        "failed: Job aborted",
+        "errors 2",
+    ]
+
+
+@given(st.from_type(JoinStory))
+def test_in_short_every_join_can_be_shown(join: JoinStory) -> None:
+    assert lines(replace(story(), joins=(join,)))
 
 
 def test_a_query_begins_with_its_sums() -> None:
