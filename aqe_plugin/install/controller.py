@@ -30,6 +30,7 @@ class Proposal:
     Attributes:
         before: the present content, ``None`` when there is none; ``after`` likewise.
         undoes: number of the first change that a rollback undoes; it undoes all later ones too.
+        step: the id of the rollout's step that makes the change, if one does.
     """
 
     action: Action
@@ -38,6 +39,7 @@ class Proposal:
     after: bytes | None
     changes: tuple[Change, ...]
     undoes: int | None = None
+    step: str | None = None
 
     @property
     def nothing_to_do(self) -> bool:
@@ -174,6 +176,7 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
             after=digest(proposal.after),
             changes=tuple(change for change in proposal.changes if is_ours(change.key)),
             undoes=proposal.undoes,
+            step=proposal.step,
         )
         journal.keep(proposal.before)
         journal.keep(proposal.after)

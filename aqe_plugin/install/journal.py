@@ -64,6 +64,7 @@ class Record:
         at: ISO 8601, UTC.
         before: SHA-256 of the content before, ``None`` when there was none; ``after`` likewise.
         undoes: number of the first change that a rollback undoes; it undoes all later ones too.
+        step: the id of the rollout's step that made the change, ``None`` for any other change.
     """
 
     schema_version: int
@@ -78,6 +79,7 @@ class Record:
     after: str | None
     changes: tuple[Change, ...]
     undoes: int | None
+    step: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ def _line(result: QueryResult) -> str:
 def _show_decisions(queries: list[QueryStory], places: Places, console: Console) -> None:
     console.print(decisions_table(queries))
     explained = subprocess.run(
-        [sys.executable, "-m", "aqe_plugin", "explain", str(places.events)],
+        [sys.executable, "-m", "aqe_plugin", "explain", str(places.events), "--why"],
         env={**os.environ, "COLUMNS": "160"},
         capture_output=True,
         text=True,

@@ -171,7 +171,7 @@ def take(rollouts: Rollouts, step: NextStep) -> None:
         write(rollouts.file, line)
     why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
     if step.proposal is not None and not step.proposal.nothing_to_do:
-        carry_out(step.proposal, replace(rollouts.by, why=why))
+        carry_out(replace(step.proposal, step=step.step.id), replace(rollouts.by, why=why))
     write(rollouts.file, step.step)
 
 

@@ -64,6 +64,11 @@ class RolloutStep:
     canary_share: float | None = None
 
     @property
+    def id(self) -> str:
+        """The same in both lines of the step, in the journal, and for no other step of the target."""
+        return f"{self.number}-{self.ring.value}-{self.at_millis}"
+
+    @property
     def has_canary(self) -> bool:
         """Whether a part of the applications tries the changes first."""
         return self.canary_share is not None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from aqe_plugin.conf.keys import CANARY_SHARE, number_of
 from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import read_target
-from aqe_plugin.install.journal import Action, Phase, journal_of
+from aqe_plugin.install.journal import Phase, journal_of
 from aqe_plugin.tuning.rollout.file_changes import canary_keys
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, step_before_last
 from aqe_plugin.tuning.rollout.rings import Ring, is_over
@@ -79,13 +78,7 @@ def _held(steps: Sequence[RolloutStep], file: Where) -> list[_Held]:
 
 def _was_carried_out(step: RolloutStep, file: Where) -> bool:
     """Whether, by the file's journal, ``step`` changed the file before it was interrupted."""
-    return any(
-        record.action is Action.TUNE
-        and record.phase is Phase.DONE
-        and datetime.fromisoformat(record.at).timestamp() >= step.at_millis // 1000
-        and record.why.endswith(f": {step.why}")
-        for record in journal_of(file).records
-    )
+    return any(record.step == step.id and record.phase is Phase.DONE for record in journal_of(file).records)
 
 
 def _values(step: RolloutStep, ring: Ring) -> Values:
