@@ -1,8 +1,8 @@
 """Runtime join filters and measured join choices for Spark's adaptive query execution.
 
 ``configure(builder)`` adds the plugin to a PySpark session, ``AqePlugin(spark)`` looks at it and sets it in one that
-runs, and ``read_queries(path)`` reads what it decided from an event log. This is the whole interface; the modules are
-internal but for the values they define.
+runs, and ``read_queries(path)`` reads what it decided from an event log. The other names are what these return and
+raise. This is the whole interface; the modules are internal.
 Names are imported when they are first used, so importing this package costs next to nothing.
 """
 
@@ -11,10 +11,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from aqe_plugin.api.analysis import Analysis
+    from aqe_plugin.api.counters import Counters
+    from aqe_plugin.api.explanation import Explanation
     from aqe_plugin.api.plugin import AqePlugin
-    from aqe_plugin.errors import AqePluginError
-    from aqe_plugin.events.model import FilterOutcome, JoinDecision, Reason
-    from aqe_plugin.events.queries import QueryStory
+    from aqe_plugin.api.session_check import Checks
+    from aqe_plugin.api.session_confs import ConfScope
+    from aqe_plugin.api.what_if import JoinReplayed, WhatIf
+    from aqe_plugin.errors import (
+        AqePluginError,
+        ConfError,
+        EventLogError,
+        ExtraMissingError,
+        InputError,
+        MissingJarError,
+        NoDataError,
+        NotAvailableError,
+        SessionError,
+        SetupError,
+        UnsupportedSparkError,
+    )
+    from aqe_plugin.events.model import FilterOutcome, JoinDecision, JoinFacts, Reason, WeighedOption
+    from aqe_plugin.events.queries import JoinStory, QueryStory
     from aqe_plugin.install.jars import PACKAGE_VERSION as __version__  # noqa: N811
     from aqe_plugin.install.jars import jar_for
     from aqe_plugin.install.session import configure
@@ -22,41 +40,70 @@ if TYPE_CHECKING:
     from aqe_plugin.logs.queries import read_queries
 
 __all__ = [
+    "Analysis",
     "AqePlugin",
     "AqePluginError",
+    "Checks",
+    "ConfError",
+    "ConfScope",
+    "Counters",
+    "EventLogError",
+    "Explanation",
+    "ExtraMissingError",
     "FilterOutcome",
+    "InputError",
     "JoinDecision",
+    "JoinFacts",
+    "JoinReplayed",
+    "JoinStory",
+    "MissingJarError",
+    "NoDataError",
+    "NotAvailableError",
     "QueryStory",
     "Reason",
+    "SessionError",
+    "SetupError",
     "Skipped",
+    "UnsupportedSparkError",
+    "WeighedOption",
+    "WhatIf",
     "__version__",
     "configure",
     "jar_for",
     "read_queries",
 ]
 
-_HOME_OF = {
-    "AqePlugin": ("aqe_plugin.api.plugin", "AqePlugin"),
-    "AqePluginError": ("aqe_plugin.errors", "AqePluginError"),
-    "FilterOutcome": ("aqe_plugin.events.model", "FilterOutcome"),
-    "JoinDecision": ("aqe_plugin.events.model", "JoinDecision"),
-    "QueryStory": ("aqe_plugin.events.queries", "QueryStory"),
-    "Reason": ("aqe_plugin.events.model", "Reason"),
-    "Skipped": ("aqe_plugin.logs", "Skipped"),
-    "__version__": ("aqe_plugin.install.jars", "PACKAGE_VERSION"),
-    "configure": ("aqe_plugin.install.session", "configure"),
-    "jar_for": ("aqe_plugin.install.jars", "jar_for"),
-    "read_queries": ("aqe_plugin.logs.queries", "read_queries"),
+_MODULES = {
+    "Analysis": "api.analysis",
+    "AqePlugin": "api.plugin",
+    "Checks": "api.session_check",
+    "ConfScope": "api.session_confs",
+    "Counters": "api.counters",
+    "Explanation": "api.explanation",
+    "FilterOutcome": "events.model",
+    "JoinDecision": "events.model",
+    "JoinFacts": "events.model",
+    "JoinReplayed": "api.what_if",
+    "JoinStory": "events.queries",
+    "QueryStory": "events.queries",
+    "Reason": "events.model",
+    "Skipped": "logs",
+    "WeighedOption": "events.model",
+    "WhatIf": "api.what_if",
+    "configure": "install.session",
+    "jar_for": "install.jars",
+    "read_queries": "logs.queries",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module, attribute = _HOME_OF[name]
-    value: object = getattr(import_module(module), attribute)
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "__version__":
+        return import_module("aqe_plugin.install.jars").PACKAGE_VERSION
+    value: object = getattr(import_module(f"aqe_plugin.{_MODULES.get(name, 'errors')}"), name)
     globals()[name] = value
     return value
 

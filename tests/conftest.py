@@ -64,7 +64,8 @@ def spark_jvm() -> None:
     from pyspark import SparkContext, __version__
 
     with pytest.MonkeyPatch.context() as patch:
-        options = f"--driver-memory 3g --jars {shlex.quote(str(jar_for(__version__)))} pyspark-shell"
+        jar = shlex.quote(str(jar_for(__version__)))
+        options = f"--driver-memory 3g --driver-class-path {jar} --jars {jar} pyspark-shell"
         patch.setenv("PYSPARK_SUBMIT_ARGS", options)
         SparkContext._ensure_initialized()
 

@@ -1,48 +1,62 @@
-"""What the plugin decided for a query, and what it counted."""
+"""What a frame's plan says of its joins, without running it."""
 
 from __future__ import annotations
 
+import io
+import sys
+import threading
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aqe_plugin.api.tables import Shown, Table
-from aqe_plugin.events.model import JoinDecision
-from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.render.query_text import COLUMNS, join_cells, plain, query_failure, query_heading, query_summary
 
-_NOTHING = "AqePlugin.decisions() has no join of it. limits() has limits, predicates() predicates across joins."
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# As Spark titles the plugin's section of EXPLAIN, and any other section or part of the plan.
+_SECTION = "== Extended Information (aqe-plugin) =="
+_TITLE = "== "
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Shown):
-    """The decisions for a frame, as tables and as values.
+    """What the plan says of each join: before the query runs, what its decision waits for; afterwards, the choice.
 
     Attributes:
-        ran: a sentence: what was run to find out.
-        queries: the queries that Spark ran for the frame, in order; empty when no decision is known.
+        joins: a line for each join of the plan, in its order.
+        plan: Spark's own EXPLAIN, with the plugin's filters at their scans.
     """
 
-    ran: str
-    queries: tuple[QueryStory, ...]
-
-    @property
-    def decisions(self) -> tuple[JoinDecision, ...]:
-        """The decision for every join."""
-        return tuple(join.decision for query in self.queries for join in query.joins)
+    joins: tuple[str, ...]
+    plan: str
 
     def _tables(self) -> tuple[Table, ...]:
-        note = self.ran if self.queries else f"{self.ran} {_NOTHING}"
-        return (Table(note), *(_table(query) for query in self.queries))
+        return (Table("Nothing was run.", ("join",), tuple((line,) for line in self.joins)),)
 
 
-def _table(query: QueryStory) -> Table:
-    rows = tuple(tuple(plain(cell) for cell in join_cells(join)) for join in query.joins)
-    return Table(plain((*query_heading(query), *query_failure(query))), COLUMNS, rows, (plain(query_summary(query)),))
+def explained(frame: DataFrame) -> Explanation | None:
+    """EXPLAIN of ``frame``; ``None`` when it has no section of the plugin."""
+    with _own_output() as said:
+        frame.explain()
+    plan, found, section = said.getvalue().partition(_SECTION)
+    if not found:
+        return None
+    lines = section.partition(f"\n{_TITLE}")[0].splitlines()
+    return Explanation(tuple(line.strip() for line in lines if line.strip()), plan.rstrip())
 
 
-class Counters(Shown, dict[str, int]):
-    """Counts by name, as in Spark's metrics system under ``plugin.io.aqeplugin.AqePlugin``; zeros are not shown."""
+class _OwnOutput(io.StringIO):
+    """Keeps what this thread writes; what others write in the meantime goes where it would have gone."""
 
-    def _tables(self) -> tuple[Table, ...]:
-        rows = tuple((name, f"{count:,}") for name, count in self.items() if count)
-        rest = f"{len(self) - len(rows)} others are 0."
-        return (Table("Counted since the application started", ("name", "count"), rows, (rest,)),)
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = threading.get_ident()
+        self._others = sys.stdout
+
+    def write(self, text: str) -> int:
+        return super().write(text) if threading.get_ident() == self._thread else self._others.write(text)
+
+
+def _own_output() -> redirect_stdout[_OwnOutput]:
+    return redirect_stdout(_OwnOutput())

@@ -1,4 +1,4 @@
-"""Choices that a user forces, by Spark's hints and by confs."""
+"""What a user decides instead of the plugin: the strategy of a join by Spark's hints or by confs, or nothing at all."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from aqe_plugin.errors import ConfError, NotAvailableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Choice = Literal["spark", "no_filter", "plain_sort_merge", "shuffled_hash", "broadcast", "filtered_sort_merge"]
+JoinStrategy = Literal["plain_sort_merge", "shuffled_hash", "broadcast", "filtered_sort_merge"]
+Part = Literal["plugin", "filters"]
 
 _JOIN_HINTS = MappingProxyType({"broadcast": "broadcast", "shuffled_hash": "shuffle_hash", "plain_sort_merge": "merge"})
 _FORCE_KEY = f"{PREFIX}force"
-_SCOPES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+_FOR_ALL_JOINS: Mapping[str, str] = MappingProxyType(
     {
-        "spark": {f"{PREFIX}mode": "off"},
-        "no_filter": {_FORCE_KEY: "*=no_filter"},
-        "plain_sort_merge": {
-            _FORCE_KEY: "*=plain_sort_merge",
-            # Spark plans these before the plugin decides.
-            "spark.sql.autoBroadcastJoinThreshold": "-1",
-            "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
-        },
+        _FORCE_KEY: "*=plain_sort_merge",
+        # Spark plans these before the plugin decides.
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
     }
 )
-_WHY_NOT_IN_SCOPE = MappingProxyType(
+_PARTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {"plugin": {f"{PREFIX}mode": "off"}, "filters": {_FORCE_KEY: "*=no_filter"}}
+)
+_WHY_NOT_FOR_ALL = MappingProxyType(
     {
         "broadcast": "a build side may be too large. "
         "Force one join: aqe.force('broadcast', side), where side is the frame to broadcast. "
@@ -39,45 +39,45 @@ _WHY_NOT_IN_SCOPE = MappingProxyType(
         f"Force those whose build side fits: {_FORCE_KEY} is '*=shuffled_hash'",
         "filtered_sort_merge": "a filter is built only where it cannot change the answer. "
         f"Force the joins that may have one: {_FORCE_KEY} is '*=filtered_sort_merge'. "
-        "Or make filters cheap: aqe.thresholds(filter_max_pass_rate=1, cost_filter_check_nanos_per_row=0)",
+        "Or make filters cheap: aqe.override(filter_max_pass_rate=1, cost_filter_check_nanos_per_row=0)",
     }
 )
-
-
-def _by_id(option: str) -> str:
-    return (
-        "Spark has no hint for it. "
-        f"Force the join by the id that aqe.explain(frame) shows: {_FORCE_KEY} is '<id>={option}'"
-    )
-
-
-_WHY_NOT_FOR_A_JOIN = MappingProxyType(
+_WHY_NOT_FOR_ONE = MappingProxyType(
     {
-        "spark": f"{_by_id('leave_to_spark')}. Force all joins: with aqe.force('spark')",
-        "no_filter": f"{_by_id('no_filter')}. Force all joins: with aqe.force('no_filter')",
-        "filtered_sort_merge": f"{_by_id('filtered_sort_merge')}. After aqe.force('plain_sort_merge', side) "
+        "filtered_sort_merge": "Spark has no hint for it. Force the join by the id that aqe.analyze(frame) shows: "
+        f"{_FORCE_KEY} is '<id>=filtered_sort_merge'. After aqe.force('plain_sort_merge', side) "
         "the plugin still adds a filter where it pays",
     }
 )
 
 
-def force_join(side: DataFrame, choice: str) -> DataFrame:
-    """``side`` with the join hint for ``choice``; Spark and the plugin follow it in its next join."""
-    _require_known(choice)
-    if choice not in _JOIN_HINTS:
-        raise NotAvailableError(f"{choice!r} cannot be forced for one join: {_WHY_NOT_FOR_A_JOIN[choice]}.")
-    return side.hint(_JOIN_HINTS[choice])
+def force_join(side: DataFrame, strategy: str) -> DataFrame:
+    """``side`` with the join hint for ``strategy``; Spark and the plugin follow it in its next join."""
+    _require_known(strategy)
+    if strategy not in _JOIN_HINTS:
+        raise NotAvailableError(f"{strategy!r} cannot be forced for one join: {_WHY_NOT_FOR_ONE[strategy]}.")
+    return side.hint(_JOIN_HINTS[strategy])
 
 
-def force_in_scope(conf: SessionConf, choice: str) -> ConfScope:
-    """Sets the confs that force ``choice`` on every join of the session that has no hint."""
-    _require_known(choice)
-    if choice not in _SCOPES:
-        raise NotAvailableError(f"{choice!r} cannot be forced for every join: {_WHY_NOT_IN_SCOPE[choice]}.")
-    return set_for_a_while(conf, _SCOPES[choice], f"force {choice}")
+def force_all(conf: SessionConf, strategy: str) -> ConfScope:
+    """Sets the confs that force ``strategy`` on every join of the session that has no hint."""
+    _require_known(strategy)
+    if strategy in _WHY_NOT_FOR_ALL:
+        raise NotAvailableError(f"{strategy!r} cannot be forced for every join: {_WHY_NOT_FOR_ALL[strategy]}.")
+    return set_for_a_while(conf, _FOR_ALL_JOINS, f"force {strategy}")
 
 
-def _require_known(choice: str) -> None:
-    known = sorted({*_SCOPES, *_WHY_NOT_IN_SCOPE})
-    if choice not in known:
-        raise ConfError(f"{choice!r} is not a choice: expected one of {', '.join(known)}.")
+def switch_off(conf: SessionConf, part: str) -> ConfScope:
+    """Sets the conf that switches ``part`` off."""
+    if part not in _PARTS:
+        raise ConfError(f"{part!r} cannot be switched off: expected one of {', '.join(_PARTS)}.")
+    return set_for_a_while(conf, _PARTS[part], f"switch off the {part}")
+
+
+def _require_known(strategy: str) -> None:
+    known = sorted({"plain_sort_merge", *_WHY_NOT_FOR_ALL})
+    if strategy not in known:
+        raise ConfError(
+            f"{strategy!r} is no strategy: expected one of {', '.join(known)}. Without filters: "
+            "aqe.switch_off('filters'); Spark alone: aqe.switch_off()."
+        )

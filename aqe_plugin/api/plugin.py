@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast, get_args, overload
 
+from aqe_plugin.api.analysis import Analysis
+from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
-from aqe_plugin.api.explanation import Counters, Explanation
-from aqe_plugin.api.force import Choice, force_in_scope, force_join
+from aqe_plugin.api.explanation import Explanation, explained
+from aqe_plugin.api.force import JoinStrategy, Part, force_all, force_join, switch_off
 from aqe_plugin.api.session_check import Checks, join_checks
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
+from aqe_plugin.api.threshold import conf_values
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys
@@ -18,6 +21,7 @@ from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from typing_extensions import Unpack
 
     from aqe_plugin.api.threshold_fields import ThresholdChanges
 
@@ -36,7 +40,7 @@ class AqePlugin:
 
     Examples:
         >>> aqe = AqePlugin(spark)
-        >>> aqe.current_mode
+        >>> aqe.mode
         'apply'
     """
 
@@ -62,11 +66,6 @@ class AqePlugin:
         Examples:
             >>> aqe.thresholds.filter_max_pass_rate
             0.7
-            >>> with aqe.thresholds(filter_max_pass_rate=0.3, broadcast_max_memory_bytes="256m"):
-            ...     aqe.thresholds.broadcast_max_memory_bytes
-            268435456
-            >>> aqe.thresholds.broadcast_max_memory_bytes
-            134217728
             >>> aqe.thresholds.filter_max_pass_rate = 7
             Traceback (most recent call last):
             ...
@@ -75,30 +74,43 @@ class AqePlugin:
         return self._thresholds
 
     @property
-    def current_mode(self) -> Mode:
-        """The session's mode.
+    def mode(self) -> Mode:
+        """The session's mode, ``off``, ``observe`` or ``apply``; setting it sets it until the session ends.
 
         Raises:
-            ConfError: the value in the session's conf is not a mode.
+            ConfError: on reading, when the value in the session's conf is not a mode; on setting, when it is not one.
+
+        Examples:
+            >>> aqe.mode
+            'apply'
+            >>> aqe.mode = "on"
+            Traceback (most recent call last):
+            ...
+            aqe_plugin.errors.ConfError: spark.aqePlugin.mode = 'on' is not allowed: expected one of ...
         """
         text = self._conf.get(MODE_KEY, None)
         mode = conf_keys()[MODE_KEY].default if text is None else text
         return _checked_mode(mode.strip().lower())
 
-    def mode(self, mode: Mode) -> ConfScope:
-        """Sets the session's mode at once; the end of a ``with`` block restores the mode before.
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._conf.set(MODE_KEY, _checked_mode(mode))
+
+    def override(self, mode: Mode | None = None, **thresholds: Unpack[ThresholdChanges]) -> ConfScope:
+        """Sets the mode and thresholds at once, all or none; the end of a ``with`` block restores those before.
 
         Raises:
-            ConfError: it is not ``off``, ``observe`` or ``apply``.
+            ConfError: the mode is none, or a threshold is unknown or out of range; nothing was set.
 
         Examples:
-            >>> with aqe.mode("observe"):
-            ...     aqe.current_mode
-            'observe'
-            >>> aqe.current_mode
-            'apply'
+            >>> with aqe.override(mode="observe", broadcast_max_memory_bytes="256m"):
+            ...     aqe.mode, aqe.thresholds.broadcast_max_memory_bytes
+            ('observe', 268435456)
+            >>> aqe.mode, aqe.thresholds.broadcast_max_memory_bytes
+            ('apply', 134217728)
         """
-        return set_for_a_while(self._conf, {MODE_KEY: _checked_mode(mode)}, "mode of the session")
+        modes = {} if mode is None else {MODE_KEY: str(_checked_mode(mode))}
+        return set_for_a_while(self._conf, {**modes, **conf_values(thresholds)}, "overridden in the session")
 
     def decisions(self) -> DataFrame:
         """The joins of the application's latest queries, one a row, as of when the frame is run.
@@ -135,7 +147,7 @@ class AqePlugin:
         """
         return self._rows_of("aqe_predicates")
 
-    def explain(self, frame: DataFrame) -> Explanation:
+    def analyze(self, frame: DataFrame) -> Analysis:
         """What is decided for ``frame``, and why.
 
         Decisions use the measured sizes of finished stages, so ``frame`` is run once, in the session's mode, and its
@@ -145,32 +157,54 @@ class AqePlugin:
             NotAvailableError: the mode is ``off``, which decides nothing; nothing was run.
 
         Examples:
-            >>> aqe.explain(sales.join(items, "item")).decisions[0].facts.build.rows
+            >>> aqe.analyze(sales.join(items, "item")).decisions[0].facts.build.rows
             200
         """
         self._require_deciding()
-        return Explanation(_RAN, run_and_read(self._spark, frame))
+        return Analysis(_RAN, run_and_read(self._spark, frame))
 
-    def what_if(self, frame: DataFrame | Explanation, thresholds: ThresholdChanges) -> WhatIf:
+    def explain(self, frame: DataFrame) -> Explanation:
+        """What the plan of ``frame`` says of its joins; nothing is run.
+
+        Before ``frame`` has run, that is which joins will be decided, and what each waits for; afterwards the choices,
+        in a classic session. Spark Connect plans a frame anew each time.
+
+        Raises:
+            NotAvailableError: the plugin has no section in the application's EXPLAIN.
+
+        Examples:
+            >>> len(aqe.explain(sales.join(items, "item")).joins)
+            1
+        """
+        found = explained(frame)
+        if found is None:
+            raise NotAvailableError(
+                "EXPLAIN has no section of the plugin, because its jar is not on the driver's class path. Start the "
+                "application with aqe_plugin.configure(builder), or with spark.driver.extraClassPath = the path of "
+                "the jar. aqe.analyze(frame) runs the frame, and needs neither."
+            )
+        return found
+
+    def what_if(self, frame: DataFrame | Analysis, **thresholds: Unpack[ThresholdChanges]) -> WhatIf:
         """What other ``thresholds`` would change: replays the decisions for ``frame`` by ``aqe_decide``.
 
-        Runs ``frame`` once, as :meth:`explain` does, or nothing when given an explanation; then one query over the
-        facts of the decisions, which reads no table. Nothing is set.
+        Runs ``frame`` once, as :meth:`analyze` does, or nothing when given an analysis; then one query over the facts
+        of the decisions, which reads no table. Nothing is set.
 
         Raises:
             ConfError: a threshold is unknown, out of range, or not used in a decision; nothing was run.
             NotAvailableError: the mode is ``off``, which decides nothing; nothing was run.
 
         Examples:
-            >>> seen = aqe.explain(sales.join(items, "item"))
-            >>> aqe.what_if(seen, thresholds={"broadcast_max_memory_bytes": "1k"}).thresholds
+            >>> seen = aqe.analyze(sales.join(items, "item"))
+            >>> aqe.what_if(seen, broadcast_max_memory_bytes="1k").thresholds
             {'spark.aqePlugin.broadcast.maxMemoryBytes': '1k'}
         """
         asked = replayable_values(cast("dict[str, object]", thresholds))
-        if isinstance(frame, Explanation):
+        if isinstance(frame, Analysis):
             ran, seen = "Only the replay was run.", frame
         else:
-            seen = self.explain(frame)
+            seen = self.analyze(frame)
             ran = f"{seen.ran} Then its decisions were replayed."
         return what_if(self._spark, ran, seen.decisions, self._thresholds.as_dict(), asked)
 
@@ -187,36 +221,44 @@ class AqePlugin:
         return Counters({row["name"]: row["value"] for row in rows})
 
     @overload
-    def force(self, choice: Choice) -> ConfScope: ...
+    def force(self, strategy: JoinStrategy) -> ConfScope: ...
 
     @overload
-    def force(self, choice: Choice, side: DataFrame) -> DataFrame: ...
+    def force(self, strategy: JoinStrategy, side: DataFrame) -> DataFrame: ...
 
-    def force(self, choice: Choice, side: DataFrame | None = None) -> ConfScope | DataFrame:
-        """Decides instead of the plugin, as far as Spark's hints and the session's confs allow.
+    def force(self, strategy: JoinStrategy, side: DataFrame | None = None) -> ConfScope | DataFrame:
+        """Pins the strategy of joins, as far as Spark's hints and the session's confs allow.
 
         With ``side``, returns it with a hint for its next join: ``broadcast``, ``shuffled_hash`` or
-        ``plain_sort_merge``. Without, sets
-        confs at once for every join of the session, until the end of the ``with`` block: ``spark`` (nothing is
-        decided), ``no_filter``, or ``plain_sort_merge`` (no filter and no broadcast). A hint in a query overrides both.
+        ``plain_sort_merge``. Without, sets confs at once for every join of the session, until the end of the ``with``
+        block: ``plain_sort_merge``, with neither filter nor broadcast. A hint in a query overrides both.
 
         Raises:
-            ConfError: there is no such choice.
-            NotAvailableError: the choice cannot be forced; the message names an alternative.
+            ConfError: there is no such strategy.
+            NotAvailableError: the strategy cannot be forced; the message names an alternative.
 
         Examples:
             >>> hinted = sales.join(aqe.force("broadcast", items), "item")
-            >>> with aqe.force("spark"):
-            ...     aqe.current_mode
-            'off'
-            >>> aqe.force("no_filter", items)
-            Traceback (most recent call last):
-            ...
-            aqe_plugin.errors.NotAvailableError: 'no_filter' cannot be forced for one join: Spark has no hint for it. \
-Force the join by the id that aqe.explain(frame) shows: spark.aqePlugin.force is '<id>=no_filter'. \
-Force all joins: with aqe.force('no_filter').
+            >>> with aqe.force("plain_sort_merge"):
+            ...     rows = sales.join(items, "item").count()
         """
-        return force_in_scope(self._conf, choice) if side is None else force_join(side, choice)
+        return force_all(self._conf, strategy) if side is None else force_join(side, strategy)
+
+    def switch_off(self, part: Part = "plugin") -> ConfScope:
+        """Switches the plugin off in the session, or its ``filters`` alone, until the end of the ``with`` block.
+
+        Raises:
+            ConfError: there is no such part.
+
+        Examples:
+            >>> with aqe.switch_off():
+            ...     aqe.mode
+            'off'
+            >>> with aqe.switch_off("filters"):
+            ...     aqe.mode
+            'apply'
+        """
+        return switch_off(self._conf, part)
 
     def status(self) -> Checks:
         """The session's mode, and each key of the plugin that is set in it; a value that is not allowed fails.
@@ -240,7 +282,7 @@ Force all joins: with aqe.force('no_filter').
         status = self.status()
         if not status.ok:
             return status
-        return Checks(status.heading, (*status.checks, *join_checks(self._spark, self.current_mode)))
+        return Checks(status.heading, (*status.checks, *join_checks(self._spark, self.mode)))
 
     def __repr__(self) -> str:
         return f"AqePlugin(mode={mode_set(self._conf.get(MODE_KEY, None)).found!r})"
@@ -254,10 +296,10 @@ Force all joins: with aqe.force('no_filter').
         return self._spark.sql(f"SELECT * FROM {function}()")  # noqa: S608 - a function of the plugin
 
     def _require_deciding(self) -> None:
-        if self.current_mode == "off":
+        if self.mode == "off":
             raise NotAvailableError(
                 "The session's mode is off, which decides nothing. "
-                "Try another mode: with aqe.mode('observe'): aqe.explain(frame)."
+                "Try another mode: with aqe.override(mode='observe'): aqe.analyze(frame)."
             )
 
 

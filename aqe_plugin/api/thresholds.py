@@ -9,9 +9,7 @@ from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.api.threshold import conf_values, no_threshold, threshold_keys, value_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from aqe_plugin.api.threshold_fields import ThresholdChanges, ThresholdFields
+    from aqe_plugin.api.threshold_fields import ThresholdFields
 else:
     # The names come from the table of keys; the stub tells type checkers and editors the same.
     ThresholdFields = object
@@ -20,8 +18,8 @@ else:
 class SessionThresholds(Shown, ThresholdFields):
     """Every threshold of the session by its name; units and ranges are those of ``docs/configuration.md``.
 
-    An attribute that is set stays set until the session ends or :meth:`reset`. Calling the object sets several and
-    gives back what undoes it, best with ``with``. A query uses the values it was first planned with.
+    An attribute that is set stays set until the session ends or :meth:`reset`; ``AqePlugin.override`` sets several for
+    a while. A query uses the values it was first planned with.
 
     Raises:
         ConfError: on reading, when the session's conf has a value that is not allowed; on setting, before anything is
@@ -54,10 +52,6 @@ class SessionThresholds(Shown, ThresholdFields):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *threshold_keys()]
-
-    def __call__(self, **changes: Unpack[ThresholdChanges]) -> ConfScope:
-        """Sets ``changes`` at once; all of them or none."""
-        return set_for_a_while(self.session_conf, conf_values(changes), "threshold of the session")
 
     def as_dict(self) -> dict[str, float]:
         """Name → value of all of them, in the unit of each."""

@@ -97,13 +97,13 @@ def replayable_values(changes: Mapping[str, object]) -> dict[str, str]:
         ConfError: there are none, or one is unknown, out of range or not used in a decision.
     """
     if not changes:
-        raise ConfError("No threshold was given: what_if(frame, thresholds={'filter_max_pass_rate': 0.3}).")
+        raise ConfError("No threshold was given: what_if(frame, filter_max_pass_rate=0.3).")
     values = conf_values(changes)
     for name, key in zip(changes, values, strict=True):
         if key.removeprefix(PREFIX).startswith(_NOT_IN_A_DECISION):
             raise ConfError(
                 f"{key} is used before or after a decision, so a replay cannot show its effect. "
-                f"Try it: with aqe.thresholds({name}={changes[name]!r}): aqe.explain(frame)."
+                f"Try it: with aqe.override({name}={changes[name]!r}): aqe.analyze(frame)."
             )
     return values
 

@@ -39,7 +39,7 @@ from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.addresses import conf_of
-from aqe_plugin.logs.queries import read_queries, usable
+from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
@@ -140,10 +140,10 @@ def explain(
     skipped: list[Skipped] = []
     stdout = Console()
     with log_progress(Console(stderr=True)) as progress:
-        records = read_queries(log, conf_of(hadoop_conf or []), progress.track)
+        conf = conf_of(hadoop_conf or [])
         printed = 0
         known: set[int] = set()
-        for found in usable(records, skipped):
+        for found in read_queries(log, skipped.append, hadoop_conf=conf, track=progress.track):
             known.add(found.execution_id)
             if query is not None and found.execution_id != query:
                 continue

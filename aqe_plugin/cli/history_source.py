@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.console import Console
 from aqe_plugin.errors import ConfError, NoDataError
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.addresses import conf_of
-from aqe_plugin.logs.queries import read_queries, usable
+from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.tuning.history import QueryHistory, history_of
@@ -68,8 +69,8 @@ def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHis
     skipped: list[Skipped] = []
     conf = conf_of(hadoop_conf)
     with log_progress(Console(stderr=True)) as progress:
-        found = chain.from_iterable(read_queries(log, conf, progress.track) for log in logs)
-        history = history_of(usable(found, skipped))
+        read = partial(read_queries, on_skip=skipped.append, hadoop_conf=conf, track=progress.track)
+        history = history_of(chain.from_iterable(map(read, logs)))
     say(f"Read {progress.read:,} {'log' if progress.read == 1 else 'logs'}.")
     if skipped:
         warn(f"skipped {len(skipped)}, the first: {skipped[0]}")

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 Mode = Literal["off", "observe", "apply"]
 
+_CLASS_PATH_KEY = "spark.driver.extraClassPath"
 _OPTIONS = f"--jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}"
 
 
 def configure(builder: SparkSession.Builder, mode: Mode | None = None) -> SparkSession.Builder:
     """Adds the plugin to ``builder`` and returns it.
 
-    Appends to ``spark.plugins`` and ``spark.jars`` as the builder, ``spark-defaults.conf`` or ``spark-submit`` set
-    them; a second call adds nothing.
+    Appends to ``spark.plugins``, ``spark.jars`` and, where the JVM is still to start, ``spark.driver.extraClassPath``
+    as the builder, ``spark-defaults.conf`` or ``spark-submit`` set them; a second call adds nothing.
 
     Args:
         builder: as made by ``SparkSession.builder``; its session must not have started.
@@ -64,6 +65,12 @@ def configure(builder: SparkSession.Builder, mode: Mode | None = None) -> SparkS
     if not any(Path(entry).name == jar.name for entry in jars):
         jars.append(str(jar))
     builder.config(PLUGINS_KEY, ",".join(plugins)).config(JARS_KEY, ",".join(jars))
+    if not _jvm_was_started():
+        # EXPLAIN's section is loaded from there: Spark asks for it on threads that do not see spark.jars.
+        present = str(options.get(_CLASS_PATH_KEY) or launched.get(_CLASS_PATH_KEY, ""))
+        paths = [path for path in present.split(os.pathsep) if path]
+        if str(jar) not in paths:
+            builder.config(_CLASS_PATH_KEY, os.pathsep.join((*paths, str(jar))))
     return builder if mode is None else builder.config(MODE_KEY, mode)
 
 
@@ -73,14 +80,18 @@ def _launched_conf() -> dict[str, str]:
     Raises:
         SessionError: with it, the session would start without the plugin.
     """
-    from pyspark import SparkContext
-
-    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not _jvm_was_started():
         _require_no_overriding_submit_args()
         return spark_defaults()
     conf = _jvm_conf()
     _require_plugin_in_jvm()
     return conf
+
+
+def _jvm_was_started() -> bool:
+    from pyspark import SparkContext
+
+    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def _jvm_conf() -> dict[str, str]:

@@ -10,26 +10,20 @@ from aqe_plugin.logs import EventLog, Skipped, read_log
 from aqe_plugin.logs.files import opened_files
 
 
-def usable(queries: Iterable[QueryStory | Skipped], skipped: list[Skipped]) -> Iterator[QueryStory]:
-    """Only the queries; what could not be used goes into ``skipped``."""
-    for query in queries:
-        if isinstance(query, Skipped):
-            skipped.append(query)
-        else:
-            yield query
-
-
 def read_queries(
     path: Path | str,
+    on_skip: Callable[[Skipped], object] = lambda _: None,
+    *,
     hadoop_conf: Mapping[str, str] | None = None,
     track: Callable[[list[EventLog]], Iterable[EventLog]] = lambda logs: logs,
-) -> Iterator[QueryStory | Skipped]:
+) -> Iterator[QueryStory]:
     """The queries with at least one decided join or limit, of an event log or a folder of logs.
 
-    A query comes as soon as its end was read; lines and files that could not be used come in between, as values.
+    A query comes as soon as its end was read.
 
     Args:
         path: a path, or an address that Spark's own client opens: ``hdfs://...``, ``s3a://...``, ``file:/...``.
+        on_skip: receives each line and file that could not be used.
         hadoop_conf: for such an address, Hadoop's conf keys over those of the conf folders.
         track: hands out the logs that are read, to follow the progress.
 
@@ -40,4 +34,8 @@ def read_queries(
     """
     with opened_files(path, hadoop_conf) as files:
         for log in track(files.find()):
-            yield from queries_in(read_log(log, files), log.name)
+            for query in queries_in(read_log(log, files), log.name):
+                if isinstance(query, Skipped):
+                    on_skip(query)
+                else:
+                    yield query

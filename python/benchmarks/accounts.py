@@ -36,7 +36,7 @@ class Account:
 
 def logged_queries(event_logs: Path) -> Iterator[QueryStory]:
     """Every query with a decision in the readable logs of this folder."""
-    return (story for story in read_queries(event_logs) if isinstance(story, QueryStory))
+    return read_queries(event_logs)
 
 
 def accounts_of(queries: Iterable[QueryStory]) -> dict[str, Account]:

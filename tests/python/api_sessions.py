@@ -66,14 +66,14 @@ class AnySession:
 
     def test_an_unknown_mode_of_a_session_is_refused(self, aqe: AqePlugin) -> None:
         with pytest.raises(ConfError, match="'APPLY' is not allowed: expected one of off, observe, apply"):
-            aqe.mode("APPLY")  # type: ignore[arg-type]
+            aqe.mode = "APPLY"  # type: ignore[assignment]
 
-    def test_an_explanation_has_the_decision_of_the_frames_own_query(
+    def test_an_analysis_has_the_decision_of_the_frames_own_query(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
     ) -> None:
         joined = sales.join(items, "item")
         joined.count()
-        seen = aqe.explain(joined.groupBy("kind").count())
+        seen = aqe.analyze(joined.groupBy("kind").count())
         (query,) = seen.queries
         (decision,) = seen.decisions
         assert decision.facts.build.rows == 200
@@ -84,26 +84,39 @@ class AnySession:
         assert repr(seen).startswith("The frame was run once, its rows discarded.\n")
         assert re.search(r"<td[^>]*>inner join on[^<]*build side right: 200 rows", seen._repr_html_())
 
-    def test_columns_of_one_name_can_be_explained(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
-        assert len(aqe.explain(sales.join(items, sales["item"] == items["item"])).decisions) == 1
+    def test_an_explanation_runs_nothing_and_has_a_line_for_each_join(
+        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        failing = sales.join(items, "item").selectExpr("raise_error('it was run') AS failed")
+        seen = aqe.explain(failing)
+        (line,) = seen.joins
+        assert "item" in line
+        assert "== Physical Plan ==" in seen.plan
+        assert "Nothing was run." in repr(seen)
+        assert line in " ".join(repr(seen).split())
+        assert capsys.readouterr().out == ""
+
+    def test_columns_of_one_name_can_be_analyzed(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
+        assert len(aqe.analyze(sales.join(items, sales["item"] == items["item"])).decisions) == 1
 
     def test_a_frame_without_joins_has_no_decisions(self, aqe: AqePlugin, sales: DataFrame) -> None:
-        assert aqe.explain(sales).queries == ()
+        assert aqe.analyze(sales).queries == ()
 
     def test_with_the_mode_off_nothing_is_run(self, aqe: AqePlugin, sales: DataFrame) -> None:
         failing = sales.selectExpr("raise_error('it was run') AS failed")
-        with aqe.mode("off"), pytest.raises(NotAvailableError, match=r"mode is off.*with aqe\.mode\('observe'\)"):
-            aqe.explain(failing)
+        told = r"mode is off.*with aqe\.override\(mode='observe'\)"
+        with aqe.override(mode="off"), pytest.raises(NotAvailableError, match=told):
+            aqe.analyze(failing)
 
     def test_what_if_shows_what_other_thresholds_change(
         self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, items: DataFrame
     ) -> None:
-        seen = aqe.explain(sales.join(items, "item"))
-        (same,) = aqe.what_if(seen, thresholds={"filter_min_probe_rows": aqe.thresholds.filter_min_probe_rows}).joins
+        seen = aqe.analyze(sales.join(items, "item"))
+        (same,) = aqe.what_if(seen, filter_min_probe_rows=aqe.thresholds.filter_min_probe_rows).joins
         assert same.is_replayed
         assert same.now == same.then == seen.decisions[0]
-        with aqe.thresholds(filter_min_probe_rows=0):
-            answer = aqe.what_if(seen, thresholds={"broadcast_max_rows": 10, "cost_tie_ratio": 0})
+        with aqe.override(filter_min_probe_rows=0):
+            answer = aqe.what_if(seen, broadcast_max_rows=10, cost_tie_ratio=0)
         (other,) = answer.joins
         limit = {one.strategy: one.reason for one in other.then.options}[Strategy.BROADCAST]
         assert (limit.code, limit.limit) == ("BROADCAST_ROWS", 10)
@@ -111,7 +124,7 @@ class AnySession:
 
     def test_what_if_of_a_frame_runs_it_once(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
         before = aqe.decisions().select("execution_id").distinct().count()
-        answer = aqe.what_if(sales.join(items, "item"), thresholds={"broadcast_max_memory_bytes": "1k"})
+        answer = aqe.what_if(sales.join(items, "item"), broadcast_max_memory_bytes="1k")
         assert len(answer.joins) == 1
         assert aqe.decisions().select("execution_id").distinct().count() == before + 1
         assert "The frame was run once" in repr(answer)
@@ -151,16 +164,16 @@ class AnySession:
             return sorted(frame.groupBy("kind").agg({"amount": "sum"}).collect())
 
         rows = answer(sales.join(items, "item"))
-        with aqe.force("spark"):
+        with aqe.switch_off():
             assert answer(sales.join(items, "item")) == rows
         with aqe.force("plain_sort_merge"):
-            (decision,) = aqe.explain(sales.join(items, "item")).decisions
+            (decision,) = aqe.analyze(sales.join(items, "item")).decisions
             assert decision.facts.spark_strategy is Strategy.PLAIN_SORT_MERGE
             assert not decision.build_filter
             assert decision.choice in (Strategy.PLAIN_SORT_MERGE, Strategy.LEAVE_TO_SPARK)
             assert answer(sales.join(items, "item")) == rows
         hinted = sales.join(aqe.force("plain_sort_merge", items), "item")
-        (decision,) = aqe.explain(hinted).decisions
+        (decision,) = aqe.analyze(hinted).decisions
         assert (decision.reason.code, decision.facts.hint) == ("HINT", "merge")
         assert answer(hinted) == rows
         assert answer(sales.join(aqe.force("broadcast", items), "item")) == rows

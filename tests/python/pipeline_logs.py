@@ -10,7 +10,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.pipeline.history import stories_of
 from aqe_plugin.pipeline.warehouse import Warehouse
@@ -77,8 +76,7 @@ def write_all_kinds(folder: Path) -> None:
 
 
 def read(folder: Path) -> list[QueryStory]:
-    found = [one for one in read_queries(folder) if not isinstance(one, Skipped)]
-    return sorted(found, key=lambda one: (one.application, one.execution_id))
+    return sorted(read_queries(folder), key=lambda one: (one.application, one.execution_id))
 
 
 def stored(spark: SparkSession, root: str) -> list[QueryStory]:

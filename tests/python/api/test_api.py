@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aqe_plugin.api.analysis import Analysis
 from aqe_plugin.api.decided import stories_of
-from aqe_plugin.api.explanation import Explanation
 from aqe_plugin.api.plugin import AqePlugin
 from aqe_plugin.api.session_confs import set_for_a_while
 from aqe_plugin.api.tables import Table, html_of, text_of
@@ -53,11 +53,11 @@ def test_rows_of_the_table_become_one_story_for_each_query() -> None:
     assert first.joins[0] == JoinStory(DECISION, (PLANNED,), (OUTCOME,))
 
 
-def test_an_explanation_shows_the_arm_of_a_query() -> None:
+def test_an_analysis_shows_the_arm_of_a_query() -> None:
     plain, tried = stories_of([decision_row(), decision_row(8, arm="canary")])
     assert (plain.arm, tried.arm) == (None, TrialArm.CANARY)
-    assert "[apply, canary]" in repr(Explanation("", (tried,)))
-    assert "[apply]" in repr(Explanation("", (plain,)))
+    assert "[apply, canary]" in repr(Analysis("", (tried,)))
+    assert "[apply]" in repr(Analysis("", (plain,)))
 
 
 def test_a_running_query_has_no_outcome_and_a_failed_one_an_error() -> None:
@@ -113,7 +113,7 @@ def test_a_table_that_an_older_jar_lacks_is_refused_with_what_to_do(table: str) 
 @pytest.mark.parametrize("name", ["wait_max_idle", "filter_self_disable_max_pass_rate", "cost_scan_nanos_per_byte"])
 def test_a_threshold_that_no_decision_uses_cannot_be_replayed(name: str) -> None:
     value = threshold_keys()[name].limits[0]
-    with pytest.raises(ConfError, match=re.escape(f"with aqe.thresholds({name}={value!r}): aqe.explain(frame)")):
+    with pytest.raises(ConfError, match=re.escape(f"with aqe.override({name}={value!r}): aqe.analyze(frame)")):
         replayable_values({name: value})
 
 
@@ -167,7 +167,7 @@ def story(text: str) -> QueryStory:
 def shown_with(text: str) -> tuple[Any, ...]:
     decision = replace(DECISION, facts=replace(FACTS, keys=(text,)))
     return (
-        Explanation(text, (story(text),)),
+        Analysis(text, (story(text),)),
         WhatIf(text, {text: text}, (JoinReplayed(decision, decision, BROADCAST),)),
         set_for_a_while(Confs({text: text}), {text: text}, text),
     )
@@ -188,8 +188,8 @@ def test_hostile_text_is_escaped() -> None:
     assert "<script>alert(1)</script> & \"'\\x1b[2J\\u202e" in text_of(Table(HOSTILE))
 
 
-def test_an_explanation_without_decisions_gives_the_reason() -> None:
-    shown = Explanation("The frame was run.", ())
+def test_an_analysis_without_decisions_gives_the_reason() -> None:
+    shown = Analysis("The frame was run.", ())
     assert " ".join(repr(shown).split()) == (
         "The frame was run. AqePlugin.decisions() has no join of it. limits() has limits, predicates() predicates "
         "across joins."

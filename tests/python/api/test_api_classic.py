@@ -43,14 +43,24 @@ class TestClassic(AnySession):
         self, aqe: AqePlugin, spark: SparkSession
     ) -> None:
         other = AqePlugin(spark.newSession())
-        with aqe.thresholds(filter_max_pass_rate=0.1):
+        with aqe.override(filter_max_pass_rate=0.1):
             assert (aqe.thresholds.filter_max_pass_rate, other.thresholds.filter_max_pass_rate) == (0.1, 0.7)
 
     def test_queries_in_a_scope_run_in_its_mode(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
-        with aqe.mode("observe"):
-            (query,) = aqe.explain(sales.join(items, "item")).queries
+        with aqe.override(mode="observe"):
+            (query,) = aqe.analyze(sales.join(items, "item")).queries
         assert query.mode.value == "observe"
-        assert aqe.current_mode == "apply"
+        assert aqe.mode == "apply"
+
+    def test_an_explanation_after_the_run_has_the_choice(
+        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
+    ) -> None:
+        joined = sales.join(items, "item").groupBy("kind").count()
+        (before,) = aqe.explain(joined).joins
+        joined.collect()
+        (after,) = aqe.explain(joined).joins
+        assert "not decided yet" in before
+        assert "not decided yet" not in after
 
 
 def examples(module: ModuleType) -> list[doctest.DocTest]:

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin import api
-from aqe_plugin.api.force import Choice, force_in_scope, force_join
-from aqe_plugin.api.session_confs import set_for_a_while
+from aqe_plugin.api.force import Part, force_all, force_join, switch_off
+from aqe_plugin.api.plugin import AqePlugin
+from aqe_plugin.api.session_confs import ConfScope, set_for_a_while
 from aqe_plugin.api.threshold import conf_values, threshold_keys
 from aqe_plugin.api.thresholds import SessionThresholds
-from aqe_plugin.conf.keys import PREFIX, conf_keys, problem_of
+from aqe_plugin.conf.keys import PREFIX, problem_of
 from aqe_plugin.errors import ConfError, NotAvailableError
 from confs_in_memory import Confs
 
@@ -24,7 +25,43 @@ FORCE_KEY = f"{PREFIX}force"
 PASS_RATE_KEY = f"{PREFIX}filter.maxPassRate"
 
 
-# Thresholds
+class Session:
+    """A session of an application with the plugin, of which only the confs are used."""
+
+    def __init__(self, conf: Confs) -> None:
+        self.conf = conf
+
+    @property
+    def catalog(self) -> Session:
+        return self
+
+    def functionExists(self, _: str) -> bool:  # noqa: N802 - PySpark's name
+        return True
+
+
+def overridden(confs: Confs, **changes: Any) -> ConfScope:
+    return AqePlugin(cast("Any", Session(confs))).override(**changes)
+
+
+# Mode and thresholds
+
+
+def test_a_mode_and_thresholds_are_set_together_or_not_at_all() -> None:
+    confs = Confs()
+    with overridden(confs, mode="observe", filter_max_pass_rate=0.3):
+        assert confs.values == {f"{PREFIX}mode": "observe", PASS_RATE_KEY: "0.3"}
+    assert confs.values == {}
+    for bad in ({"mode": "on", "filter_max_pass_rate": 0.3}, {"mode": "off", "filter_max_pass_rate": 7}):
+        with pytest.raises(ConfError):
+            overridden(confs, **bad)
+        assert confs.values == {}
+
+
+def test_the_mode_stays_as_it_was_set() -> None:
+    confs = Confs()
+    plugin = AqePlugin(cast("Any", Session(confs)))
+    plugin.mode = "observe"
+    assert (plugin.mode, confs.values) == ("observe", {f"{PREFIX}mode": "observe"})
 
 
 def test_every_threshold_is_an_attribute_and_an_argument_of_its_type() -> None:
@@ -60,7 +97,7 @@ def test_a_value_is_written_as_a_conf_writes_it(value: float | str, text: str) -
 def test_a_value_out_of_range_is_refused_by_name_and_nothing_is_set(value: Any) -> None:
     confs = Confs()
     with pytest.raises(ConfError, match=re.escape(f"{PASS_RATE_KEY} = {value!r} is not allowed: expected")):
-        SessionThresholds(confs)(broadcast_max_rows=5, filter_max_pass_rate=value)
+        overridden(confs, broadcast_max_rows=5, filter_max_pass_rate=value)
     assert confs.values == {}
 
 
@@ -76,7 +113,7 @@ def test_both_ends_of_every_range_are_allowed_and_nothing_beyond(name: str) -> N
 
 def test_a_misspelt_threshold_is_refused_with_a_suggestion() -> None:
     with pytest.raises(ConfError) as error:
-        SessionThresholds(Confs())(**cast("Any", {"filter_max_pas_rate": 0.3}))
+        overridden(Confs(), filter_max_pas_rate=0.3)
     assert str(error.value) == "'filter_max_pas_rate' is no threshold; did you mean 'filter_max_pass_rate'?"
     thresholds = cast("Any", SessionThresholds(Confs()))
     with pytest.raises(AttributeError) as assigned:
@@ -128,7 +165,7 @@ def test_nested_scopes_leave_the_confs_as_they_were(before: dict[str, str], nest
 
 def test_a_scope_is_in_force_at_once_and_ends_when_its_block_fails() -> None:
     confs = Confs()
-    scope = SessionThresholds(confs)(filter_max_pass_rate=0.3)
+    scope = overridden(confs, filter_max_pass_rate=0.3)
     assert confs.values == {PASS_RATE_KEY: "0.3"}
     with pytest.raises(ZeroDivisionError), scope:
         _ = 1 / 0
@@ -154,65 +191,65 @@ def test_a_scope_shows_what_it_changed() -> None:
 # Forcing
 
 
-@pytest.mark.parametrize("choice", ["spark", "no_filter", "plain_sort_merge"])
-def test_a_forced_choice_sets_only_known_keys(choice: Choice) -> None:
-    confs = Confs()
-    with force_in_scope(confs, choice):
-        ours = {key: value for key, value in confs.values.items() if key.startswith(PREFIX)}
-        assert ours
-        assert set(ours) <= set(conf_keys())
-    assert confs.values == {}
-
-
-@pytest.mark.parametrize("choice", ["no_filter", "plain_sort_merge"])
-def test_a_scope_forces_all_joins_by_the_conf_and_restores_what_the_user_forced(choice: Choice) -> None:
+def test_a_strategy_for_all_joins_sets_known_keys_and_restores_what_the_user_forced() -> None:
     before = {FORCE_KEY: "inner:a=b=broadcast"}
     confs = Confs(before)
-    with force_in_scope(confs, choice):
+    with force_all(confs, "plain_sort_merge"):
         ours = {key: value for key, value in confs.values.items() if key.startswith(PREFIX)}
-        assert ours == {FORCE_KEY: f"*={choice}"}
+        assert ours == {FORCE_KEY: "*=plain_sort_merge"}
         assert problem_of(FORCE_KEY, ours[FORCE_KEY]) == ""
     assert confs.values == before
 
 
-def _force_scope(choice: str) -> None:
-    force_in_scope(Confs(), choice)
+@pytest.mark.parametrize(("part", "key"), [("plugin", f"{PREFIX}mode"), ("filters", FORCE_KEY)])
+def test_what_is_switched_off_sets_one_key_to_an_allowed_value(part: Part, key: str) -> None:
+    confs = Confs()
+    with switch_off(confs, part):
+        assert set(confs.values) == {key}
+        assert problem_of(key, confs.values[key]) == ""
+    assert confs.values == {}
 
 
-def _force_one(choice: str) -> None:
-    force_join(cast("Any", None), choice)
+def test_an_unknown_part_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfError, match="'limits' cannot be switched off: expected one of plugin, filters"):
+        switch_off(Confs(), "limits")
+
+
+def _force_all(strategy: str) -> None:
+    force_all(Confs(), strategy)
+
+
+def _force_one(strategy: str) -> None:
+    force_join(cast("Any", None), strategy)
 
 
 @pytest.mark.parametrize(
-    ("force", "choice"),
+    ("force", "strategy"),
     [
-        *((_force_scope, choice) for choice in ("broadcast", "filtered_sort_merge")),
-        *((_force_one, choice) for choice in ("spark", "no_filter", "filtered_sort_merge")),
+        *((_force_all, strategy) for strategy in ("broadcast", "shuffled_hash", "filtered_sort_merge")),
+        (_force_one, "filtered_sort_merge"),
     ],
 )
-def test_a_refusal_names_the_key_and_an_entry_that_it_takes(force: Callable[[str], None], choice: str) -> None:
+def test_a_refusal_names_the_key_and_an_entry_that_it_takes(force: Callable[[str], None], strategy: str) -> None:
     with pytest.raises(NotAvailableError) as refused:
-        force(choice)
+        force(strategy)
     (entry,) = re.findall(rf"{re.escape(FORCE_KEY)} is '([^']+)'", str(refused.value))
     assert problem_of(FORCE_KEY, entry) == ""
 
 
 @pytest.mark.parametrize(
-    ("choice", "instead"), [("broadcast", "aqe.force('broadcast', side)"), ("filtered_sort_merge", "aqe.thresholds(")]
+    ("strategy", "instead"), [("broadcast", "aqe.force('broadcast', side)"), ("filtered_sort_merge", "aqe.override(")]
 )
-def test_a_choice_that_not_every_join_can_follow_is_refused(choice: Choice, instead: str) -> None:
+def test_a_strategy_that_not_every_join_can_follow_is_refused(strategy: str, instead: str) -> None:
     confs = Confs()
     with pytest.raises(NotAvailableError, match=re.escape(instead)):
-        force_in_scope(confs, choice)
+        force_all(confs, strategy)
     assert confs.values == {}
 
 
-@pytest.mark.parametrize("choice", ["spark", "no_filter", "filtered_sort_merge"])
-def test_a_choice_that_one_join_cannot_follow_is_refused(choice: str) -> None:
-    with pytest.raises(NotAvailableError, match=r"cannot be forced for one join: .*aqe\.force\("):
-        force_join(cast("Any", None), choice)
-
-
-def test_an_unknown_choice_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ConfError, match="'shuffle_hash' is not a choice: expected one of broadcast, "):
-        force_join(cast("Any", None), "shuffle_hash")
+@pytest.mark.parametrize("strategy", ["shuffle_hash", "spark", "no_filter"])
+def test_an_unknown_strategy_is_refused_with_the_known_ones_and_what_switches_off(strategy: str) -> None:
+    told = rf"'{strategy}' is no strategy: expected one of broadcast, .*aqe\.switch_off\('filters'\)"
+    for force in (_force_one, _force_all):
+        with pytest.raises(ConfError, match=told):
+            force(strategy)

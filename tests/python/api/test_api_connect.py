@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from api_sessions import CONFS, AnySession, aqe, items, plan_of, sales, write_tables
-from aqe_plugin import AqePlugin
+from aqe_plugin import AqePlugin, jar_for
 from aqe_plugin.conf.keys import MODE_KEY
 from commands import Answer
 from samples import query_lines, write_log
@@ -35,6 +36,8 @@ def port(folder: Path) -> Iterator[int]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        # What spark.jars adds is not on the class path that EXPLAIN's section is loaded from.
+        "spark.driver.extraClassPath": str(jar_for(pyspark.__version__)),
     }
     with with_the_plugin("org.apache.spark.sql.connect.service.SparkConnectServer", confs, (), port, folder):
         yield port
@@ -58,8 +61,8 @@ class TestConnect(AnySession):
         assert type(spark).__module__.startswith("pyspark.sql.connect")
 
     def test_mode_and_thresholds_are_set_on_the_server_and_restored(self, aqe: AqePlugin, spark: SparkSession) -> None:
-        with aqe.mode("observe"), aqe.thresholds(broadcast_max_memory_bytes="256m"):
-            assert aqe.current_mode == "observe"
+        with aqe.override(mode="observe", broadcast_max_memory_bytes="256m"):
+            assert aqe.mode == "observe"
             assert spark.sql("SET spark.aqePlugin.broadcast.maxMemoryBytes").first()["value"] == "256m"  # type: ignore[index]
             assert aqe.thresholds.broadcast_max_memory_bytes == 256 * 1024**2
         assert spark.conf.get("spark.aqePlugin.mode", None) is None

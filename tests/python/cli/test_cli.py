@@ -314,7 +314,7 @@ def test_without_debug_there_is_no_traceback_and_with_it_there_is(answer: Answer
 
 
 def test_an_internal_fault_is_one_line_too(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by\nzero")
 
     monkeypatch.setattr("aqe_plugin.cli.app.read_queries", broken)

@@ -37,12 +37,13 @@ def options_of(configured: SparkSession.Builder) -> dict[str, Any]:
     return configured._options
 
 
-def test_configure_sets_three_keys_and_returns_the_builder() -> None:
+def test_configure_sets_four_keys_and_returns_the_builder() -> None:
     made = builder()
     assert aqe_plugin.configure(made, mode="apply") is made
     assert options_of(made) == {
         "spark.plugins": "io.aqeplugin.AqePlugin",
         "spark.jars": str(JAR),
+        "spark.driver.extraClassPath": str(JAR),
         "spark.aqePlugin.mode": "apply",
     }
 
@@ -51,6 +52,12 @@ def test_the_users_own_plugins_and_jars_stay_first() -> None:
     made = aqe_plugin.configure(builder(spark_plugins="com.acme.P, com.acme.Q", spark_jars="/a.jar,/b.jar"))
     assert options_of(made)["spark.plugins"] == "com.acme.P,com.acme.Q,io.aqeplugin.AqePlugin"
     assert options_of(made)["spark.jars"] == f"/a.jar,/b.jar,{JAR}"
+
+
+def test_the_users_own_class_path_stays_first() -> None:
+    made = builder()
+    made.config("spark.driver.extraClassPath", "/a.jar:/b")
+    assert options_of(aqe_plugin.configure(made))["spark.driver.extraClassPath"] == f"/a.jar:/b:{JAR}"
 
 
 def test_configure_without_a_mode_keeps_the_mode() -> None:

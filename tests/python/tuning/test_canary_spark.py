@@ -12,7 +12,6 @@ import pytest
 
 from aqe_plugin.conf.keys import CANARY, PREFIX
 from aqe_plugin.events.model import TrialArm
-from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.tuning.history import history_of, in_arm
@@ -101,7 +100,7 @@ def test_events_of_real_applications_name_the_arm_and_tell_failed_from_cancelled
     submit(tmp_path, target, DRAWN, DIVIDES_BY_ZERO, 1)
     submit(tmp_path, target, NOT_DRAWN, CANCELLED, 2)
 
-    told = [story for story in read_queries(events) if isinstance(story, QueryStory) and story.application != "app-1"]
+    told = [story for story in read_queries(events) if story.application != "app-1"]
     assert {(story.application, story.arm) for story in told} == {
         (DRAWN, TrialArm.CANARY),
         (NOT_DRAWN, TrialArm.CONTROL),
