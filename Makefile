@@ -176,6 +176,20 @@ $(PRIMARY_JAR): $(JVM_SOURCES)
 wheel: venv jar ## the Python wheel, which carries the jars, into dist/
 	$(BIN)/python -m build --wheel --outdir dist
 
+.PHONY: dist
+dist: venv jar ## what a release publishes, into dist/: wheel, sdist, a Maven repository, bill of materials, checksums; the same bytes from the same commit
+	rm -rf dist
+	$(SBT) dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m publishing dist
+
+.PHONY: test-dist
+test-dist: dist ## dist/ made twice has the same bytes, and a plain Spark takes the plugin from it by --packages
+	cp dist/SHA256SUMS .build/SHA256SUMS.first
+	$(MAKE) --always-make dist
+	diff .build/SHA256SUMS.first dist/SHA256SUMS
+	$(BIN)/python -m pytest -q tests/deploy/on_dist.py
+
 .PHONY: bench
 bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3 ARGS=--by-date
 	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS) $(ARGS)

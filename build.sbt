@@ -55,6 +55,12 @@ def sparkProject(line: SparkLine): Project =
         "-Werror"
       ),
       Compile / doc / scalacOptions -= "-Werror",
+      description := s"Runtime join filters and measured join choices for Apache Spark ${line.line}'s adaptive query execution",
+      publishMavenStyle := true,
+      publishTo := Some(Resolver.file("dist", (ThisBuild / baseDirectory).value / "dist" / "maven")),
+      // The commit alone decides every byte of the artefacts.
+      pomPostProcess := PublishedPom.withWhatSparkProvides,
+      publishConfiguration := publishConfiguration.value.withOverwrite(true),
       excludeDependencies += connectShims,
       libraryDependencies ++= Seq(
         "org.apache.spark" %% "spark-sql" % line.sparkVersion % Provided,
@@ -159,6 +165,9 @@ addCommandAlias("format", "scalafmtAll; scalafmtSbt; spark41/Compile/scalafix; s
 
 // The lines beside the primary one: compiled, and each asked in a session whether the plugin works at all.
 addCommandAlias("smoke", SparkLines.Others.map(line => s"${line.id}/Smoke/test").mkString("; "))
+
+// Jar, sources, documentation and pom of every line, into the Maven repository dist/maven.
+addCommandAlias("dist", SparkLines.All.map(line => s"${line.id}/publish").mkString("; "))
 
 // The same lines, tested in full.
 addCommandAlias("otherLines", SparkLines.Others.map(line => s"${line.id}/test").mkString("; "))

@@ -19,7 +19,7 @@ from aqe_plugin.tuning.history import Failure, QueryHistory, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PairSide:
     """One application of a pair, by the first query of each fingerprint that both of the pair ran.
 
     Attributes:
@@ -39,8 +39,8 @@ class Side:
 class Pair:
     """An application with the change and one without it, and how many ``fingerprints`` both ran."""
 
-    changed: Side
-    unchanged: Side
+    changed: PairSide
+    unchanged: PairSide
     fingerprints: int
 
 
@@ -106,9 +106,9 @@ def _pair(changed: _Application, unchanged: _Application) -> Pair:
     return Pair(_side(changed, both, timed), _side(unchanged, both, timed), len(both))
 
 
-def _side(one: _Application, both: Sequence[str], timed: Sequence[str]) -> Side:
+def _side(one: _Application, both: Sequence[str], timed: Sequence[str]) -> PairSide:
     logs = [math.log(run.duration_millis) for name in timed if isinstance(run := one.first[name], Run)]
     failures = [query for name in both if isinstance(query := one.first[name], Failure)]
     cancelled = sum(failure.cancelled for failure in failures)
     mean = math.exp(math.fsum(logs) / len(logs)) if logs else None
-    return Side(one.name, mean, len(failures) - cancelled, cancelled)
+    return PairSide(one.name, mean, len(failures) - cancelled, cancelled)

@@ -1,0 +1,1 @@
+"""What a release has besides its packages: a bill of materials and checksums."""
