@@ -81,11 +81,11 @@ def main() -> None:
 def _row(name: str, endings: Sequence[Ending]) -> str:
     settled = _share(endings, lambda one: one.ring is Ring.SETTLED)
     worse = _share(endings, _is_alarm)
+    undecided = _share(endings, lambda one: one.ring is not Ring.SETTLED and not _is_alarm(one))
     low, middle, high = quantiles([one.applications for one in endings], n=4)
     days = sorted(one.days for one in endings)[len(endings) // 2]
     return (
-        f"| {name} | {settled:.1%} | {worse:.1%} | {1 - settled - worse:.1%} | "
-        f"{middle:.0f} ({low:.0f} to {high:.0f}) | {days} |"
+        f"| {name} | {settled:.1%} | {worse:.1%} | {undecided:.1%} | {middle:.0f} ({low:.0f} to {high:.0f}) | {days} |"
     )
 
 

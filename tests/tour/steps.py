@@ -23,7 +23,7 @@ __all__ = ["ALERT", "BAD_VALUES", "Clock", "Seen", "tour"]
 # No filter is ready in a millisecond, so each lets every row through; no side is broadcast, so all are shuffled.
 BAD_VALUES = ("spark.aqePlugin.filter.buildTimeout=1", "spark.aqePlugin.broadcast.maxMemoryBytes=0")
 ALERT = "AqePluginFiltersPassAll"
-# A comparison is a sequential test by signs: seven pairs of applications of which the canary loses all are the fewest
+# A comparison is a sequential test: eight pairs of applications of which the canary clearly loses all are the fewest
 # that show it. Half of the applications are drawn for the canary, and the first of a process is slow as its classes are
 # loaded.
 _QUERIES = ("q93", "q50")

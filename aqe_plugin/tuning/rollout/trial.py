@@ -61,7 +61,10 @@ def confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) ->
     newer = Counter(run.fingerprint for run in applications_since(trial.history, chosen_at).runs)
     if max(newer.values(), default=0) < limits.min_runs:
         return Confirmation(None, "too few newer runs to confirm the change")
-    change = Step(group_named(trial.last.group), _new_values(trial.last.changes))
+    values = _new_values(trial.last.changes)
+    if len(values) < len(trial.last.changes):
+        return Confirmation(False, "this version of aqe-plugin does not take the keys or values of the change")
+    change = Step(group_named(trial.last.group), values)
     found = judge(confirming(trial.history.runs, chosen_at), current(conf.items()), change, limits, replay)
     made = found.recommendation
     stopped = (found.reason,) if made is None else violations(made, limits)

@@ -90,3 +90,15 @@ def test_a_rollout_that_an_earlier_version_began_goes_on(cluster: Cluster, answe
     path.write_text(path.read_text().replace('"schemaVersion": 4', '"schemaVersion": 3'))
     cluster.week()
     assert step(cluster, answer)["ring"] == "all"
+
+
+def test_a_change_of_a_key_that_is_gone_is_not_confirmed(cluster: Cluster, answer: Answer) -> None:
+    step(cluster, answer)
+    (path,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
+    path.write_text(path.read_text().replace("cost.hashBuildNanosPerRow", "cost.goneNanosPerRow"))
+    cluster.week()
+    found = step(cluster, answer)
+    assert (found["ring"], found["why"]) == (
+        "rolled_back",
+        "this version of aqe-plugin does not take the keys or values of the change",
+    )
