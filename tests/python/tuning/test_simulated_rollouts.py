@@ -1,0 +1,47 @@
+"""Whole rollouts on simulated fleets, looked at once a day, with late logs, failures and logs that are deleted.
+
+Seeds are fixed. ``make bench-rollouts`` has more trials and cases; its figures are in ``docs/operations/roll-out.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from aqe_plugin.tuning.rollout.rings import Ring, RingLimits
+from benchmarks.rollout_fleet import Effect, Fleet, rollout
+from tests.extent import cases
+
+pytestmark = pytest.mark.simulation
+
+USUAL = Fleet()
+HARSH = replace(USUAL, kept_days=2, late=0.5)
+TRIALS = cases(40, whole=200)
+
+
+def endings(fleet: Fleet, effect: Effect) -> Counter[Ring]:
+    return Counter(rollout(fleet, effect, 0.3, RingLimits(), seed).ring for seed in range(TRIALS))
+
+
+@pytest.mark.parametrize("fleet", [USUAL, HARSH, replace(USUAL, fails=0.01)], ids=["usual", "late", "failing"])
+def test_a_change_without_effect_goes_back_in_at_most_5_percent(fleet: Fleet) -> None:
+    found = endings(fleet, Effect())
+    assert found[Ring.ROLLED_BACK] <= 0.05 * TRIALS
+    assert found[Ring.SETTLED] >= 0.95 * TRIALS
+
+
+@pytest.mark.parametrize("fleet", [USUAL, HARSH], ids=["usual", "late"])
+def test_a_slowdown_of_10_percent_goes_back_in_at_least_90_percent(fleet: Fleet) -> None:
+    assert endings(fleet, Effect(slowdown=1.1))[Ring.ROLLED_BACK] >= 0.9 * TRIALS
+
+
+def test_a_change_that_makes_queries_fail_goes_back() -> None:
+    assert endings(USUAL, Effect(fails=0.1))[Ring.ROLLED_BACK] == TRIALS
+    (soon,) = {rollout(USUAL, Effect(fails=1.0), 0.3, RingLimits(), seed).days <= 4 for seed in range(10)}
+    assert soon
+
+
+def test_a_change_that_saves_time_settles() -> None:
+    assert endings(USUAL, Effect(slowdown=0.8))[Ring.SETTLED] >= 0.95 * TRIALS
