@@ -186,7 +186,8 @@ dist: venv jar ## what a release publishes, into dist/: wheel, sdist, a Maven re
 .PHONY: test-dist
 test-dist: dist ## dist/ made twice has the same bytes, and a plain Spark takes the plugin from it by --packages
 	cp dist/SHA256SUMS .build/SHA256SUMS.first
-	$(MAKE) --always-make dist
+	rm -rf scala/target $(JARS)
+	$(MAKE) dist
 	diff .build/SHA256SUMS.first dist/SHA256SUMS
 	$(BIN)/python -m pytest -q tests/deploy/on_dist.py
 

@@ -27,6 +27,7 @@ print("decided", spark.sql("SELECT count(*) FROM aqe_decisions()").first()[0])
 """
 
 
+@pytest.mark.process
 def test_the_checksums_are_those_of_the_files() -> None:
     checked = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=DIST, check=False)
     assert checked.returncode == 0
