@@ -20,13 +20,13 @@ from typing import Any
 import typer
 
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings, read_settings
+from aqe_plugin.conf.credentials import HIDDEN, without_credentials
 from aqe_plugin.conf.stores.session_address import without_secrets
 from aqe_plugin.errors import ConfError
 from aqe_plugin.logs.addresses import is_hadoop_uri
 
 # The metavar of an option that names a file or folder; in a settings file it is relative to that file.
 PATH = "PATH"
-_HIDDEN = "(hidden)"
 # Each command has its own meaning for them, so they are not set for all commands at once; nor are switches.
 _OWN = {"format", "jar"}
 _ADDRESSES = ("kubernetes:", "sc:/")
@@ -101,11 +101,13 @@ def use_settings(context: typer.Context, given: Path | None) -> None:
 
 def _shown(value: Any, option: Any) -> Any:
     if option.hidden and value is not None:
-        return _HIDDEN
+        return HIDDEN
     if isinstance(value, list):
         return [_shown(one, option) for one in value]
     plain = value.value if isinstance(value, Enum) else value
-    return without_secrets(_SECRET.sub(rf"\1{_HIDDEN}", str(plain))) if isinstance(plain, str | Path) else plain
+    if not isinstance(plain, str | Path):
+        return plain
+    return without_credentials(without_secrets(_SECRET.sub(rf"\1{HIDDEN}", str(plain))))
 
 
 def settings_of(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change, changes_between, merged
+from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.conf.keys import JARS_KEY, PLUGINS_KEY, PREFIX, foreign_key, problem_of, sentence
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
@@ -174,7 +175,7 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
             file=store.name,
             before=digest(proposal.before),
             after=digest(proposal.after),
-            changes=tuple(change for change in proposal.changes if is_ours(change.key)),
+            changes=tuple(_as_kept(change) for change in proposal.changes if is_ours(change.key)),
             undoes=proposal.undoes,
             step=proposal.step,
         )
@@ -188,6 +189,12 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
             raise
         journal.write(replace(record, phase=Phase.DONE, at=actor.time()))
     return settled
+
+
+def _as_kept(change: Change) -> Change:
+    """``change`` as the journal has it: the user's own jars may have addresses with a password."""
+    old, new = (value and without_credentials(value) for value in (change.old, change.new))
+    return replace(change, old=old, new=new)
 
 
 def _settle(journal: Journal, store: ConfStore, actor: Actor) -> list[str]:

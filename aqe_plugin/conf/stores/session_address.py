@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 from uuid import UUID
 
+from aqe_plugin.conf.credentials import HIDDEN
 from aqe_plugin.errors import ConfError
 
 # With one slash, because an address that was parsed as a path has lost the second.
@@ -82,7 +83,7 @@ def parse_session_address(text: str, environment: Mapping[str, str]) -> SessionA
 
 def without_secrets(text: str) -> str:
     """``text`` with the secrets of a session's address hidden; any other text unchanged."""
-    return _SECRET.sub(r"\1(hidden)", text) if text.startswith(SCHEME) else text
+    return _SECRET.sub(rf"\1{HIDDEN}", text) if text.startswith(SCHEME) else text
 
 
 def _uuid(text: str, server: str) -> str:

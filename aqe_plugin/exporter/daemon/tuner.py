@@ -19,6 +19,7 @@ from typing import IO
 
 from structlog.typing import FilteringBoundLogger
 
+from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.errors import WriteError
 from aqe_plugin.events.json_values import Json
 from aqe_plugin.exporter.daemon.checkpoint import Checkpoint
@@ -48,8 +49,9 @@ class Schedule:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The command as the journal shows it."""
-        return (*self.words, "--target", self.target) if self.target else self.words
+        """The command as the journal and the log show it."""
+        target = ("--target", self.target) if self.target else ()
+        return tuple(map(without_credentials, (*self.words, *target)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Tuner:
             environment = {**os.environ, **self._schedule.environment}
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment)
             self._running = _Running(process, out, err, opening.pop_all(), now_seconds)
-        self._log.info("tuning", command=" ".join(self._schedule.words))
+        self._log.info("tuning", command=" ".join(self._schedule.shown))
 
     def _end(self, running: _Running) -> None:
         code = running.process.poll()

@@ -260,6 +260,11 @@ def test_the_journal_names_a_session_without_its_token(
     assert "hunter2" not in " ".join(schedule.words)
 
 
+def test_the_journal_names_an_address_of_logs_without_its_password() -> None:
+    schedule = tuner.Schedule(("recommend", "s3a://key:hunter2@bucket/logs"), 3600)
+    assert schedule.shown == ("recommend", "s3a://(hidden)@bucket/logs")
+
+
 @pytest.mark.parametrize(
     ("target", "refused"),
     [

@@ -86,6 +86,22 @@ def test_the_journal_has_who_when_why_the_change_and_the_digests(conf: Path) -> 
     assert [json.loads(line)["phase"] for line in lines] == ["begun", "done", "begun", "done"]
 
 
+def test_the_journal_has_no_password_of_an_address_and_uninstall_still_works(conf: Path) -> None:
+    conf.write_text("spark.jars https://ann:hunter2@repo/a.jar,s3a://key:hunter2@bucket/b.jar\n")
+    before = conf.read_bytes()
+    install(conf)
+    kept = (journal_of(conf).folder / "journal.jsonl").read_text()
+    assert "hunter2" not in kept
+    assert "https://(hidden)@repo/a.jar,s3a://(hidden)@bucket/b.jar" in kept
+    uninstall(conf)
+    assert conf.read_bytes() == before
+    # Somebody's edit in between: only our own entries go.
+    install(conf)
+    conf.write_text(conf.read_text() + "spark.app.name x\n")
+    uninstall(conf)
+    assert conf.read_text() == before.decode() + "spark.app.name x\n"
+
+
 def test_only_the_owner_may_read_backups_and_journal_also_of_an_older_version(conf: Path) -> None:
     install(conf)
     folder = journal_of(conf).folder
