@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from aqe_plugin.cli.history_source import HistorySource, opened_history
-from aqe_plugin.cli.install import HomeOption, TableOrJsonOption, TargetOption, WhyOption, YesOption, actor, place_of
+from aqe_plugin.cli.install import HomeOption, TargetOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
 from aqe_plugin.cli.settings import PATH
@@ -21,9 +21,9 @@ from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.conf.syntax.java_properties import entries_of
 from aqe_plugin.errors import ConfError, NoDataError, TargetError
 from aqe_plugin.install.journal import journal_of
-from aqe_plugin.render.formats import TableOrJson
+from aqe_plugin.render.formats import StepFormat
 from aqe_plugin.render.messages import say, warn
-from aqe_plugin.render.terminal import print_json
+from aqe_plugin.render.terminal import print_json, print_lines
 from aqe_plugin.render.tuning import in_future, print_rollout_step, rollout_step_json
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommend import recommend
@@ -60,7 +60,9 @@ def apply(
         ),
     ] = None,
     yes: YesOption = False,
-    output: TableOrJsonOption = TableOrJson.TABLE,
+    output: Annotated[
+        StepFormat, typer.Option("--format", help="A table, JSON, or a patch of the object, for a repository.")
+    ] = StepFormat.TABLE,
     why: WhyOption = "",
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
@@ -154,8 +156,12 @@ def _text_of(file: Path) -> str:
         raise TargetError(f"--values {file}: the file cannot be read: {error}.") from error
 
 
-def _show(next_step: NextStep, done: bool, output: TableOrJson) -> None:
-    if output is TableOrJson.JSON:
+def _show(next_step: NextStep, done: bool, output: StepFormat) -> None:
+    proposal = next_step.proposal
+    if output is StepFormat.PATCH:
+        if proposal is not None:
+            print_lines(proposal.store.patch(proposal.before, proposal.after).splitlines(), Console(soft_wrap=True))
+    elif output is StepFormat.JSON:
         print_json(rollout_step_json(next_step.step, next_step.before, done), Console(soft_wrap=True))
     else:
         print_rollout_step(next_step.step, next_step.before, Console())

@@ -64,7 +64,10 @@ HomeOption = Annotated[
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Make the change; without it the change is only shown.")]
-ProposalFormatOption = Annotated[ProposalFormat, typer.Option("--format", help="A table, JSON, or a diff of the file.")]
+ProposalFormatOption = Annotated[
+    ProposalFormat,
+    typer.Option("--format", help="A table, JSON, a diff of the file, or a patch of the object, for a repository."),
+]
 TableOrJsonOption = Annotated[TableOrJson, typer.Option("--format", help="A table or JSON lines.")]
 WhyOption = Annotated[str, typer.Option("--why", help="The reason, for the journal.")]
 
@@ -216,6 +219,8 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str
         print_json(proposal_json(proposal, do_it), stdout)
     elif output is ProposalFormat.DIFF:
         print_lines(diff_of(proposal), stdout)
+    elif output is ProposalFormat.PATCH:
+        print_lines(proposal.store.patch(proposal.before, proposal.after).splitlines(), stdout)
     elif not proposal.nothing_to_do:
         print_proposal(proposal, Console())
     for line in settled:

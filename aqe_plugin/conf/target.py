@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from aqe_plugin.errors import ConfError
 from aqe_plugin.machine.disk import make_state_folder
 
 
@@ -103,6 +104,22 @@ class ConfStore(Protocol):
             WriteError: it could not be written, and the content is as it was.
             InputError: the server does not answer, so whether it was written is unknown.
         """
+
+    @property
+    def keeper(self) -> str:
+        """What keeps the content as a repository says, and may undo a change: ``Argo CD``; empty when nothing does."""
+        return ""
+
+    def patch(self, before: bytes | None, after: bytes | None) -> str:
+        """The change from ``before`` to ``after`` for whoever deploys by a repository.
+
+        Raises:
+            ConfError: a change of this place is no patch.
+        """
+        raise ConfError(
+            f"{self.name}: --format patch is for an object on an API server (kubernetes:...); --format diff shows what "
+            "changes in a file."
+        )
 
     def leftovers(self) -> list[Path]:
         """Temporary files of writers that were killed."""

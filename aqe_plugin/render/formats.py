@@ -13,11 +13,20 @@ class TableOrJson(str, Enum):
 
 
 class ProposalFormat(str, Enum):
-    """Changes to be made: also a diff of the file."""
+    """Changes to be made: also a diff of the file, or a patch of the object."""
 
     TABLE = "table"
     JSON = "json"
     DIFF = "diff"
+    PATCH = "patch"
+
+
+class StepFormat(str, Enum):
+    """A step of a rollout: also a patch of the object."""
+
+    TABLE = "table"
+    JSON = "json"
+    PATCH = "patch"
 
 
 class FindingsFormat(str, Enum):

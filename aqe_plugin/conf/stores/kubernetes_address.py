@@ -20,6 +20,7 @@ class ObjectKind:
 
     Attributes:
         group: its API group, empty for the core group.
+        name: as in a manifest.
         spec: the path of the application's spec, empty for a kind that is not an application.
         effect: a sentence: what a changed conf does to applications.
         restarts: whether a changed conf ends the run that is under way.
@@ -28,6 +29,7 @@ class ObjectKind:
     group: str
     version: str
     plural: str
+    name: str
     spec: tuple[str, ...]
     effect: str
     restarts: bool = False
@@ -35,12 +37,15 @@ class ObjectKind:
 
 _KINDS: Mapping[str, ObjectKind] = MappingProxyType(
     {
-        "configmap": ObjectKind("", "v1", "configmaps", (), "Applications that start from now on read it."),
+        "configmap": ObjectKind(
+            "", "v1", "configmaps", "ConfigMap", (), "Applications that start from now on read it."
+        ),
         # kubeflow.org/docs/components/spark-operator/user-guide/working-with-sparkapplication
         "sparkapplication": ObjectKind(
             "sparkoperator.k8s.io",
             "v1beta2",
             "sparkapplications",
+            "SparkApplication",
             ("spec",),
             "The operator then restarts the application, and KILLS the present run.",
             restarts=True,
@@ -49,6 +54,7 @@ _KINDS: Mapping[str, ObjectKind] = MappingProxyType(
             "sparkoperator.k8s.io",
             "v1beta2",
             "scheduledsparkapplications",
+            "ScheduledSparkApplication",
             ("spec", "template"),
             "The next scheduled run uses it.",
         ),
@@ -57,6 +63,7 @@ _KINDS: Mapping[str, ObjectKind] = MappingProxyType(
             "spark.apache.org",
             "v1",
             "sparkapplications",
+            "SparkApplication",
             ("spec",),
             "The operator uses it only after the application is deleted and created again.",
         ),

@@ -6,10 +6,12 @@ nobody's change is lost.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from aqe_plugin.conf.changes import changes_between
@@ -23,6 +25,14 @@ from aqe_plugin.errors import ConflictError, TargetError
 from aqe_plugin.machine.disk import state_home
 
 _TRIES = 5
+# By name, the labels and annotations, and the field manager.
+# argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking, fluxcd.io/flux/components/kustomize/kustomizations
+_KEEPERS: Mapping[str, tuple[tuple[str, ...], str]] = MappingProxyType(
+    {
+        "Argo CD": (("argocd.argoproj.io/tracking-id", "argocd.argoproj.io/instance"), "argocd-controller"),
+        "Flux": (("kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name"), "kustomize-controller"),
+    }
+)
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -33,11 +43,13 @@ class KubernetesStore(ConfStore):
     Attributes:
         state: the folder on this machine that holds the journals.
         spec: the spec of an application, empty for a ConfigMap.
+        keeper: as in the store's interface.
     """
 
     api: ObjectApi
     state: Path
     spec: Mapping[str, Any]
+    keeper: str = ""
 
     @property
     def name(self) -> str:
@@ -45,7 +57,12 @@ class KubernetesStore(ConfStore):
 
     @property
     def effect(self) -> str:
-        return f"{self.name} is changed. {self.api.address.kind.effect}"
+        kept = (
+            f" {self.keeper} keeps it as its repository says, and may undo this: change it there."
+            if self.keeper
+            else ""
+        )
+        return f"{self.name} is changed. {self.api.address.kind.effect}{kept}"
 
     @property
     def journal_folder(self) -> Path:
@@ -66,10 +83,21 @@ class KubernetesStore(ConfStore):
 
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
         self._send(before, after, dry_run=True)
-        return f"{self.api.server} would accept it. {self.api.address.kind.effect}"
+        kept = f" {self.keeper} keeps it as its repository says: --format patch is for there." if self.keeper else ""
+        return f"{self.api.server} would accept it. {self.api.address.kind.effect}{kept}"
 
     def replace(self, before: bytes | None, after: bytes | None) -> None:
         self._send(before, after, dry_run=False)
+
+    def patch(self, before: bytes | None, after: bytes | None) -> str:
+        address = self.api.address
+        whole = {
+            "apiVersion": "/".join(filter(None, (address.kind.group, address.kind.version))),
+            "kind": address.kind.name,
+            "metadata": {"name": address.name, "namespace": self.api.namespace},
+            **self._patch(before, after),
+        }
+        return json.dumps(whole, indent=2, ensure_ascii=False)
 
     def _send(self, before: bytes | None, after: bytes | None, dry_run: bool) -> None:
         for _ in range(_TRIES):
@@ -135,7 +163,15 @@ def open_store(
     api = connect(address, environment, patience or Patience(), say)
     found = api.get()
     spec = _spec(found, address.kind.spec, api.name) if address.kind.spec else {}
-    return KubernetesStore(api, state_home(environment), spec)
+    return KubernetesStore(api, state_home(environment), spec, _keeper(found))
+
+
+def _keeper(found: Mapping[str, Any]) -> str:
+    """Known by the marks that it puts on what it deploys, or by its name among those who wrote the object."""
+    metadata = found.get("metadata") or {}
+    marks = {*(metadata.get("labels") or {}), *(metadata.get("annotations") or {})}
+    writers = {writer.get("manager") for writer in metadata.get("managedFields") or ()}
+    return next((name for name, (mark, writer) in _KEEPERS.items() if {*mark} & marks or writer in writers), "")
 
 
 def _spec(found: Mapping[str, Any], path: tuple[str, ...], name: str) -> Mapping[str, Any]:

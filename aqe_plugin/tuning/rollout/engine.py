@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.install.controller import Proposal, carry_out, propose_tuning
 from aqe_plugin.install.journal import Actor, Phase
@@ -23,7 +23,7 @@ from aqe_plugin.tuning.rollout.ledger import (
     step_before_last,
     write,
 )
-from aqe_plugin.tuning.rollout.manual_edits import manual_edits
+from aqe_plugin.tuning.rollout.manual_edits import carried_out_elsewhere, manual_edits
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, after_observing, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, new_pairs, observed
 
@@ -90,9 +90,15 @@ class NextStep:
 
 
 def unfinished(rollouts: Rollouts) -> NextStep | None:
-    """The step that comes before any other: it ends a rollout after a manual edit, or finishes an interrupted step."""
+    """The step that comes before any other: it records what somebody else did to the file, or finishes an interrupted
+    step."""
     if not rollouts.steps:
         return None
+    taken = carried_out_elsewhere(rollouts.steps, rollouts.file)
+    if taken is not None:
+        last = rollouts.steps[-1]
+        why = f"{store_of(rollouts.file).name} has the values of the ring {taken.value}, by a repository or by hand"
+        return NextStep(replace(_signed(rollouts, last), ring=taken, why=why), last.ring)
     edits = manual_edits(rollouts.steps, rollouts.file)
     if edits is not None:
         return _ended(rollouts, edits)

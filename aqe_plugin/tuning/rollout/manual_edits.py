@@ -36,6 +36,15 @@ class _Held:
         return _same(self.key, self.before, self.found)
 
 
+def carried_out_elsewhere(steps: Sequence[RolloutStep], file: Where) -> Ring | None:
+    """The ring that follows, if the file has its values already: somebody took the step, by a repository or by hand."""
+    last = steps[-1]
+    following = {Ring.OBSERVE: Ring.CANARY if last.has_canary else Ring.ALL, Ring.CANARY: Ring.ALL}.get(last.ring)
+    if last.phase is Phase.BEGUN or following is None:
+        return None
+    return following if all(one.is_kept for one in _reading(last, following, file)) else None
+
+
 def manual_edits(steps: Sequence[RolloutStep], file: Where) -> str | None:
     """A sentence that names every key that somebody changed, with the values that were expected and found.
 
@@ -53,7 +62,9 @@ def manual_edits(steps: Sequence[RolloutStep], file: Where) -> str | None:
     changed = [one for one in held if not one.is_kept]
     if not changed:
         return None
-    how = "rolled back by hand" if all(one.is_undone for one in changed) else "changed by hand"
+    keeper = read_target(file).store.keeper
+    by = f"by {keeper}, which keeps it as its repository says" if keeper else "by hand"
+    how = f"rolled back {by}" if all(one.is_undone for one in changed) else f"changed {by}"
     edits = [f"{one.file}: {one.key}: expected {_text(one.expected)}, found {_text(one.found)}" for one in changed]
     stays = [f"{one.file}: {one.key} = {_text(one.found)}" for one in held if one.is_kept and not one.is_undone]
     return f"{how}: {'; '.join(edits)}" + (f"; left unchanged: {'; '.join(stays)}" if stays else "")
@@ -64,16 +75,18 @@ def _held(steps: Sequence[RolloutStep], file: Where) -> list[_Held]:
     possible = [last]
     if last.phase is Phase.BEGUN and not _was_carried_out(last, file):
         possible.append(step_before_last(steps, file))
-    target, before = read_target(file), _values(last, Ring.ROLLED_BACK)
     # A file is replaced as a whole: all its values are of one step.
-    readings = [
-        [
-            _Held(target.store.name, key, value, target.conf.get(key), before.get(key))
-            for key, value in _values(step, step.ring).items()
-        ]
-        for step in possible
-    ]
+    readings = [_reading(step, step.ring, file) for step in possible]
     return min(readings, key=lambda reading: sum(not one.is_kept for one in reading))
+
+
+def _reading(step: RolloutStep, ring: Ring, file: Where) -> list[_Held]:
+    """Each key of the rollout, with its value in ``ring`` as the expected one."""
+    target, before = read_target(file), _values(step, Ring.ROLLED_BACK)
+    return [
+        _Held(target.store.name, key, value, target.conf.get(key), before.get(key))
+        for key, value in _values(step, ring).items()
+    ]
 
 
 def _was_carried_out(step: RolloutStep, file: Where) -> bool:

@@ -12,18 +12,18 @@ from aqe_plugin.cli.app import app
 from aqe_plugin.cli.settings import settings_of
 from commands import Answer
 
-EVERY = ("table", "json", "conf", "diff")
+EVERY = ("table", "json", "conf", "diff", "patch")
 KNOWN = {
     "explain": ("table", "json"),
     "doctor": ("table", "json"),
     "verify": ("table", "json"),
-    "install": ("table", "json", "diff"),
+    "install": ("table", "json", "diff", "patch"),
     "status": ("table", "json"),
-    "rollback": ("table", "json", "diff"),
-    "uninstall": ("table", "json", "diff"),
+    "rollback": ("table", "json", "diff", "patch"),
+    "uninstall": ("table", "json", "diff", "patch"),
     "history": ("table", "json"),
     "recommend": ("table", "json", "conf"),
-    "apply": ("table", "json"),
+    "apply": ("table", "json", "patch"),
     "config-show": ("table", "json"),
 }
 

@@ -223,3 +223,67 @@ def test_install_status_and_uninstall_work_on_an_application(
     assert (code, "Spark runs in a container image" in err) == (5, True)
     assert answer("status", "--target", "kubernetes:secret/x")[0] == 5
     assert answer("status", "--target", "kubernetes:configmap/x")[0] == 4
+
+
+# objects that a repository keeps
+
+
+@pytest.mark.parametrize(
+    ("metadata", "keeper"),
+    [
+        ({"annotations": {"argocd.argoproj.io/tracking-id": "spark:/ConfigMap:spark/conf"}}, "Argo CD"),
+        ({"labels": {"kustomize.toolkit.fluxcd.io/name": "spark"}}, "Flux"),
+        ({"managedFields": [{"manager": "kubectl"}, {"manager": "kustomize-controller"}]}, "Flux"),
+        ({"labels": {"app.kubernetes.io/managed-by": "Helm"}}, ""),
+        ({}, ""),
+    ],
+)
+def test_an_object_that_a_repository_keeps_is_known(
+    api: ApiServer, here: dict[str, str], metadata: dict[str, object], keeper: str
+) -> None:
+    api.objects[CONFIGMAP]["metadata"].update(metadata)
+    store = opened(here)
+    assert store.keeper == keeper
+    assert (f"{keeper} keeps it as its repository says" in store.effect) is bool(keeper)
+
+
+def test_a_patch_for_a_repository_gives_what_yes_would_give(
+    api: ApiServer, here: dict[str, str], answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in here.items():
+        monkeypatch.setenv(name, value)
+    for text, path in (("kubernetes:configmap/conf", CONFIGMAP), ("kubernetes:sparkapplication/nightly", APPLICATION)):
+        before = copy.deepcopy(api.objects[path])
+        words = ("install", "--target", text, "--jar", JAR)
+        code, out, err = answer(*words, "--format", "patch")
+        assert (code, api.objects[path]) == (0, before), err
+        patch = json.loads(out)
+        name = path.rsplit("/", 1)[1]
+        assert patch.pop("metadata") == {"name": name, "namespace": "spark"}
+        assert (patch.pop("apiVersion"), patch.pop("kind")) in {
+            ("v1", "ConfigMap"),
+            ("sparkoperator.k8s.io/v1beta2", "SparkApplication"),
+        }
+        assert answer(*words, "--yes")[0] == 0
+        for part in ("data", "spec"):
+            if part in patch:
+                changed = {**before[part], **patch[part]}
+                if part == "spec":
+                    changed = {**before[part], "sparkConf": {**before[part]["sparkConf"], **patch[part]["sparkConf"]}}
+                assert api.objects[path][part] == changed
+
+
+def test_what_a_repository_undid_is_said_so(
+    api: ApiServer, here: dict[str, str], answer: Answer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in here.items():
+        monkeypatch.setenv(name, value)
+    api.put(CONFIGMAP, data={"spark-defaults.conf": "spark.aqePlugin.mode apply\n"})
+    before = copy.deepcopy(api.objects[CONFIGMAP]["data"])
+    words = ("apply", str(tmp_path), "--target", "kubernetes:cm/conf", "--yes", "--format", "json")
+    assert answer(*words, "--set", "spark.aqePlugin.filter.buildTimeout=10")[0] == 0
+    api.objects[CONFIGMAP]["metadata"]["labels"] = {"kustomize.toolkit.fluxcd.io/name": "spark"}
+    api.put(CONFIGMAP, data=before)
+    code, out, err = answer(*words)
+    assert (code, json.loads(out)["ring"]) == (0, "rolled_back"), err
+    assert json.loads(out)["why"].startswith("rolled back by Flux, which keeps it as its repository says: ")

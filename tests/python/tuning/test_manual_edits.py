@@ -168,6 +168,28 @@ def test_other_keys_and_another_notation_of_a_number_are_no_manual_edits(cluster
     assert step(cluster, answer)["ring"] == "all"
 
 
+def test_a_step_that_a_repository_took_is_recorded_and_goes_on(cluster: Cluster, answer: Answer) -> None:
+    begun(cluster, answer, "--canary-share", "0.25")
+    # What `apply --format patch` of the next step would hold.
+    text = "".join(line for line in cluster.target.read_text().splitlines(True) if "canary" not in line)
+    cluster.target.write_text(text.replace(f"{RATE} 0.7", f"{RATE} 0.5") + f"{TIMEOUT} 10\n")
+    held = cluster.held()
+    found = step(cluster, answer)
+    assert (found["before"], found["ring"], found["why"]) == (
+        "canary",
+        "all",
+        f"{cluster.target} has the values of the ring all, by a repository or by hand",
+    )
+    assert cluster.held() == held
+    assert step(cluster, answer)["why"].startswith("undecided so far")
+
+
+def test_a_patch_of_a_file_is_refused_with_what_shows_it(cluster: Cluster, answer: Answer) -> None:
+    code, out, err = answer(*words(cluster, *ASKED, "--format", "patch"))
+    assert (code, out) == (5, "")
+    assert "--format diff shows what changes in a file" in err
+
+
 # All
 
 
