@@ -64,8 +64,7 @@ def spark_jvm() -> None:
     from pyspark import SparkContext, __version__
 
     with pytest.MonkeyPatch.context() as patch:
-        jar = shlex.quote(str(jar_for(__version__)))
-        options = f"--driver-memory 3g --driver-class-path {jar} --jars {jar} pyspark-shell"
+        options = f"--driver-memory 3g --jars {shlex.quote(str(jar_for(__version__)))} pyspark-shell"
         patch.setenv("PYSPARK_SUBMIT_ARGS", options)
         SparkContext._ensure_initialized()
 

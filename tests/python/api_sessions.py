@@ -84,18 +84,6 @@ class AnySession:
         assert repr(seen).startswith("The frame was run once, its rows discarded.\n")
         assert re.search(r"<td[^>]*>inner join on[^<]*build side right: 200 rows", seen._repr_html_())
 
-    def test_an_explanation_runs_nothing_and_has_a_line_for_each_join(
-        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        failing = sales.join(items, "item").selectExpr("raise_error('it was run') AS failed")
-        seen = aqe.explain(failing)
-        (line,) = seen.joins
-        assert "item" in line
-        assert "== Physical Plan ==" in seen.plan
-        assert "Nothing was run." in repr(seen)
-        assert line in " ".join(repr(seen).split())
-        assert capsys.readouterr().out == ""
-
     def test_columns_of_one_name_can_be_analyzed(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
         assert len(aqe.analyze(sales.join(items, sales["item"] == items["item"])).decisions) == 1
 

@@ -36,7 +36,7 @@ from functools import lru_cache
 from statistics import median
 
 # Differences between canary and control that are looked for, in standard deviations of a pair.
-_EFFECTS = (0.1, 0.2, 0.4, 0.8, 1.6)
+_EFFECTS = (0.1, 0.2, 0.4, 0.8, 1.6, 4.0)
 _MOST_DEVIATIONS = 3.0
 # Makes the median of the sizes of normal noise its standard deviation.
 _MEDIAN_TO_SIGMA = 1.4826

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pyspark
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from api_sessions import CONFS, AnySession, aqe, items, plan_of, sales, write_tables
 from aqe_plugin import AqePlugin, jar_for
@@ -59,6 +59,18 @@ def spark(port: int, folder: Path) -> Iterator[SparkSession]:
 class TestConnect(AnySession):
     def test_the_session_is_one_of_spark_connect(self, spark: SparkSession) -> None:
         assert type(spark).__module__.startswith("pyspark.sql.connect")
+
+    def test_an_explanation_runs_nothing_and_has_a_line_for_each_join(
+        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        failing = sales.join(items, "item").selectExpr("raise_error('it was run') AS failed")
+        seen = aqe.explain(failing)
+        (line,) = seen.joins
+        assert "item" in line
+        assert "== Physical Plan ==" in seen.plan
+        assert "Nothing was run." in repr(seen)
+        assert line in " ".join(repr(seen).split())
+        assert capsys.readouterr().out == ""
 
     def test_mode_and_thresholds_are_set_on_the_server_and_restored(self, aqe: AqePlugin, spark: SparkSession) -> None:
         with aqe.override(mode="observe", broadcast_max_memory_bytes="256m"):
