@@ -58,8 +58,8 @@ def sparkProject(line: SparkLine): Project =
       description := s"Runtime join filters and measured join choices for Apache Spark ${line.line}'s adaptive query execution",
       publishMavenStyle := true,
       publishTo := Some(Resolver.file("dist", (ThisBuild / baseDirectory).value / "dist" / "maven")),
-      // The commit alone decides every byte of the artefacts.
       pomPostProcess := PublishedPom.withWhatSparkProvides,
+      // A release is made anew as often as somebody likes, until it is published elsewhere.
       publishConfiguration := publishConfiguration.value.withOverwrite(true),
       excludeDependencies += connectShims,
       libraryDependencies ++= Seq(

@@ -37,7 +37,7 @@ class Explanation(Shown):
 
 def explained(frame: DataFrame) -> Explanation | None:
     """EXPLAIN of ``frame``; ``None`` when it has no section of the plugin."""
-    with _own_output() as said:
+    with redirect_stdout(_OwnOutput()) as said:
         frame.explain()
     plan, found, section = said.getvalue().partition(_SECTION)
     if not found:
@@ -56,7 +56,3 @@ class _OwnOutput(io.StringIO):
 
     def write(self, text: str) -> int:
         return super().write(text) if threading.get_ident() == self._thread else self._others.write(text)
-
-
-def _own_output() -> redirect_stdout[_OwnOutput]:
-    return redirect_stdout(_OwnOutput())

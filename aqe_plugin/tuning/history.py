@@ -14,7 +14,7 @@ from aqe_plugin.tuning.fingerprint import fingerprint
 from aqe_plugin.tuning.replay import JoinOption, carried_out
 
 # Makes the median absolute deviation of normal noise its standard deviation.
-_MAD_TO_SIGMA = 1.4826
+MAD_TO_SIGMA = 1.4826
 _OUTLIER_SIGMAS = 3.5
 _MIN_SIGMA = 0.03
 # No count of distinct keys stands for a pass rate of 0.
@@ -203,7 +203,7 @@ def without_outliers(runs: Sequence[Run]) -> list[Run]:
 def median_deviation(values: Sequence[float]) -> float:
     """The standard deviation of ``values``, estimated from their median absolute deviation as if they were normal."""
     middle = median(values)
-    return _MAD_TO_SIGMA * median(abs(value - middle) for value in values)
+    return MAD_TO_SIGMA * median(abs(value - middle) for value in values)
 
 
 def _age(run: Run) -> tuple[int, str, str, int]:

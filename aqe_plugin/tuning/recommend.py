@@ -106,7 +106,7 @@ def judge(
     if not runs:
         return Finding(change.group.name, None, _too_few(limits))
     known = _known(runs, thresholds, replay)
-    ((*decided,),) = _decide(runs, [{**thresholds, **change.values}], replay)
+    (decided,) = _decide(runs, [{**thresholds, **change.values}], replay)
     effect = _effect(decided, known)
     if effect.changed == 0:
         return Finding(change.group.name, None, _NOTHING_CHANGES)

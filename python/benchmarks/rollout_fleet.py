@@ -18,7 +18,7 @@ from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
-from aqe_plugin.tuning.rollout.trial import Trial, new_pairs, observed
+from aqe_plugin.tuning.rollout.trial import Trial, observed
 
 _DAY_MILLIS = 86_400_000
 _FIRST_DAY = 20_000
@@ -100,10 +100,10 @@ def rollout(fleet: Fleet, effect: Effect, share: float, limits: RingLimits, seed
             logs.append(_log(fleet, Effect() if arm is TrialArm.CONTROL else effect, arm, day, dice))
         logs = [one for one in logs if one.deleted > day]
         trial = Trial(tuple(steps), _history([one for one in logs if one.arrives <= day]), tuple(pairs))
-        added = new_pairs(trial, limits)
+        observation, added = observed(trial, limits)
         pairs += added
         compared += len(added)
-        move = advance(ring, observed(trial, limits, pairs), limits)
+        move = advance(ring, observation, limits)
         if is_over(move.ring):
             return Ending(move.ring, move.why, day - _FIRST_DAY + 1, compared)
         if move.ring is not ring:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.install.controller import Proposal, carry_out, propose_tuning
 from aqe_plugin.install.journal import Actor, Phase
@@ -25,7 +25,7 @@ from aqe_plugin.tuning.rollout.ledger import (
 )
 from aqe_plugin.tuning.rollout.manual_edits import carried_out_elsewhere, manual_edits
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, after_observing, is_over
-from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, new_pairs, observed
+from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, observed
 
 # The group of a rollout of values that somebody asked for.
 _ASKED = "asked"
@@ -94,12 +94,13 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     step."""
     if not rollouts.steps:
         return None
-    taken = carried_out_elsewhere(rollouts.steps, rollouts.file)
+    target = read_target(rollouts.file)
+    taken = carried_out_elsewhere(rollouts.steps, target)
     if taken is not None:
         last = rollouts.steps[-1]
-        why = f"{store_of(rollouts.file).name} has the values of the ring {taken.value}, by a repository or by hand"
+        why = f"{target.store.name} has the values of the ring {taken.value}, by a repository or by hand"
         return NextStep(replace(_signed(rollouts, last), ring=taken, why=why), last.ring)
-    edits = manual_edits(rollouts.steps, rollouts.file)
+    edits = manual_edits(rollouts.steps, target)
     if edits is not None:
         return _ended(rollouts, edits)
     last = rollouts.steps[-1]
@@ -157,13 +158,13 @@ def go_on(
             found = confirmed(trial, read_target(rollouts.file).conf, decide, limits)
         move = after_observing(found, last.has_canary)
     else:
-        pairs = new_pairs(trial, rings)
-        move = advance(last.ring, observed(trial, rings, (*trial.pairs, *pairs)), rings)
+        observation, pairs = observed(trial, rings)
+        move = advance(last.ring, observation, rings)
         if pairs:
-            seen = PairsSeen(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis, tuple(pairs))
+            seen = PairsSeen(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis, pairs)
     step = replace(_moved(rollouts, last, move.ring, move.why), pairs=seen)
     # Reading the history may have taken an hour.
-    edits = manual_edits(rollouts.steps, rollouts.file)
+    edits = manual_edits(rollouts.steps, read_target(rollouts.file))
     return step if edits is None else _ended(rollouts, edits)
 
 

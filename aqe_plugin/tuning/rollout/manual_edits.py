@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aqe_plugin.conf.keys import CANARY_SHARE, number_of
 from aqe_plugin.conf.stores.file_store import Where
-from aqe_plugin.conf.stores.locate import read_target
+from aqe_plugin.conf.stores.locate import Target
 from aqe_plugin.install.journal import Phase, journal_of
 from aqe_plugin.tuning.rollout.file_changes import canary_keys
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, step_before_last
@@ -36,21 +36,22 @@ class _Held:
         return _same(self.key, self.before, self.found)
 
 
-def carried_out_elsewhere(steps: Sequence[RolloutStep], file: Where) -> Ring | None:
+def carried_out_elsewhere(steps: Sequence[RolloutStep], target: Target) -> Ring | None:
     """The ring that follows, if the file has its values already: somebody took the step, by a repository or by hand."""
     last = steps[-1]
     following = {Ring.OBSERVE: Ring.CANARY if last.has_canary else Ring.ALL, Ring.CANARY: Ring.ALL}.get(last.ring)
     if last.phase is Phase.BEGUN or following is None:
         return None
-    return following if all(one.is_kept for one in _reading(last, following, file)) else None
+    return following if all(one.is_kept for one in _reading(last, following, target)) else None
 
 
-def manual_edits(steps: Sequence[RolloutStep], file: Where) -> str | None:
+def manual_edits(steps: Sequence[RolloutStep], target: Target) -> str | None:
     """A sentence that names every key that somebody changed, with the values that were expected and found.
 
     Args:
         steps: those of the rollout so far, at least one; if the last was interrupted, the file may hold the values from
             before it or from after it.
+        target: the file as it is now.
 
     Returns:
         ``None`` when the file holds what it should, or the rollout is over.
@@ -58,11 +59,11 @@ def manual_edits(steps: Sequence[RolloutStep], file: Where) -> str | None:
     last = steps[-1]
     if last.phase is Phase.DONE and is_over(last.ring):
         return None
-    held = _held(steps, file)
+    held = _held(steps, target)
     changed = [one for one in held if not one.is_kept]
     if not changed:
         return None
-    keeper = read_target(file).store.keeper
+    keeper = target.store.keeper
     by = f"by {keeper}, which keeps it as its repository says" if keeper else "by hand"
     how = f"rolled back {by}" if all(one.is_undone for one in changed) else f"changed {by}"
     edits = [f"{one.file}: {one.key}: expected {_text(one.expected)}, found {_text(one.found)}" for one in changed]
@@ -70,19 +71,19 @@ def manual_edits(steps: Sequence[RolloutStep], file: Where) -> str | None:
     return f"{how}: {'; '.join(edits)}" + (f"; left unchanged: {'; '.join(stays)}" if stays else "")
 
 
-def _held(steps: Sequence[RolloutStep], file: Where) -> list[_Held]:
+def _held(steps: Sequence[RolloutStep], target: Target) -> list[_Held]:
     last = steps[-1]
     possible = [last]
-    if last.phase is Phase.BEGUN and not _was_carried_out(last, file):
-        possible.append(step_before_last(steps, file))
+    if last.phase is Phase.BEGUN and not _was_carried_out(last, target.store):
+        possible.append(step_before_last(steps, target.store))
     # A file is replaced as a whole: all its values are of one step.
-    readings = [_reading(step, step.ring, file) for step in possible]
+    readings = [_reading(step, step.ring, target) for step in possible]
     return min(readings, key=lambda reading: sum(not one.is_kept for one in reading))
 
 
-def _reading(step: RolloutStep, ring: Ring, file: Where) -> list[_Held]:
+def _reading(step: RolloutStep, ring: Ring, target: Target) -> list[_Held]:
     """Each key of the rollout, with its value in ``ring`` as the expected one."""
-    target, before = read_target(file), _values(step, Ring.ROLLED_BACK)
+    before = _values(step, Ring.ROLLED_BACK)
     return [
         _Held(target.store.name, key, value, target.conf.get(key), before.get(key))
         for key, value in _values(step, ring).items()

@@ -35,11 +35,11 @@ from enum import Enum
 from functools import lru_cache
 from statistics import median
 
+from aqe_plugin.tuning.history import MAD_TO_SIGMA
+
 # Differences between canary and control that are looked for, in standard deviations of a pair.
 _EFFECTS = (0.1, 0.2, 0.4, 0.8, 1.6, 4.0)
 _MOST_DEVIATIONS = 3.0
-# Makes the median of the sizes of normal noise its standard deviation.
-_MEDIAN_TO_SIGMA = 1.4826
 
 
 class Outcome(str, Enum):
@@ -113,7 +113,7 @@ class SymmetryEvidence:
 
     def add(self, value: float) -> None:
         """Takes the next value, which is judged by the sizes of the values before it."""
-        scale = _MEDIAN_TO_SIGMA * _middle(self._sizes) if self._sizes else 0.0
+        scale = MAD_TO_SIGMA * _middle(self._sizes) if self._sizes else 0.0
         deviations = value / scale if scale > 0 else math.copysign(1.0, value) if value else 0.0
         bounded = min(max(deviations, -_MOST_DEVIATIONS), _MOST_DEVIATIONS)
         for at, effect in enumerate(_EFFECTS):

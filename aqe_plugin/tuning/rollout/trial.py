@@ -78,21 +78,17 @@ def confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) ->
     )
 
 
-def new_pairs(trial: Trial, rings: RingLimits) -> list[Pair]:
-    """In a ring with the change in force: the pairs that its applications add to those that were seen."""
+def observed(trial: Trial, rings: RingLimits) -> tuple[Observation, tuple[Pair, ...]]:
+    """In a ring with the change in force: what its pairs and the plugin's errors show, and the pairs that are new."""
     changed, unchanged = _sides(trial)
-    return application_pairs(changed, unchanged, rings.max_pairs - len(trial.pairs), trial.pairs)
-
-
-def observed(trial: Trial, rings: RingLimits, pairs: Sequence[Pair]) -> Observation:
-    """What ``pairs``, all of the ring, and the plugin's errors show."""
-    changed, unchanged = _sides(trial)
+    new = tuple(application_pairs(changed, unchanged, rings.max_pairs - len(trial.pairs), trial.pairs))
+    pairs = (*trial.pairs, *new)
     timed = [
         (pair.changed.millis, pair.unchanged.millis)
         for pair in pairs
         if pair.changed.millis is not None and pair.unchanged.millis is not None
     ]
-    return Observation(
+    observation = Observation(
         pairs=len(pairs),
         comparison=compare(timed, rings.margin, rings.durations),
         failures=excess([(pair.changed.failed, pair.unchanged.failed) for pair in pairs], rings.counts),
@@ -101,6 +97,7 @@ def observed(trial: Trial, rings: RingLimits, pairs: Sequence[Pair]) -> Observat
         has_canary=trial.last.has_canary,
         exhausted=_unpaired(changed, pairs) and not _unpaired(unchanged, pairs),
     )
+    return observation, new
 
 
 def _unpaired(history: QueryHistory, pairs: Sequence[Pair]) -> bool:

@@ -16,8 +16,8 @@ from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.journal import Actor, journal_of
 from aqe_plugin.tuning.rollout.application_pairs import Pair
-from aqe_plugin.tuning.rollout.rings import RingLimits
-from aqe_plugin.tuning.rollout.trial import Trial, new_pairs
+from aqe_plugin.tuning.rollout.rings import Observation, RingLimits
+from aqe_plugin.tuning.rollout.trial import Trial, observed
 from commands import Answer
 from fleet import DAY_MILLIS, fleet_of, log_of
 
@@ -220,11 +220,11 @@ def test_an_edit_while_logs_are_read_is_noticed_before_anything_is_written(
     begun(cluster, answer, "--canary-share", "0.25")
     cluster.days(9)
 
-    def meanwhile(trial: Trial, rings: RingLimits) -> list[Pair]:
+    def meanwhile(trial: Trial, rings: RingLimits) -> tuple[Observation, tuple[Pair, ...]]:
         edited(cluster.target, f"{RATE} 0.7", f"{RATE} 0.4")
-        return new_pairs(trial, rings)
+        return observed(trial, rings)
 
-    monkeypatch.setattr("aqe_plugin.tuning.rollout.engine.new_pairs", meanwhile)
+    monkeypatch.setattr("aqe_plugin.tuning.rollout.engine.observed", meanwhile)
     found = step(cluster, answer)
     assert (found["before"], found["ring"], found["why"][:15]) == ("canary", "rolled_back", "changed by hand")
     assert f"{RATE} 0.4\n" in cluster.target.read_text()
