@@ -30,7 +30,7 @@ from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits, best
 from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.engine import NextStep, Rollouts
-from aqe_plugin.tuning.rollout.ledger import RolloutStep, locked, rollouts_of
+from aqe_plugin.tuning.rollout.ledger import RolloutStep, locked
 from aqe_plugin.tuning.rollout.rings import RingLimits
 from aqe_plugin.tuning.unseen import choosing
 
@@ -81,7 +81,7 @@ def apply(
     limits = Limits(max_step=max_step, min_runs=min_runs)
     asked_values = _values_of(asked or (), values)
     with locked(file) if yes else nullcontext():
-        rollouts = Rollouts(file, rollouts_of(file), actor(why))
+        rollouts = engine.read_rollouts(file, actor(why))
         step, last = engine.unfinished(rollouts), rollouts.under_way
         if step is None and asked_values and last is None:
             step = engine.begin_with_values(rollouts, asked_values, canary_share)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from aqe_plugin.errors import ConfError
-from aqe_plugin.machine.disk import make_state_folder
+from aqe_plugin.machine.disk import lock, make_state_folder
 
 
 class TargetConf(Protocol):
@@ -78,6 +80,39 @@ class ConfStore(Protocol):
     def make_journal_folder(self) -> None:
         make_state_folder(self.journal_folder)
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the target for one process of this machine at a time.
+
+        Raises:
+            ConflictError: another process holds it.
+        """
+        self.make_journal_folder()
+        with lock(self.journal_folder / "lock"):
+            yield
+
+    def fetch_state(self) -> None:
+        """Brings what other machines recorded about the target into the journal folder, if the place keeps that.
+
+        Whoever calls it holds the target.
+
+        Raises:
+            StateError: what they recorded cannot be read.
+        """
+        return
+
+    def share_state(self, closing: bool = False) -> None:
+        """Shows other machines what this one recorded, if the place keeps that; ``replace`` does so too.
+
+        Args:
+            closing: the lines only close a change that was made; what prevents them from being shown is reported, not
+                raised, and they are shown with the next change.
+
+        Raises:
+            ConflictError: another machine recorded something else in the meantime; nothing was shown.
+        """
+        return
+
     def read(self) -> bytes | None:
         """The content, ``None`` when there is none."""
 
@@ -100,7 +135,9 @@ class ConfStore(Protocol):
         """Replaces the content; a reader sees the old or the new, whole.
 
         Raises:
-            ConflictError: the content is no longer ``before``, as far as that can be known; nothing was written.
+            ConflictError: the content is no longer ``before``, or another machine recorded something in the meantime,
+                as far as that can be known; nothing was written.
+            StateError: what other machines recorded cannot be read; nothing was written.
             WriteError: it could not be written, and the content is as it was.
             InputError: the server does not answer, so whether it was written is unknown.
         """

@@ -8,7 +8,8 @@ ConflictError when it is written in a way that cannot be changed safely or only 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -21,7 +22,7 @@ from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, SessionError, StateError, WriteError
 from aqe_plugin.install.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of
 from aqe_plugin.install.plan import is_ours, plan_install, plan_uninstall, purged
-from aqe_plugin.machine.disk import digest, leftovers, lock, replace_file
+from aqe_plugin.machine.disk import digest, leftovers, replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,40 +155,60 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
 
     Raises:
         ConflictError: the target changed since the proposal, or another aqe-plugin is changing it.
+        StateError: what other machines recorded about the target cannot be read.
         WriteError: the target could not be written, and is unchanged.
     """
+    with held(proposal.store):
+        settled = carry_out_held(proposal, actor)
+        proposal.store.share_state(closing=True)
+    return settled
+
+
+@contextmanager
+def held(store: ConfStore) -> Iterator[None]:
+    """Holds the target for this process, with what other machines recorded about it.
+
+    Raises:
+        ConflictError: another process of this machine holds it.
+        StateError: what other machines recorded cannot be read.
+    """
+    with store.locked():
+        store.fetch_state()
+        yield
+
+
+def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
+    """As ``carry_out``, for whoever holds the target and shows other machines how the change ended."""
     store = proposal.store
-    store.make_journal_folder()
-    with lock(store.journal_folder / "lock"):
-        settled = _settle(journal_of(store), store, actor)
-        journal = journal_of(store)
-        if store.read() != proposal.before:
-            raise ConflictError(f"{store.name}: somebody else changed it in the meantime. Look at it and try again.")
-        store.rehearse(proposal.before, proposal.after)
-        record = Record(
-            schema_version=SCHEMA_VERSION,
-            number=journal.next_number(),
-            phase=Phase.BEGUN,
-            action=proposal.action,
-            at=actor.time(),
-            who=actor.who,
-            why=actor.why,
-            file=store.name,
-            before=digest(proposal.before),
-            after=digest(proposal.after),
-            changes=tuple(_as_kept(change) for change in proposal.changes if is_ours(change.key)),
-            undoes=proposal.undoes,
-            step=proposal.step,
-        )
-        journal.keep(proposal.before)
-        journal.keep(proposal.after)
-        journal.write(record)
-        try:
-            store.replace(proposal.before, proposal.after)
-        except (ConflictError, WriteError):
-            journal.write(replace(record, phase=Phase.ABANDONED, at=actor.time()))
-            raise
-        journal.write(replace(record, phase=Phase.DONE, at=actor.time()))
+    settled = _settle(journal_of(store), store, actor)
+    journal = journal_of(store)
+    if store.read() != proposal.before:
+        raise ConflictError(f"{store.name}: somebody else changed it in the meantime. Look at it and try again.")
+    store.rehearse(proposal.before, proposal.after)
+    record = Record(
+        schema_version=SCHEMA_VERSION,
+        number=journal.next_number(),
+        phase=Phase.BEGUN,
+        action=proposal.action,
+        at=actor.time(),
+        who=actor.who,
+        why=actor.why,
+        file=store.name,
+        before=digest(proposal.before),
+        after=digest(proposal.after),
+        changes=tuple(_as_kept(change) for change in proposal.changes if is_ours(change.key)),
+        undoes=proposal.undoes,
+        step=proposal.step,
+    )
+    journal.keep(proposal.before)
+    journal.keep(proposal.after)
+    journal.write(record)
+    try:
+        store.replace(proposal.before, proposal.after)
+    except (ConflictError, StateError, WriteError):
+        journal.write(replace(record, phase=Phase.ABANDONED, at=actor.time()))
+        raise
+    journal.write(replace(record, phase=Phase.DONE, at=actor.time()))
     return settled
 
 

@@ -2,8 +2,9 @@
 
 What it keeps to: paths of core and custom resources, bearer tokens (401), a ``resourceVersion`` that grows with each
 write and must match when a patch names one (409), JSON Merge Patch (RFC 7396, 415 for other patches), ``dryRun=All``,
-and ``Status`` objects as bodies of refusals. It can be told to be busy, to hang, to hang up, to refuse, and to be
-overtaken by others. No cluster runs in the tests: whatever else a real server does, admission above all, is not in it.
+the limit of all annotations together (422), and ``Status`` objects as bodies of refusals. Of patches at the same time
+one comes after the other. It can be told to be busy, to hang, to hang up, to refuse, and to be overtaken by others. No
+cluster runs in the tests: whatever else a real server does, admission above all, is not in it.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class ApiServer:
         self.refuses_patches: int | None = None
         self.port = 0
         self._version = 100
+        self._writing = threading.Lock()
 
     def put(self, path: str, **members: Any) -> None:
         """Anybody's write, by which the version grows."""
@@ -48,6 +50,12 @@ class ApiServer:
         present = self.objects.get(path, {"metadata": {"name": path.rsplit("/", 1)[1]}})
         metadata = {**present["metadata"], "resourceVersion": str(self._version)}
         self.objects[path] = {**copy.deepcopy(present), **copy.deepcopy(members), "metadata": metadata}
+
+    def annotate(self, path: str, annotations: Mapping[str, str]) -> None:
+        """Gives an object these annotations and no other."""
+        self.objects[path]["metadata"].pop("annotations", None)
+        if annotations:
+            self.objects[path]["metadata"]["annotations"] = dict(annotations)
 
     def kubeconfig(self, folder: Path, token: str = TOKEN, port: int | None = None, scheme: str = "http") -> Path:
         """A kubeconfig with the contexts ``here`` (namespace ``spark``) and ``other``."""
@@ -86,18 +94,25 @@ class ApiServer:
             return status(self.refuses_patches, "no")
         if self.before_patch:
             self.before_patch.pop(0)()
-        patch = json.loads(body)
-        present = self.objects[url.path]
+        with self._writing:
+            return self._patched(url.path, json.loads(body), asked)
+
+    def _patched(self, path: str, patch: Any, asked: dict[str, list[str]]) -> tuple[int, Any]:
+        present = self.objects[path]
         if patch.get("metadata", {}).get("resourceVersion") not in (None, present["metadata"]["resourceVersion"]):
             return status(409, "Operation cannot be fulfilled: the object has been modified")
         if present.get("immutable"):
             return status(422, "field is immutable when `immutable` is set")
         merged = merge(present, patch)
+        annotations = merged["metadata"].get("annotations") or {}
+        if sum(len(name) + len(value) for name, value in annotations.items()) > 256 * 1024:
+            return status(422, "metadata.annotations: Too long: must have at most 262144 bytes")
         if not all(isinstance(value, str) for value in (merged.get("data") or {}).values()):
             return status(400, "cannot unmarshal into Go value of type string")
         if asked.get("dryRun") != ["All"]:
-            self.put(url.path, **{name: value for name, value in merged.items() if name != "metadata"})
-            merged = self.objects[url.path]
+            self.put(path, **{name: value for name, value in merged.items() if name != "metadata"})
+            self.annotate(path, merged["metadata"].get("annotations") or {})
+            merged = self.objects[path]
         return 200, merged
 
 

@@ -60,8 +60,13 @@ def opened(
 
 
 def without_version(found: dict[str, Any]) -> dict[str, Any]:
+    """The object without its version and without what aqe-plugin recorded about it."""
     told = copy.deepcopy(found)
     del told["metadata"]["resourceVersion"]
+    annotations = told["metadata"].pop("annotations", {})
+    others = {name: value for name, value in annotations.items() if not name.startswith("aqeplugin.io/")}
+    if others:
+        told["metadata"]["annotations"] = others
     return told
 
 

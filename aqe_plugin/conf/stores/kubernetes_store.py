@@ -1,14 +1,15 @@
 """A conf on a Kubernetes API server: in a ConfigMap, or as the ``sparkConf`` of an application.
 
-A patch holds that conf alone and names the version it was made from, so the rest of the object stays untouched and
-nobody's change is lost.
+A patch holds that conf, and in an annotation what aqe-plugin recorded about it. It names the version it was made from,
+so the rest of the object stays untouched and nobody's change is lost. What was recorded travels in the same patch as
+the change: whoever sees the one sees the other.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,9 +20,19 @@ from aqe_plugin.conf.stores.api_server import ObjectApi, connect
 from aqe_plugin.conf.stores.kubernetes_address import parse_address
 from aqe_plugin.conf.stores.map_conf import MapConf, parse_map
 from aqe_plugin.conf.stores.patience import Patience
+from aqe_plugin.conf.stores.shared_state import (
+    Lead,
+    SharedState,
+    annotation_name,
+    packed,
+    room_for,
+    signature,
+    unpacked,
+)
+from aqe_plugin.conf.stores.state_folder import StateFolder
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
-from aqe_plugin.errors import ConflictError, TargetError
+from aqe_plugin.errors import AqePluginError, ConflictError, StateError, TargetError, WriteError
 from aqe_plugin.machine.disk import state_home
 
 _TRIES = 5
@@ -81,6 +92,41 @@ class KubernetesStore(ConfStore):
         jars = (self.spec.get("deps") or {}).get("jars")
         return replace(parse_map(content, self.name), spark_version=version, jars_overridden=bool(jars))
 
+    def fetch_state(self) -> None:
+        shared = self._shared(self.api.get())
+        if shared is not None:
+            self._take_over(shared)
+
+    def share_state(self, closing: bool = False) -> None:
+        try:
+            self._share()
+        except AqePluginError as error:
+            if not closing:
+                raise
+            self.api.say(
+                f"{self.name}: the change is made, but how it ended is recorded on this machine alone, until its next "
+                f"change: {error}"
+            )
+
+    def look_at_state(self, found: Mapping[str, Any]) -> None:
+        """As ``fetch_state``, from the object as it was ``found``, for a command that may change nothing.
+
+        What cannot be brought is reported; this machine's copy then counts.
+        """
+        try:
+            shared = self._shared(found)
+            if shared is not None and self._folder.lacks(shared):
+                with self.locked():
+                    self._take_over(shared)
+        except AqePluginError as error:
+            self.api.say(f"{error} What is shown of journal and rollouts is this machine's copy.")
+            return
+        if shared is None and self._annotation in _annotations(found):
+            self.api.say(
+                f"{self.name}: its annotation {self._annotation} is about another object, from which this one was "
+                "copied, so it does not count. The next change replaces it."
+            )
+
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
         self._send(before, after, dry_run=True)
         kept = f" {self.keeper} keeps it as its repository says: --format patch is for there." if self.keeper else ""
@@ -100,13 +146,15 @@ class KubernetesStore(ConfStore):
         return json.dumps(whole, indent=2, ensure_ascii=False)
 
     def _send(self, before: bytes | None, after: bytes | None, dry_run: bool) -> None:
+        state = None if dry_run else self._folder.state(self._target)
         for _ in range(_TRIES):
             found = self.api.get()
+            news = state is not None and self._has_news(state, found)
             present = self._content(found)
-            if present == after:
+            if present == after and not news:
                 # The server took an earlier patch, and its answer was lost.
                 return
-            if present != before:
+            if present not in (before, after):
                 keys = changes_between(self._items(before), self._items(present), "")
                 differs = ", ".join(change.key for change in keys) or "comments or layout"
                 raise ConflictError(
@@ -117,13 +165,106 @@ class KubernetesStore(ConfStore):
                 raise ConflictError(
                     f"{self.name}: the ConfigMap is immutable. Create one under a new name and install into that."
                 )
-            version = {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"]}}
-            if self.api.patch({**version, **self._patch(before, after)}, dry_run):
+            metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            if state is not None and news:
+                metadata["annotations"] = {self._annotation: self._packed(state, found)}
+            if self.api.patch({**self._patch(before, after), "metadata": metadata}, dry_run):
                 return
-        raise ConflictError(
+        raise self._restless()
+
+    def _share(self) -> None:
+        state = self._folder.state(self._target)
+        for _ in range(_TRIES):
+            found = self.api.get()
+            if not self._has_news(state, found):
+                return
+            version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            packed = {self._annotation: self._packed(state, found)}
+            if self.api.patch({"metadata": {**version, "annotations": packed}}, dry_run=False):
+                return
+        raise self._restless()
+
+    def _restless(self) -> ConflictError:
+        return ConflictError(
             f"{self.name}: somebody else changed it {_TRIES} times during the write; nothing was written. "
             "Try again later."
         )
+
+    @property
+    def _folder(self) -> StateFolder:
+        return StateFolder(self.journal_folder)
+
+    @property
+    def _target(self) -> str:
+        address = self.api.address
+        kept_in = ".".join((*address.kind.spec, "sparkConf")) if address.kind.spec else address.key
+        return f"{self.api.namespace}/{address.kind_name}/{address.name}/{kept_in}"
+
+    @property
+    def _annotation(self) -> str:
+        return annotation_name("" if self.api.address.kind.spec else self.api.address.key)
+
+    def _shared(self, found: Mapping[str, Any]) -> SharedState | None:
+        """What the object's annotation says; ``None`` when it has none, or that of the object it was copied from.
+
+        Raises:
+            StateError: the annotation cannot be read.
+        """
+        text = _annotations(found).get(self._annotation)
+        if text is None:
+            return None
+        where = f"{self.name}, annotation {self._annotation}"
+        try:
+            shared = unpacked(text, where)
+        except ValueError as error:
+            address = self.api.address
+            resource = ".".join(filter(None, (address.kind.plural, address.kind.group)))
+            context = f" --context {address.context}" if address.context else ""
+            raise StateError(
+                f"{where}: somebody edited it: {error}. It holds journal and rollouts for all machines. Restore "
+                f"it, or remove it: kubectl{context} annotate -n {self.api.namespace} {resource}/{address.name} "
+                f"{self._annotation}-. Then the copy of the machine that changes the conf next counts for all, so "
+                "change it next from the machine that changed it last."
+            ) from error
+        return shared if shared.target == self._target else None
+
+    def _take_over(self, shared: SharedState) -> None:
+        news = [line for one in self._folder.beside(shared).values() for line in one.news]
+        for aside in self._folder.take_over(shared):
+            self.api.say(
+                f"{self.name}: this machine recorded something that the object does not know, and {_who(news)} went on "
+                f"elsewhere. What the object knows counts; what this machine had is kept in {aside}."
+            )
+
+    def _has_news(self, state: SharedState, found: Mapping[str, Any]) -> bool:
+        """Whether this machine, which knows ``state``, recorded what the object does not know.
+
+        Raises:
+            ConflictError: the object knows what this machine does not.
+            StateError: the annotation cannot be read.
+        """
+        shared = self._shared(found)
+        if shared is None:
+            return not state.is_empty
+        both = self._folder.beside(shared)
+        news = [line for one in both.values() for line in one.news]
+        if news:
+            raise ConflictError(
+                f"{self.name}: {_who(news)} went on with it from another machine in the meantime; nothing was written. "
+                "Look (aqe-plugin history) and try again."
+            )
+        return any(one.lead is Lead.OURS for one in both.values())
+
+    def _packed(self, state: SharedState, found: Mapping[str, Any]) -> str:
+        room = room_for(self._annotation, _annotations(found))
+        text = packed(state, room)
+        if text is None:
+            raise WriteError(
+                f"{self.name}: its journal and rollouts no longer fit into the annotation {self._annotation} ({room:,} "
+                "bytes are left for it), and nothing was written. When no rollout is under way, begin new ones: move "
+                f"{self.journal_folder} away on every machine that changes the conf, and remove the annotation."
+            )
+        return text
 
     def _content(self, found: Mapping[str, Any]) -> bytes | None:
         address = self.api.address
@@ -154,16 +295,26 @@ class KubernetesStore(ConfStore):
 def open_store(
     text: str, environment: Mapping[str, str], say: Callable[[str], None], patience: Patience | None = None
 ) -> KubernetesStore:
-    """The object that ``text`` names, read once.
+    """The object that ``text`` names, read once, with what other machines recorded about it.
 
     Args:
-        say: receives a sentence before each wait for the server.
+        say: receives a sentence before each wait for the server, and what is odd about the records.
     """
     address = parse_address(text)
     api = connect(address, environment, patience or Patience(), say)
     found = api.get()
     spec = _spec(found, address.kind.spec, api.name) if address.kind.spec else {}
-    return KubernetesStore(api, state_home(environment), spec, _keeper(found))
+    store = KubernetesStore(api, state_home(environment), spec, _keeper(found))
+    store.look_at_state(found)
+    return store
+
+
+def _annotations(found: Mapping[str, Any]) -> Mapping[str, str]:
+    return (found.get("metadata") or {}).get("annotations") or {}
+
+
+def _who(news: Sequence[bytes]) -> str:
+    return signature(news) or "somebody"
 
 
 def _keeper(found: Mapping[str, Any]) -> str:

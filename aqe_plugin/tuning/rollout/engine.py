@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
-from aqe_plugin.install.controller import Proposal, carry_out, propose_tuning
+from aqe_plugin.errors import ConflictError
+from aqe_plugin.install.controller import Proposal, carry_out_held, held, propose_tuning
 from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import QueryHistory
 from aqe_plugin.tuning.recommendation import Evidence, Limits, Recommendation
@@ -19,7 +20,9 @@ from aqe_plugin.tuning.rollout.ledger import (
     SCHEMA_VERSION,
     PairsSeen,
     RolloutStep,
+    mark_of,
     pairs_of,
+    rollouts_of,
     step_before_last,
     write,
 )
@@ -40,11 +43,13 @@ class Rollouts:
         file: the file that all applications read.
         steps: those of all its rollouts, oldest first.
         by: who takes the next step.
+        mark: of the ledger that was read.
     """
 
     file: Where
     steps: tuple[RolloutStep, ...]
     by: Actor
+    mark: str | None
 
     @property
     def under_way(self) -> RolloutStep | None:
@@ -61,6 +66,12 @@ class Rollouts:
     def now_millis(self) -> int:
         """Milliseconds since 1970."""
         return int(self.by.now().timestamp() * 1000)
+
+
+def read_rollouts(file: Where, by: Actor) -> Rollouts:
+    """The rollouts of ``file`` as this machine knows them."""
+    mark = mark_of(file)
+    return Rollouts(file, rollouts_of(file), by, mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +180,37 @@ def go_on(
 
 
 def take(rollouts: Rollouts, step: NextStep) -> None:
-    """Takes ``step`` and keeps its pairs; when it is interrupted, the next command finishes it."""
-    if step.pairs is not None:
-        write(rollouts.file, step.pairs)
-    if not step.moves:
-        return
+    """Takes ``step`` and keeps its pairs; when it is interrupted, the next command finishes it.
+
+    Raises:
+        ConflictError: another machine took a step, or saw pairs, after ``rollouts`` was read; nothing was written.
+    """
+    store = store_of(rollouts.file)
+    with held(store):
+        if mark_of(rollouts.file) != rollouts.mark:
+            latest = rollouts_of(rollouts.file)
+            by = f": {latest[-1].who} took the last step, to {latest[-1].ring.value}" if latest else ""
+            raise ConflictError(
+                f"{store.name}: another machine went on with the rollout in the meantime{by}. Nothing was written. "
+                "Look (aqe-plugin history) and try again."
+            )
+        if step.pairs is not None:
+            write(rollouts.file, step.pairs)
+        changed = _moved_on(rollouts, step) if step.moves else False
+        store.share_state(closing=changed)
+
+
+def _moved_on(rollouts: Rollouts, step: NextStep) -> bool:
+    """Takes the step; returns whether it changed the file."""
     for line in step.first:
         write(rollouts.file, line)
-    why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
-    if step.proposal is not None and not step.proposal.nothing_to_do:
-        carry_out(replace(step.proposal, step=step.step.id), replace(rollouts.by, why=why))
+    proposal = step.proposal
+    changed = proposal is not None and not proposal.nothing_to_do
+    if proposal is not None and changed:
+        why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
+        carry_out_held(replace(proposal, step=step.step.id), replace(rollouts.by, why=why))
     write(rollouts.file, step.step)
+    return changed
 
 
 def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share: float | None) -> RolloutStep:

@@ -20,7 +20,7 @@ from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.errors import EventSchemaError, StateError
 from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.install.journal import Phase, journal_of
-from aqe_plugin.machine.disk import append_line, lock, read_or_none
+from aqe_plugin.machine.disk import append_line, digest, lock, read_or_none
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.rings import Ring
@@ -108,6 +108,11 @@ def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
             steps.pop()
         steps.append(step)
     return tuple(steps)
+
+
+def mark_of(file: Where) -> str | None:
+    """The same for the same lines of the ledger, ``None`` when it has none."""
+    return digest(read_or_none(_path(file)))
 
 
 def step_before_last(steps: Sequence[RolloutStep], file: Where) -> RolloutStep:

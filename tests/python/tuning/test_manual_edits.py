@@ -237,7 +237,7 @@ def interrupted(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatc
         raise WriteError("killed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out", killed)
+        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out_held", killed)
         assert answer(*words(cluster, "--yes", *more))[0] == 8
 
 
