@@ -36,7 +36,7 @@ class ApiServer:
         self.objects: dict[str, dict[str, Any]] = {}
         self.requests: list[tuple[str, str, dict[str, list[str]]]] = []
         self.faults: list[tuple[int, Mapping[str, str]]] = []
-        self.before_patch: list[Callable[[], None]] = []
+        self.before_patch: list[Callable[[], object]] = []
         self.hang_seconds = 0.0
         self.loses_answers = 0
         self.refuses_patches: int | None = None
@@ -98,6 +98,8 @@ class ApiServer:
             return self._patched(url.path, json.loads(body), asked)
 
     def _patched(self, path: str, patch: Any, asked: dict[str, list[str]]) -> tuple[int, Any]:
+        if path not in self.objects:
+            return status(404, f'"{path.rsplit("/", 1)[1]}" not found')
         present = self.objects[path]
         if patch.get("metadata", {}).get("resourceVersion") not in (None, present["metadata"]["resourceVersion"]):
             return status(409, "Operation cannot be fulfilled: the object has been modified")

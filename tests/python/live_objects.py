@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api_server import ApiServer
+from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.conf.stores.kubernetes_store import KubernetesStore, open_store
 from aqe_plugin.conf.stores.patience import Patience
-from aqe_plugin.install.journal import Actor
+from aqe_plugin.install.controller import carry_out, propose_rollback, propose_tuning
+from aqe_plugin.install.journal import Actor, journal_of
 
 __all__ = [
     "ACTOR",
@@ -23,6 +25,9 @@ __all__ = [
     "QUICK",
     "SCHEDULED",
     "THEIRS",
+    "Machine",
+    "ann",
+    "bob",
     "here",
     "opened",
     "patches",
@@ -57,6 +62,47 @@ def opened(
     here: dict[str, str], text: str = "kubernetes:configmap/conf", patience: Patience = QUICK
 ) -> KubernetesStore:
     return open_store(text, here, lambda _: None, patience)
+
+
+class Machine:
+    """A machine with a state folder of its own, a clock, and a user who is named as the machine is."""
+
+    def __init__(self, here: dict[str, str], state: Path, hours: float = 0) -> None:
+        self.here, self.state = {**here, "XDG_STATE_HOME": str(state)}, state
+        self.said: list[str] = []
+        now = ACTOR.now() + timedelta(hours=hours)
+        self.actor = Actor(f"{state.name}@host-{state.name}", "", lambda: now)
+
+    def opened(self, text: str = "kubernetes:configmap/conf") -> KubernetesStore:
+        """As each command opens it; what it says is new in ``said``."""
+        self.said.clear()
+        return open_store(text, self.here, self.said.append, QUICK)
+
+    def tunes(self, key: str, value: str) -> list[str]:
+        """Sets a key of the plugin, as one command does."""
+        return carry_out(propose_tuning(self.opened(), {f"{PREFIX}{key}": value}, "a test"), self.actor)
+
+    def rolls_back(self) -> list[str]:
+        return carry_out(propose_rollback(self.opened(), force=False), self.actor)
+
+    def history(self, text: str = "kubernetes:configmap/conf") -> list[tuple[int, str, str]]:
+        """Each change with number, phase and who made it."""
+        return [(one.number, one.phase.value, one.who) for one in journal_of(self.opened(text)).records]
+
+    @property
+    def folder(self) -> Path:
+        """Where the journal of the ConfigMap is."""
+        return self.opened().journal_folder
+
+
+@pytest.fixture
+def ann(here: dict[str, str], tmp_path: Path) -> Machine:
+    return Machine(here, tmp_path / "ann")
+
+
+@pytest.fixture
+def bob(here: dict[str, str], tmp_path: Path) -> Machine:
+    return Machine(here, tmp_path / "bob")
 
 
 def without_version(found: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,437 @@
+"""An object that two machines change: each sees what the other did, rolls it back, and steps on nobody's toes."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import random
+import stat
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+
+from api_server import ApiServer
+from aqe_plugin.conf.stores.shared_state import MOST_BYTES, unpacked
+from aqe_plugin.conf.syntax.properties import parse_properties
+from aqe_plugin.errors import AqePluginError, ConflictError, StateError, TargetError, WriteError
+from aqe_plugin.install.controller import carry_out, propose_rollback, propose_tuning
+from aqe_plugin.install.journal import journal_of
+from aqe_plugin.install.status import status_of
+from live_objects import APPLICATION, CONFIGMAP, THEIRS, Machine, ann, bob, here, patches, without_version
+
+__all__ = ["ann", "bob", "here"]
+
+ANNOTATION = "aqeplugin.io/state.spark-defaults.conf"
+ANN, BOB = "ann@host-ann", "bob@host-bob"
+COPY_SHOWN = "What is shown of journal and rollouts is this machine's copy."
+
+
+def conf(api: ApiServer) -> str:
+    return str(api.objects[CONFIGMAP]["data"]["spark-defaults.conf"])
+
+
+def setting(api: ApiServer, key: str) -> str | None:
+    return parse_properties(conf(api).encode(), "conf").get(f"spark.aqePlugin.{key}")
+
+
+def annotated(api: ApiServer, path: str = CONFIGMAP) -> dict[str, str]:
+    found: dict[str, str] = api.objects[path]["metadata"].get("annotations", {})
+    return found
+
+
+def shared_lines(api: ApiServer) -> list[dict[str, object]]:
+    """The journal that the object holds."""
+    log = unpacked(annotated(api)[ANNOTATION], "here").logs["journal.jsonl"]
+    return [json.loads(line) for line in log.splitlines()]
+
+
+def packed_value(value: object) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(value).encode())).decode()
+
+
+# what one did, the other sees
+
+
+def test_a_change_made_on_one_machine_is_seen_and_rolled_back_on_another(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    before = copy.deepcopy(api.objects[CONFIGMAP])
+    ann.tunes("mode", "off")
+    assert bob.history() == [(1, "done", ANN)]
+    assert setting(api, "mode") == "off"
+    bob.rolls_back()
+    assert without_version(api.objects[CONFIGMAP]) == without_version(before)
+    assert ann.history() == [(1, "done", ANN), (2, "done", BOB)]
+    assert ann.said == bob.said == []
+
+
+def test_the_machines_take_turns_and_end_with_the_same_records(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    for number in range(1, 9):
+        (ann, bob)[number % 2].tunes("filter.buildTimeout", str(number))
+    for machine in (bob, ann):
+        carry_out(propose_rollback(machine.opened(), force=False, to=3), machine.actor)
+        assert setting(api, "filter.buildTimeout") == "3"
+        machine.tunes("filter.buildTimeout", "10")
+    assert ann.history() == bob.history()
+    journals = {(machine.folder / "journal.jsonl").read_bytes() for machine in (ann, bob)}
+    assert len(journals) == 1
+    bob.opened()
+    assert {path.name for path in (ann.folder / "backups").iterdir()} == {
+        path.name for path in (bob.folder / "backups").iterdir()
+    }
+
+
+def test_a_change_and_its_record_come_in_one_patch(api: ApiServer, ann: Machine) -> None:
+    seen = []
+    api.before_patch = [
+        lambda: seen.append((conf(api) == THEIRS, annotated(api) == {})),
+        lambda: seen.append((conf(api) == THEIRS, annotated(api) == {})),
+        lambda: seen.append((conf(api) == THEIRS, [line["phase"] for line in shared_lines(api)] == ["begun"])),
+    ]
+    ann.tunes("mode", "off")
+    assert seen == [(True, True), (True, True), (False, True)]
+    assert [line["phase"] for line in shared_lines(api)] == ["begun", "done"]
+
+
+def test_files_that_came_from_the_object_are_their_owners_alone(ann: Machine, bob: Machine) -> None:
+    ann.tunes("mode", "off")
+    bob.opened()
+    files = [path for path in bob.state.rglob("*") if path.is_file() and path.name != "lock"]
+    assert {path.name for path in files} >= {"journal.jsonl"}
+    assert len(files) == 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_each_key_of_a_configmap_and_an_application_have_records_of_their_own(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    texts = ("kubernetes:cm/conf", "kubernetes:cm/conf?key=other.conf", "kubernetes:sparkapplication/nightly")
+    for text in texts:
+        carry_out(propose_tuning(ann.opened(text), {"spark.aqePlugin.mode": "off"}, ""), ann.actor)
+    assert set(annotated(api)) == {ANNOTATION, "aqeplugin.io/state.other.conf"}
+    assert set(annotated(api, APPLICATION)) == {"aqeplugin.io/state"}
+    for text in texts:
+        assert bob.history(text) == [(1, "done", ANN)]
+
+
+def test_a_look_writes_nothing_to_the_server(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    ann.tunes("mode", "off")
+    api.requests.clear()
+    bob.history()
+    status_of(bob.opened())
+    assert {verb for verb, _, _ in api.requests} == {"GET"}
+
+
+def test_a_machine_that_cannot_keep_records_can_look(
+    api: ApiServer, ann: Machine, here: dict[str, str], tmp_path: Path
+) -> None:
+    ann.tunes("mode", "off")
+    # A folder that cannot be made, also not by root.
+    (tmp_path / "bob").symlink_to(tmp_path / "gone" / "away")
+    bob = Machine(here, tmp_path / "bob")
+    assert status_of(bob.opened()).mode == "off"
+    (said,) = bob.said
+    assert "the folder of the journal cannot be created" in said
+    assert said.endswith(COPY_SHOWN)
+    with pytest.raises(WriteError, match="cannot be created"):
+        bob.tunes("mode", "observe")
+
+
+# two at once
+
+
+def test_of_two_changes_at_once_one_is_made_and_the_other_told_who_made_it(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    # The first patch is the rehearsal.
+    api.before_patch = [lambda: None, lambda: bob.tunes("filter.buildTimeout", "7")]
+    with pytest.raises(ConflictError) as error:
+        ann.tunes("filter.buildTimeout", "9")
+    assert str(error.value) == (
+        "kubernetes:spark/configmap/conf: bob@host-bob, 2026-11-21T12:00:00+00:00 went on with it from another machine "
+        "in the meantime; nothing was written. Look (aqe-plugin history) and try again."
+    )
+    assert setting(api, "filter.buildTimeout") == "7"
+    assert bob.history() == [(1, "done", BOB)]
+    lost = (ann.state.rglob("journal.jsonl")).__next__().read_text().splitlines()
+    assert ann.history() == [(1, "done", BOB)]
+    (aside,) = ann.state.rglob("*.apart-*")
+    assert aside.read_text().splitlines() == lost
+    (said,) = ann.said
+    assert said == (
+        "kubernetes:spark/configmap/conf: this machine recorded something that the object does not know, and "
+        "bob@host-bob, 2026-11-21T12:00:00+00:00 went on elsewhere. What the object knows counts; what this machine "
+        f"had is kept in {aside}."
+    )
+    assert ann.history() == [(1, "done", BOB)]
+    assert ann.said == []
+    ann.tunes("filter.buildTimeout", "9")
+    assert bob.history() == [(1, "done", BOB), (2, "done", ANN)]
+
+
+def test_the_same_change_from_two_machines_at_once_is_made_once(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    api.before_patch = [lambda: None, lambda: bob.tunes("mode", "off")]
+    with pytest.raises(ConflictError, match="went on with it from another machine"):
+        ann.tunes("mode", "off")
+    assert [line["who"] for line in shared_lines(api)] == [BOB, BOB]
+
+
+def test_many_changes_at_the_same_time_are_each_made_or_refused(
+    api: ApiServer, here: dict[str, str], tmp_path: Path
+) -> None:
+    machines = [Machine(here, tmp_path / name) for name in ("ann", "bob", "cem")]
+    rounds, made, refused = 6, list[str](), list[AqePluginError]()
+    barrier = threading.Barrier(len(machines))
+
+    def work(machine: Machine) -> None:
+        for number in range(rounds):
+            barrier.wait()
+            try:
+                machine.tunes("filter.buildTimeout", str(1 + number * len(machines) + machines.index(machine)))
+                made.append(machine.actor.who)
+            except ConflictError as error:
+                refused.append(error)
+
+    threads = [threading.Thread(target=work, args=(machine,)) for machine in machines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) + len(refused) == rounds * len(machines)
+    assert len(made) >= rounds
+    done = [line for line in shared_lines(api) if line["phase"] == "done"]
+    assert sorted(str(line["who"]) for line in done) == sorted(made)
+    # Each began where the one before it ended: nothing was made twice, and nothing lost.
+    assert [line["before"] for line in done[1:]] == [line["after"] for line in done[:-1]]
+    last = machines[0]
+    for _ in done:
+        last.rolls_back()
+    assert conf(api) == THEIRS
+
+
+# an annotation that is gone, edited, copied, or full
+
+
+def test_without_the_annotation_this_machines_copy_counts_and_goes_out_again(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    ann.tunes("mode", "off")
+    api.annotate(CONFIGMAP, {})
+    assert (ann.history(), bob.history()) == ([(1, "done", ANN)], [])
+    assert patches(api).count(False) == 2
+    ann.tunes("mode", "observe")
+    assert bob.history() == [(1, "done", ANN), (2, "done", ANN)]
+
+
+def test_an_annotation_that_is_set_back_to_an_earlier_one_loses_nothing(api: ApiServer, ann: Machine) -> None:
+    ann.tunes("mode", "off")
+    earlier = dict(annotated(api))
+    ann.tunes("mode", "observe")
+    api.annotate(CONFIGMAP, earlier)
+    assert len(ann.history()) == 2
+    ann.rolls_back()
+    assert len(shared_lines(api)) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("what?", "it is not base64"),
+        ("", "it was cut off, or is too large"),
+        ("bm8gemxpYg==", "it is not what zlib compressed"),
+        (packed_value({"format": 1, "target": "x", "logs": {}}), "it lacks a part"),
+    ],
+)
+def test_an_edited_annotation_lets_nobody_change_until_it_is_removed(
+    api: ApiServer, ann: Machine, bob: Machine, text: str, why: str
+) -> None:
+    ann.tunes("mode", "off")
+    api.annotate(CONFIGMAP, {ANNOTATION: text, "theirs": "1"})
+    before = copy.deepcopy(api.objects[CONFIGMAP])
+    words = (
+        f"kubernetes:spark/configmap/conf, annotation {ANNOTATION}: somebody edited it: {why}. It holds journal and "
+        f"rollouts for all machines. Restore it, or remove it: kubectl annotate -n spark configmaps/conf {ANNOTATION}-."
+        " Then the copy of the machine that changes the conf next counts for all, so change it next from the machine "
+        "that changed it last."
+    )
+    assert ann.history() == [(1, "done", ANN)]
+    assert ann.said == [f"{words} {COPY_SHOWN}"]
+    for machine in (ann, bob):
+        with pytest.raises(StateError) as error:
+            machine.tunes("mode", "observe")
+        assert str(error.value) == words
+    assert api.objects[CONFIGMAP] == before
+    assert ann.history() == [(1, "done", ANN)]
+    api.annotate(CONFIGMAP, {"theirs": "1"})
+    ann.rolls_back()
+    assert conf(api) == THEIRS
+    assert annotated(api)["theirs"] == "1"
+    assert bob.history() == [(1, "done", ANN), (2, "done", ANN)]
+
+
+def test_an_annotation_edited_during_a_change_stops_the_change(api: ApiServer, ann: Machine) -> None:
+    api.before_patch = [lambda: api.annotate(CONFIGMAP, {ANNOTATION: "?"})]
+    with pytest.raises(StateError, match="somebody edited it: it is not base64"):
+        ann.tunes("mode", "off")
+    assert conf(api) == THEIRS
+    assert ann.history() == [(1, "abandoned", ANN)]
+
+
+def test_an_annotation_of_a_newer_version_asks_for_an_upgrade(api: ApiServer, ann: Machine) -> None:
+    api.annotate(CONFIGMAP, {ANNOTATION: packed_value({"format": 2, "anything": []})})
+    words = f"annotation {ANNOTATION}: it has format 2, and this aqe-plugin reads up to 1: upgrade aqe-plugin."
+    assert ann.history() == []
+    assert words in ann.said[0]
+    with pytest.raises(StateError, match="upgrade aqe-plugin"):
+        ann.tunes("mode", "off")
+    assert conf(api) == THEIRS
+
+
+def test_the_annotation_of_a_copied_object_does_not_count(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    ann.tunes("mode", "off")
+    copied = "/api/v1/namespaces/spark/configmaps/copied"
+    api.put(copied, data=api.objects[CONFIGMAP]["data"])
+    api.annotate(copied, annotated(api))
+    assert bob.history("kubernetes:cm/copied") == []
+    (said,) = bob.said
+    assert said == (
+        f"kubernetes:spark/configmap/copied: its annotation {ANNOTATION} is about another object, from which this one "
+        "was copied, so it does not count. The next change replaces it."
+    )
+    carry_out(propose_tuning(bob.opened("kubernetes:cm/copied"), {"spark.aqePlugin.mode": "observe"}, ""), bob.actor)
+    assert ann.history("kubernetes:cm/copied") == [(1, "done", BOB)]
+    assert ann.said == []
+    assert ann.history() == [(1, "done", ANN)]
+
+
+def test_where_there_is_no_room_the_oldest_backups_stay_where_they_were_made(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    noise = random.Random(1)
+    for number in range(1, 9):
+        # Bytes that do not compress, as of a conf with keys and certificates.
+        theirs = f"# {noise.randbytes(15_000).hex()}\n"
+        api.put(CONFIGMAP, data={"spark-defaults.conf": theirs})
+        ann.tunes("filter.buildTimeout", str(number))
+    assert len(annotated(api)[ANNOTATION]) <= MOST_BYTES
+    last = conf(api)
+    bob.tunes("mode", "off")
+    bob.rolls_back()
+    assert conf(api) == last
+    bob.rolls_back()
+    with pytest.raises(ConflictError, match=r"changed since tune no\. 7"):
+        bob.rolls_back()
+    with pytest.raises(StateError) as error:
+        carry_out(propose_rollback(bob.opened(), force=True, to=0), bob.actor)
+    first = journal_of(bob.opened()).records[0].before
+    assert str(error.value) == (
+        f"{bob.folder}/backups/{first}: the backup is missing or damaged. ann@host-ann made it, with tune no. 1: roll "
+        "back on that machine, or copy the file from there, or restore the conf by other means."
+    )
+    carry_out(propose_rollback(ann.opened(), force=True, to=0), ann.actor)
+    assert journal_of(bob.opened()).records[-1].who == ANN
+
+
+def test_where_not_even_the_lines_have_room_nothing_is_changed(api: ApiServer, ann: Machine) -> None:
+    api.annotate(CONFIGMAP, {"kubectl.kubernetes.io/last-applied-configuration": "x" * ((256 << 10) - 500)})
+    with pytest.raises(WriteError) as error:
+        ann.tunes("mode", "off")
+    assert "its journal and rollouts no longer fit into the annotation" in str(error.value)
+    assert f"move {ann.folder} away on every machine" in str(error.value)
+    assert (conf(api), ann.history()) == (THEIRS, [(1, "abandoned", ANN)])
+
+
+# what was cut off
+
+
+def test_a_journal_that_was_cut_off_is_completed_from_the_object(ann: Machine) -> None:
+    ann.tunes("mode", "off")
+    ann.tunes("mode", "observe")
+    journal = ann.folder / "journal.jsonl"
+    whole = journal.read_bytes()
+    for length in (0, 1, len(whole) // 2, len(whole) - 2):
+        journal.write_bytes(whole[:length])
+        assert ann.history() == [(1, "done", ANN), (2, "done", ANN)]
+        assert (journal.read_bytes(), ann.said) == (whole, [])
+
+
+def test_a_line_that_was_cut_off_before_it_was_shared_stops_nobody(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    ann.tunes("mode", "off")
+    with (ann.folder / "journal.jsonl").open("ab") as journal:
+        journal.write(b'{"schemaVersion": 1, "numb')
+    ann.tunes("mode", "observe")
+    assert bob.history() == ann.history() == [(1, "done", ANN), (2, "done", ANN)]
+    assert journal_of(bob.opened()).damaged_lines == (3,)
+    bob.rolls_back()
+    assert setting(api, "mode") == "off"
+
+
+def test_a_change_whose_end_could_not_be_shared_is_settled_by_whoever_is_next(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    def down() -> None:
+        api.faults = [(503, {})] * 3
+
+    api.before_patch = [lambda: None, down]
+    ann.tunes("mode", "off")
+    assert ann.said[-1].startswith(
+        "kubernetes:spark/configmap/conf: the change is made, but how it ended is recorded on this machine alone, "
+        "until its next change: kubernetes:spark/configmap/conf: http://127.0.0.1:"
+    )
+    assert ann.history() == [(1, "done", ANN)]
+    assert bob.history() == [(1, "begun", ANN)]
+    (said,) = bob.tunes("mode", "observe")
+    assert said == "tune no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had been carried out"
+    assert bob.history() == [(1, "done", ANN), (2, "done", BOB)]
+
+
+# an object that is gone
+
+
+def test_a_deleted_object_is_an_error_and_keeps_its_records_here(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    ann.tunes("mode", "off")
+    folder, store = ann.folder, ann.opened()
+    journal = (folder / "journal.jsonl").read_bytes()
+    proposal = propose_rollback(store, force=False)
+    gone = api.objects.pop(CONFIGMAP)
+    for look in (lambda: carry_out(proposal, ann.actor), ann.history):
+        with pytest.raises(TargetError, match=r"kubernetes:spark/configmap/conf: not found on .* \(404\)"):
+            look()
+    assert (folder / "journal.jsonl").read_bytes() == journal
+    # Made anew from a repository, with the conf and without the annotation.
+    api.put(CONFIGMAP, data=gone["data"])
+    assert (ann.history(), bob.history()) == ([(1, "done", ANN)], [])
+    ann.rolls_back()
+    assert conf(api) == THEIRS
+    assert bob.history() == [(1, "done", ANN), (2, "done", ANN)]
+
+
+def test_a_deleted_object_during_a_change_is_an_error_and_the_change_is_not_made_later(
+    api: ApiServer, ann: Machine
+) -> None:
+    gone = copy.deepcopy(api.objects[CONFIGMAP])
+    api.before_patch = [lambda: None, lambda: api.objects.pop(CONFIGMAP)]
+    with pytest.raises(TargetError, match="not found"):
+        ann.tunes("mode", "off")
+    api.put(CONFIGMAP, data=gone["data"])
+    (said,) = ann.tunes("mode", "observe")
+    assert said.endswith("was interrupted and had changed nothing")
+    assert setting(api, "mode") == "observe"
+
+
+# clocks apart
+
+
+def test_a_clock_an_hour_behind_keeps_the_order_of_changes(api: ApiServer, ann: Machine, here: dict[str, str]) -> None:
+    late = Machine(here, ann.state.parent / "late", hours=-1)
+    ann.tunes("mode", "off")
+    late.tunes("mode", "observe")
+    ann.tunes("mode", "apply")
+    assert [number for number, _, _ in late.history()] == [1, 2, 3]
+    late.rolls_back()
+    assert setting(api, "mode") == "observe"
+    late.rolls_back()
+    assert setting(api, "mode") == "off"
