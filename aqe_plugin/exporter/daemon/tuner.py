@@ -66,6 +66,8 @@ class _Running:
 class Tuner:
     """Starts the command when it is due, and journals its result when it has ended; never waits for it.
 
+    It is started again whatever its result was. An error is logged once, until there is another one or none.
+
     Args:
         schedule: the standard output of its command is JSON lines. The time of the last start is in ``checkpoint``.
         journal: JSON lines; each run appends one with ``schemaVersion, atMillis`` (its start, since 1970), ``seconds,
@@ -84,6 +86,7 @@ class Tuner:
         self._journal = journal
         self._log = log
         self._running: _Running | None = None
+        self._error = ""
 
     def poll(self) -> None:
         """Starts or ends the command if it is time to; an error is logged, and the command tried again when due."""
@@ -141,7 +144,12 @@ class Tuner:
             "answers": answers,
         }
         append_line(self._journal, json.dumps(run).encode())
-        self._log.info("tuned", exit_code=code, **_summary(answers, err if code else ""), journal=str(self._journal))
+        found = _summary(answers, err if code else "")
+        error, self._error = self._error, found.get("error", "")
+        if error and error == self._error:
+            # An object that is gone may stay so for days.
+            found = {"error": "the same as before"}
+        self._log.info("tuned", exit_code=code, **found, journal=str(self._journal))
 
 
 def _summary(answers: Sequence[Json], error: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from api_server import ApiServer
 from aqe_plugin.events.json_values import Json
 from aqe_plugin.exporter import metrics, stderr_log
 from aqe_plugin.exporter.daemon import tuner
@@ -171,6 +172,43 @@ def test_a_clock_that_was_set_back_does_not_stop_the_schedule(tmp_path: Path, mo
         assert runs_after(-100 * hour) == 2
         assert runs_after(hour / 2) == 2
         assert runs_after(hour / 2) == 3
+
+
+def test_an_object_that_is_gone_is_said_once_and_looked_for_again(
+    tmp_path: Path, api: ApiServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hour, clock = 3600.0, [1_700_000_000.0]
+    path = "/api/v1/namespaces/spark/configmaps/conf"
+    monkeypatch.setattr(tuner, "time", SimpleNamespace(time=lambda: clock[0]))
+    environment = {
+        "AQE_PLUGIN__APPLY__TARGET": "kubernetes:cm/conf",
+        "KUBECONFIG": str(api.kubeconfig(tmp_path)),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
+    words = ("apply", str(tmp_path / "logs"), "--yes", "--format", "json")
+    (tmp_path / "logs").mkdir()
+
+    def logged() -> str:
+        clock[0] += hour
+        end = monotonic() + 60
+        made.poll()
+        while made._running is not None and monotonic() < end:
+            made.poll()
+            sleep(0.05)
+        return capsys.readouterr().err
+
+    with opened(tmp_path / "checkpoint.db", "logs") as kept:
+        schedule = tuner.Schedule(words, hour, environment)
+        made = tuner.Tuner(schedule, kept, tmp_path / "tuning.jsonl", stderr_log())
+        assert "kubernetes:spark/configmap/conf: not found on " in logged()
+        again = logged()
+        assert "the same as before" in again
+        assert "not found" not in again
+        api.put(path, data={})
+        assert "no event log in this folder" in logged()
+        del api.objects[path]
+        assert "kubernetes:spark/configmap/conf: not found on " in logged()
+    assert (tmp_path / "tuning.jsonl").read_text().count("not found on ") == 3
 
 
 def test_hadoop_conf_reaches_the_tuning_command_and_not_the_journal(tmp_path: Path) -> None:
