@@ -20,7 +20,6 @@ from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.conf.syntax.java_properties import entries_of
 from aqe_plugin.errors import ConfError, NoDataError, TargetError
-from aqe_plugin.install.journal import journal_of
 from aqe_plugin.render.formats import StepFormat
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.terminal import print_json, print_lines
@@ -91,7 +90,8 @@ def apply(
             if last is not None:
                 _require_same(last, asked_values, canary_share)
                 if last.at_millis > rollouts.now_millis:
-                    warn(in_future(last, str(journal_of(file).folder)))
+                    store = store_of(file)
+                    warn(in_future(last, str(store.journal_folder), store.other_copies))
             with opened_history(logs, decisions, hadoop_conf) as source:
                 if last is not None:
                     trial = rollouts.trial(source.history)

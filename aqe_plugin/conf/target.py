@@ -77,6 +77,12 @@ class ConfStore(Protocol):
     def journal_folder(self) -> Path:
         """The folder on this machine that holds the journal and the backups."""
 
+    @property
+    def other_copies(self) -> str:
+        """What else to do where a file of the journal folder is to be moved away, as the end of a sentence; mostly
+        nothing."""
+        return ""
+
     def make_journal_folder(self) -> None:
         make_state_folder(self.journal_folder)
 

@@ -82,6 +82,10 @@ class KubernetesStore(ConfStore):
         folder = self.state / "aqe-plugin" / "kubernetes" / server / self.api.namespace
         return folder / address.kind_name / address.name / ("sparkConf" if address.kind.spec else address.key)
 
+    @property
+    def other_copies(self) -> str:
+        return f", on every machine that has a copy, and remove that of the object: {self._removal}"
+
     def read(self) -> bytes | None:
         return self._content(self.api.get())
 
@@ -204,6 +208,14 @@ class KubernetesStore(ConfStore):
     def _annotation(self) -> str:
         return annotation_name("" if self.api.address.kind.spec else self.api.address.key)
 
+    @property
+    def _removal(self) -> str:
+        """The command that removes the annotation."""
+        address = self.api.address
+        resource = ".".join(filter(None, (address.kind.plural, address.kind.group)))
+        context = f" --context {address.context}" if address.context else ""
+        return f"kubectl{context} annotate -n {self.api.namespace} {resource}/{address.name} {self._annotation}-"
+
     def _shared(self, found: Mapping[str, Any]) -> SharedState | None:
         """What the object's annotation says; ``None`` when it has none, or that of the object it was copied from.
 
@@ -217,14 +229,10 @@ class KubernetesStore(ConfStore):
         try:
             shared = unpacked(text, where)
         except ValueError as error:
-            address = self.api.address
-            resource = ".".join(filter(None, (address.kind.plural, address.kind.group)))
-            context = f" --context {address.context}" if address.context else ""
             raise StateError(
                 f"{where}: somebody edited it: {error}. It holds journal and rollouts for all machines. Restore "
-                f"it, or remove it: kubectl{context} annotate -n {self.api.namespace} {resource}/{address.name} "
-                f"{self._annotation}-. Then the copy of the machine that changes the conf next counts for all, so "
-                "change it next from the machine that changed it last."
+                f"it, or remove it: {self._removal}. Then the copy of the machine that changes the conf next counts "
+                "for all, so change it next from the machine that changed it last."
             ) from error
         return shared if shared.target == self._target else None
 
@@ -262,7 +270,7 @@ class KubernetesStore(ConfStore):
             raise WriteError(
                 f"{self.name}: its journal and rollouts no longer fit into the annotation {self._annotation} ({room:,} "
                 "bytes are left for it), and nothing was written. When no rollout is under way, begin new ones: move "
-                f"{self.journal_folder} away on every machine that changes the conf, and remove the annotation."
+                f"{self.journal_folder} away{self.other_copies}."
             )
         return text
 

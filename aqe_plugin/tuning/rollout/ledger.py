@@ -121,12 +121,13 @@ def step_before_last(steps: Sequence[RolloutStep], file: Where) -> RolloutStep:
     Raises:
         StateError: the ledger has no readable line of it.
     """
-    number = steps[-1].number
+    number, store = steps[-1].number, store_of(file)
     if len(steps) < 2 or steps[-2].number != number:
         raise StateError(
             f"{_path(file)}: a line is missing or damaged: rollout no. {number} has no step before its last one, which "
             "was interrupted. Restore this file from a backup. Without a backup, check the values of "
-            f"{store_of(file).name}, correct them if need be, and move this file away: the next apply begins anew."
+            f"{store.name}, correct them if need be, and move this file away{store.other_copies}; the next apply "
+            "begins anew."
         )
     return steps[-2]
 
@@ -147,7 +148,7 @@ def write(file: Where, line: RolloutStep | PairsSeen) -> None:
 
 _BEGIN_ANEW = (
     "end a rollout that is under way with the version that began it, or remove its canary.* keys from the target; "
-    "then move this file away, and the next apply begins anew"
+    "then move this file away{copies}; the next apply begins anew"
 )
 
 
@@ -169,7 +170,7 @@ def _values(file: Where) -> Iterator[Json]:
         version = value.get("schemaVersion") if isinstance(value, dict) else None
         if isinstance(version, int) and version not in _READABLE_VERSIONS:
             versions = " and ".join(map(str, _READABLE_VERSIONS))
-            cure = "upgrade it" if version > SCHEMA_VERSION else _BEGIN_ANEW
+            cure = "upgrade it" if version > SCHEMA_VERSION else _BEGIN_ANEW.format(copies=store_of(file).other_copies)
             raise StateError(f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads {versions}: {cure}.")
         yield value
 

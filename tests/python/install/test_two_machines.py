@@ -340,8 +340,23 @@ def test_where_not_even_the_lines_have_room_nothing_is_changed(api: ApiServer, a
     with pytest.raises(WriteError) as error:
         ann.tunes("mode", "off")
     assert "its journal and rollouts no longer fit into the annotation" in str(error.value)
-    assert f"move {ann.folder} away on every machine" in str(error.value)
+    assert str(error.value).endswith(
+        f"begin new ones: move {ann.folder} away, on every machine that has a copy, and remove that of the object: "
+        f"kubectl annotate -n spark configmaps/conf {ANNOTATION}-."
+    )
     assert (conf(api), ann.history()) == (THEIRS, [(1, "abandoned", ANN)])
+
+
+def test_a_new_journal_begins_when_no_machine_and_no_object_has_the_old_one(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    ann.tunes("mode", "off")
+    bob.opened()
+    api.annotate(CONFIGMAP, {})
+    for machine in (ann, bob):
+        machine.folder.rename(machine.state / "old")
+    bob.tunes("mode", "observe")
+    assert ann.history() == [(1, "done", BOB)]
 
 
 # what was cut off
