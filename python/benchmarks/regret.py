@@ -21,7 +21,7 @@ from benchmarks.regret_file import RegretConditions, RegretRuns
 from benchmarks.regret_page import regret_page
 from benchmarks.regret_rounds import Effort, measure_workload
 from benchmarks.report import report_console
-from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
+from benchmarks.session import DRIVER_MEMORY, SessionSettings, master_of, spark_session
 from benchmarks.store import LineFile, jar_digest, machine_name, text_digest
 from workloads.workload import WORKLOADS, Workload, workload
 
@@ -32,6 +32,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     console = report_console()
     stem = f"{arguments.workload}-sf{arguments.sf:g}"
+    stem += f"-{arguments.executors}-executors" if arguments.executors else ""
     chosen = workload(arguments.workload, arguments.sf)
     texts = {name: text_digest(query.spark) for name, query in chosen.queries.items()}
     runs = RegretRuns(LineFile(arguments.out / f"{stem}.jsonl", _conditions(arguments, chosen)), texts)
@@ -43,13 +44,16 @@ def main() -> int:
             return 2
         with console.status("starting") as status:
             register = chosen.ensure_tables(status.update)
-            settings = SessionSettings("aqe-plugin regret", arguments.out / "events", arguments.driver_memory)
+            settings = SessionSettings(
+                "aqe-plugin regret", arguments.out / "events", arguments.driver_memory, arguments.executors
+            )
             with spark_session(settings, with_plugin=True) as spark:
                 register(spark)
                 for one in measure_workload(spark, queries, runs, _effort(arguments), status.update):
                     console.print(f"{one.query}: {len(one.joins)} joins, {len(one.base)} rounds", highlight=False)
     measured = list(runs.load().values())
-    title = f"{arguments.workload}, scale {arguments.sf:g}, local[{CORES}], driver {arguments.driver_memory}"
+    master = master_of(arguments.executors)
+    title = f"{arguments.workload}, scale {arguments.sf:g}, {master}, driver {arguments.driver_memory}"
     page = arguments.out / f"{stem}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text := regret_page(measured, title))
@@ -79,6 +83,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, help="start no further round after this time; the next call goes on")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a run is cancelled")
     parser.add_argument("--driver-memory", default=DRIVER_MEMORY)
+    parser.add_argument(
+        "--executors",
+        type=int,
+        default=0,
+        help="processes with a core each; 0, the default: two threads of one process",
+    )
     parser.add_argument("--report", action="store_true", help="measure nothing; make the report from the runs so far")
     parser.add_argument("--out", type=Path, default=_FOLDER, help="folder of runs, report and event logs")
     return parser
@@ -97,7 +107,7 @@ def _conditions(arguments: argparse.Namespace, chosen: Workload) -> RegretCondit
         workload=arguments.workload,
         scale=arguments.sf,
         tables=text_digest(chosen.tables),
-        cores=CORES,
+        master=master_of(arguments.executors),
         driver_memory=arguments.driver_memory,
         spark_version=pyspark.__version__,
         jar_digest=jar_digest(carried_jars().get(spark_line(pyspark.__version__))),

@@ -21,7 +21,7 @@ class RegretConditions:
     workload: str
     scale: float
     tables: str
-    cores: int
+    master: str
     driver_memory: str
     spark_version: str
     jar_digest: str

@@ -1,5 +1,6 @@
 """One Spark session on this machine, in which every contender takes its turn."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,18 +15,32 @@ if TYPE_CHECKING:
 
 DRIVER_MEMORY = "6g"
 CORES = 2
+_EXECUTOR_MIB = 2048
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
 @dataclass(frozen=True)
 class SessionSettings:
-    """The settings that all contenders share."""
+    """The settings that all contenders share.
+
+    Attributes:
+        executors: processes with a core each, which share nothing but files; 0 for the threads of one process.
+    """
 
     application: str
     event_log_folder: Path
     driver_memory: str = DRIVER_MEMORY
-    cores: int = CORES
+    executors: int = 0
     shuffle_partitions: int | None = None
+
+    @property
+    def master(self) -> str:
+        return master_of(self.executors)
+
+
+def master_of(executors: int) -> str:
+    """The master of a session with that many executors."""
+    return f"local-cluster[{executors},1,{_EXECUTOR_MIB}]" if executors else f"local[{CORES}]"
 
 
 @contextmanager
@@ -39,7 +54,7 @@ def spark_session(settings: SessionSettings, *, with_plugin: bool) -> Iterator["
     settings.event_log_folder.mkdir(parents=True, exist_ok=True)
     builder = (
         SparkSession.builder.appName(settings.application)
-        .master(f"local[{settings.cores}]")
+        .master(settings.master)
         .config("spark.driver.memory", settings.driver_memory)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
@@ -49,6 +64,10 @@ def spark_session(settings: SessionSettings, *, with_plugin: bool) -> Iterator["
     )
     if settings.shuffle_partitions is not None:
         builder = builder.config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
+    if settings.executors:
+        builder = builder.config("spark.executor.memory", f"{_EXECUTOR_MIB}m")
+        # Where an executor keeps its log and the jars that it fetched; the default is a folder of the installed Spark.
+        os.environ.setdefault("SPARK_WORKER_DIR", str(settings.event_log_folder.parent / "executors"))
     if with_plugin:
         builder = aqe_plugin.configure(builder, mode="off")
     spark = builder.getOrCreate()

@@ -7,9 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from workloads.analyzed import register_analyzed
+from workloads.skew import TABLES as SKEW_TABLES
 from workloads.skew import ensure_skew, skew_definition, skew_queries
 from workloads.tpcds import Query, ensure_dataset, queries, tpcds_definition
 from workloads.tpcds.partitioned import DATE_COLUMNS, ensure_partitioned, register_partitioned
+
+_SKEW_FOLDER = Path(__file__).resolve().parents[2] / ".build" / "skew"
+_ANALYZED = "analyzed"
 
 Report = Callable[[str], None]
 Register = Callable[[Any], None]
@@ -21,7 +26,7 @@ class Workload:
 
     Attributes:
         tables: what the tables are made from, as text: other text, other tables.
-        ensure_tables: makes the missing tables; returns what makes each a temporary view of a `SparkSession`.
+        ensure_tables: makes the missing tables; returns what gives a `SparkSession` each of them under its name.
     """
 
     queries: Mapping[str, Query]
@@ -52,15 +57,35 @@ def _tpcds_by_date(scale: float) -> Workload:
     return Workload(queries(), tpcds_definition(scale) + json.dumps(dict(DATE_COLUMNS)), ensure)
 
 
+def _tpcds_analyzed(scale: float) -> Workload:
+    def ensure(report: Report) -> Register:
+        dataset = ensure_dataset(scale, report)
+        folders = {table: dataset.folder / table for table in dataset.rows}
+        return lambda spark: register_analyzed(spark, folders, report)
+
+    return Workload(queries(), tpcds_definition(scale) + _ANALYZED, ensure)
+
+
 def _skew(scale: float) -> Workload:
-    folder = Path(__file__).resolve().parents[2] / ".build" / "skew"
-    return Workload(skew_queries(), skew_definition(scale), lambda report: ensure_skew(scale, folder, report).register)
+    return Workload(
+        skew_queries(), skew_definition(scale), lambda report: ensure_skew(scale, _SKEW_FOLDER, report).register
+    )
+
+
+def _skew_analyzed(scale: float) -> Workload:
+    def ensure(report: Report) -> Register:
+        data = ensure_skew(scale, _SKEW_FOLDER, report)
+        return lambda spark: register_analyzed(spark, {table: data.folder / table for table in SKEW_TABLES}, report)
+
+    return Workload(skew_queries(), skew_definition(scale) + _ANALYZED, ensure)
 
 
 WORKLOADS: Mapping[str, tuple[str, Callable[[float], Workload]]] = MappingProxyType(
     {
         "skew": ("joins that estimates find hard", _skew),
+        "skew-analyzed": ("the same tables in a catalog, with statistics of all columns", _skew_analyzed),
         "tpcds": ("TPC-DS, tables as files", _tpcds),
+        "tpcds-analyzed": ("TPC-DS, tables in a catalog, with statistics of all columns", _tpcds_analyzed),
         "tpcds-by-date": ("TPC-DS, fact tables partitioned by date", _tpcds_by_date),
     }
 )

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 
 _ROUNDS = 3
 _QUERIES = [skew_queries()[name] for name in ("zipf_tail", "kept_rows")]
-_CONDITIONS = RegretConditions("skew", 0.01, "tables", 2, "3g", "4.1", "abc", "here")
+_CONDITIONS = RegretConditions("skew", 0.01, "tables", "local[2]", "3g", "4.1", "abc", "here")
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from workloads.rows import Row
 from workloads.tpcds.queries import Query
 
 _QUERY = Query("q1", "select 1", "select 1")
-_CONDITIONS = RegretConditions("skew", 1, "tables", 2, "3g", "4.1", "jar", "here")
+_CONDITIONS = RegretConditions("skew", 1, "tables", "local[2]", "3g", "4.1", "jar", "here")
 _OPTIONS = {
     "broadcast": (Strategy.BROADCAST, False),
     "broadcast+filter": (Strategy.BROADCAST, True),
