@@ -1,6 +1,6 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, BloomFilterMightContain, DynamicPruning, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, BloomFilterMightContain, DynamicPruning}
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
@@ -34,6 +34,9 @@ final case class JoinSite(
     case (stage: QueryStageExec, keys) if stage.isMaterialized => (stage, keys)
   }
 
+  /** The filter of the site on `target`. */
+  def request(target: ScanTarget): Option[FilterRequest] = source.map { case (source, keys) => FilterRequest(source, keys, bounds, target) }
+
   /** The site without targets: all of them refused for `code`. */
   def refuseAll(code: ReasonCode): JoinSite =
     copy(targets = Nil, refused = refused ++ targets.map(target => (target, code)), obstacle = Some(code))
@@ -41,10 +44,21 @@ final case class JoinSite(
 
 object JoinSite {
 
-  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite =
-    join.range.fold(ofKeys(join, buildSide, guard))(ofRange(join, _, guard))
+  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = {
+    val site = reach(join, buildSide)
+    if (site.targets.isEmpty) site else judged(site, join.child(buildSide.other), guard)
+  }
 
-  private def ofRange(join: FoundJoin, range: JoinRange, guard: ReuseGuard): JoinSite = {
+  /** The filters that a join requests as far as nothing else uses the scans. */
+  def requests(join: FoundJoin, buildSide: Side): Seq[FilterRequest] = {
+    val site = reach(join, buildSide)
+    site.targets.flatMap(site.request)
+  }
+
+  /** The site, with every scan that the keys reach as a target. */
+  private def reach(join: FoundJoin, buildSide: Side): JoinSite = join.range.fold(ofKeys(join, buildSide))(ofRange(join, _))
+
+  private def ofRange(join: FoundJoin, range: JoinRange): JoinSite = {
     val build = join.child(range.buildSide)
     // A finished relation says at once what the range is worth, so it comes before a shuffle below it.
     val source =
@@ -53,11 +67,12 @@ object JoinSite {
       case _ if range.obstacle.isDefined                => JoinSite(source, Nil, Nil, range.obstacle)
       case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
       case Some((exchange, _)) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-      case _ => withTargets(join.child(range.buildSide.other), Seq(range.probe), source, guard).copy(bounds = Some(range.bounds))
+      case _                                            =>
+        JoinSite(source, ScanTargets.below(join.child(range.buildSide.other), Seq(range.probe)), Nil, None, Some(range.bounds))
     }
   }
 
-  private def ofKeys(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = {
+  private def ofKeys(join: FoundJoin, buildSide: Side): JoinSite = {
     val buildKeys = join.keys(buildSide)
     val probeKeys = join.keys(buildSide.other)
     val plain = for {
@@ -73,29 +88,22 @@ object JoinSite {
           case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
           case Some((exchange, _)) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
           case _                                            =>
-            val site = withTargets(join.child(buildSide.other), probeKeys, source, guard)
+            val site = JoinSite(source, ScanTargets.below(join.child(buildSide.other), probeKeys), Nil, None)
             if (join.kind.mayFilter(buildSide.other)) site else site.refuseAll(ReasonCode.JoinType)
         }
     }
   }
 
-  private def withTargets(
-      probe: SparkPlan,
-      keys: Seq[Expression],
-      source: Option[(SparkPlan, Seq[Attribute])],
-      guard: ReuseGuard
-  ): JoinSite = {
-    val found = ScanTargets.below(probe, keys)
+  private def judged(site: JoinSite, probe: SparkPlan, guard: ReuseGuard): JoinSite = {
     lazy val spark = filteredBySpark(probe)
-    val judged = found.map { target =>
-      if (target.exchanges.exists(guard.isShared)) target -> Some(ReasonCode.ReusedExchange)
+    val codes = site.targets.map { target =>
+      if (site.request(target).exists(guard.refuses)) target -> Some(ReasonCode.ReusedExchange)
       else if (target.keys.forall(k => spark.contains(k.exprId)) || isPruned(target)) target -> Some(ReasonCode.AlreadyFilteredBySpark)
       else target -> None
     }
-    val refused = judged.collect { case (target, Some(code)) => (target, code) }
-    val targets = judged.collect { case (target, None) => target }
-    val obstacle = if (targets.nonEmpty) None else refused.headOption.map(_._2)
-    JoinSite(source, targets, refused, obstacle)
+    val refused = codes.collect { case (target, Some(code)) => (target, code) }
+    val targets = codes.collect { case (target, None) => target }
+    site.copy(targets = targets, refused = refused, obstacle = if (targets.nonEmpty) None else refused.headOption.map(_._2))
   }
 
   /** Columns below `probe` that a Bloom filter of Spark's own already checks. */

@@ -10,27 +10,11 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 
 import io.aqeplugin.exec._
-import io.aqeplugin.filters.RangeBounds
 import io.aqeplugin.observe.TableStatistics
 import io.aqeplugin.storage.ScanAdapter
 
-/** One filter to place on one scan.
-  *
-  * @param source
-  *   the build side's exchange or stage as it is in the plan
-  * @param sourceKeys
-  *   the keys among the source's columns
-  * @param bounds
-  *   how the source's keys bound the target's; none if they equal them
-  */
-final case class Placement(
-    source: SparkPlan,
-    sourceKeys: Seq[Attribute],
-    target: ScanTarget,
-    label: FilterLabel,
-    expectedPassRate: Double,
-    bounds: Option[RangeBounds] = None
-)
+/** One filter to place on one scan, by the share of the scan's rows that are expected to pass. */
+final case class Placement(request: FilterRequest, label: FilterLabel, expectedPassRate: Double)
 
 /** A build side whose keys are to be sketched while it runs.
   *
@@ -61,7 +45,7 @@ final class PlaceFilters(
 
   private val ofScan: collection.Map[SparkPlan, Seq[Placement]] = {
     val found = new IdentityHashMap[SparkPlan, Seq[Placement]]().asScala
-    placements.foreach(p => found.update(p.target.scan, found.getOrElse(p.target.scan, Nil) :+ p))
+    placements.foreach(p => found.update(p.request.target.scan, found.getOrElse(p.request.target.scan, Nil) :+ p))
     found
   }
 
@@ -90,16 +74,14 @@ final class PlaceFilters(
   }
 
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
-    val sources = here.map(p => PlaceFilters.exchange(p, apply(p.source), limits))
-    val pruned = here.foldLeft(scan) { (scan, p) =>
-      BuiltFilters.get(
-        p.source,
-        p.sourceKeys,
-        p.bounds
-      ).flatMap(_.result.toOption).fold(scan)(ScanAdapter.withKnownKeys(scan, p.target.keys, _, tables))
+    val requests = here.map(_.request)
+    val sources = here.map(p => PlaceFilters.exchange(p, apply(p.request.source), limits))
+    val pruned = requests.foldLeft(scan) { (scan, r) =>
+      BuiltFilters.get(r.source, r.sourceKeys, r.bounds).flatMap(_.result.toOption)
+        .fold(scan)(ScanAdapter.withKnownKeys(scan, r.target.keys, _, tables))
     }
-    val clock = if (here.exists(p => !PlaceFilters.isFinished(p.source))) clockNanos.map(PlaceFilters.clock) else None
-    RuntimeFilterExec(pruned, here.map(_.target.keys), sources, here.map(_.label), pause, clock)
+    val clock = if (requests.exists(r => !PlaceFilters.isFinished(r.source))) clockNanos.map(PlaceFilters.clock) else None
+    RuntimeFilterExec(pruned, requests.map(_.target.keys), sources, here.map(_.label), pause, clock)
   }
 }
 
@@ -122,8 +104,8 @@ object PlaceFilters {
   }
 
   private def exchange(placement: Placement, build: SparkPlan, limits: BuildLimits): SparkPlan = {
-    val exchange = RuntimeFilterExchangeExec(placement.sourceKeys, build, limits, placement.label.joinId, placement.bounds)
-    linked(exchange, placement.sourceKeys)
+    val FilterRequest(_, keys, bounds, _) = placement.request
+    linked(RuntimeFilterExchangeExec(keys, build, limits, placement.label.joinId, bounds), keys)
   }
 
   private def clock(atNanos: Long): SparkPlan = linked(WaitClockExec(atNanos), Nil)

@@ -1,10 +1,12 @@
 package io.aqeplugin.place
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.plans.{LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.joins.BaseJoinExec
 
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.PlainKey
@@ -64,10 +66,16 @@ object ScanTargets {
     case found @ (_: ShuffleExchangeLike | _: QueryStageExec) => named(found, keys)
     case read: AQEShuffleReadExec                             => buildExchange(read.child, keys)
     case sort: SortExec                                       => buildExchange(sort.child, keys)
+    case join: BaseJoinExec if isSemi(join)                   => buildExchange(join.left, keys)
     case other if other.children.size == 1                    =>
       Lineage.steps(other, keys).headOption.flatMap(step => buildExchange(step.child, step.keys))
     case _ => None
   }
+
+  /** Joins that give rows of their left side, each once at most. Other joins may give more rows than the exchange has, so that its size would
+    * say nothing about the build side.
+    */
+  private def isSemi(join: BaseJoinExec): Boolean = join.joinType == LeftSemi || join.joinType == LeftAnti
 
   private[place] def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] =
     PlainKey.all(keys).toOption.filter(_.forall(k => exchange.outputSet.contains(k.attribute))).map(plain =>

@@ -7,7 +7,6 @@ import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.Thresholds
 import io.aqeplugin.exec.{BuildLimits, SelfDisable}
 import io.aqeplugin.filters.FilterLimits
-import io.aqeplugin.observe.{JoinFinder, JoinRange}
 import io.aqeplugin.place.PlaceFilters
 
 /** Makes probe sides wait for their build sides, and places filters on their scans.
@@ -24,14 +23,12 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
 
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
     val stripped = PlaceFilters.strip(plan)
-    val joins = JoinFinder.find(stripped)
-    val ranges = JoinRange.find(stripped)
-    if (joins.isEmpty && ranges.isEmpty || isStreaming(stripped) || context.pruning.isOwnPlan(stripped)) {
+    val wanted = new WantedFilters(stripped, context)
+    if (wanted.isEmpty || isStreaming(stripped) || context.pruning.isOwnPlan(stripped)) {
       plan
     } else {
-      val wanted = new WantedFilters(stripped, context)
       wanted.beginReadingTables()
-      val chosen = FiltersPerPlan.choose(wanted.of(joins, ranges), context.thresholds(AqeConf.FilterMaxPerScan).toInt)
+      val chosen = wanted.alike(FiltersPerPlan.choose(wanted.all, context.thresholds(AqeConf.FilterMaxPerScan).toInt))
       ReportedDecisions.report(chosen, context)
       if (context.mode != Mode.Apply) {
         plan

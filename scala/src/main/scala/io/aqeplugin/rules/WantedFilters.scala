@@ -5,7 +5,6 @@ import java.util.IdentityHashMap
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
@@ -15,7 +14,6 @@ import org.apache.spark.sql.internal.SQLConf
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.BuiltFilters
-import io.aqeplugin.filters.RangeBounds
 import io.aqeplugin.observe._
 import io.aqeplugin.place._
 import io.aqeplugin.storage.FooterStatistics
@@ -28,9 +26,11 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val sizes = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables)
   private val waits = new PlannedWaits
   private val estimator = new JoinEstimator(plan, context, sizes, waits)
-  private val guard = new ReuseGuard(plan)
+  private val joins = JoinFinder.find(plan)
+  private val ranges = JoinRange.find(plan)
+  private lazy val guard = new ReuseGuard(plan, (joins ++ ranges.filter(mayBeRange)).flatMap(j => JoinSite.requests(j, sideOf(j))))
   private val reuses = SQLConf.get.exchangeReuseEnabled
-  private val usedByPruning = context.pruning.joinsIn(plan)
+  private lazy val usedByPruning = context.pruning.joinsIn(plan)
 
   /** The build side for which each join on equalities was judged. A join's filters must all go in one direction: two that went in opposite
     * directions would wait for each other.
@@ -43,8 +43,14 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     case _                                                                     =>
   }
 
+  /** Whether the plan has no join. */
+  def isEmpty: Boolean = joins.isEmpty && ranges.isEmpty
+
   /** The filters that joins on equalities request now, and then those that joins by a range request. */
-  def of(joins: Seq[FoundJoin], ranges: Seq[FoundJoin]): Seq[Placement] = joins.flatMap(of) ++ ranges.filter(mayBeRange).flatMap(of)
+  def all: Seq[Placement] = joins.flatMap(of) ++ ranges.filter(mayBeRange).flatMap(of)
+
+  /** The filters of a plan of which equal exchanges stay equal. */
+  def alike(filters: FiltersPerPlan): FiltersPerPlan = filters.alikeInCopies(guard)
 
   private def mayBeRange(join: FoundJoin): Boolean = {
     val keyed = JoinFinder.of(join.node)
@@ -132,11 +138,13 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private def remembered(join: FoundJoin): (JoinFacts, JoinSite) = {
     val sideRuns = estimator.hasStarted(join)
     if (sideRuns) state.keepEstimate(nameOf(join)) else state.forgetEstimate(nameOf(join))
-    val side = state.estimate(nameOf(join)).fold(estimator.buildSide(join))(_.buildSide)
+    val side = sideOf(join)
     val site = siteOf(join, side)
     val estimate = state.estimateOnce(nameOf(join), sideRuns)(estimator.estimate(join, side, site))
     (estimate, if (estimate.buildSide == side) site else siteOf(join, estimate.buildSide))
   }
+
+  private def sideOf(join: FoundJoin): Side = state.estimate(nameOf(join)).fold(estimator.buildSide(join))(_.buildSide)
 
   private def siteOf(join: FoundJoin, buildSide: Side): JoinSite = {
     val site = JoinSite.of(join, buildSide, guard)
@@ -167,22 +175,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   private def placements(joinId: String, site: JoinSite, why: String, passRate: Double): Seq[Placement] = {
     site.targets.foreach(target => sizes.filter(target.scan, passRate))
-    site.source.toSeq.flatMap { case (source, keys) => site.targets.map(placement(source, keys, site.bounds, _, joinId, why, passRate)) }
+    site.source.foreach { case (source, _) => prepare(source) }
+    site.targets.flatMap(site.request).map(r => Placement(r, ReportedDecisions.labelOf(r.target, joinId, why), passRate))
   }
 
-  private def placement(
-      source: SparkPlan,
-      keys: Seq[Attribute],
-      bounds: Option[RangeBounds],
-      target: ScanTarget,
-      joinId: String,
-      why: String,
-      passRate: Double
-  ): Placement = {
-    source match {
-      case stage: QueryStageExec => BuiltFilters.prepare(stage)
-      case _                     =>
-    }
-    Placement(source, keys, target, ReportedDecisions.labelOf(target, joinId, why), passRate, bounds)
+  private def prepare(source: SparkPlan): Unit = source match {
+    case stage: QueryStageExec => BuiltFilters.prepare(stage)
+    case _                     =>
   }
 }

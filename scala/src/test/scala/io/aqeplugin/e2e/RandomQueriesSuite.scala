@@ -29,13 +29,17 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("random queries return the same rows with and without the plugin") {
-    for (seed <- Seeds) {
-      val query = new QueryGen(new Random(seed)).relation(3)
-      val _ = withClue(s"seed $seed: $query\n") {
-        withConf(Strategies(seed % Strategies.size): _*)(sameRows(spark.sql(query)))
-      }
+  private def sameRowsOfAll(makeQuery: QueryGen => String): Unit = for (seed <- Seeds) {
+    val query = makeQuery(new QueryGen(new Random(seed)))
+    val _ = withClue(s"seed $seed: $query\n") {
+      withConf(Strategies(seed % Strategies.size): _*)(sameRows(spark.sql(query)))
     }
+  }
+
+  test("random queries return the same rows with and without the plugin")(sameRowsOfAll(_.relation(3)))
+
+  test("random queries that use a part of theirs several times return the same rows with and without the plugin") {
+    sameRowsOfAll(_.repeating(2))
   }
 }
 
@@ -90,6 +94,27 @@ object RandomQueriesSuite {
         case 5 => s"SELECT $columns FROM ($left) $l WHERE $l.$column NOT IN (SELECT $r.$column FROM ($right) $r)"
         case 6 => s"SELECT $columns FROM ($left) $l WHERE EXISTS (SELECT 1 FROM ($right) $r WHERE $keys$more) OR $l.b = 1"
         case _ => s"$mixed JOIN ($right) $r ON $keys$more"
+      }
+    }
+
+    /** A relation in several places, often joined in the same way. Spark runs equal parts once. */
+    def repeating(depth: Int): String = {
+      val part = relation(depth)
+      val partner = relation(1)
+      val key = column
+      val joined = s"SELECT p.a AS a, p.b AS b, o.c AS c FROM ($part) p JOIN ($partner) o ON p.$key = o.$key"
+      def use: String = random.nextInt(6) match {
+        case 0 => part
+        case 1 => s"SELECT p.a AS a, o.b AS b, p.c AS c FROM ($part) p JOIN (${relation(1)}) o ON p.$key = o.$key"
+        case 2 => s"SELECT $columns FROM ($joined) WHERE $condition"
+        case 3 => s"SELECT j.a AS a, j.b AS b, j.c AS c FROM ($joined) j JOIN (${relation(1)}) r ON j.b = r.b"
+        case _ => joined
+      }
+      random.nextInt(4) match {
+        case 0 => s"$use UNION ALL $use"
+        case 1 => s"SELECT u.a AS a, v.b AS b, v.c AS c FROM ($use) u JOIN ($use) v ON u.$column = v.$column"
+        case 2 => s"SELECT u.a AS a, u.b AS b, u.c AS c FROM ($use) u WHERE u.$column IN (SELECT v.$column FROM ($use) v)"
+        case _ => s"SELECT u.a, u.b, v.c FROM ($use) u JOIN ($use) v ON u.$key = v.$key JOIN ($use) w ON v.$column = w.$column"
       }
     }
 

@@ -9,7 +9,7 @@ import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.Thresholds
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.FilterLabel
-import io.aqeplugin.place.{Placement, ScanTarget}
+import io.aqeplugin.place.{FilterRequest, Placement, ScanTarget}
 
 /** A scan has a limited number of filters, and the decision of a filter above the limit says so. */
 class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
@@ -49,5 +49,5 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
   }
 
   private def placement(scan: SparkPlan, passRate: Double): Placement =
-    Placement(scan, Nil, ScanTarget(scan, Nil, Nil), FilterLabel("id", "join", "table", Nil, "why"), passRate)
+    Placement(FilterRequest(scan, Nil, None, ScanTarget(scan, Nil, Nil)), FilterLabel("id", "join", "table", Nil, "why"), passRate)
 }

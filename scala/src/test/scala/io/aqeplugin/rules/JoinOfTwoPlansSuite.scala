@@ -54,7 +54,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     RuleContext(spark.sparkContext, state, Mode.Apply, Thresholds.Default.updated(AqeConf.TestOpenGates, true), ClusterFacts(2, 1))
 
   private def filtered(state: QueryState, plan: SparkPlan): Seq[String] =
-    new WantedFilters(plan, context(state)).of(Seq(joinOf(plan)), Nil).map(_.target.keys.map(_.name).mkString(","))
+    new WantedFilters(plan, context(state)).all.map(_.request.target.keys.map(_.name).mkString(","))
 
   private val LeftJoin = "SELECT * FROM fact LEFT JOIN dim ON k = dk"
 

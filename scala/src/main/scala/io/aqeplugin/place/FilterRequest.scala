@@ -1,0 +1,17 @@
+package io.aqeplugin.place
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.execution.SparkPlan
+
+import io.aqeplugin.filters.RangeBounds
+
+/** A filter that a join requests on one scan.
+  *
+  * @param source
+  *   the build side's exchange or stage as it is in the plan
+  * @param sourceKeys
+  *   the keys among the source's columns
+  * @param bounds
+  *   how the source's keys bound the target's; none if they equal them
+  */
+final case class FilterRequest(source: SparkPlan, sourceKeys: Seq[Attribute], bounds: Option[RangeBounds], target: ScanTarget)
