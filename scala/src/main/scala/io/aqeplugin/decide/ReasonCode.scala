@@ -72,7 +72,7 @@ object ReasonCode {
   case object NoBuildExchange
       extends ReasonCode("NO_BUILD_EXCHANGE", Filter, "the build side is not the output of a shuffle or broadcast that could be read twice")
   case object ReusedExchange
-      extends ReasonCode("REUSED_EXCHANGE", Filter, "another part of the plan uses the scan's output and needs all its rows")
+      extends ReasonCode("REUSED_EXCHANGE", Filter, "another part of the plan uses the scan's output and needs other rows too")
   case object ReuseOff extends ReasonCode("REUSE_OFF", Filter, "exchange reuse is switched off, so the build side would run twice")
   case object CacheNotLoaded
       extends ReasonCode(
