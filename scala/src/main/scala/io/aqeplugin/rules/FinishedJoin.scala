@@ -15,7 +15,8 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
 /** A join whose build stage has finished, as shown equally by a logical and a physical plan.
   *
   * Only a physical plan shows one whose build stage is a cached table, which must have the partitions that the join needs: a logical plan
-  * does not tell whether an exchange lies between. No hint can carry out a strategy for it, so the strategy is left to Spark.
+  * does not tell whether an exchange lies between. The same is true of one whose build side is a semi join above the stage. No hint can carry
+  * out a strategy for these, so the strategy is left to Spark.
   *
   * @param stage
   *   the build stage
@@ -27,6 +28,8 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
   *   the column of the stage that a column of the build side copies
   * @param isBroadcast
   *   the build side is a broadcast relation or about to become one
+  * @param isAllOfBuildSide
+  *   between the stage and the join are only operators with one child
   * @param sizeInBytes
   *   Spark's estimate of the build side's size
   * @param probeStarted
@@ -46,6 +49,7 @@ final case class FinishedJoin(
     output: Seq[Attribute],
     origin: Attribute => Option[Attribute],
     isBroadcast: Boolean,
+    isAllOfBuildSide: Boolean,
     sizeInBytes: BigInt,
     probeStarted: Boolean,
     probeScansStarted: Boolean,
@@ -70,7 +74,7 @@ final case class FinishedJoin(
     val ofAqe = if (estimate.hint.isEmpty) hints else PlannerHints.Empty
     if (isByRange && !build.alreadyBroadcast) Strategy.LeaveToSpark
     else if (isBroadcast) Strategy.Broadcast
-    else if (FinishedJoin.isCache(stage)) Strategy.LeaveToSpark
+    else if (FinishedJoin.isCache(stage) || !isAllOfBuildSide) Strategy.LeaveToSpark
     else ofAqe.sparkStrategy(isSmall)
   }
 
@@ -103,6 +107,7 @@ object FinishedJoin {
       build.output,
       StageColumns.origin(build, stage, _),
       join.broadcastSide.contains(buildSide),
+      isAllOfBuildSide = isCache(stage) || isStage(build),
       logical.map(sideOf(_, buildSide)).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
       isStage(probe),
       probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
@@ -123,6 +128,7 @@ object FinishedJoin {
         build.output,
         StageColumns.origin(build, stage, _),
         isBroadcast,
+        isAllOfBuildSide = true,
         build.stats.sizeInBytes,
         isStage(probe),
         probe.collectLeaves().forall(_.isInstanceOf[LogicalQueryStage]),

@@ -101,4 +101,13 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
     val result = sharedAsBefore(query)
     assert(filtered(result).contains("parquet-sold(item)"), result.plan)
   }
+
+  test("the strategy of a join above a semi join is left to Spark, whose plan has no place for a hint") {
+    val query =
+      """SELECT count(*), sum(s.amount) FROM sold s
+        |WHERE s.ticket < 40 AND s.item IN (SELECT item FROM sold WHERE day = 3) AND s.item IN (SELECT ticket FROM sold WHERE amount <> 5)""".stripMargin
+    val result = sharedAsBefore(query)
+    val chosen = result.decided.map(_.decision).map(d => d.path("facts").path("joinId").asText -> d.path("choice").asText).toMap
+    assert(chosen("left_semi:item=ticket") == "leave_to_spark", chosen)
+  }
 }
