@@ -1,6 +1,5 @@
 """One Spark session on this machine, in which every contender takes its turn."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,8 +65,6 @@ def spark_session(settings: SessionSettings, *, with_plugin: bool) -> Iterator["
         builder = builder.config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
     if settings.executors:
         builder = builder.config("spark.executor.memory", f"{_EXECUTOR_MIB}m")
-        # Where an executor keeps its log and the jars that it fetched; the default is a folder of the installed Spark.
-        os.environ.setdefault("SPARK_WORKER_DIR", str(settings.event_log_folder.parent / "executors"))
     if with_plugin:
         builder = aqe_plugin.configure(builder, mode="off")
     spark = builder.getOrCreate()
