@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import sys
 import threading
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from aqe_plugin.api.tables import Shown, Table
 
@@ -36,10 +37,10 @@ class Explanation(Shown):
 
 
 def explained(frame: DataFrame) -> Explanation | None:
-    """EXPLAIN of ``frame``; ``None`` when it has no section of the plugin."""
-    with redirect_stdout(_OwnOutput()) as said:
+    """EXPLAIN of ``frame``; ``None`` when it has no section of the plugin. Threads may call it at the same time."""
+    with _own_output() as printed:
         frame.explain()
-    plan, found, section = said.getvalue().partition(_SECTION)
+    plan, found, section = printed.getvalue().partition(_SECTION)
     if not found:
         return None
     lines = section.partition(f"\n{_TITLE}")[0].splitlines()
@@ -47,12 +48,36 @@ def explained(frame: DataFrame) -> Explanation | None:
 
 
 class _OwnOutput(io.StringIO):
-    """Keeps what this thread writes; what others write in the meantime goes where it would have gone."""
+    """Keeps what its thread writes until it is ended; everything else goes to ``others``."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: TextIO) -> None:
         super().__init__()
+        self.others = others
+        self.has_ended = False
         self._thread = threading.get_ident()
-        self._others = sys.stdout
 
     def write(self, text: str) -> int:
-        return super().write(text) if threading.get_ident() == self._thread else self._others.write(text)
+        is_own = not self.has_ended and threading.get_ident() == self._thread
+        return super().write(text) if is_own else self.others.write(text)
+
+    def flush(self) -> None:
+        self.others.flush()
+
+
+# sys.stdout is the process's, so what is held is too.
+_REPLACING_STDOUT = threading.Lock()
+
+
+@contextmanager
+def _own_output() -> Iterator[_OwnOutput]:
+    """What this thread prints. ``redirect_stdout`` would restore, of two threads, the output of the one that ended."""
+    with _REPLACING_STDOUT:
+        own = _OwnOutput(sys.stdout)
+        sys.stdout = own
+    try:
+        yield own
+    finally:
+        own.has_ended = True
+        with _REPLACING_STDOUT:
+            while isinstance(sys.stdout, _OwnOutput) and sys.stdout.has_ended:
+                sys.stdout = sys.stdout.others

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 
 from aqe_plugin.api.analysis import Analysis
 from aqe_plugin.api.decided import stories_of
+from aqe_plugin.api.explanation import explained
 from aqe_plugin.api.plugin import AqePlugin
 from aqe_plugin.api.session_confs import set_for_a_while
 from aqe_plugin.api.tables import Table, html_of, text_of
@@ -81,6 +85,36 @@ def test_a_session_is_asked_for_by_the_type_that_was_given(spark: Any) -> None:
     with pytest.raises(TypeError) as error:
         AqePlugin(spark)
     assert str(error.value) == f"AqePlugin takes a SparkSession, not {type(spark).__name__}."
+
+
+class Explained:
+    """A frame that begins its EXPLAIN by setting one event, and prints when another is set."""
+
+    def __init__(self, name: str, begun: threading.Event, turn: threading.Event) -> None:
+        self._name, self._begun, self._turn = name, begun, turn
+
+    def explain(self) -> None:
+        self._begun.set()
+        self._turn.wait(9)
+        sys.stdout.write(f"the plan\n== Extended Information (aqe-plugin) ==\n{self._name}\n")
+
+
+def test_two_threads_that_explain_at_once_get_their_own_and_leave_stdout_as_it_was(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = sys.stdout
+    first_begun, second_begun, first_ended = (threading.Event() for _ in range(3))
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(explained, cast(Any, Explained("first", first_begun, second_begun)))
+        first_begun.wait(9)
+        second = pool.submit(explained, cast(Any, Explained("second", second_begun, first_ended)))
+        lines = [one and one.joins for one in (first.result(),)]
+        sys.stdout.write("another thread's line\n")
+        first_ended.set()
+        lines += [one and one.joins for one in (second.result(),)]
+    assert lines == [("first",), ("second",)]
+    assert sys.stdout is before
+    assert capsys.readouterr().out == "another thread's line\n"
 
 
 class OldSession:
