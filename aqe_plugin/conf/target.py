@@ -97,10 +97,13 @@ class ConfStore(Protocol):
         with lock(self.journal_folder / "lock"):
             yield
 
-    def fetch_state(self) -> None:
+    def fetch_state(self, takes_back: bool = False) -> None:
         """Brings what other machines recorded about the target into the journal folder, if the place keeps that.
 
         Whoever calls it holds the target.
+
+        Args:
+            takes_back: as for :meth:`replace`.
 
         Raises:
             StateError: what they recorded cannot be read.
@@ -137,8 +140,12 @@ class ConfStore(Protocol):
         """
         return ""
 
-    def replace(self, before: bytes | None, after: bytes | None) -> None:
+    def replace(self, before: bytes | None, after: bytes | None, takes_back: bool = False) -> None:
         """Replaces the content; a reader sees the old or the new, whole.
+
+        Args:
+            takes_back: the change undoes an earlier one, which may do harm. It is made also where the place cannot keep
+                what is recorded about it; that is reported, and shown to other machines with the next change.
 
         Raises:
             ConflictError: the content is no longer ``before``, or another machine recorded something in the meantime,

@@ -33,6 +33,7 @@ class Proposal:
         before: the present content, ``None`` when there is none; ``after`` likewise.
         undoes: number of the first change that a rollback undoes; it undoes all later ones too.
         step: the id of the rollout's step that makes the change, if one does.
+        takes_back: the change only undoes earlier ones, so it is made even where its records cannot be shared.
     """
 
     action: Action
@@ -42,6 +43,7 @@ class Proposal:
     changes: tuple[Change, ...]
     undoes: int | None = None
     step: str | None = None
+    takes_back: bool = False
 
     @property
     def nothing_to_do(self) -> bool:
@@ -93,7 +95,7 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
     why = "--purge removes the plugin's own keys" if purge else "aqe-plugin had set it"
     changes = changes_between(target.conf.items(), conf.items(), why)
     changes = tuple(replace(change, why=whys.get(change.key, why)) for change in changes)
-    return Proposal(Action.UNINSTALL, target.store, target.content, after, changes)
+    return Proposal(Action.UNINSTALL, target.store, target.content, after, changes, takes_back=True)
 
 
 def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> Proposal:
@@ -147,7 +149,7 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
     before = journal.kept(first.before)
     why = f"as before {first.action.value} no. {first.number}"
     changes = changes_between(_items(store, content), _items(store, before), why)
-    return Proposal(Action.ROLLBACK, store, content, before, changes, first.number)
+    return Proposal(Action.ROLLBACK, store, content, before, changes, first.number, takes_back=True)
 
 
 def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
@@ -158,22 +160,25 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
         StateError: what other machines recorded about the target cannot be read.
         WriteError: the target could not be written, and is unchanged.
     """
-    with held(proposal.store):
+    with held(proposal.store, proposal.takes_back):
         settled = carry_out_held(proposal, actor)
         proposal.store.share_state(closing=True)
     return settled
 
 
 @contextmanager
-def held(store: ConfStore) -> Iterator[None]:
+def held(store: ConfStore, takes_back: bool = False) -> Iterator[None]:
     """Holds the target for this process, with what other machines recorded about it.
+
+    Args:
+        takes_back: what is to be done only undoes an earlier change; records that cannot be read do not prevent it.
 
     Raises:
         ConflictError: another process of this machine holds it.
         StateError: what other machines recorded cannot be read.
     """
     with store.locked():
-        store.fetch_state()
+        store.fetch_state(takes_back)
         yield
 
 
@@ -204,7 +209,7 @@ def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
     journal.keep(proposal.after)
     journal.write(record)
     try:
-        store.replace(proposal.before, proposal.after)
+        store.replace(proposal.before, proposal.after, proposal.takes_back)
     except (ConflictError, StateError, WriteError):
         journal.write(replace(record, phase=Phase.ABANDONED, at=actor.time()))
         raise

@@ -54,7 +54,7 @@ class FileStore(ConfStore):
             raise TargetError(f"{self.path.parent}: no such folder. Give a conf folder that exists, or a file in one.")
         return ""
 
-    def replace(self, before: bytes | None, after: bytes | None) -> None:
+    def replace(self, before: bytes | None, after: bytes | None, takes_back: bool = False) -> None:
         replace_file(self.path, after)
 
     def leftovers(self) -> list[Path]:

@@ -96,8 +96,14 @@ class KubernetesStore(ConfStore):
         jars = (self.spec.get("deps") or {}).get("jars")
         return replace(parse_map(content, self.name), spark_version=version, jars_overridden=bool(jars))
 
-    def fetch_state(self) -> None:
-        shared = self._shared(self.api.get())
+    def fetch_state(self, takes_back: bool = False) -> None:
+        try:
+            shared = self._shared(self.api.get())
+        except StateError as error:
+            if not takes_back:
+                raise
+            self.api.say(f"{error} Until then this machine's copy counts, and what goes back is recorded there alone.")
+            return
         if shared is not None:
             self._take_over(shared)
 
@@ -108,8 +114,8 @@ class KubernetesStore(ConfStore):
             if not closing:
                 raise
             self.api.say(
-                f"{self.name}: the change is made, but how it ended is recorded on this machine alone, until its next "
-                f"change: {error}"
+                f"{self.name}: the change is made, but what is recorded about it is on this machine alone, until its "
+                f"next change: {error}"
             )
 
     def look_at_state(self, found: Mapping[str, Any]) -> None:
@@ -136,8 +142,8 @@ class KubernetesStore(ConfStore):
         kept = f" {self.keeper} keeps it as its repository says: --format patch is for there." if self.keeper else ""
         return f"{self.api.server} would accept it. {self.api.address.kind.effect}{kept}"
 
-    def replace(self, before: bytes | None, after: bytes | None) -> None:
-        self._send(before, after, dry_run=False)
+    def replace(self, before: bytes | None, after: bytes | None, takes_back: bool = False) -> None:
+        self._send(before, after, dry_run=False, takes_back=takes_back)
 
     def patch(self, before: bytes | None, after: bytes | None) -> str:
         address = self.api.address
@@ -149,13 +155,19 @@ class KubernetesStore(ConfStore):
         }
         return json.dumps(whole, indent=2, ensure_ascii=False)
 
-    def _send(self, before: bytes | None, after: bytes | None, dry_run: bool) -> None:
+    def _send(self, before: bytes | None, after: bytes | None, dry_run: bool, takes_back: bool = False) -> None:
         state = None if dry_run else self._folder.state(self._target)
         for _ in range(_TRIES):
             found = self.api.get()
-            news = state is not None and self._has_news(state, found)
+            try:
+                records = {} if state is None else self._records(state, found)
+            except (StateError, WriteError):
+                # A harmful value must not stay because of its records; share_state says why they are not there.
+                if not takes_back:
+                    raise
+                records = {}
             present = self._content(found)
-            if present == after and not news:
+            if present == after and not records:
                 # The server took an earlier patch, and its answer was lost.
                 return
             if present not in (before, after):
@@ -170,9 +182,7 @@ class KubernetesStore(ConfStore):
                     f"{self.name}: the ConfigMap is immutable. Create one under a new name and install into that."
                 )
             metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
-            if state is not None and news:
-                metadata["annotations"] = {self._annotation: self._packed(state, found)}
-            if self.api.patch({**self._patch(before, after), "metadata": metadata}, dry_run):
+            if self.api.patch({**self._patch(before, after), "metadata": {**metadata, **records}}, dry_run):
                 return
         raise self._restless()
 
@@ -180,11 +190,11 @@ class KubernetesStore(ConfStore):
         state = self._folder.state(self._target)
         for _ in range(_TRIES):
             found = self.api.get()
-            if not self._has_news(state, found):
+            records = self._records(state, found)
+            if not records:
                 return
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-            packed = {self._annotation: self._packed(state, found)}
-            if self.api.patch({"metadata": {**version, "annotations": packed}}, dry_run=False):
+            if self.api.patch({"metadata": {**version, **records}}, dry_run=False):
                 return
         raise self._restless()
 
@@ -263,13 +273,22 @@ class KubernetesStore(ConfStore):
             )
         return any(one.lead is Lead.OURS for one in both.values())
 
+    def _records(self, state: SharedState, found: Mapping[str, Any]) -> dict[str, Any]:
+        """The part of the object's metadata that shows what this machine recorded; empty when nothing is new.
+
+        Raises:
+            WriteError: the object has no room for it.
+            ConflictError, StateError: as of :meth:`_has_news`.
+        """
+        return {"annotations": {self._annotation: self._packed(state, found)}} if self._has_news(state, found) else {}
+
     def _packed(self, state: SharedState, found: Mapping[str, Any]) -> str:
         room = room_for(self._annotation, _annotations(found))
         text = packed(state, room)
         if text is None:
             raise WriteError(
                 f"{self.name}: its journal and rollouts no longer fit into the annotation {self._annotation} ({room:,} "
-                "bytes are left for it), and nothing was written. When no rollout is under way, begin new ones: move "
+                "bytes are left for it). When no rollout is under way, begin new ones: move "
                 f"{self.journal_folder} away{self.other_copies}."
             )
         return text

@@ -186,7 +186,7 @@ def take(rollouts: Rollouts, step: NextStep) -> None:
         ConflictError: another machine took a step, or saw pairs, after ``rollouts`` was read; nothing was written.
     """
     store = store_of(rollouts.file)
-    with held(store):
+    with held(store, step.proposal is not None and step.proposal.takes_back):
         if mark_of(rollouts.file) != rollouts.mark:
             latest = rollouts_of(rollouts.file)
             by = f": {latest[-1].who} took the last step, to {latest[-1].ring.value}" if latest else ""

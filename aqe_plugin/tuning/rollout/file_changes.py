@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY, CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX
@@ -46,9 +47,10 @@ def file_change(step: RolloutStep, ring: Ring, file: Where) -> Proposal | None:
         return propose_tuning(file, {**dict.fromkeys(tried), **new}, f"rollout no. {step.number}, all: {why}")
     back = f"rollout no. {step.number} goes back"
     if ring is Ring.ROLLED_BACK and step.ring is Ring.ALL:
-        return propose_tuning(file, {change.key: change.old for change in step.changes}, back)
+        proposal = propose_tuning(file, {change.key: change.old for change in step.changes}, back)
+        return replace(proposal, takes_back=True)
     if ring is Ring.ROLLED_BACK and step.ring is Ring.CANARY:
-        return propose_tuning(file, dict.fromkeys(tried), back)
+        return replace(propose_tuning(file, dict.fromkeys(tried), back), takes_back=True)
     return None
 
 

@@ -9,6 +9,7 @@ import random
 import stat
 import threading
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from api_server import ApiServer
 from aqe_plugin.conf.stores.shared_state import MOST_BYTES, unpacked
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.errors import AqePluginError, ConflictError, StateError, TargetError, WriteError
-from aqe_plugin.install.controller import carry_out, propose_rollback, propose_tuning
+from aqe_plugin.install.controller import carry_out, propose_rollback, propose_tuning, propose_uninstall
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.install.status import status_of
 from live_objects import APPLICATION, CONFIGMAP, THEIRS, Machine, ann, bob, here, patches, without_version
@@ -347,6 +348,43 @@ def test_where_not_even_the_lines_have_room_nothing_is_changed(api: ApiServer, a
     assert (conf(api), ann.history()) == (THEIRS, [(1, "abandoned", ANN)])
 
 
+@pytest.mark.parametrize(
+    "back", [Machine.rolls_back, lambda ann: carry_out(propose_uninstall(ann.opened(), False), ann.actor)]
+)
+def test_where_the_records_have_no_room_a_change_still_goes_back(
+    api: ApiServer, ann: Machine, bob: Machine, back: Callable[[Machine], object]
+) -> None:
+    ann.tunes("mode", "off")
+    api.annotate(CONFIGMAP, {"theirs": "x" * ((256 << 10) - 500)})
+    with pytest.raises(WriteError):
+        ann.tunes("filter.buildTimeout", "10")
+    back(ann)
+    assert conf(api) == THEIRS
+    (said,) = ann.said
+    assert said.startswith(
+        "kubernetes:spark/configmap/conf: the change is made, but what is recorded about it is on this machine alone, "
+        "until its next change: kubernetes:spark/configmap/conf: its journal and rollouts no longer fit"
+    )
+    assert [phase for _, phase, _ in ann.history()] == ["done", "abandoned", "done"]
+    api.annotate(CONFIGMAP, {})
+    ann.tunes("mode", "observe")
+    assert bob.history() == ann.history()
+
+
+def test_where_the_annotation_was_edited_a_change_still_goes_back(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    ann.tunes("mode", "off")
+    api.annotate(CONFIGMAP, {ANNOTATION: "edited"})
+    with pytest.raises(StateError, match="nothing to roll back"):
+        bob.rolls_back()
+    ann.rolls_back()
+    assert conf(api) == THEIRS
+    assert annotated(api) == {ANNOTATION: "edited"}
+    assert any("Until then this machine's copy counts" in line for line in ann.said)
+    api.annotate(CONFIGMAP, {})
+    ann.tunes("mode", "observe")
+    assert bob.history() == [(1, "done", ANN), (2, "done", ANN), (3, "done", ANN)]
+
+
 def test_a_new_journal_begins_when_no_machine_and_no_object_has_the_old_one(
     api: ApiServer, ann: Machine, bob: Machine
 ) -> None:
@@ -393,7 +431,7 @@ def test_a_change_whose_end_could_not_be_shared_is_settled_by_whoever_is_next(
     api.before_patch = [lambda: None, down]
     ann.tunes("mode", "off")
     assert ann.said[-1].startswith(
-        "kubernetes:spark/configmap/conf: the change is made, but how it ended is recorded on this machine alone, "
+        "kubernetes:spark/configmap/conf: the change is made, but what is recorded about it is on this machine alone, "
         "until its next change: kubernetes:spark/configmap/conf: http://127.0.0.1:"
     )
     assert ann.history() == [(1, "done", ANN)]

@@ -236,7 +236,7 @@ def test_a_machine_that_was_killed_after_its_patch_is_finished_by_the_other_once
 
     sites.api.before_patch = [lambda: None, down]
     code, _, err = sites.on("ann", *sites.words(*ASKED, *SHARE))
-    assert (code, "recorded on this machine alone" in err) == (0, True), err
+    assert (code, "recorded about it is on this machine alone" in err) == (0, True), err
     changed = sites.conf
     code, out, err = sites.on("bob", *sites.words())
     assert (code, json.loads(out)["ring"]) == (0, "canary"), err
@@ -306,6 +306,18 @@ def test_an_edited_annotation_stops_steps_and_shows_this_machines_copy(sites: Si
     sites.days(16)
     assert sites.apply("ann")["ring"] == "all"
     assert sites.rings("bob")[-1] == ("ann", "all")
+
+
+@pytest.mark.parametrize("trouble", ["edited", "no room"])
+def test_a_slow_canary_goes_back_whatever_became_of_the_annotation(sites: Sites, trouble: str) -> None:
+    before = sites.conf
+    sites.apply("ann", *ASKED, *SHARE)
+    (name,) = sites.api.objects[CONFIGMAP]["metadata"]["annotations"]
+    sites.api.annotate(CONFIGMAP, {name: "edited"} if trouble == "edited" else {"theirs": "x" * ((256 << 10) - 500)})
+    sites.days(16, slowdown=1.5)
+    assert sites.apply("ann")["ring"] == "rolled_back"
+    assert sites.conf == before
+    assert sites.rings("ann")[-1] == ("ann", "rolled_back")
 
 
 def test_an_object_deleted_between_two_looks_is_an_error_and_goes_on_when_it_is_back(sites: Sites) -> None:
