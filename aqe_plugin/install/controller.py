@@ -80,7 +80,7 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
     """
     target = read_target(where)
     journal = journal_of(target.store)
-    installs = _last_installs(_settled(journal, target.content))
+    installs = _last_installs(_settled(journal, target.store, target.content))
     if _only_ours(installs, target.content):
         start = journal.kept(installs[0].before)
         conf = target.store.parse(start)
@@ -135,7 +135,7 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
     """
     store = store_of(where)
     content, journal = store.read(), journal_of(store)
-    changed = in_force(_settled(journal, content))
+    changed = in_force(_settled(journal, store, content))
     if not changed:
         raise StateError(f"{store.name}: there is nothing to roll back; no change of aqe-plugin is in force.")
     last = changed[-1]
@@ -231,17 +231,26 @@ def _settle(journal: Journal, store: ConfStore, actor: Actor) -> list[str]:
         reports.append(f"removed {left.name}, which an interrupted writer had left")
     interrupted = journal.interrupted
     if interrupted is not None:
-        (ended,) = (one for one in _settled(journal, store.read()) if one.number == interrupted.number)
+        (ended,) = (one for one in _settled(journal, store, store.read()) if one.number == interrupted.number)
         journal.write(replace(ended, at=actor.time()))
         outcome = "had been carried out" if ended.phase is Phase.DONE else "had changed nothing"
         reports.append(f"{ended.action.value} no. {ended.number} of {ended.at} was interrupted and {outcome}")
     return reports
 
 
-def _settled(journal: Journal, content: bytes | None) -> tuple[Record, ...]:
+def was_carried_out(record: Record, store: ConfStore, content: bytes | None) -> bool:
+    """Whether ``content`` shows that an interrupted change reached the target, which others may have edited since."""
+    if digest(content) in (record.before, record.after):
+        return digest(content) == record.after
+    items = _items(store, content)
+    found = (_as_kept(replace(change, new=items.get(change.key))) for change in record.changes)
+    return any(seen.new == change.new != change.old for seen, change in zip(found, record.changes, strict=True))
+
+
+def _settled(journal: Journal, store: ConfStore, content: bytes | None) -> tuple[Record, ...]:
     """The records; the content shows how an interrupted one ended."""
     return tuple(
-        replace(record, phase=Phase.DONE if digest(content) == record.after else Phase.ABANDONED)
+        replace(record, phase=Phase.DONE if was_carried_out(record, store, content) else Phase.ABANDONED)
         if record.phase is Phase.BEGUN
         else record
         for record in journal.records

@@ -9,10 +9,10 @@ from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, en
 from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import Target, read_target
 from aqe_plugin.install.checks import conf_checks
+from aqe_plugin.install.controller import was_carried_out
 from aqe_plugin.install.jars import JarStatus, jar_name
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.install.plan import our_jars
-from aqe_plugin.machine.disk import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ def _interruptions(target: Target) -> list[str]:
     journal = journal_of(target.store)
     cut_off = journal.interrupted
     if cut_off is not None:
-        state = "new" if digest(target.content) == cut_off.after else "old"
+        state = "new" if was_carried_out(cut_off, target.store, target.content) else "old"
         found.append(
             f"{cut_off.action.value} no. {cut_off.number} of {cut_off.at} was interrupted; the file holds the {state} "
             "state, and the next change records that."
         )
     if journal.damaged_lines:
-        found.append(f"{journal.damage}.")
+        found.append(journal.damage)
     return found

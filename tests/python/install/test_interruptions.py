@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.errors import ConflictError, TargetError, WriteError
-from aqe_plugin.install.controller import carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.errors import ConflictError, StateError, TargetError, WriteError
+from aqe_plugin.install.controller import (
+    Proposal,
+    carry_out,
+    propose_install,
+    propose_rollback,
+    propose_tuning,
+    propose_uninstall,
+)
 from aqe_plugin.install.journal import Phase, journal_of
 from aqe_plugin.install.status import status_of
 from aqe_plugin.machine.disk import leftovers, lock
@@ -105,6 +112,53 @@ def test_status_reports_an_interrupted_install_until_the_next_change(conf: Path)
     said = carry_out(propose_install(conf, JAR, None), ACTOR)
     assert said[-1] == "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had changed nothing"
     assert [record.phase for record in journal_of(conf).records] == [Phase.ABANDONED, Phase.DONE]
+
+
+def interrupted_before_its_end_was_recorded(proposal: Proposal) -> None:
+    for step in range(1, 200):
+        journal = journal_of(proposal.store)
+        if journal.interrupted is not None and proposal.store.read() == proposal.after:
+            return
+        for line in (journal.folder / "journal.jsonl", journal.folder / "lock"):
+            line.unlink(missing_ok=True)
+        proposal.store.replace(proposal.store.read(), proposal.before)
+        killed_at(step, lambda: carry_out(proposal, ACTOR))
+    raise AssertionError("never interrupted there")
+
+
+def test_an_interrupted_change_that_others_edited_since_is_known_by_its_keys(conf: Path) -> None:
+    interrupted_before_its_end_was_recorded(propose_install(conf, JAR, "apply"))
+    with conf.open("a") as file:
+        file.write("\nspark.executor.memory 4g\n")
+    assert any("holds the new state" in one for one in status_of(conf).remarks)
+    with pytest.raises(ConflictError, match="by somebody else: it differs in spark.executor.memory"):
+        propose_rollback(conf, force=False)
+    assert propose_rollback(conf, force=True).after == THEIRS
+    left = propose_uninstall(conf, purge=False).after
+    assert left is not None
+    assert left.split() == [*THEIRS.split(), b"spark.executor.memory", b"4g"]
+    said = carry_out(propose_tuning(conf, {"spark.aqePlugin.filter.maxPassRate": "0.5"}, ""), ACTOR)
+    assert said[-1].endswith("was interrupted and had been carried out")
+
+
+def test_an_interrupted_change_that_never_came_to_the_file_is_known_though_others_edited_it(conf: Path) -> None:
+    for step in range(1, 200):
+        killed_at(step, lambda: carry_out(propose_install(conf, JAR, "apply"), ACTOR))
+        if journal_of(conf).interrupted is not None:
+            break
+    with conf.open("a") as file:
+        file.write("\nspark.executor.memory 4g\n")
+    assert any("holds the old state" in one for one in status_of(conf).remarks)
+    with pytest.raises(StateError, match="nothing to roll back"):
+        propose_rollback(conf, force=True)
+
+
+def test_status_reports_damaged_lines_in_one_sentence(conf: Path) -> None:
+    install(conf)
+    with (journal_of(conf).folder / "journal.jsonl").open("a") as file:
+        file.write("cut of\n")
+    (remark,) = status_of(conf).remarks
+    assert remark.endswith("damaged lines left out: 3.")
 
 
 def test_a_full_disk_leaves_the_file_unchanged_and_gives_an_error(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
