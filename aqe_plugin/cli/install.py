@@ -15,6 +15,7 @@ from rich.console import Console
 
 from aqe_plugin.api.session_check import verify_session
 from aqe_plugin.cli.settings import PATH
+from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import find_target
 from aqe_plugin.conf.stores.session_store import SessionStore
@@ -242,4 +243,4 @@ def actor(why: str) -> Actor:
     except (KeyError, OSError):
         # A container's user may have no name.
         user = str(os.getuid())
-    return Actor(f"{user}@{socket.gethostname()}", why, lambda: datetime.now(timezone.utc))
+    return Actor(f"{user}@{socket.gethostname()}", without_credentials(why), lambda: datetime.now(timezone.utc))

@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from aqe_plugin.cli.quick import jar_path_answer
+from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.errors import AqePluginError
 from aqe_plugin.render.terminal import visible
 
@@ -72,5 +73,5 @@ def _fail(message: str, exit_code: int, debug: bool) -> NoReturn:
         traceback.print_exc()
     coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     start, end = ("\x1b[31m", "\x1b[0m") if coloured else ("", "")
-    sys.stderr.write(f"{start}{visible(message)}{end}\n")
+    sys.stderr.write(f"{start}{visible(without_credentials(message))}{end}\n")
     sys.exit(exit_code)

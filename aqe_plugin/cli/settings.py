@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from typing import Any
 import typer
 
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings, read_settings
-from aqe_plugin.conf.credentials import HIDDEN, without_credentials
+from aqe_plugin.conf.credentials import HIDDEN, without_credentials, without_secret_value
 from aqe_plugin.conf.stores.session_address import without_secrets
 from aqe_plugin.errors import ConfError
 from aqe_plugin.logs.addresses import is_hadoop_uri
@@ -30,10 +29,6 @@ PATH = "PATH"
 # Each command has its own meaning for them, so they are not set for all commands at once; nor are switches.
 _OWN = {"format", "jar"}
 _ADDRESSES = ("kubernetes:", "sc:/")
-# As Spark's spark.redaction.regex, and the names that S3 and Azure use.
-_SECRET = re.compile(
-    r"^([^=]*(?:secret|password|token|access[.]?key|account[.]key|credential)[^=]*=)[\s\S]*", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +102,7 @@ def _shown(value: Any, option: Any) -> Any:
     plain = value.value if isinstance(value, Enum) else value
     if not isinstance(plain, str | Path):
         return plain
-    return without_credentials(without_secrets(_SECRET.sub(rf"\1{HIDDEN}", str(plain))))
+    return without_credentials(without_secrets(without_secret_value(str(plain))))
 
 
 def settings_of(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from aqe_plugin.conf.credentials import without_credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,12 @@ class Change:
     old: str | None
     new: str | None
     why: str
+
+
+def as_kept(change: Change) -> Change:
+    """``change`` as journals and screens have it: the user's own jars may have addresses with a password."""
+    old, new = (value and without_credentials(value) for value in (change.old, change.new))
+    return replace(change, old=old, new=new)
 
 
 def changes_between(before: Mapping[str, str], after: Mapping[str, str], why: str) -> tuple[Change, ...]:

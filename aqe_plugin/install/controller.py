@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from aqe_plugin.conf.changes import Change, changes_between, merged
-from aqe_plugin.conf.credentials import without_credentials
+from aqe_plugin.conf.changes import Change, as_kept, changes_between, merged
 from aqe_plugin.conf.keys import JARS_KEY, PLUGINS_KEY, PREFIX, foreign_key, problem_of, sentence
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
@@ -201,7 +200,7 @@ def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
         file=store.name,
         before=digest(proposal.before),
         after=digest(proposal.after),
-        changes=tuple(_as_kept(change) for change in proposal.changes if is_ours(change.key)),
+        changes=tuple(as_kept(change) for change in proposal.changes if is_ours(change.key)),
         undoes=proposal.undoes,
         step=proposal.step,
     )
@@ -215,12 +214,6 @@ def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
         raise
     journal.write(replace(record, phase=Phase.DONE, at=actor.time()))
     return settled
-
-
-def _as_kept(change: Change) -> Change:
-    """``change`` as the journal has it: the user's own jars may have addresses with a password."""
-    old, new = (value and without_credentials(value) for value in (change.old, change.new))
-    return replace(change, old=old, new=new)
 
 
 def _settle(journal: Journal, store: ConfStore, actor: Actor) -> list[str]:
@@ -243,7 +236,7 @@ def was_carried_out(record: Record, store: ConfStore, content: bytes | None) -> 
     if digest(content) in (record.before, record.after):
         return digest(content) == record.after
     items = _items(store, content)
-    found = (_as_kept(replace(change, new=items.get(change.key))) for change in record.changes)
+    found = (as_kept(replace(change, new=items.get(change.key))) for change in record.changes)
     return any(seen.new == change.new != change.old for seen, change in zip(found, record.changes, strict=True))
 
 

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aqe_plugin.conf.changes import Change
+from aqe_plugin.conf.changes import Change, as_kept
+from aqe_plugin.conf.credentials import without_credentials, without_secret_value
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.jars import JarStatus
@@ -30,13 +31,15 @@ _ENDS = {
 
 
 def diff_of(proposal: Proposal) -> list[str]:
-    """The lines of a unified diff of the file, with CRLF made visible where it is."""
+    """The lines of a unified diff of the file, with CRLF made visible where it is, and secrets hidden."""
     before, after = (_lines(content) for content in (proposal.before, proposal.after))
     old, new = (
         "/dev/null" if content is None else visible(proposal.store.name)
         for content in (proposal.before, proposal.after)
     )
-    return list(unified_diff(before, after, old, new, lineterm=""))
+    return [
+        without_credentials(without_secret_value(line)) for line in unified_diff(before, after, old, new, lineterm="")
+    ]
 
 
 def changes_table(changes: Iterable[Change]) -> Table:
@@ -44,8 +47,8 @@ def changes_table(changes: Iterable[Change]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("key", "old", "new", "why"):
         table.add_column(name, overflow="fold", no_wrap=name == "key", min_width=8)
-    for change in changes:
-        table.add_row(*(_cell(text) for text in (change.key, change.old, change.new, change.why)))
+    for shown in map(as_kept, changes):
+        table.add_row(*(_cell(text) for text in (shown.key, shown.old, shown.new, shown.why)))
     return table
 
 
@@ -62,7 +65,7 @@ def proposal_json(proposal: Proposal, applied: bool) -> dict[str, object]:
         "file": proposal.store.name,
         "nothingToDo": proposal.nothing_to_do,
         "applied": applied,
-        "changes": [encode(change) for change in proposal.changes],
+        "changes": [encode(as_kept(change)) for change in proposal.changes],
     }
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.render.terminal import visible
 
 
 def say(text: str, style: str = "") -> None:
-    """Prints ``text``; nothing in it is markup."""
-    Console(stderr=True, soft_wrap=True).print(Text(visible(text), style=style))
+    """Prints ``text`` without credentials; nothing in it is markup."""
+    Console(stderr=True, soft_wrap=True).print(Text(visible(without_credentials(text)), style=style))
 
 
 def warn(text: str) -> None:

@@ -45,6 +45,41 @@ def test_install_without_yes_only_shows_the_change(conf: Path, jar: str, answer:
     assert conf.read_bytes() == before
 
 
+SECRETS = """\
+spark.hadoop.fs.s3a.secret.key S3CRET
+spark.ssl.keyPassword S3CRET
+spark.jars https://ann:S3CRET@repo/a.jar,https://repo/b.jar?token=S3CRET
+"""
+
+
+@pytest.mark.parametrize("output", ["table", "json", "diff"])
+def test_no_command_shows_a_secret_of_the_conf(conf: Path, jar: str, answer: Answer, output: str) -> None:
+    conf.write_text(SECRETS)
+    target = ("--target", str(conf))
+    made = ("--yes", "--why", "as https://ann:S3CRET@wiki/page says")
+    told = [answer("install", *target, "--jar", jar, "--format", output)]
+    told += [answer("install", *target, "--jar", jar, *made)]
+    told += [answer(command, *target, "--format", output) for command in ("uninstall", "rollback")]
+    told += [answer("history", *target), answer("history", *target, "--format", "json"), answer("status", *target)]
+    assert "S3CRET" not in "".join(out + err for _, out, err in told)
+    assert "S3CRET" not in (conf.parent / ".aqe-plugin" / conf.name / "journal.jsonl").read_text()
+    assert {code for code, _, _ in told} == {0}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "https://ann:S3CRET@127.0.0.1:1/"),
+        ("recommend", "http://ann:S3CRET@127.0.0.1:1/"),
+        ("install", "--target", "x.conf", "--jar", "https://ann:S3CRET@h/a.jar"),
+    ],
+)
+def test_no_error_repeats_a_password(words: tuple[str, ...], answer: Answer) -> None:
+    code, out, err = answer(*words)
+    assert code > 1
+    assert "S3CRET" not in out + err
+
+
 def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, answer: Answer) -> None:
     before, target = conf.read_bytes(), ("--target", str(conf))
     code, _, err = answer("install", *target, "--jar", jar, "--yes", "--why", "ring 1")

@@ -131,7 +131,7 @@ def test_an_interrupted_change_that_others_edited_since_is_known_by_its_keys(con
     with conf.open("a") as file:
         file.write("\nspark.executor.memory 4g\n")
     assert any("holds the new state" in one for one in status_of(conf).remarks)
-    with pytest.raises(ConflictError, match="by somebody else: it differs in spark.executor.memory"):
+    with pytest.raises(ConflictError, match=r"by somebody else: it differs in spark\.executor\.memory"):
         propose_rollback(conf, force=False)
     assert propose_rollback(conf, force=True).after == THEIRS
     left = propose_uninstall(conf, purge=False).after
