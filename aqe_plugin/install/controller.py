@@ -19,7 +19,7 @@ from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, SessionError, StateError, WriteError
-from aqe_plugin.install.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of
+from aqe_plugin.install.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of, of_last_rollout
 from aqe_plugin.install.plan import is_ours, plan_install, plan_uninstall, purged
 from aqe_plugin.machine.disk import digest, leftovers, replace_file
 
@@ -122,7 +122,7 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
 
 
 def propose_rollback(where: Where, force: bool, to: int | None = None) -> Proposal:
-    """Restores the target from before the last change in force, byte for byte.
+    """Restores the target from before the last change in force, byte for byte; steps of a rollout are one change.
 
     Args:
         force: undo changes of somebody else too; a backup keeps the present file.
@@ -144,7 +144,7 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
             f"{_difference(store, journal.kept(last.after), content)}. "
             "A rollback would undo that too: --force does so and keeps the present file as a backup."
         )
-    first = last if to is None else _first_after(to, changed, store.name)
+    first = of_last_rollout(changed)[0] if to is None else _first_after(to, changed, store.name)
     before = journal.kept(first.before)
     why = f"as before {first.action.value} no. {first.number}"
     changes = changes_between(_items(store, content), _items(store, before), why)

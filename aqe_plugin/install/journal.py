@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 
-from aqe_plugin.conf.changes import Change
+from aqe_plugin.conf.changes import Change, merged
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.errors import EventSchemaError, StateError
 from aqe_plugin.events.json_values import decode, encode
@@ -162,7 +162,7 @@ def journal_of(where: Where) -> Journal:
 
 
 def in_force(records: tuple[Record, ...]) -> list[Record]:
-    """The changes that were carried out and not undone, oldest first."""
+    """The changes that were carried out and not undone, oldest first; a rollout that went back is undone."""
     stack: list[Record] = []
     for record in records:
         if record.phase is not Phase.DONE:
@@ -171,7 +171,23 @@ def in_force(records: tuple[Record, ...]) -> list[Record]:
             stack = [kept for kept in stack if record.undoes is None or kept.number < record.undoes]
         else:
             stack.append(record)
+            rollout = of_last_rollout(stack)
+            changes = merged(tuple(change for one in rollout for change in one.changes))
+            if len(rollout) > 1 and all(change.old == change.new for change in changes.values()):
+                stack = [kept for kept in stack if kept not in rollout]
     return stack
+
+
+def of_last_rollout(changed: list[Record]) -> list[Record]:
+    """The last change and, if it is a step of a rollout, the rollout's steps before it; oldest first."""
+    found = [changed[-1]]
+    for record in reversed(changed[:-1]):
+        first = found[0].step
+        if first is None or "-canary-" in first:
+            break
+        if record.step is not None and record.step.partition("-")[0] == first.partition("-")[0]:
+            found.insert(0, record)
+    return found
 
 
 def _record(line: bytes, folder: Path) -> Record | None:

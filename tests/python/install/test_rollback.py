@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aqe_plugin.errors import ConflictError, StateError
-from aqe_plugin.install.controller import propose_rollback, propose_uninstall
+from aqe_plugin.install.controller import propose_rollback, propose_tuning, propose_uninstall
 from aqe_plugin.install.journal import Action, Phase, journal_of
 from aqe_plugin.install.status import status_of
-from conf_files import THEIRS, conf, install, rollback, uninstall
+from conf_files import THEIRS, conf, done, install, rollback, uninstall
 
 __all__ = ["conf"]
 
@@ -128,3 +129,47 @@ def test_a_journal_of_a_newer_version_is_refused(conf: Path) -> None:
     path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
     with pytest.raises(StateError, match="schemaVersion 2, and this aqe-plugin reads up to 1: upgrade"):
         propose_uninstall(conf, purge=False)
+
+# a rollout is one change
+
+
+def takes_step(conf: Path, step: str, values: dict[str, str | None]) -> None:
+    done(replace(propose_tuning(conf, {f"spark.aqePlugin.{key}": value for key, value in values.items()}, ""), step=step))
+
+
+CANARY: dict[str, str | None] = {"canary.share": "0.3", "canary.set.filter.buildTimeout": "10"}
+NO_CANARY: dict[str, str | None] = dict.fromkeys(CANARY)
+
+
+def test_a_rollback_of_a_rollout_leaves_no_canary(conf: Path) -> None:
+    install(conf)
+    before = conf.read_bytes()
+    takes_step(conf, "1-canary-100", CANARY)
+    takes_step(conf, "1-all-200", {**NO_CANARY, "filter.buildTimeout": "10"})
+    canary = propose_rollback(conf, force=False, to=2).after
+    assert canary is not None
+    assert b"canary.share" in canary
+    rollback(conf)
+    assert conf.read_bytes() == before
+    rollback(conf)
+    assert conf.read_bytes() == THEIRS
+
+
+def test_a_rollout_that_went_back_is_no_change_in_force(conf: Path) -> None:
+    install(conf)
+    for number in (1, 2):
+        takes_step(conf, f"{number}-canary-100", CANARY)
+        takes_step(conf, f"{number}-rolled_back-200", NO_CANARY)
+    rollback(conf)
+    assert conf.read_bytes() == THEIRS
+
+
+def test_a_rollback_undoes_one_rollout_at_a_time(conf: Path) -> None:
+    takes_step(conf, "1-canary-100", CANARY)
+    takes_step(conf, "1-all-200", {**NO_CANARY, "filter.buildTimeout": "10"})
+    first = conf.read_bytes()
+    takes_step(conf, "2-all-300", {"filter.buildTimeout": "20"})
+    rollback(conf)
+    assert conf.read_bytes() == first
+    rollback(conf)
+    assert conf.read_bytes() == THEIRS
