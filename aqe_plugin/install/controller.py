@@ -184,7 +184,7 @@ def held(store: ConfStore, takes_back: bool = False) -> Iterator[None]:
 def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
     """As ``carry_out``, for whoever holds the target and shows other machines how the change ended."""
     store = proposal.store
-    settled = _settle(journal_of(store), store, actor)
+    settled = settle_held(store, actor)
     journal = journal_of(store)
     if store.read() != proposal.before:
         raise ConflictError(f"{store.name}: somebody else changed it in the meantime. Look at it and try again.")
@@ -216,8 +216,12 @@ def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
     return settled
 
 
-def _settle(journal: Journal, store: ConfStore, actor: Actor) -> list[str]:
-    """Records how an interrupted change ended, and removes the temporary files of its writer."""
+def settle_held(store: ConfStore, actor: Actor) -> list[str]:
+    """Records how an interrupted change ended, and removes the temporary files of its writer; a sentence for each.
+
+    For whoever holds the target.
+    """
+    journal = journal_of(store)
     reports = []
     for left in (*store.leftovers(), *leftovers(journal.folder / "backups")):
         replace_file(left, None)

@@ -10,7 +10,7 @@ from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import ConflictError
-from aqe_plugin.install.controller import Proposal, carry_out_held, held, propose_tuning
+from aqe_plugin.install.controller import Proposal, carry_out_held, held, propose_tuning, settle_held
 from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import QueryHistory
 from aqe_plugin.tuning.recommendation import Evidence, Limits, Recommendation
@@ -209,6 +209,9 @@ def _moved_on(rollouts: Rollouts, step: NextStep) -> bool:
     if proposal is not None and changed:
         why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
         carry_out_held(replace(proposal, step=step.step.id), replace(rollouts.by, why=why))
+    else:
+        # The step may have been interrupted after its change; the journal then lacks the end of it.
+        settle_held(store_of(rollouts.file), rollouts.by)
     write(rollouts.file, step.step)
     return changed
 

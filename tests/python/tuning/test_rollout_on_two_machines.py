@@ -243,6 +243,7 @@ def test_a_machine_that_was_killed_after_its_patch_is_finished_by_the_other_once
     assert "The step to canary was interrupted before." in err
     assert sites.conf == changed
     assert sites.rings("ann") == sites.rings("bob") == [("ann", "observe"), ("ann", "canary")]
+    assert [one["phase"] for one in sites.shared("journal.jsonl")] == ["begun", "done"]
     assert sites.apply("ann")["ring"] == "canary"
     assert len(sites.history("ann")) == len(sites.history("bob")) == 3
 
