@@ -15,7 +15,7 @@
     │   ├── EventSchemaError
     │   ├── TargetError
     │   ├── ClusterError
-    │   └── StateError
+    │   └── StateError                 9  what aqe-plugin itself wrote is damaged, of another version, or not there
     ├── ConfError                      5  a value is not allowed
     ├── PortInUseError                 6  the port is taken
     ├── ConflictError                  7  a file to change is in a state that is left alone
@@ -43,6 +43,7 @@ EXIT_CODES: Mapping[int, str] = MappingProxyType(
         6: "the port is taken",
         7: "a file to change is in a state that is left alone",
         8: "a file cannot be written",
+        9: "what aqe-plugin itself wrote is damaged, of another version, or not there",
     }
 )
 
@@ -106,7 +107,12 @@ class ClusterError(InputError):
 
 
 class StateError(InputError):
-    """What aqe-plugin itself wrote (a journal, a checkpoint, tables) is damaged, of another version, or not there."""
+    """What aqe-plugin itself wrote (a journal, a checkpoint, tables) is damaged, of another version, or not there.
+
+    Trying again does not mend it, as it may mend what is missing elsewhere.
+    """
+
+    exit_code = 9
 
 
 class ConfError(AqePluginError):

@@ -305,8 +305,8 @@ def test_malformed_yaml_and_a_manifest_of_another_kind_are_one_line(tmp_path: Pa
     assert (code, err.startswith(f"{path}: holds Deployment; expected a SparkApplication")) == (4, True)
 
 
-def test_a_conflict_is_exit_code_7_and_nothing_to_roll_back_is_4(conf: Path, jar: str, answer: Answer) -> None:
-    assert answer("rollback", "--target", str(conf))[0] == 4
+def test_a_conflict_is_exit_code_7_and_nothing_to_roll_back_is_9(conf: Path, jar: str, answer: Answer) -> None:
+    assert answer("rollback", "--target", str(conf))[0] == 9
     conf.write_text("spark.aqePlugin.mode aply\n")
     code, _, err = answer("install", "--target", str(conf), "--jar", jar, "--yes")
     assert (code, len(err.splitlines())) == (7, 1)

@@ -79,7 +79,7 @@ def test_rollouts_of_another_version_are_an_error(cluster: Cluster, answer: Answ
     assert step(cluster, answer)["ring"] == "observe"
     path.write_text(path.read_text().replace('"schemaVersion": 4', f'"schemaVersion": {version}'))
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
-    assert code == 4
+    assert code == 9
     assert f"schemaVersion {version}, this aqe-plugin reads 3 and 4: " in err
     assert err.rstrip().endswith(f"{cure}.")
 

@@ -301,7 +301,7 @@ def test_an_edited_annotation_stops_steps_and_shows_this_machines_copy(sites: Si
     assert sites.rings("ann") == [("ann", "observe"), ("ann", "canary")]
     for machine in ("ann", "bob"):
         code, _, err = sites.on(machine, *sites.words(*(ASKED if machine == "bob" else ())))
-        assert (code, "somebody edited it: it is not" in err) == (4, True), err
+        assert (code, "somebody edited it: it is not" in err) == (9, True), err
     assert sites.conf == changed
     sites.api.annotate(CONFIGMAP, {})
     sites.days(16)
