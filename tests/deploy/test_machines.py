@@ -24,6 +24,7 @@ from tests.deploy.prometheus_server import DEPLOY
 ROOT = DEPLOY.parent
 CONFS = [DEPLOY / "standalone" / "spark-defaults.conf", DEPLOY / "yarn" / "spark-defaults.conf"]
 UNIT = DEPLOY / "standalone" / "aqe-plugin-exporter.service"
+APPLY_DROP_IN = UNIT.with_name(f"{UNIT.name}.d") / "apply.conf"
 DOCKERFILE = (DEPLOY / "docker" / "Dockerfile").read_text()
 REQUIREMENTS = (DEPLOY / "docker" / "requirements.txt").read_text()
 PROJECT = ProjectMetadata(str(ROOT), PluginManager()).core
@@ -61,8 +62,12 @@ def test_every_file_names_the_version_of_the_package(path: Path) -> None:
     assert {version for versions in said for version in versions if version} <= {__version__}
 
 
+def setting(file: Path, name: str) -> list[str]:
+    return [line.partition("=")[2] for line in file.read_text().splitlines() if line.startswith(f"{name}=")]
+
+
 def unit_lines(name: str) -> list[str]:
-    return [line.partition("=")[2] for line in UNIT.read_text().splitlines() if line.startswith(f"{name}=")]
+    return setting(UNIT, name)
 
 
 def test_the_unit_starts_the_exporter_as_the_command_line_takes_it(answer: Answer) -> None:
@@ -72,6 +77,8 @@ def test_the_unit_starts_the_exporter_as_the_command_line_takes_it(answer: Answe
     code, _, err = answer(*(word.replace("/var/log/spark-events", "/no/such/folder") for word in words))
     assert (code, err) == (4, "/no/such/folder: no such folder; give the folder that spark.eventLog.dir names.\n")
     assert entries(CONFS[0])["spark.eventLog.dir"] == f"file://{words[1]}"
+    (rollouts,) = [one for one in setting(APPLY_DROP_IN, "ExecStart") if one]
+    assert shlex.split(rollouts) == [*shlex.split(start), "--tune-every", "24", "--apply"]
     # The one folder that the unit may write.
     (state,) = unit_lines("StateDirectory")
     assert Path(words[words.index("--checkpoint") + 1]).parent == Path("/var/lib") / state
@@ -91,9 +98,14 @@ def test_the_unit_does_not_restart_in_vain_and_runs_without_privileges() -> None
 @pytest.mark.process
 def test_systemd_accepts_the_unit_if_it_is_installed(tmp_path: Path) -> None:
     systemd = shutil.which("systemd-analyze")
-    unit = tmp_path / UNIT.name
-    # The command must be there for systemd; its own is on the machine that the unit is for.
-    unit.write_text(UNIT.read_text().replace("/opt/aqe-plugin/bin/aqe-plugin", "/bin/true"))
+    unit, drop_ins = tmp_path / UNIT.name, tmp_path / f"{UNIT.name}.d"
+    drop_ins.mkdir()
+    for file in (UNIT, *UNIT.with_name(f"{UNIT.name}.d").iterdir()):
+        # The command must be there for systemd; its own is on the machine that the unit is for.
+        text = file.read_text().replace("/opt/aqe-plugin/bin/aqe-plugin", "/bin/true")
+        # What the drop-in offers in place of other lines is checked too.
+        text = re.sub(r"(?m)^# (?=(Environment|LoadCredential)=)", "", text)
+        (unit if file == UNIT else drop_ins / file.name).write_text(text)
     commands = [[systemd, "verify", str(unit)]] if systemd is not None else []
     for command in commands:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

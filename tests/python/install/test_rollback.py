@@ -130,11 +130,14 @@ def test_a_journal_of_a_newer_version_is_refused(conf: Path) -> None:
     with pytest.raises(StateError, match="schemaVersion 2, and this aqe-plugin reads up to 1: upgrade"):
         propose_uninstall(conf, purge=False)
 
+
 # a rollout is one change
 
 
 def takes_step(conf: Path, step: str, values: dict[str, str | None]) -> None:
-    done(replace(propose_tuning(conf, {f"spark.aqePlugin.{key}": value for key, value in values.items()}, ""), step=step))
+    done(
+        replace(propose_tuning(conf, {f"spark.aqePlugin.{key}": value for key, value in values.items()}, ""), step=step)
+    )
 
 
 CANARY: dict[str, str | None] = {"canary.share": "0.3", "canary.set.filter.buildTimeout": "10"}
