@@ -19,7 +19,17 @@ from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, SessionError, StateError, WriteError
-from aqe_plugin.install.journal import SCHEMA_VERSION, Action, Actor, Journal, Phase, Record, in_force, journal_of, of_last_rollout
+from aqe_plugin.install.journal import (
+    SCHEMA_VERSION,
+    Action,
+    Actor,
+    Journal,
+    Phase,
+    Record,
+    in_force,
+    journal_of,
+    of_last_rollout,
+)
 from aqe_plugin.install.plan import is_ours, plan_install, plan_uninstall, purged
 from aqe_plugin.machine.disk import digest, leftovers, replace_file
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, entries_of, problem_of
 from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import Target, read_target
+from aqe_plugin.errors import TargetError
 from aqe_plugin.install.checks import conf_checks
 from aqe_plugin.install.controller import was_carried_out
 from aqe_plugin.install.jars import JarStatus, jar_name
@@ -84,7 +85,11 @@ def _interruptions(target: Target) -> list[str]:
         f"{left.name} was left by an interrupted writer; the next change removes it."
         for left in target.store.leftovers()
     ]
-    journal = journal_of(target.store)
+    try:
+        journal = journal_of(target.store)
+    except TargetError as error:
+        # Only its owner may read it, and others may look at the conf.
+        return [*found, f"{error} So whether a change was interrupted is not known."]
     cut_off = journal.interrupted
     if cut_off is not None:
         state = "new" if was_carried_out(cut_off, target.store, target.content) else "old"

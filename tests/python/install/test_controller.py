@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aqe_plugin.errors import ConflictError, TargetError, WriteError
 from aqe_plugin.install.controller import carry_out, propose_install, propose_uninstall
+from aqe_plugin.install.journal import journal_of
 from aqe_plugin.install.status import status_of
 from conf_files import ACTOR, JAR, THEIRS, conf, install, rollback, uninstall
 
@@ -203,7 +204,7 @@ def test_a_manifest_for_another_spark_line_than_the_jar_is_refused(tmp_path: Pat
 
 
 def as_nobody(work: Callable[[], object]) -> str:
-    """The error of ``work`` when a user without rights does it."""
+    """The text or the error of ``work`` when a user without rights does it."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -211,7 +212,7 @@ def as_nobody(work: Callable[[], object]) -> str:
             if os.getuid() == 0:
                 os.setgid(65534)
                 os.setuid(65534)
-            work()
+            os.write(write, str(work() or "").encode())
         except (TargetError, WriteError) as error:
             os.write(write, f"{type(error).__name__}: {error}".encode())
         finally:
@@ -240,6 +241,18 @@ def test_a_file_without_permissions_gives_an_error(conf: Path) -> None:
         )
     finally:
         folder.chmod(0o755)
+
+
+@pytest.mark.process
+def test_another_user_sees_the_status_and_that_the_journal_is_not_theirs(conf: Path) -> None:
+    install(conf)
+    for parent in (conf.parent, *conf.parent.parents[:2]):
+        parent.chmod(0o755)
+    journal = journal_of(conf).folder / "journal.jsonl"
+    assert as_nobody(lambda: " ".join(status_of(conf).remarks)) == (
+        f"{journal}: cannot be read (Permission denied). Run as a user who may read it. So whether a change was "
+        "interrupted is not known."
+    )
 
 
 def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
