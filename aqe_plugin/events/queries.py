@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from aqe_plugin.events.lines import ApplicationStarted, Event
@@ -57,6 +57,11 @@ class QueryStory:
         predicates: those that were inferred across joins.
         error: the first line of the query's error, ``None`` when it succeeded or still runs.
         cancelled: whether the error says that somebody cancelled the query.
+        application_started_millis: 0 when the log does not say it.
+        last_event_millis: the newest time among the query's events, 0 without any.
+        log_written_millis: when the log of an application that has not ended was last written to; ``None`` for a log
+            that has ended, or when nobody knows.
+        decided_arm: the arm of the trial that the decisions name.
     """
 
     application: str
@@ -71,11 +76,15 @@ class QueryStory:
     limits: tuple[LimitDecided, ...] = ()
     predicates: tuple[PredicateInferred, ...] = ()
     cancelled: bool = False
+    application_started_millis: int = 0
+    last_event_millis: int = 0
+    log_written_millis: int | None = None
+    decided_arm: TrialArm | None = None
 
     @property
     def arm(self) -> TrialArm | None:
-        """The arm of the trial that the query belonged to; ``None`` without a trial, and while it runs."""
-        return None if self.ended is None else self.ended.arm
+        """The arm of the trial that the query belongs to; ``None`` without a trial."""
+        return self.decided_arm if self.ended is None else self.ended.arm
 
 
 @dataclass
@@ -90,16 +99,25 @@ class _Open:
     ended: QueryEnded | None = None
 
 
-def queries_in(records: Iterable[Event | T], log_name: str) -> Iterator[QueryStory | T]:
+def queries_in(
+    records: Iterable[Event | T], log_name: str, log_written_millis: int | None = None
+) -> Iterator[QueryStory | T]:
     """The queries of one application's events, each as soon as it is complete; other records are passed through.
 
     A query that never ended comes last, without an outcome. At most 10,000 queries are kept open.
+
+    Args:
+        log_written_millis: as of a :class:`QueryStory`.
     """
     queries: dict[int, _Open] = {}
     application = ApplicationStarted(log_name, "")
+
+    def story(execution_id: int, query: _Open) -> Iterator[QueryStory]:
+        return _story(execution_id, query, application, log_written_millis)
+
     for record in records:
         if isinstance(record, ApplicationStarted):
-            application = ApplicationStarted(record.app_id or log_name, record.app_name)
+            application = replace(record, app_id=record.app_id or log_name)
         elif isinstance(record, ExecutionStarted):
             queries.setdefault(record.execution_id, _Open()).started = record
         elif isinstance(record, JoinDecided):
@@ -109,33 +127,36 @@ def queries_in(records: Iterable[Event | T], log_name: str) -> Iterator[QuerySto
         elif isinstance(record, PredicateInferred):
             queries.setdefault(record.execution_id, _Open()).predicates.append(record)
         elif isinstance(record, ExecutionEnded | QueryEnded):
-            yield from _end(record, queries, application)
+            complete = _completed_by(record, queries)
+            if complete is not None:
+                yield from story(record.execution_id, complete)
         else:
             yield record
         if len(queries) > _MAX_OPEN_QUERIES:
             oldest = next(iter(queries))
-            yield from _story(oldest, queries.pop(oldest), application)
+            yield from story(oldest, queries.pop(oldest))
     for execution_id, query in queries.items():
-        yield from _story(execution_id, query, application)
+        yield from story(execution_id, query)
 
 
-def _end(
-    event: ExecutionEnded | QueryEnded, queries: dict[int, _Open], application: ApplicationStarted
-) -> Iterator[QueryStory]:
+def _completed_by(event: ExecutionEnded | QueryEnded, queries: dict[int, _Open]) -> _Open | None:
+    """The query that ``event`` completes, taken out of ``queries``; ``None`` when it still lacks an end."""
     # Decisions that were never made are recorded between Spark's end and the plugin's, so a query needs both.
     query = queries.get(event.execution_id)
     if query is None:
-        return
+        return None
     if isinstance(event, QueryEnded):
         query.ended = event
     else:
         query.spark_ended = event
-    if query.spark_ended is not None and query.ended is not None:
-        del queries[event.execution_id]
-        yield from _story(event.execution_id, query, application)
+    if query.spark_ended is None or query.ended is None:
+        return None
+    return queries.pop(event.execution_id)
 
 
-def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> Iterator[QueryStory]:
+def _story(
+    execution_id: int, query: _Open, application: ApplicationStarted, log_written_millis: int | None
+) -> Iterator[QueryStory]:
     if not (query.joins or query.limits or query.predicates) and (query.ended is None or query.ended.errors == 0):
         return
     outcomes = query.ended.outcomes if query.ended is not None else ()
@@ -150,8 +171,8 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         for joined in query.joins
     )
     message = (query.spark_ended and query.spark_ended.error_message) or ""
-    modes = [found.mode for found in query.predicates] + [limit.mode for limit in query.limits]
-    modes += [join.mode for join in query.joins]
+    decided: list[PredicateInferred | LimitDecided | JoinDecided] = [*query.predicates, *query.limits, *query.joins]
+    modes = [one.mode for one in decided]
     yield QueryStory(
         application=application.app_id,
         application_name=application.app_name,
@@ -165,6 +186,10 @@ def _story(execution_id: int, query: _Open, application: ApplicationStarted) -> 
         limits=tuple(query.limits),
         predicates=tuple(query.predicates),
         cancelled=_says_cancelled(message),
+        application_started_millis=application.time_millis,
+        last_event_millis=_last_event_millis(query),
+        log_written_millis=log_written_millis,
+        decided_arm=next((one.arm for one in decided if one.arm is not None), None),
     )
 
 
@@ -177,6 +202,14 @@ def _says_cancelled(message: str) -> bool:
     if _SEVERAL_STAGES in first:
         first = next((line for line in rest if line.startswith("Caused by: ")), "")
     return _CANCELLED.search(first) is not None
+
+
+def _last_event_millis(query: _Open) -> int:
+    decided: list[PredicateInferred | LimitDecided | JoinDecided] = [*query.predicates, *query.limits, *query.joins]
+    times = [event.time_millis for event in decided]
+    times += [query.ended.time_millis] if query.ended is not None else []
+    times += [one.time for one in (query.started, query.spark_ended) if one is not None]
+    return max(times, default=0)
 
 
 def _duration_millis(query: _Open) -> int | None:

@@ -30,6 +30,9 @@ class Files(Protocol):
     def signature(self, part: LogPart) -> tuple[int, ...] | None:
         """Changes when anything is written to the part; ``None`` when only reading it can tell."""
 
+    def changed_millis(self, part: LogPart) -> int | None:
+        """When the file system says that the part was last written to; ``None`` when it does not."""
+
     def pieces(self, part: LogPart, reader: PartReader) -> Iterator[Path]:
         """Files with what ``reader`` reads next, at its offset in the part, and with the beginning of the part.
 
@@ -56,6 +59,12 @@ class LocalFiles:
         except OSError:
             return None
         return status.st_size, status.st_mtime_ns, status.st_ino
+
+    def changed_millis(self, part: LogPart) -> int | None:
+        try:
+            return part.path.stat().st_mtime_ns // 1_000_000
+        except OSError:
+            return None
 
     def pieces(self, part: LogPart, reader: PartReader) -> Iterator[Path]:
         yield part.path

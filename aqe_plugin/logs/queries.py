@@ -34,7 +34,8 @@ def read_queries(
     """
     with opened_files(path, hadoop_conf) as files:
         for log in track(files.find()):
-            for query in queries_in(read_log(log, files), log.name):
+            written = files.changed_millis(log.parts[-1]) if log.in_progress else None
+            for query in queries_in(read_log(log, files), log.name, written):
                 if isinstance(query, Skipped):
                     on_skip(query)
                 else:

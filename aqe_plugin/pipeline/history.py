@@ -28,12 +28,13 @@ def stories_of(house: Warehouse) -> Iterator[QueryStory]:
     """Every query in the tables, one at a time in bounded memory, oldest application first."""
     tables = [house.current(name) for name in ("queries", "decisions", "outcomes", "attempts")]
     for row in query_rows(*tables).orderBy("log", "executionId").toLocalIterator(prefetchPartitions=True):
-        yield from queries_in(_events(row.asDict()), row.log)
+        yield from queries_in(_events(row.asDict()), row.log, row["_logWrittenMillis"])
 
 
 def query_rows(queries: DataFrame, decisions: DataFrame, outcomes: DataFrame, attempts: DataFrame) -> DataFrame:
-    """The rows of ``queries`` with ``applicationId``, ``applicationName``, and as JSON the arrays ``_joins`` (in the
-    order of their decisions) and ``_outcomes``."""
+    """The rows of ``queries`` with ``applicationId``, ``applicationName``, ``_applicationStartedMillis``,
+    ``_logWrittenMillis`` (as of a ``QueryStory``), and as JSON the arrays ``_joins`` (in the order of their decisions)
+    and ``_outcomes``."""
     key = ["log", "executionId"]
     decided = F.to_json(
         F.struct(*[name for name in decisions.columns if name not in {"log", "position", "run", "date"}])
@@ -47,7 +48,14 @@ def query_rows(queries: DataFrame, decisions: DataFrame, outcomes: DataFrame, at
     of_scans = outcomes.groupBy(*key).agg(
         F.array_sort(F.collect_list(F.struct("number", outcome.alias("json")))).alias("_numbered")
     )
-    application = attempts.select("log", "applicationId", "applicationName")
+    written = F.array_max(F.transform("files", lambda file: file["modifiedMillis"]))
+    application = attempts.select(
+        "log",
+        "applicationId",
+        "applicationName",
+        F.col("startedMillis").alias("_applicationStartedMillis"),
+        F.when(F.col("inProgress"), written).alias("_logWrittenMillis"),
+    )
     return (
         queries.join(of_query, key, "left")
         .join(of_scans, key, "left")
@@ -60,7 +68,8 @@ def query_rows(queries: DataFrame, decisions: DataFrame, outcomes: DataFrame, at
 
 def _events(row: dict[str, Any]) -> Iterator[Event]:
     """The events of one query, in the order of a log."""
-    yield ApplicationStarted(row["applicationId"] or "", row["applicationName"] or "")
+    started_millis = row["_applicationStartedMillis"] or 0
+    yield ApplicationStarted(row["applicationId"] or "", row["applicationName"] or "", started_millis)
     execution_id = row["executionId"]
     if row["startedMillis"] is not None:
         yield ExecutionStarted(execution_id, row["description"] or "", row["startedMillis"])

@@ -37,12 +37,13 @@ def fingerprint(story: QueryStory) -> str:
 
 def join_conditions(story: QueryStory) -> tuple[str, ...]:
     """What the fingerprint stands for, in alphabetical order: ``inner: date_dim.d_date_sk = sales.date_sk``."""
-    conditions = sorted({_condition(join.decision.facts) for join in story.joins})
+    conditions = sorted({condition_of(join.decision.facts) for join in story.joins})
     # Whether a range is reported depends on how its join was carried out.
     return tuple([condition for condition in conditions if _EQUALS in condition] or conditions)
 
 
-def _condition(facts: JoinFacts) -> str:
+def condition_of(facts: JoinFacts) -> str:
+    """Type and columns of one join: ``inner: date_dim.d_date_sk = sales.date_sk``."""
     kind = _AS_LEFT_JOIN.get(facts.kind, facts.kind)
     return f"{kind.value}: " + ", ".join(sorted(map(_equality, facts.keys)))
 

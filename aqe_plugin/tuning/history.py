@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from statistics import median
 
 from aqe_plugin.events.model import FilterOutcome, JoinFacts, PluginMode, TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.tuning.fingerprint import fingerprint
+from aqe_plugin.tuning.fingerprint import condition_of, fingerprint
 from aqe_plugin.tuning.replay import JoinOption, carried_out
 
 # Makes the median absolute deviation of normal noise its standard deviation.
@@ -20,7 +21,9 @@ _MIN_SIGMA = 0.03
 # No count of distinct keys stands for a pass rate of 0.
 MIN_PASS_RATE = 1e-9
 FILTERS_WITHOUT_EFFECT = ("pass_all", "missing")
-_TEN_YEARS_MILLIS = 10 * 366 * 86_400_000
+DAY_MILLIS = 86_400_000
+_TEN_YEARS_MILLIS = 10 * 366 * DAY_MILLIS
+_NO_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,29 +95,72 @@ Ended = Run | Failure | Fault
 
 
 @dataclass(frozen=True, slots=True)
+class Application:
+    """What is known of an application whatever became of it.
+
+    Attributes:
+        kind: the same for applications that are alike: the name, and what Spark's UI shows for the first query,
+            without words that hold a digit.
+        first_join: the condition of the join that was decided first, empty without any.
+        started_millis: when it started, else when the first of its queries that ended did; milliseconds since 1970.
+        has_ended: whether what it did so far is taken for all: its log has ended, or was not written to for a day, or
+            it started more than a day ago.
+    """
+
+    name: str
+    kind: str
+    first_join: str
+    started_millis: int
+    has_ended: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class QueryHistory:
-    """Queries that have ended: a query is a run or a failure, and may have had faults besides."""
+    """Queries that have ended: a query is a run or a failure, and may have had faults besides.
+
+    Attributes:
+        applications: those of the queries, and perhaps others.
+    """
 
     runs: tuple[Run, ...]
     failures: tuple[Failure, ...]
     faults: tuple[Fault, ...] = ()
+    applications: tuple[Application, ...] = ()
+
+    @property
+    def until_millis(self) -> int:
+        """The newest time in it, 0 when it is empty."""
+        queries: tuple[Ended, ...] = (*self.runs, *self.failures, *self.faults)
+        times = [*(query.at_millis for query in queries), *(one.started_millis for one in self.applications)]
+        return max(times, default=0)
 
     def where(self, holds: Callable[[Ended], bool]) -> QueryHistory:
         """The queries of which ``holds`` is true."""
         return QueryHistory(
-            tuple(filter(holds, self.runs)), tuple(filter(holds, self.failures)), tuple(filter(holds, self.faults))
+            tuple(filter(holds, self.runs)),
+            tuple(filter(holds, self.failures)),
+            tuple(filter(holds, self.faults)),
+            self.applications,
         )
+
+    def of_applications(self, holds: Callable[[Application], bool]) -> QueryHistory:
+        """The applications of which ``holds`` is true, with their queries."""
+        kept = tuple(filter(holds, self.applications))
+        names = {one.name for one in kept}
+        return replace(self.where(lambda query: query.application in names), applications=kept)
 
 
 def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
-    """The queries among ``stories`` that have ended.
+    """The queries among ``stories`` that have ended, and all their applications.
 
     A query without a decided join has no fingerprint: it is neither a run nor a failure, but its faults count.
     """
     runs: list[Run] = []
     failures: list[Failure] = []
     faults: list[Fault] = []
+    seen: dict[str, _Seen] = {}
     for story in stories:
+        seen.setdefault(story.application, _Seen(story)).add(story)
         if story.ended is None:
             continue
         name = fingerprint(story) if story.joins else ""
@@ -128,7 +174,9 @@ def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
             runs.append(run)
         elif story.error is not None:
             failures.append(Failure(*where, story.arm, story.cancelled))
-    return QueryHistory(tuple(runs), tuple(failures), tuple(faults))
+    newest_millis = max((one.last_millis for one in seen.values()), default=0)
+    applications = tuple(one.application(newest_millis) for one in seen.values())
+    return QueryHistory(tuple(runs), tuple(failures), tuple(faults), applications)
 
 
 def in_arm(history: QueryHistory, arm: TrialArm | None) -> QueryHistory:
@@ -137,16 +185,62 @@ def in_arm(history: QueryHistory, arm: TrialArm | None) -> QueryHistory:
 
 
 def applications_since(history: QueryHistory, at_millis: int) -> QueryHistory:
-    """The queries of applications of which nothing ended by ``at_millis``: they read a conf that changed then."""
-    queries: tuple[Ended, ...] = (*history.runs, *history.failures, *history.faults)
-    old = {query.application for query in queries if query.at_millis <= at_millis}
-    return history.where(lambda query: query.application not in old)
+    """The applications that started after ``at_millis``: they read a conf that changed then."""
+    return history.of_applications(lambda one: one.started_millis > at_millis)
 
 
 def new_errors(changed: QueryHistory, unchanged: QueryHistory) -> int:
     """The plugin's errors with a change, but for those in fingerprints that have some without it as well."""
     anyway = {fault.fingerprint for fault in unchanged.faults}
     return sum(fault.errors for fault in changed.faults if fault.fingerprint not in anyway)
+
+
+@dataclass
+class _Seen:
+    """What the stories of one application say of it so far; ``first`` is that of the query that began first."""
+
+    first: QueryStory
+    started_millis: int = 0
+    first_millis: int = 0
+    last_millis: int = 0
+    written_millis: int | None = None
+
+    def add(self, story: QueryStory) -> None:
+        # Ids begin anew in each attempt of an application.
+        if _begun(story) < _begun(self.first):
+            self.first = story
+        self.started_millis = _earlier(self.started_millis, story.application_started_millis)
+        if story.ended is not None:
+            self.first_millis = _earlier(self.first_millis, story.ended.time_millis - story.ended.duration_millis)
+        self.last_millis = max(self.last_millis, story.last_event_millis, story.log_written_millis or 0)
+        if story.log_written_millis is not None:
+            self.written_millis = max(self.written_millis or 0, story.log_written_millis, story.last_event_millis)
+
+    def application(self, newest_millis: int) -> Application:
+        """As of ``newest_millis``, the newest time in any log."""
+        first, started_millis = self.first, self.started_millis or self.first_millis or self.last_millis
+        idle = self.written_millis is None or newest_millis - self.written_millis > DAY_MILLIS
+        return Application(
+            first.application,
+            " ".join(filter(None, map(_without_numbers, (first.application_name, first.description)))),
+            condition_of(first.joins[0].decision.facts) if first.joins else "",
+            started_millis,
+            idle or newest_millis - started_millis > DAY_MILLIS,
+        )
+
+
+def _begun(story: QueryStory) -> tuple[int, int]:
+    return story.application_started_millis, story.execution_id
+
+
+def _earlier(one: int, other: int) -> int:
+    """The earlier of two times, of which 0 is unknown."""
+    return min(one or other, other or one)
+
+
+def _without_numbers(text: str) -> str:
+    """``text`` without what differs from one run of a job to the next: dates, counters, most random ids."""
+    return " ".join(word for word in _NO_WORD.split(text) if word and not any(map(str.isdigit, word)))
 
 
 def run_of(story: QueryStory) -> Run | None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from aqe_plugin.tuning.history import Run
-
-_DAY_MILLIS = 86_400_000
+from aqe_plugin.tuning.history import DAY_MILLIS, Run
 
 
 def choosing(runs: Iterable[Run]) -> list[Run]:
@@ -29,5 +27,5 @@ def confirming(runs: Iterable[Run], chosen_at_millis: int) -> list[Run]:
 
 
 def _chooses(run: Run) -> bool:
-    day = run.at_millis // _DAY_MILLIS
+    day = run.at_millis // DAY_MILLIS
     return sha256(f"{run.application} {day}".encode("utf-8", "replace")).digest()[0] % 2 == 0

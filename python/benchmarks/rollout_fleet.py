@@ -1,7 +1,7 @@
 """Rollouts on simulated fleets, looked at once a day.
 
-Real are the pairs, the tests and the rings; drawn are the applications. Each runs every fingerprint once, its durations
-have a factor of its own and noise, its log arrives at once or days late, and old logs are deleted.
+Real are the pairs, the tests and the rings; drawn are the applications. Each runs its queries one after the other, with
+a factor of its own and noise, its log arrives at once or days late, and old logs are deleted.
 """
 
 from __future__ import annotations
@@ -9,22 +9,21 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.journal import Phase
-from aqe_plugin.tuning.history import Failure, QueryHistory, Run
+from aqe_plugin.tuning.history import DAY_MILLIS, Application, Failure, QueryHistory, Run
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, observed
 
-_DAY_MILLIS = 86_400_000
 _FIRST_DAY = 20_000
 _MOST_DAYS = 365
-_MOST_DAYS_LATE = 3
 _QUERY_MILLIS = 60_000
+_LIKE_THE_DAY_BEFORE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +33,44 @@ class Fleet:
     Attributes:
         a_day: applications that start each day.
         fingerprints: queries of each application.
+        starts_within_millis: from midnight until then applications start.
+        looked_at_millis: so long after midnight the look is; what runs then has not ended.
         spread: standard deviation of the logarithm of an application's own factor.
         noise: the same of each query.
+        daily: the same of each day, for all its applications; a day resembles the one before it.
         fails: share of the queries that fail whatever the conf.
-        late: share of the logs that arrive one to three days late.
+        aborts: whether a failed query ends its application.
+        late: share of the logs that arrive one to ``most_days_late`` days late.
         kept_days: a log is deleted when it is that old.
     """
 
     a_day: int = 20
     fingerprints: int = 4
+    starts_within_millis: int = DAY_MILLIS // 2
+    looked_at_millis: int = DAY_MILLIS - 1
     spread: float = 0.1
     noise: float = 0.1
+    daily: float = 0.0
     fails: float = 0.001
+    aborts: bool = False
     late: float = 0.1
+    most_days_late: int = 3
     kept_days: int = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a change does: the factor of all durations, and the share of the queries that it makes fail."""
+    """What a change does.
+
+    Attributes:
+        slowdown: factor of all durations.
+        fails: share of the queries that it makes fail.
+        kills: share of the queries that end their driver; such a log never ends, and counts as ended after a day.
+    """
 
     slowdown: float = 1.0
     fails: float = 0.0
+    kills: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +92,17 @@ class Ending:
 class _Log:
     """The queries of one application, the first day on which a look finds its log, and the first on which it does not.
 
-    ``failures`` and ``runs`` are together its queries.
+    Attributes:
+        queries: in the order in which they ended; at most one in ``open`` did not.
+        ended_millis: of the application.
+        is_whole: whether its log ended with it.
     """
 
-    runs: tuple[Run, ...]
-    failures: tuple[Failure, ...]
+    application: Application
+    queries: tuple[Run | Failure, ...]
+    open: tuple[Failure, ...]
+    ended_millis: int
+    is_whole: bool
     arrives: int
     deleted: int
 
@@ -90,17 +111,22 @@ def rollout(fleet: Fleet, effect: Effect, share: float, limits: RingLimits, seed
     """One rollout, from the moment at which ``share`` of the applications have the change to its end."""
     dice = random.Random(seed)
     steps = [_step(Ring.CANARY, _FIRST_DAY, share)]
-    logs = [_log(fleet, Effect(), None, day, dice) for day in _days_before(fleet) for _ in range(fleet.a_day)]
+    level = dice.gauss(0, fleet.daily)
+    logs: list[_Log] = []
     pairs: list[Pair] = []
     compared = 0
-    for day in range(_FIRST_DAY, _FIRST_DAY + _MOST_DAYS):
-        ring = steps[-1].ring
+    for day in range(_FIRST_DAY - fleet.kept_days, _FIRST_DAY + _MOST_DAYS):
+        level = _LIKE_THE_DAY_BEFORE * level + dice.gauss(0, fleet.daily) * math.sqrt(1 - _LIKE_THE_DAY_BEFORE**2)
+        ring = steps[-1].ring if day >= _FIRST_DAY else Ring.OBSERVE
         for _ in range(fleet.a_day):
             arm = _drawn(share, dice) if ring is Ring.CANARY else None
-            logs.append(_log(fleet, Effect() if arm is TrialArm.CONTROL else effect, arm, day, dice))
+            has_change = arm is TrialArm.CANARY or ring is Ring.ALL
+            logs.append(_log(fleet, effect if has_change else Effect(), arm, day, level, dice))
         logs = [one for one in logs if one.deleted > day]
-        trial = Trial(tuple(steps), _history([one for one in logs if one.arrives <= day]), tuple(pairs))
-        observation, added = observed(trial, limits)
+        if ring is Ring.OBSERVE:
+            continue
+        history = _history([one for one in logs if one.arrives <= day], day * DAY_MILLIS + fleet.looked_at_millis)
+        observation, added = observed(Trial(tuple(steps), history, tuple(pairs)), limits)
         pairs += added
         compared += len(added)
         move = advance(ring, observation, limits)
@@ -112,33 +138,47 @@ def rollout(fleet: Fleet, effect: Effect, share: float, limits: RingLimits, seed
     return Ending(steps[-1].ring, "still under way", _MOST_DAYS, compared)
 
 
-def _days_before(fleet: Fleet) -> range:
-    return range(_FIRST_DAY - fleet.kept_days, _FIRST_DAY)
-
-
 def _drawn(share: float, dice: random.Random) -> TrialArm:
     return TrialArm.CANARY if dice.random() < share else TrialArm.CONTROL
 
 
-def _log(fleet: Fleet, effect: Effect, arm: TrialArm | None, day: int, dice: random.Random) -> _Log:
+def _log(fleet: Fleet, effect: Effect, arm: TrialArm | None, day: int, level: float, dice: random.Random) -> _Log:
     name = f"application_{day}_{dice.getrandbits(48):012x}"
-    scale = _QUERY_MILLIS * effect.slowdown * math.exp(dice.gauss(0, fleet.spread))
-    at_millis = day * _DAY_MILLIS + dice.randrange(1, _DAY_MILLIS // 2)
-    runs, failures = [], []
+    scale = _QUERY_MILLIS * effect.slowdown * math.exp(level + dice.gauss(0, fleet.spread))
+    started_millis = at_millis = day * DAY_MILLIS + dice.randrange(1, fleet.starts_within_millis)
+    queries: list[Run | Failure] = []
+    killed: list[Failure] = []
     for number in range(fleet.fingerprints):
-        at_millis += _QUERY_MILLIS
+        millis = max(1, round(scale * math.exp(dice.gauss(0, fleet.noise))))
+        if dice.random() < effect.kills:
+            killed.append(Failure(f"c{number}", name, at_millis, arm))
+            break
+        at_millis += millis
         if dice.random() < fleet.fails or dice.random() < effect.fails:
-            failures.append(Failure(f"c{number}", name, at_millis, arm))
+            queries.append(Failure(f"c{number}", name, at_millis, arm))
+            if fleet.aborts:
+                break
         else:
-            millis = max(1, round(scale * math.exp(dice.gauss(0, fleet.noise))))
-            runs.append(Run(f"c{number}", name, at_millis, millis, (), arm))
-    late = dice.randint(1, _MOST_DAYS_LATE) if dice.random() < fleet.late else 0
-    return _Log(tuple(runs), tuple(failures), day + late, day + late + fleet.kept_days)
+            queries.append(Run(f"c{number}", name, at_millis, millis, (), arm))
+    late = dice.randint(1, fleet.most_days_late) if dice.random() < fleet.late else 0
+    application = Application(name, "nightly", "c0", started_millis)
+    days = day + late, day + late + fleet.kept_days
+    return _Log(application, tuple(queries), tuple(killed), at_millis, not killed, *days)
 
 
-def _history(logs: Sequence[_Log]) -> QueryHistory:
+def _history(logs: Sequence[_Log], now_millis: int) -> QueryHistory:
+    queries: list[Run | Failure] = []
+    applications = []
+    for log in logs:
+        has_ended = log.ended_millis + (0 if log.is_whole else DAY_MILLIS) <= now_millis
+        applications.append(replace(log.application, has_ended=has_ended))
+        queries += [one for one in log.queries if one.at_millis <= now_millis]
+        queries += log.open if has_ended else ()
     return QueryHistory(
-        tuple(run for log in logs for run in log.runs), tuple(one for log in logs for one in log.failures)
+        tuple(one for one in queries if isinstance(one, Run)),
+        tuple(one for one in queries if isinstance(one, Failure)),
+        (),
+        tuple(applications),
     )
 
 
@@ -147,7 +187,7 @@ def _step(ring: Ring, day: int, share: float) -> RolloutStep:
         schema_version=SCHEMA_VERSION,
         number=1,
         phase=Phase.DONE,
-        at_millis=day * _DAY_MILLIS,
+        at_millis=day * DAY_MILLIS,
         who="simulation",
         ring=ring,
         why="",

@@ -172,7 +172,11 @@ def _sized(unit: Replayed, size: float) -> Replayed:
 
 def log_of(runs: Sequence[Run], application: str, errors: int = 0) -> bytes:
     """An event log of one application that ran ``runs``; the last one with so many errors of the plugin."""
-    lines = [LOG_START, APPLICATION_START.replace(b"app-1", application.encode())]
+    begun = min(run.at_millis - run.duration_millis for run in runs)
+    start = APPLICATION_START.replace(b"app-1", application.encode()).replace(
+        b'"Timestamp":1,', b'"Timestamp":%d,' % begun
+    )
+    lines = [LOG_START, start]
     for number, run in enumerate(runs, start=1):
         lines += [
             started(number, run.fingerprint),

@@ -78,6 +78,10 @@ class HadoopFiles:
             return None
         return listed.size_bytes, listed.changed_millis
 
+    def changed_millis(self, part: LogPart) -> int | None:
+        listed = self._listed.get(part.path)
+        return None if listed is None else listed.changed_millis
+
     def pieces(self, part: LogPart, reader: PartReader) -> Iterator[Path]:
         piece, name = self._spool / "piece", self._name(part.path)
 

@@ -121,7 +121,8 @@ def _sides(trial: Trial) -> tuple[QueryHistory, QueryHistory]:
     # Applications in an arm started before the canary's keys were removed.
     changed = in_arm(newer, None) if last.has_canary else newer
     tried = (TrialArm.CANARY, TrialArm.OWN)
-    return changed, trial.history.where(lambda query: query.at_millis <= began and query.arm not in tried)
+    older = trial.history.of_applications(lambda one: one.started_millis <= began)
+    return changed, older.where(lambda query: query.arm not in tried)
 
 
 def _new_values(changes: tuple[Change, ...]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.events.lines import Event, parse_event
-from aqe_plugin.events.model import PluginMode
+from aqe_plugin.events.model import PluginMode, TrialArm
 from aqe_plugin.events.queries import QueryStory, queries_in
 from samples import (
     APPLICATION_START,
@@ -42,6 +42,24 @@ def test_a_query_has_its_description_decision_filters_and_outcome() -> None:
     assert (join.decision, join.outcomes) == (DECISION, (OUTCOME,))
     assert query.ended == ended()
     assert query.error is None
+
+
+def test_a_query_knows_its_applications_start_its_newest_event_and_when_its_log_was_written() -> None:
+    begun = APPLICATION_START.replace(b'"Timestamp":1', b'"Timestamp":17')
+    (query,) = queries_in(events(begun, *query_lines()), "log-name", 99)
+    assert isinstance(query, QueryStory)
+    assert (query.application_started_millis, query.log_written_millis) == (17, 99)
+    assert query.last_event_millis == ended().time_millis
+    (whole,) = queries(started(), line(decided()))
+    assert (whole.application_started_millis, whole.log_written_millis) == (0, None)
+    assert whole.last_event_millis == decided().time_millis
+
+
+def test_a_query_that_never_ended_has_the_arm_of_its_decisions() -> None:
+    (query,) = queries(started(), line(replace(decided(), arm=TrialArm.CANARY)))
+    assert (query.ended, query.arm) == (None, TrialArm.CANARY)
+    (over_,) = queries(started(), line(replace(decided(), arm=TrialArm.CANARY)), over(), line(ended()))
+    assert over_.arm is None
 
 
 def test_decisions_recorded_after_sparks_end_belong_to_the_query() -> None:

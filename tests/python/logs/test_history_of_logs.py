@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
@@ -42,6 +43,12 @@ def test_every_log_is_read_and_what_could_not_be_used_is_reported(folder: Path) 
     assert len(queries) == 6
     assert [one.path.name for one in skipped] == ["app-4.inprogress", "app-5", "note"]
     assert "schemaVersion 5" in skipped[1].why
+
+
+def test_only_the_log_of_an_application_that_has_not_ended_has_a_time_of_its_last_change(folder: Path) -> None:
+    os.utime(folder / "app-4.inprogress", (17, 17))
+    written = {one.execution_id: one.log_written_millis for one in read_queries(folder)}
+    assert written == {1: None, 2: None, 3: None, 4: None, 5: 17_000, 6: None}
 
 
 def test_several_places_are_read_in_their_order(folder: Path) -> None:

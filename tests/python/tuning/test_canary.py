@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from hypothesis import strategies as st
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, conf_keys, problem_of
 from aqe_plugin.events.model import TrialArm
-from aqe_plugin.tuning.history import Failure, QueryHistory, Run, in_arm
+from aqe_plugin.tuning.history import DAY_MILLIS, Application, Failure, QueryHistory, Run, in_arm
 from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs
 from aqe_plugin.tuning.rollout.file_changes import canary_keys
 from aqe_plugin.tuning.rollout.sequential import ErrorRates, Outcome, compare
 from drawing import draws, position
+from histories import history
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "canary" / "positions.json").read_text(encoding="utf-8"))
 IDS = [f"application_1763712000000_{number:04d}" for number in range(10_000)]
@@ -110,22 +112,16 @@ def run(application: str, at: int, millis: int, fingerprint: str = "c", arm: Tri
 
 
 def test_the_events_report_the_arm() -> None:
-    history = QueryHistory(
+    every = QueryHistory(
         tuple(run("a", 1, 10, arm=arm) for arm in (*TrialArm, None)), (Failure("c", "b", 2, TrialArm.CANARY),)
     )
-    assert in_arm(history, TrialArm.CANARY) == QueryHistory((history.runs[0],), history.failures)
-    assert in_arm(history, TrialArm.CONTROL) == QueryHistory((history.runs[1],), ())
-    assert in_arm(history, None) == QueryHistory((history.runs[3],), ())
+    assert in_arm(every, TrialArm.CANARY) == QueryHistory((every.runs[0],), every.failures)
+    assert in_arm(every, TrialArm.CONTROL) == QueryHistory((every.runs[1],), ())
+    assert in_arm(every, None) == QueryHistory((every.runs[3],), ())
 
 
 def failure(application: str, at: int, fingerprint: str = "c", cancelled: bool = False) -> Failure:
     return Failure(fingerprint, application, at, cancelled=cancelled)
-
-
-def of(*queries: Run | Failure) -> QueryHistory:
-    return QueryHistory(
-        tuple(one for one in queries if isinstance(one, Run)), tuple(one for one in queries if isinstance(one, Failure))
-    )
 
 
 def durations(pairs: list[Pair]) -> list[tuple[float, float]]:
@@ -133,32 +129,58 @@ def durations(pairs: list[Pair]) -> list[tuple[float, float]]:
 
 
 def test_an_application_is_one_pair_however_often_it_runs() -> None:
-    canary = of(*(run("a", at, 200 + at) for at in range(1, 50)))
-    control = of(*(run("x", at, 100 + at) for at in range(50)))
+    canary = history(*(run("a", at, 200 + at) for at in range(1, 50)))
+    control = history(*(run("x", at, 100 + at) for at in range(50)))
     assert durations(application_pairs(canary, control, 200)) == [pytest.approx((201, 100))]
 
 
-def test_the_control_shares_most_fingerprints_and_is_nearest_in_time() -> None:
-    canary = of(run("a", 100, 400, "p"), run("a", 101, 900, "q"), run("a", 102, 5, "only here"))
-    unlike = run("nothing alike", 100, 1, "z")
-    control = of(
-        *(run("near, one shape", 100, 1, "p"), run("far", 9, 100, "p"), run("far", 10, 100, "q")),
-        *(run("nearer", 90, 200, "p"), run("nearer", 95, 100, "q"), unlike),
-    )
+def names(pairs: list[Pair]) -> list[tuple[str, str]]:
+    return [(pair.changed.application, pair.unchanged.application) for pair in pairs]
+
+
+def test_the_control_is_of_the_same_kind_decided_the_same_join_first_and_started_nearest() -> None:
+    canary = history(run("a", 100, 400, "p"), run("a", 101, 900, "q"), run("a", 102, 5, "only here"))
+    others = {
+        "another job": Application("another job", "hourly", "a = b", 100),
+        "another join": Application("another join", "nightly", "b = c", 100),
+        "far": Application("far", "nightly", "a = b", 9),
+        "nearer": Application("nearer", "nightly", "a = b", 90),
+    }
+    queries = [run(name, 150, 200, "p") for name in others] + [run("nearer", 160, 100, "q")]
+    control = history(*queries, applications=others)
     pairs = application_pairs(canary, control, 200)
+    assert names(pairs) == [("a", "nearer")]
     assert durations(pairs) == [pytest.approx((math.sqrt(400 * 900), math.sqrt(200 * 100)))]
     assert [pair.fingerprints for pair in pairs] == [2]
-    assert application_pairs(canary, of(unlike), 200) == []
     assert application_pairs(canary, control, 0) == []
+    unlike = history(run("another job", 100, 1), applications={"another job": others["another job"]})
+    assert application_pairs(canary, unlike, 200) == []
+
+
+def test_of_many_with_the_change_those_that_started_nearest_to_the_few_without_it_are_taken() -> None:
+    canary = history(*(run(f"a{at}", at, 10) for at in range(0, 100, 10)))
+    pairs = application_pairs(canary, history(run("x", 42, 10), run("y", 88, 10)), 200)
+    assert names(pairs) == [("a40", "x"), ("a90", "y")]
+
+
+def test_an_application_waits_for_those_of_its_kind_that_started_before_it_and_still_run() -> None:
+    begun = {"slow": Application("slow", "nightly", "a = b", 20, has_ended=False)}
+    canary = history(run("a", 10, 1), run("b", 30, 1), applications=begun)
+    control = history(run("x", 11, 1), run("y", 31, 1), run("late", 12, 1))
+    assert names(application_pairs(canary, control, 200)) == [("a", "x")]
+    later = history(*canary.runs, run("slow", 99, 79), applications={"slow": replace(begun["slow"], has_ended=True)})
+    assert names(application_pairs(later, control, 200)) == [("a", "x"), ("slow", "late"), ("b", "y")]
 
 
 def test_failed_and_cancelled_queries_are_counted_and_not_timed() -> None:
-    canary = of(run("a", 1, 400, "p"), failure("a", 2, "q"), failure("a", 3, "r", cancelled=True), run("a", 4, 9, "s"))
-    control = of(run("x", 1, 200, "p"), run("x", 2, 5, "q"), run("x", 3, 5, "r"), failure("x", 4, "s"))
+    canary = history(
+        run("a", 1, 400, "p"), failure("a", 2, "q"), failure("a", 3, "r", cancelled=True), run("a", 4, 9, "s")
+    )
+    control = history(run("x", 1, 200, "p"), run("x", 2, 5, "q"), run("x", 3, 5, "r"), failure("x", 4, "s"))
     (pair,) = application_pairs(canary, control, 200)
     assert durations([pair]) == [pytest.approx((400, 200))]
     assert [(side.failed, side.cancelled) for side in (pair.changed, pair.unchanged)] == [(1, 1), (1, 0)]
-    (nothing_timed,) = application_pairs(of(failure("a", 1)), of(run("x", 1, 5)), 200)
+    (nothing_timed,) = application_pairs(history(failure("a", 1)), history(run("x", 1, 5)), 200)
     assert (nothing_timed.changed.millis, nothing_timed.changed.failed, nothing_timed.unchanged.millis) == (
         None,
         1,
@@ -166,16 +188,27 @@ def test_failed_and_cancelled_queries_are_counted_and_not_timed() -> None:
     )
 
 
+def test_a_failure_counts_also_where_the_other_side_never_ran_that_query_or_a_retry_succeeded() -> None:
+    # Fewer joins are decided before a query fails, so its fingerprint is another one.
+    canary = history(failure("a", 1, "a part of p"), failure("a", 2, "q"), run("a", 3, 10, "q"))
+    (pair,) = application_pairs(canary, history(run("x", 1, 10, "p"), run("x", 3, 10, "q")), 200)
+    assert (pair.changed.failed, pair.unchanged.failed, pair.fingerprints) == (2, 0, 1)
+
+
+def test_of_applications_that_live_for_days_the_first_day_counts() -> None:
+    first, later = run("server", 1, 10), run("server", DAY_MILLIS + 2, 10, "q")
+    control = history(first, later, failure("server", 2 * DAY_MILLIS))
+    (pair,) = application_pairs(history(run("a", 2, 10), run("a", 3, 10, "q")), control, 200)
+    assert (pair.fingerprints, pair.unchanged.failed) == (1, 0)
+
+
 def test_a_pair_that_was_seen_is_not_made_anew() -> None:
-    canary, control = of(run("a", 10, 100), run("b", 20, 100)), of(run("x", 11, 100), run("y", 21, 100))
-    first = application_pairs(of(*canary.runs[:1]), control, 200)
+    canary, control = history(run("a", 10, 100), run("b", 20, 100)), history(run("x", 11, 100), run("y", 21, 100))
+    first = application_pairs(history(*canary.runs[:1]), control, 200)
     # A better partner of a, whose log came late, stays free for others.
-    late = of(*control.runs, run("late", 10, 100))
+    late = history(*control.runs, run("late", 10, 100))
     second = application_pairs(canary, late, 200, first)
-    assert [(pair.changed.application, pair.unchanged.application) for pair in (*first, *second)] == [
-        ("a", "x"),
-        ("b", "y"),
-    ]
+    assert names([*first, *second]) == [("a", "x"), ("b", "y")]
     assert application_pairs(canary, late, 200, (*first, *second)) == []
 
 
@@ -193,12 +226,41 @@ def test_pairs_ignore_order_and_use_an_application_once(
     shuffled = dice.sample(queries, len(queries))
 
     def pairs(found: list[tuple[Run | Failure, bool]]) -> list[Pair]:
-        sides = [of(*(one for one, tried in found if tried is side)) for side in (True, False)]
+        sides = [history(*(one for one, tried in found if tried is side)) for side in (True, False)]
         return application_pairs(sides[0], sides[1], 200)
 
     assert pairs(queries) == pairs(shuffled)
     sides = [{one.application for one, tried in queries if tried is side} for side in (True, False)]
     assert len(pairs(queries)) <= min(len(side) for side in sides)
+
+
+QUERIES = st.lists(st.tuples(st.integers(1, 10**6), st.booleans(), st.booleans()), min_size=1, max_size=4)
+STARTED = st.tuples(st.booleans(), st.integers(0, 50), st.sampled_from(["nightly", "hourly"]), st.sampled_from("pq"))
+
+
+@given(st.lists(st.tuples(STARTED, QUERIES), max_size=12), st.randoms(use_true_random=False))
+def test_pairs_are_the_same_whatever_the_durations_and_failures_and_however_many_queries_were_run(
+    drawn: list[tuple[tuple[bool, int, str, str], list[tuple[int, bool, bool]]]], dice: random.Random
+) -> None:
+    def pairs(outcomes: list[list[tuple[int, bool, bool]]]) -> list[tuple[str, str]]:
+        sides: dict[bool, list[Run | Failure]] = {True: [], False: []}
+        about = {}
+        for number, ((tried, start, kind, join), _) in enumerate(drawn):
+            name, at = f"a{number}", start
+            about[name] = Application(name, kind, join, start)
+            for place, (millis, fails, cancelled) in enumerate(outcomes[number]):
+                at += millis
+                shape = f"c{place}"
+                one = failure(name, at, shape, cancelled) if fails else run(name, at, millis, shape)
+                sides[tried].append(one)
+        found = {
+            side: history(*sides[side], applications={one.application: about[one.application] for one in sides[side]})
+            for side in sides
+        }
+        return names(application_pairs(found[True], found[False], 200))
+
+    outcomes = [queries for _, queries in drawn]
+    assert pairs(outcomes) == pairs(dice.sample(outcomes, len(outcomes)))
 
 
 def outcome_of(seed: int, slowdown: float) -> Outcome:
@@ -211,7 +273,7 @@ def outcome_of(seed: int, slowdown: float) -> Outcome:
         for place in range(12):
             millis = 1e5 * size * math.exp(dice.gauss(0, 0.1)) * (slowdown if tries else 1)
             sides[tries].append(run(application, number * 100 + place, round(millis), f"c{place % 4}"))
-    pairs = application_pairs(of(*sides[True]), of(*sides[False]), 200)
+    pairs = application_pairs(history(*sides[True]), history(*sides[False]), 200)
     return compare(durations(pairs), 0.05, ErrorRates(0.05, 0.05)).outcome
 
 

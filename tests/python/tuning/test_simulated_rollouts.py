@@ -18,6 +18,9 @@ pytestmark = pytest.mark.simulation
 
 USUAL = Fleet()
 HARSH = replace(USUAL, kept_days=2, late=0.5)
+NIGHTLY = replace(USUAL, starts_within_millis=5_000)
+# In the fourth of the four minutes that an application takes.
+WHILE_RUNNING = replace(NIGHTLY, looked_at_millis=220_000)
 TRIALS = cases(40, whole=200)
 
 
@@ -25,14 +28,30 @@ def endings(fleet: Fleet, effect: Effect) -> Counter[Ring]:
     return Counter(rollout(fleet, effect, 0.3, RingLimits(), seed).ring for seed in range(TRIALS))
 
 
-@pytest.mark.parametrize("fleet", [USUAL, HARSH, replace(USUAL, fails=0.01)], ids=["usual", "late", "failing"])
+WITHOUT_HARM = {
+    "usual": USUAL,
+    "late": HARSH,
+    "failing": replace(USUAL, fails=0.01),
+    "aborting": replace(USUAL, fails=0.02, aborts=True),
+    "nightly, looked at while it runs": WHILE_RUNNING,
+}
+SLOWER = {
+    "usual": USUAL,
+    "late": HARSH,
+    "nightly": NIGHTLY,
+    "nightly, one query": replace(NIGHTLY, fingerprints=1),
+    "nightly, looked at while it runs": WHILE_RUNNING,
+}
+
+
+@pytest.mark.parametrize("fleet", WITHOUT_HARM.values(), ids=WITHOUT_HARM)
 def test_a_change_without_effect_goes_back_in_at_most_5_percent(fleet: Fleet) -> None:
     found = endings(fleet, Effect())
     assert found[Ring.ROLLED_BACK] <= 0.05 * TRIALS
     assert found[Ring.SETTLED] >= 0.95 * TRIALS
 
 
-@pytest.mark.parametrize("fleet", [USUAL, HARSH], ids=["usual", "late"])
+@pytest.mark.parametrize("fleet", SLOWER.values(), ids=SLOWER)
 def test_a_slowdown_of_10_percent_goes_back_in_at_least_90_percent(fleet: Fleet) -> None:
     assert endings(fleet, Effect(slowdown=1.1))[Ring.ROLLED_BACK] >= 0.9 * TRIALS
 
