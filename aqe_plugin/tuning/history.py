@@ -67,7 +67,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A query that ended with an error, or that somebody ``cancelled``; the rest as of a run."""
+    """A query that ended with an error, or never, or that somebody ``cancelled``; the rest as of a run.
+
+    Attributes:
+        at_millis: of a query that never ended, the time of its last event.
+    """
 
     fingerprint: str
     application: str
@@ -116,7 +120,7 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class QueryHistory:
-    """Queries that have ended: a query is a run or a failure, and may have had faults besides.
+    """Queries of which nothing more will come: a query is a run or a failure, and may have had faults besides.
 
     Attributes:
         applications: those of the queries, and perhaps others.
@@ -153,15 +157,19 @@ class QueryHistory:
 def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
     """The queries among ``stories`` that have ended, and all their applications.
 
-    A query without a decided join has no fingerprint: it is neither a run nor a failure, but its faults count.
+    A query without a decided join has no fingerprint: it is neither a run nor a failure, but its faults count. A query
+    without an end is a failure once nothing more can come of it: its log has ended, or was not written to for a day.
     """
     runs: list[Run] = []
     failures: list[Failure] = []
     faults: list[Fault] = []
+    without_end: list[QueryStory] = []
     seen: dict[str, _Seen] = {}
     for story in stories:
         seen.setdefault(story.application, _Seen(story)).add(story)
         if story.ended is None:
+            if story.joins and (story.error is not None or story.duration_millis is None):
+                without_end.append(story)
             continue
         name = fingerprint(story) if story.joins else ""
         where = (name, story.application, story.ended.time_millis)
@@ -176,6 +184,11 @@ def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
             failures.append(Failure(*where, story.arm, story.cancelled))
     newest_millis = max((one.last_millis for one in seen.values()), default=0)
     applications = tuple(one.application(newest_millis) for one in seen.values())
+    failures += [
+        Failure(fingerprint(story), story.application, story.last_event_millis, story.arm, story.cancelled)
+        for story in without_end
+        if seen[story.application].is_idle(newest_millis)
+    ]
     return QueryHistory(tuple(runs), tuple(failures), tuple(faults), applications)
 
 
@@ -216,16 +229,19 @@ class _Seen:
         if story.log_written_millis is not None:
             self.written_millis = max(self.written_millis or 0, story.log_written_millis, story.last_event_millis)
 
+    def is_idle(self, newest_millis: int) -> bool:
+        """Whether its log has ended, or was not written to in the day before ``newest_millis``."""
+        return self.written_millis is None or newest_millis - self.written_millis > DAY_MILLIS
+
     def application(self, newest_millis: int) -> Application:
         """As of ``newest_millis``, the newest time in any log."""
         first, started_millis = self.first, self.started_millis or self.first_millis or self.last_millis
-        idle = self.written_millis is None or newest_millis - self.written_millis > DAY_MILLIS
         return Application(
             first.application,
             " ".join(filter(None, map(_without_numbers, (first.application_name, first.description)))),
             condition_of(first.joins[0].decision.facts) if first.joins else "",
             started_millis,
-            idle or newest_millis - started_millis > DAY_MILLIS,
+            self.is_idle(newest_millis) or newest_millis - started_millis > DAY_MILLIS,
         )
 
 

@@ -62,5 +62,11 @@ def test_a_change_that_makes_queries_fail_goes_back() -> None:
     assert soon
 
 
+def test_a_change_that_ends_drivers_goes_back() -> None:
+    # Such a log never ends, and nobody ever says that the query failed.
+    assert endings(USUAL, Effect(kills=0.1))[Ring.ROLLED_BACK] >= 0.95 * TRIALS
+    assert endings(NIGHTLY, Effect(kills=0.1))[Ring.ROLLED_BACK] >= 0.95 * TRIALS
+
+
 def test_a_change_that_saves_time_settles() -> None:
     assert endings(USUAL, Effect(slowdown=0.8))[Ring.SETTLED] >= 0.95 * TRIALS

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from aqe_plugin.events.model import PluginMode
+from aqe_plugin.events.model import PluginMode, TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.tuning.fingerprint import fingerprint
 from aqe_plugin.tuning.history import (
     DAY_MILLIS,
@@ -18,8 +22,11 @@ from aqe_plugin.tuning.history import (
     Run,
     applications_since,
     history_of,
+    in_arm,
     new_errors,
 )
+from aqe_plugin.tuning.rollout.application_pairs import application_pairs
+from fleet import fleet_of, log_of
 from histories import history
 from samples import DECISION, OUTCOME, PLANNED, ended, limited
 
@@ -33,12 +40,33 @@ def run(application: str, at: int) -> Run:
 
 
 def test_finished_queries_are_runs_failed_ones_failures_running_ones_neither() -> None:
-    failed, running = replace(STORY, error="out of disk"), replace(STORY, ended=None)
+    failed = replace(STORY, error="out of disk")
+    running = replace(STORY, ended=None, duration_millis=None, log_written_millis=STORY.last_event_millis)
     stopped = replace(failed, cancelled=True)
     found = history_of([STORY, failed, stopped, running])
     assert [one.duration_millis for one in found.runs] == [3400]
     failure = Failure(fingerprint(STORY), "app-1", 1_700_000_009_000)
     assert found.failures == (failure, replace(failure, cancelled=True))
+
+
+@pytest.mark.parametrize("error", [None, "Job 7 cancelled because SparkContext was shut down"])
+def test_a_query_that_has_no_end_is_a_failure_of_its_arm_once_its_log_has_ended(error: str | None) -> None:
+    # Its driver died, or it hung until somebody ended the application.
+    open_ = replace(
+        STORY, ended=None, duration_millis=None, error=error, last_event_millis=7, decided_arm=TrialArm.CANARY
+    )
+    assert history_of([open_]).failures == (Failure(fingerprint(STORY), "app-1", 7, TrialArm.CANARY),)
+    growing = replace(open_, log_written_millis=10 * DAY_MILLIS, application_started_millis=10 * DAY_MILLIS)
+    idle = replace(STORY, application="another", last_event_millis=11 * DAY_MILLIS + 1)
+    assert history_of([growing]).failures == ()
+    assert len(history_of([growing, idle]).failures) == 1
+    # It started long ago, but its log grows: a query may take days.
+    assert history_of([replace(growing, application_started_millis=1)]).failures == ()
+    assert history_of([replace(open_, joins=())]).failures == ()
+
+
+def test_a_query_of_which_only_the_plugins_end_is_lost_is_no_failure() -> None:
+    assert history_of([replace(STORY, ended=None, error=None)]).failures == ()
 
 
 def test_errors_of_the_plugin_count_also_where_it_decided_no_join() -> None:
@@ -114,3 +142,25 @@ def test_a_query_without_joins_is_no_evidence() -> None:
     limits_only = replace(STORY, joins=(), limits=(limited(),))
     found = history_of([limits_only, replace(limits_only, error="out of disk")])
     assert (found.runs, found.failures) == ((), ())
+
+
+def test_a_canary_that_ends_its_drivers_fails_in_pairs_made_of_real_logs(tmp_path: Path) -> None:
+    dice, fleet = random.Random(1), fleet_of(0, queries=3)
+    dead = 0
+    for number in range(60):
+        tries = dice.random() < 0.3
+        arm = TrialArm.CANARY if tries else TrialArm.CONTROL
+        at_millis = 1_702_000_000_000 + number * DAY_MILLIS // 10
+        runs = [replace(one, arm=arm, at_millis=at_millis) for one in fleet.week(None, runs=1)]
+        lines = log_of(runs, f"app-{number}").splitlines(keepends=True)
+        if tries:
+            dead += 1
+            path = tmp_path / f"app-{number}.inprogress"
+            path.write_bytes(b"".join(lines[: next(at for at, one in enumerate(lines) if b"QueryEnded" in one)]))
+            os.utime(path, times=(runs[0].at_millis / 1000,) * 2)
+        else:
+            (tmp_path / f"app-{number}").write_bytes(b"".join(lines))
+    found = history_of(read_queries(tmp_path))
+    pairs = application_pairs(in_arm(found, TrialArm.CANARY), in_arm(found, TrialArm.CONTROL), 100)
+    assert 0 < len(pairs) <= dead
+    assert {(pair.changed.failed, pair.unchanged.failed) for pair in pairs} == {(1, 0)}
