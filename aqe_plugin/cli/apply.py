@@ -82,6 +82,9 @@ def apply(
     with locked(file) if yes else nullcontext():
         rollouts = engine.read_rollouts(file, actor(why))
         step, last = engine.unfinished(rollouts), rollouts.under_way
+        if rollouts.steps and rollouts.steps[-1].at_millis > rollouts.now_millis:
+            store = store_of(file)
+            warn(in_future(rollouts.steps[-1], str(store.journal_folder), store.other_copies))
         if step is None and asked_values and last is None:
             step = engine.begin_with_values(rollouts, asked_values, canary_share)
             if step is None:
@@ -89,9 +92,6 @@ def apply(
         elif step is None:
             if last is not None:
                 _require_same(last, asked_values, canary_share)
-                if last.at_millis > rollouts.now_millis:
-                    store = store_of(file)
-                    warn(in_future(last, str(store.journal_folder), store.other_copies))
             with opened_history(logs, decisions, hadoop_conf) as source:
                 if last is not None:
                     trial = rollouts.trial(source.history)
@@ -114,7 +114,7 @@ def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_sha
     chosen = best(findings, limits)
     if chosen is None:
         print_nothing_recommended(findings, limits)
-    return None if chosen is None else engine.begin(rollouts, chosen, canary_share)
+    return None if chosen is None else engine.begin(rollouts, chosen, canary_share, source.history.until_millis)
 
 
 def _require_same(last: RolloutStep, asked: Mapping[str, str], canary_share: float | None) -> None:

@@ -110,7 +110,7 @@ class _Log:
 def rollout(fleet: Fleet, effect: Effect, share: float, limits: RingLimits, seed: int) -> Ending:
     """One rollout, from the moment at which ``share`` of the applications have the change to its end."""
     dice = random.Random(seed)
-    steps = [_step(Ring.CANARY, _FIRST_DAY, share)]
+    steps = [rollout_step(Ring.CANARY, _FIRST_DAY * DAY_MILLIS, share)]
     level = dice.gauss(0, fleet.daily)
     logs: list[_Log] = []
     pairs: list[Pair] = []
@@ -133,7 +133,7 @@ def rollout(fleet: Fleet, effect: Effect, share: float, limits: RingLimits, seed
         if is_over(move.ring):
             return Ending(move.ring, move.why, day - _FIRST_DAY + 1, compared)
         if move.ring is not ring:
-            steps.append(_step(move.ring, day + 1, share))
+            steps.append(rollout_step(move.ring, (day + 1) * DAY_MILLIS, share))
             pairs = []
     return Ending(steps[-1].ring, "still under way", _MOST_DAYS, compared)
 
@@ -182,12 +182,13 @@ def _history(logs: Sequence[_Log], now_millis: int) -> QueryHistory:
     )
 
 
-def _step(ring: Ring, day: int, share: float) -> RolloutStep:
+def rollout_step(ring: Ring, at_millis: int, share: float | None) -> RolloutStep:
+    """A step of a rollout of no values."""
     return RolloutStep(
         schema_version=SCHEMA_VERSION,
         number=1,
         phase=Phase.DONE,
-        at_millis=day * DAY_MILLIS,
+        at_millis=at_millis,
         who="simulation",
         ring=ring,
         why="",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.file_store import Where, store_of
@@ -12,7 +13,7 @@ from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import ConflictError
 from aqe_plugin.install.controller import Proposal, carry_out_held, held, propose_tuning, settle_held
 from aqe_plugin.install.journal import Actor, Phase
-from aqe_plugin.tuning.history import QueryHistory
+from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory
 from aqe_plugin.tuning.recommendation import Evidence, Limits, Recommendation
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout.file_changes import file_change
@@ -20,8 +21,8 @@ from aqe_plugin.tuning.rollout.ledger import (
     SCHEMA_VERSION,
     PairsSeen,
     RolloutStep,
+    looks_of,
     mark_of,
-    pairs_of,
     rollouts_of,
     step_before_last,
     write,
@@ -60,12 +61,18 @@ class Rollouts:
         """The rollout that is under way, with the queries of readers of the file."""
         last = self.steps[-1]
         steps = tuple(step for step in self.steps if step.number == last.number)
-        return Trial(steps, history, pairs_of(self.file, last))
+        pairs = tuple(pair for look in looks_of(self.file, last) for pair in look.pairs)
+        return Trial(steps, history, pairs, _since_others(self.steps, last.number))
 
     @property
     def now_millis(self) -> int:
         """Milliseconds since 1970."""
         return int(self.by.now().timestamp() * 1000)
+
+    @property
+    def next_millis(self) -> int:
+        """The time of a step that is taken now: now, but later than any step before, whosever clock is behind."""
+        return max(self.now_millis, self.steps[-1].at_millis + 1) if self.steps else self.now_millis
 
 
 def read_rollouts(file: Where, by: Actor) -> Rollouts:
@@ -110,7 +117,9 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     if taken is not None:
         last = rollouts.steps[-1]
         why = f"{target.store.name} has the values of the ring {taken.value}, by a repository or by hand"
-        return NextStep(replace(_signed(rollouts, last), ring=taken, why=why), last.ring)
+        known = max([last.before_until, *(look.held_until for look in looks_of(rollouts.file, last))])
+        step = replace(_signed(rollouts, last), ring=taken, why=why, before_until_millis=known)
+        return NextStep(step, last.ring)
     edits = manual_edits(rollouts.steps, target)
     if edits is not None:
         return _ended(rollouts, edits)
@@ -119,16 +128,24 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
         return None
     before = step_before_last(rollouts.steps, rollouts.file)
     proposal = file_change(before, last.ring, rollouts.file)
-    return NextStep(replace(last, phase=Phase.DONE), before.ring, (), proposal, interrupted=True)
+    # The file may have its values only from now on.
+    step = replace(last, phase=Phase.DONE, after_since_millis=max(last.after_since, rollouts.now_millis))
+    return NextStep(step, before.ring, (), proposal, interrupted=True)
 
 
-def begin(rollouts: Rollouts, recommendation: Recommendation, canary_share: float | None) -> NextStep:
-    """Begins a rollout of ``recommendation`` in the ring ``observe``: it is only remembered."""
+def begin(
+    rollouts: Rollouts, recommendation: Recommendation, canary_share: float | None, seen_until_millis: int
+) -> NextStep:
+    """Begins a rollout of ``recommendation`` in the ring ``observe``: it is only remembered.
+
+    Args:
+        seen_until_millis: the newest time in the history that it was made of.
+    """
     changes = changes_of(recommendation, read_target(rollouts.file).conf)
     step = _first_step(rollouts, recommendation.why, changes, canary_share)
     confidence = recommendation.risk.confidence
     step = replace(step, group=recommendation.group, evidence=recommendation.evidence, confidence=confidence)
-    return NextStep(step, None)
+    return NextStep(_between(step, seen_until_millis), None)
 
 
 def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_share: float | None) -> NextStep | None:
@@ -172,8 +189,10 @@ def go_on(
         observation, pairs = observed(trial, rings)
         move = advance(last.ring, observation, rings)
         if pairs:
-            seen = PairsSeen(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis, pairs)
-    step = replace(_moved(rollouts, last, move.ring, move.why), pairs=seen)
+            until_millis = trial.history.until_millis
+            seen = PairsSeen(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis, pairs, until_millis)
+    moved = _moved(rollouts, last, move.ring, move.why, seen_until_millis=trial.history.until_millis)
+    step = replace(moved, pairs=seen)
     # Reading the history may have taken an hour.
     edits = manual_edits(rollouts.steps, read_target(rollouts.file))
     return step if edits is None else _ended(rollouts, edits)
@@ -221,7 +240,7 @@ def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share
         schema_version=SCHEMA_VERSION,
         number=rollouts.steps[-1].number + 1 if rollouts.steps else 1,
         phase=Phase.DONE,
-        at_millis=rollouts.now_millis,
+        at_millis=rollouts.next_millis,
         who=rollouts.by.who,
         ring=Ring.OBSERVE,
         why=why,
@@ -235,11 +254,16 @@ def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share
 
 
 def _moved(
-    rollouts: Rollouts, last: RolloutStep, ring: Ring, why: str, first: tuple[RolloutStep, ...] = ()
+    rollouts: Rollouts,
+    last: RolloutStep,
+    ring: Ring,
+    why: str,
+    first: tuple[RolloutStep, ...] = (),
+    seen_until_millis: int | None = None,
 ) -> NextStep:
     """From ``last`` into ``ring``; ``first`` are lines of the ledger that go before those of the step."""
     proposal = file_change(last, ring, rollouts.file)
-    step = replace(_signed(rollouts, last), ring=ring, why=why)
+    step = replace(_between(_signed(rollouts, last), seen_until_millis), ring=ring, why=why)
     return NextStep(step, last.ring, (*first, replace(step, phase=Phase.BEGUN)), proposal)
 
 
@@ -253,4 +277,38 @@ def _ended(rollouts: Rollouts, edits: str) -> NextStep:
 
 def _signed(rollouts: Rollouts, last: RolloutStep) -> RolloutStep:
     by = rollouts.by
-    return replace(last, schema_version=SCHEMA_VERSION, at_millis=rollouts.now_millis, who=by.who, asked_why=by.why)
+    return replace(
+        last,
+        schema_version=SCHEMA_VERSION,
+        at_millis=rollouts.next_millis,
+        who=by.who,
+        asked_why=by.why,
+        before_until_millis=None,
+        after_since_millis=None,
+    )
+
+
+def _between(step: RolloutStep, seen_until_millis: int | None) -> RolloutStep:
+    """``step``, taken when the newest time in the logs, by the clocks of the cluster, was ``seen_until_millis``."""
+    if seen_until_millis is None:
+        return step
+    # One application with a clock far off must not keep all others from counting.
+    believed = min(seen_until_millis, step.at_millis + DAY_MILLIS)
+    return replace(
+        step,
+        before_until_millis=min(step.at_millis, believed),
+        after_since_millis=max(step.at_millis, believed),
+    )
+
+
+def _since_others(steps: Sequence[RolloutStep], number: int) -> int:
+    """Since when the values of no rollout before ``number`` came into force everywhere, or went out of it."""
+    moves = [(before, step) for before, step in pairwise((None, *steps)) if step and step.number < number]
+    return max(
+        (
+            step.after_since
+            for before, step in moves
+            if step.ring is Ring.ALL or (step.ring is Ring.ROLLED_BACK and before and before.ring is Ring.ALL)
+        ),
+        default=0,
+    )

@@ -47,6 +47,9 @@ class RolloutStep:
         evidence: that of the recommendation.
         confidence: the recommendation's probability of saving time.
         canary_share: the share of the applications that try the changes first; ``None`` without a canary.
+        before_until_millis: applications that started until then read the values from before the step.
+        after_since_millis: those that started later read its values. What started in between counts for neither: the
+            clocks of this machine and of the cluster may differ, and a step of somebody else is found later.
     """
 
     schema_version: int
@@ -62,6 +65,18 @@ class RolloutStep:
     evidence: Evidence
     confidence: float
     canary_share: float | None = None
+    before_until_millis: int | None = None
+    after_since_millis: int | None = None
+
+    @property
+    def before_until(self) -> int:
+        """``before_until_millis``; when the step was taken, in lines of older versions."""
+        return self.at_millis if self.before_until_millis is None else self.before_until_millis
+
+    @property
+    def after_since(self) -> int:
+        """``after_since_millis``; when the step was taken, in lines of older versions."""
+        return self.at_millis if self.after_since_millis is None else self.after_since_millis
 
     @property
     def id(self) -> str:
@@ -81,6 +96,7 @@ class PairsSeen:
     Attributes:
         number: of the rollout.
         at_millis: when, in milliseconds since 1970.
+        until_millis: the newest time in these logs.
     """
 
     schema_version: int
@@ -88,14 +104,18 @@ class PairsSeen:
     ring: Ring
     at_millis: int
     pairs: tuple[Pair, ...]
+    until_millis: int | None = None
+
+    @property
+    def held_until(self) -> int:
+        """Applications that started until then read the values of the ring, as the look found it in force."""
+        return self.at_millis if self.until_millis is None else min(self.at_millis, self.until_millis)
 
 
-def pairs_of(file: Where, step: RolloutStep) -> tuple[Pair, ...]:
-    """The pairs of the rollout and ring of ``step``, in the order in which they were seen."""
+def looks_of(file: Where, step: RolloutStep) -> tuple[PairsSeen, ...]:
+    """What looks at the logs kept in the rollout and ring of ``step``, oldest first."""
     seen = (_decoded(PairsSeen, value) for value in _values(file))
-    return tuple(
-        pair for one in seen if one and (one.number, one.ring) == (step.number, step.ring) for pair in one.pairs
-    )
+    return tuple(one for one in seen if one and (one.number, one.ring) == (step.number, step.ring))
 
 
 def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:

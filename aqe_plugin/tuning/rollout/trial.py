@@ -30,11 +30,13 @@ class Trial:
         steps: its steps so far, oldest first; at least one.
         history: the queries of the applications that read the file.
         pairs: those of its present ring that were seen before.
+        since_millis: since when no other rollout changed what applications without the change read.
     """
 
     steps: tuple[RolloutStep, ...]
     history: QueryHistory
     pairs: tuple[Pair, ...] = ()
+    since_millis: int = 0
 
     @property
     def last(self) -> RolloutStep:
@@ -57,7 +59,7 @@ def changes_of(recommendation: Recommendation, conf: TargetConf) -> tuple[Change
 
 def confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> Confirmation:
     """In the ring ``observe``: whether runs that had no part in the choice confirm it, once there are newer ones."""
-    chosen_at = trial.last.at_millis
+    chosen_at = trial.last.after_since
     newer = Counter(run.fingerprint for run in applications_since(trial.history, chosen_at).runs)
     if max(newer.values(), default=0) < limits.min_runs:
         return Confirmation(None, "too few newer runs to confirm the change")
@@ -114,14 +116,15 @@ def _sides(trial: Trial) -> tuple[QueryHistory, QueryHistory]:
     the change, none runs without it: the control is the applications from before, those of the canary's control arm
     and those from before the canary.
     """
-    last, began = trial.last, _entered(trial, trial.last.ring)
-    newer = applications_since(trial.history, began)
+    last = trial.last
+    began = next((step for step in trial.steps if step.ring is last.ring), last)
+    newer = applications_since(trial.history, began.after_since)
     if last.ring is Ring.CANARY:
         return in_arm(newer, TrialArm.CANARY), in_arm(newer, TrialArm.CONTROL)
     # Applications in an arm started before the canary's keys were removed.
     changed = in_arm(newer, None) if last.has_canary else newer
     tried = (TrialArm.CANARY, TrialArm.OWN)
-    older = trial.history.of_applications(lambda one: one.started_millis <= began)
+    older = trial.history.of_applications(lambda one: trial.since_millis < one.started_millis <= began.before_until)
     return changed, older.where(lambda query: query.arm not in tried)
 
 
@@ -131,9 +134,3 @@ def _new_values(changes: tuple[Change, ...]) -> dict[str, float]:
         for change in changes
         if (number := number_of(change.key, change.new or "")) is not None
     }
-
-
-def _entered(trial: Trial, ring: Ring) -> int:
-    """When the rollout came into ``ring``, or when it began if it never did."""
-    times = [step.at_millis for step in trial.steps if step.ring is ring]
-    return min(times, default=trial.steps[0].at_millis)

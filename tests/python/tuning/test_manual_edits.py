@@ -44,6 +44,13 @@ class Cluster:
                 name = f"{arm.value}-{self.fleet.day}"
                 (self.logs / name).write_bytes(log_of(took, name))
 
+    def days_of_all(self, count: int, factor: float) -> None:
+        """Each day an application outside any trial, which takes so many times as long as at first."""
+        for _ in range(count):
+            runs = self.fleet.week(None, runs=1)
+            took = [replace(run, duration_millis=round(run.duration_millis * factor)) for run in runs]
+            (self.logs / f"all-{self.fleet.day}").write_bytes(log_of(took, f"all-{self.fleet.day}"))
+
     def now(self) -> datetime:
         return datetime.fromtimestamp((self.fleet.day * DAY_MILLIS - DAY_MILLIS // 2) / 1000, timezone.utc)
 
@@ -182,6 +189,21 @@ def test_a_step_that_a_repository_took_is_recorded_and_goes_on(cluster: Cluster,
     )
     assert cluster.held() == held
     assert step(cluster, answer)["why"].startswith("undecided so far")
+
+
+def test_what_ran_between_a_repositorys_step_and_the_look_that_found_it_is_no_control(
+    cluster: Cluster, answer: Answer
+) -> None:
+    begun(cluster, answer, "--canary-share", "0.25")
+    cluster.days(3, slowdown=1.0)
+    assert step(cluster, answer)["ring"] == "canary"
+    text = "".join(line for line in cluster.target.read_text().splitlines(True) if "canary" not in line)
+    cluster.target.write_text(text.replace(f"{RATE} 0.7", f"{RATE} 0.5") + f"{TIMEOUT} 10\n")
+    cluster.days_of_all(6, factor=3)
+    assert step(cluster, answer)["ring"] == "all"
+    cluster.days_of_all(8, factor=3)
+    found = step(cluster, answer)
+    assert (found["ring"], found["why"].startswith("slower: slower in ")) == ("rolled_back", True), found["why"]
 
 
 def test_a_patch_of_a_file_is_refused_with_what_shows_it(cluster: Cluster, answer: Answer) -> None:

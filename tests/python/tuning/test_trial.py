@@ -1,0 +1,142 @@
+"""Which applications a rollout compares, by when they started and what the ledger knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.events.model import TrialArm
+from aqe_plugin.install.journal import Actor
+from aqe_plugin.tuning.history import Application, Run
+from aqe_plugin.tuning.recommendation import Limits
+from aqe_plugin.tuning.rollout import engine
+from aqe_plugin.tuning.rollout.application_pairs import Pair
+from aqe_plugin.tuning.rollout.engine import Rollouts
+from aqe_plugin.tuning.rollout.ledger import RolloutStep
+from aqe_plugin.tuning.rollout.rings import Ring, RingLimits
+from aqe_plugin.tuning.rollout.trial import Trial, observed
+from benchmarks.rollout_fleet import rollout_step
+from histories import history
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+HOUR = 3_600_000
+RATE, TIMEOUT = f"{PREFIX}filter.maxPassRate", f"{PREFIX}filter.buildTimeout"
+
+
+def millis(hours: float) -> int:
+    """Hours after noon."""
+    return round(NOON.timestamp() * 1000 + hours * HOUR)
+
+
+def names(pairs: tuple[Pair, ...]) -> list[tuple[str, str]]:
+    return [(pair.changed.application, pair.unchanged.application) for pair in pairs]
+
+
+def run(application: str, ended_hours: float, arm: TrialArm | None = None) -> Run:
+    return Run("c", application, millis(ended_hours), 1000, (), arm)
+
+
+def at(ring: Ring, before_until: float, after_since: float, share: float | None = None) -> RolloutStep:
+    between = {"before_until_millis": millis(before_until), "after_since_millis": millis(after_since)}
+    return replace(rollout_step(ring, millis(0), share), **between)  # type: ignore[arg-type]
+
+
+def test_what_starts_between_the_last_old_and_the_first_new_values_counts_for_neither_side() -> None:
+    runs = [run("before", -3), run("between", -1), run("just before", 0.5), run("after", 2), run("later", 3)]
+    trial = Trial((at(Ring.ALL, -2, 1),), history(*runs))
+    assert names(observed(trial, RingLimits())[1]) == [("after", "before")]
+
+
+def test_what_started_before_a_step_is_not_new_though_it_ends_after_it() -> None:
+    started = {"long": Application("long", "nightly", "a = b", millis(-1))}
+    trial = Trial((at(Ring.ALL, 0, 0),), history(run("long", 2), run("new", 3), applications=started))
+    assert names(observed(trial, RingLimits())[1]) == [("new", "long")]
+
+
+def test_what_ran_before_another_rollout_ended_is_no_control() -> None:
+    runs = [run("with another change", -3), run("before", -1), run("after", 2)]
+    trial = Trial((at(Ring.ALL, 0, 0),), history(*runs), since_millis=millis(-2))
+    assert names(observed(trial, RingLimits())[1]) == [("after", "before")]
+
+
+# clocks apart
+
+
+def rollouts(target: Path, hours: float, who: str = "ann") -> Rollouts:
+    return engine.read_rollouts(target, Actor(who, "", lambda: NOON + timedelta(hours=hours)))
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    conf = tmp_path / "spark-defaults.conf"
+    conf.write_text("spark.master yarn\n")
+    return conf
+
+
+def begun(target: Path, hours: float, key: str, share: float | None) -> None:
+    found = rollouts(target, hours)
+    step = engine.begin_with_values(found, {key: "0.5" if key == RATE else "10"}, share)
+    assert step is not None
+    engine.take(found, step)
+
+
+@pytest.mark.parametrize("hours", [-1.0, 1.0], ids=["behind", "ahead"])
+def test_with_a_clock_apart_from_the_clusters_the_hour_between_counts_for_neither_side(
+    target: Path, hours: float
+) -> None:
+    begun(target, -20, RATE, 0.3)
+    arms = [(TrialArm.CANARY, 2.0)] * 30 + [(TrialArm.CONTROL, 1.0)] * 30
+    seen = [
+        replace(run(f"a{number}", -10 + number / 10, arm), duration_millis=round(1000 / factor + number))
+        for number, (arm, factor) in enumerate(arms)
+    ]
+    # By the clock of the cluster it is noon, and one application just ended.
+    seen.append(run("last", 0))
+    found = rollouts(target, hours)
+    step = engine.go_on(found, found.trial(history(*seen)), lambda: pytest.fail("asked"), Limits(), RingLimits())
+    assert step.step.ring is Ring.ALL
+    engine.take(found, step)
+    last = rollouts(target, hours).steps[-1]
+    assert (last.before_until, last.after_since) == (millis(min(0, hours)), millis(max(0, hours)))
+
+
+def test_an_application_whose_clock_is_far_off_does_not_keep_all_others_from_counting(target: Path) -> None:
+    begun(target, -20, RATE, 0.3)
+    found = rollouts(target, 0)
+    trial = found.trial(history(run("far off", 24 * 365)))
+    step = engine.go_on(found, trial, lambda: pytest.fail("asked"), Limits(), RingLimits()).step
+    assert step.after_since <= millis(24)
+
+
+def test_a_rollout_begun_by_a_clock_that_is_behind_has_nothing_of_the_one_before(target: Path) -> None:
+    begun(target, -3, TIMEOUT, 0.3)
+    arms = [TrialArm.CANARY, TrialArm.CONTROL] * 40
+    runs = [run(f"a{number}", -3 + number / 30, arm) for number, arm in enumerate(arms)]
+    slow = [replace(one, duration_millis=3000) if one.arm is TrialArm.CANARY else one for one in runs]
+    found = rollouts(target, 0)
+    step = engine.go_on(found, found.trial(history(*slow)), lambda: pytest.fail("asked"), Limits(), RingLimits())
+    assert step.step.ring is Ring.ROLLED_BACK
+    engine.take(found, step)
+    begun(target, -0.9, RATE, 0.3)
+    later = rollouts(target, -0.8)
+    assert later.steps[-1].at_millis > millis(0)
+    observation, pairs = observed(later.trial(history(*slow)), RingLimits())
+    assert (observation.pairs, pairs) == (0, ())
+
+
+def test_what_ran_with_a_change_that_went_back_from_all_is_no_control_of_the_next(target: Path) -> None:
+    begun(target, -9, TIMEOUT, None)
+    slow = [replace(run(f"a{number}", -8 + number / 10), duration_millis=3000) for number in range(30)]
+    before = [run(f"b{number}", -20 + number / 10) for number in range(30)]
+    found = rollouts(target, -4)
+    every = history(*before, *slow)
+    step = engine.go_on(found, found.trial(every), lambda: pytest.fail("asked"), Limits(), RingLimits())
+    assert step.step.ring is Ring.ROLLED_BACK
+    engine.take(found, step)
+    begun(target, 0, RATE, None)
+    new = history(*before, *slow, run("quiet", -1), run("new", 2))
+    assert names(observed(rollouts(target, 3).trial(new), RingLimits())[1]) == [("new", "quiet")]
