@@ -19,7 +19,8 @@ from enum import Enum
 
 from aqe_plugin.tuning.rollout.sequential import Comparison, ErrorRates, Excess, Outcome
 
-# A change that is not slower still waits while its failures are ten times likelier to be its own than chance.
+# A change that is not slower still waits while its failures are ten times likelier to be its own than chance: from five
+# pairs on that all speak against it.
 _DOUBTFUL_ODDS = 10.0
 
 
@@ -124,7 +125,7 @@ def advance(ring: Ring, seen: Observation, limits: RingLimits) -> Move:
             Ring.ROLLED_BACK, f"{seen.errors} errors of the plugin in queries that have none without the change"
         )
     for what, found in (("failed", seen.failures), ("were cancelled", seen.cancellations)):
-        if found.outcome is Outcome.WORSE:
+        if found.is_shown:
             return Move(Ring.ROLLED_BACK, f"more queries {what}: {_in_words(found)}")
     compared = seen.comparison
     numbers = f"slower in {compared.slower} of {compared.pairs} pairs, median ratio {compared.median_ratio:.3f}"

@@ -43,7 +43,7 @@ _MOST_DEVIATIONS = 3.0
 
 
 class Outcome(str, Enum):
-    """What the pairs show."""
+    """What the pairs show of durations."""
 
     WORSE = "worse"
     NOT_WORSE = "not_worse"
@@ -68,16 +68,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """Whether something happens more often on one side of the pairs.
+    """Whether something happens more often on the canary's side of the pairs.
 
     Attributes:
-        outcome: "not worse" when the canary has *less* of it.
+        is_shown: whether it does.
         differing: pairs up to the decision in which the sides differ.
         more: those in which the canary has more.
         odds: how many times likelier "the canary has more" makes these counts than "both have as much".
     """
 
-    outcome: Outcome
+    is_shown: bool
     differing: int
     more: int
     odds: float
@@ -144,10 +144,12 @@ def compare(pairs: Sequence[tuple[float, float]], margin: float, rates: ErrorRat
 
 
 def excess(counts: Sequence[tuple[int, int]], rate: float) -> Excess:
-    """Takes pairs (canary, control) of counts, in their order, until one side is shown to have more.
+    """Takes pairs (canary, control) of counts, in their order, until the canary is shown to have more.
+
+    Nothing ends the test on the other side: a night on which the control failed says nothing of the next.
 
     Args:
-        rate: largest probability of "worse" when the canary has no more, and of "not worse" when it has no less.
+        rate: largest probability that the canary is shown to have more when it has not.
     """
     needed = -math.log(rate)
     differing, more = 0, 0
@@ -155,10 +157,8 @@ def excess(counts: Sequence[tuple[int, int]], rate: float) -> Excess:
         differing += canary != control
         more += canary > control
         if log_evidence(more, differing) >= needed:
-            return Excess(Outcome.WORSE, differing, more, _odds(more, differing))
-        if log_evidence(differing - more, differing) >= needed:
-            return Excess(Outcome.NOT_WORSE, differing, more, _odds(more, differing))
-    return Excess(Outcome.UNDECIDED, differing, more, _odds(more, differing))
+            return Excess(True, differing, more, _odds(more, differing))
+    return Excess(False, differing, more, _odds(more, differing))
 
 
 @lru_cache(maxsize=1 << 16)

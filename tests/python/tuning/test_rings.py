@@ -18,7 +18,7 @@ from aqe_plugin.tuning.rollout.rings import (
     after_observing,
     is_over,
 )
-from aqe_plugin.tuning.rollout.sequential import Comparison, Excess, Outcome
+from aqe_plugin.tuning.rollout.sequential import Comparison, Excess, Outcome, excess
 
 LIMITS = RingLimits(margin=0.05, alpha=0.05, max_pairs=100)
 COMPARISONS = st.builds(
@@ -30,7 +30,7 @@ COMPARISONS = st.builds(
 )
 EXCESSES = st.builds(
     Excess,
-    outcome=st.sampled_from(list(Outcome)),
+    is_shown=st.booleans(),
     differing=st.integers(0, 150),
     more=st.integers(0, 150),
     odds=st.floats(0, 1000),
@@ -52,7 +52,7 @@ NEXT = {
     Ring.ROLLED_BACK: {Ring.ROLLED_BACK},
 }
 FORCES = (Ring.CANARY, Ring.ALL)
-NO_EXCESS = Excess(Outcome.UNDECIDED, 0, 0, 1.0)
+NO_EXCESS = Excess(False, 0, 0, 1.0)
 NUMBERS = "slower in 12 of 20 pairs, median ratio 1.020"
 
 
@@ -75,8 +75,8 @@ def test_no_ring_is_skipped_and_the_last_rings_are_final(ring: Ring, what: Obser
 
 @given(ring=st.sampled_from(FORCES), what=SEEN)
 def test_an_error_of_the_plugin_or_any_alarm_is_always_rolled_back(ring: Ring, what: Observation) -> None:
-    alarms = (what.comparison.outcome, what.failures.outcome, what.cancellations.outcome)
-    if what.errors or Outcome.WORSE in alarms:
+    is_worse = what.comparison.outcome is Outcome.WORSE
+    if what.errors or is_worse or what.failures.is_shown or what.cancellations.is_shown:
         assert advance(ring, what, LIMITS).ring is Ring.ROLLED_BACK
 
 
@@ -103,6 +103,15 @@ def test_a_change_leaves_observation_when_other_runs_confirm_it(
     assert after_observing(Confirmation(holds, "so they say"), has_canary) == Move(ring, "so they say")
 
 
+@pytest.mark.parametrize(("pairs", "waits"), [(4, False), (5, True)])
+def test_five_pairs_that_all_speak_against_a_change_keep_it_from_going_on(pairs: int, waits: bool) -> None:
+    against = excess([(1, 0)] * pairs, LIMITS.counts)
+    move = advance(Ring.CANARY, seen(Outcome.NOT_WORSE, failures=against), LIMITS)
+    assert move.ring is (Ring.CANARY if waits else Ring.ALL)
+    # A control that failed before is no merit of the change.
+    assert not excess([(0, 1)] * 9, LIMITS.counts).is_shown
+
+
 @pytest.mark.parametrize(
     ("ring", "what", "move"),
     [
@@ -112,7 +121,7 @@ def test_a_change_leaves_observation_when_other_runs_confirm_it(
         (Ring.CANARY, seen(pairs=100), Move(Ring.ROLLED_BACK, f"undecided after 100 pairs: {NUMBERS}")),
         (
             Ring.CANARY,
-            seen(Outcome.NOT_WORSE, failures=Excess(Outcome.UNDECIDED, 5, 5, 10.5)),
+            seen(Outcome.NOT_WORSE, failures=Excess(False, 5, 5, 10.5)),
             Move(
                 Ring.CANARY,
                 f"undecided so far: {NUMBERS}; more queries failed so far: with the change in 5 of 5 pairs that differ",
@@ -120,12 +129,12 @@ def test_a_change_leaves_observation_when_other_runs_confirm_it(
         ),
         (
             Ring.CANARY,
-            seen(Outcome.NOT_WORSE, failures=Excess(Outcome.WORSE, 12, 11, 200.0)),
+            seen(Outcome.NOT_WORSE, failures=Excess(True, 12, 11, 200.0)),
             Move(Ring.ROLLED_BACK, "more queries failed: with the change in 11 of 12 pairs that differ"),
         ),
         (
             Ring.ALL,
-            seen(cancellations=Excess(Outcome.WORSE, 9, 9, 102.3)),
+            seen(cancellations=Excess(True, 9, 9, 102.3)),
             Move(Ring.ROLLED_BACK, "more queries were cancelled: with the change in 9 of 9 pairs that differ"),
         ),
         (
@@ -144,7 +153,7 @@ def test_each_move_has_its_reason_and_numbers(ring: Ring, what: Observation, mov
     ("has_canary", "failures", "ring"),
     [
         (True, NO_EXCESS, Ring.SETTLED),
-        (True, Excess(Outcome.UNDECIDED, 5, 5, 10.5), Ring.ROLLED_BACK),
+        (True, Excess(False, 5, 5, 10.5), Ring.ROLLED_BACK),
         (False, NO_EXCESS, Ring.ROLLED_BACK),
     ],
 )
