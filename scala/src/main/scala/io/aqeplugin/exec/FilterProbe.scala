@@ -25,12 +25,13 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
   private var sampledIn = 0L
   private var sampledOut = 0L
   private var batchesToSkip = 0
+  private var checked = 0L
   private var removed = 0L
-  private var nanos = 1L
   private var failed = false
+  private val nanosPerRow = coder.nanosPerRow + CheckCost.nanosOfFilter(filter)
 
-  /** Rows removed per nanosecond so far. The filters of one scan are checked in descending order of it. */
-  def yieldPerNano: Double = removed.toDouble / nanos
+  /** Rows removed so far for a nanosecond of checks, by what a check costs ([[CheckCost]]); 0 before the first. */
+  def removedPerNano: Double = removed / (math.max(1L, checked) * nanosPerRow)
 
   /** Keeps the positions whose rows may match: compacts `positions` in place and returns the number kept. */
   def retain(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =
@@ -42,10 +43,8 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
         codes = new Array[Long](batch.numRows())
         scratch = new Array[Long](batch.numRows())
       }
-      val start = System.nanoTime()
       val nonNull = coder.codes(batch, positions, count, codes, scratch)
       val left = filter.retain(codes, positions, nonNull)
-      nanos += System.nanoTime() - start
       seen(count, left)
       left
     }
@@ -83,6 +82,7 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
     counters.rowsOut.add(out.toLong)
     ExecutorMetrics.rowsIn.add(in.toLong)
     ExecutorMetrics.rowsOut.add(out.toLong)
+    checked += in
     removed += in - out
     sampledBatches += 1
     sampledIn += in

@@ -12,7 +12,6 @@ import io.aqeplugin.metrics.Survivable
   */
 final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[FilterProbe], counters: NodeCounters)
     extends Iterator[ColumnarBatch] {
-  import FilteredBatches.BatchesBetweenReorderings
 
   // Mutable and reused for all batches of the task: this is the hot loop of the probe side.
   private var pending: ColumnarBatch = null
@@ -54,7 +53,8 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
 
   /** Writes the rows to keep into `positions` and returns their number. */
   private def select(batch: ColumnarBatch, rows: Int): Int = {
-    reorderNowAndThen()
+    batches += 1
+    ProbeOrder.update(probes, batches)
     if (positions.length < rows) positions = new Array[Int](rows)
     selectAll(rows)
     var left = rows
@@ -85,16 +85,4 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
       i += 1
     }
   }
-
-  private def reorderNowAndThen(): Unit = {
-    batches += 1
-    if (probes.length > 1 && batches % BatchesBetweenReorderings == 0) {
-      java.util.Arrays.sort(probes, FilteredBatches.BestFirst)
-    }
-  }
-}
-
-object FilteredBatches {
-  private val BatchesBetweenReorderings = 32
-  private val BestFirst: java.util.Comparator[FilterProbe] = (a, b) => java.lang.Double.compare(b.yieldPerNano, a.yieldPerNano)
 }

@@ -17,6 +17,7 @@ final class FilteredRows(input: Iterator[InternalRow], probes: Array[FilterProbe
   private val runOut = new Array[Int](probes.length)
   private var rowsOfRun = 0
   private var keptOfRun = 0
+  private var runs = 0
   startRun()
 
   override def hasNext: Boolean = {
@@ -67,6 +68,8 @@ final class FilteredRows(input: Iterator[InternalRow], probes: Array[FilterProbe
   def close(): Unit = if (rowsOfRun > 0) endRun()
 
   private def startRun(): Unit = {
+    runs += 1
+    ProbeOrder.update(probes, runs)
     var p = 0
     while (p < probes.length) {
       active(p) = !probes(p).isPaused()

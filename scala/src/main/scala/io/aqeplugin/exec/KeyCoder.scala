@@ -12,8 +12,13 @@ import io.aqeplugin.observe.KeyKind
   * A single integer-like column is its own code, so its filter can be exact, with a meaningful minimum and maximum; all other keys are
   * hashed.
   * Build and probe side must list their key columns in the same order and with the same [[KeyKind]]s.
+  *
+  * @param isExact
+  *   whether a code is the key itself
+  * @param nanosPerRow
+  *   what a code costs
   */
-final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean) extends Serializable {
+final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, val nanosPerRow: Double) extends Serializable {
 
   def hasNull(row: InternalRow): Boolean = {
     var i = 0 // once per row
@@ -96,6 +101,6 @@ object KeyCoder {
       KeyColumn(ordinal, output(ordinal).dataType)
     }
     val isExact = keys.size == 1 && KeyKind.of(keys.head.dataType).exists(_.isInteger)
-    new KeyCoder(columns.toArray, isExact)
+    new KeyCoder(columns.toArray, isExact, CheckCost.nanosOfCode(keys.map(_.dataType)))
   }
 }

@@ -2,9 +2,8 @@ package io.aqeplugin.exec
 
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, GenericInternalRow}
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.types.{Decimal, IntegerType}
-import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarBatch, ColumnarMap}
-import org.apache.spark.unsafe.types.UTF8String
+import org.apache.spark.sql.types.IntegerType
+import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.filters.{FilterLimits, KeyCollector, KeyFilter}
@@ -27,31 +26,7 @@ class FilteredBatchesSuite extends AnyFunSuite {
     (new FilterProbe(coder, filter, pause, counters), counters)
   }
 
-  /** A vector that records whether it was freed. */
-  private final class WatchedVector(values: Seq[Option[Int]]) extends ColumnVector(IntegerType) {
-    var freed = false // read by the tests
-    override def close(): Unit = freed = true
-    override def closeIfFreeable(): Unit = freed = true
-    override def hasNull: Boolean = values.contains(None)
-    override def numNulls(): Int = values.count(_.isEmpty)
-    override def isNullAt(row: Int): Boolean = values(row).isEmpty
-    override def getInt(row: Int): Int = values(row).getOrElse(0)
-    override def getBoolean(row: Int): Boolean = unread
-    override def getByte(row: Int): Byte = unread
-    override def getShort(row: Int): Short = unread
-    override def getLong(row: Int): Long = unread
-    override def getFloat(row: Int): Float = unread
-    override def getDouble(row: Int): Double = unread
-    override def getArray(row: Int): ColumnarArray = unread
-    override def getMap(row: Int): ColumnarMap = unread
-    override def getDecimal(row: Int, precision: Int, scale: Int): Decimal = unread
-    override def getUTF8String(row: Int): UTF8String = unread
-    override def getBinary(row: Int): Array[Byte] = unread
-    override def getChild(ordinal: Int): ColumnVector = unread
-    private def unread: Nothing = throw new UnsupportedOperationException("an int column")
-  }
-
-  private def vectorOf(values: Option[Int]*): WatchedVector = new WatchedVector(values)
+  private def vectorOf(values: Option[Int]*): IntVector = new IntVector(values.toIndexedSeq)
 
   private def batch(vector: ColumnVector, rows: Int): ColumnarBatch = new ColumnarBatch(Array(vector), rows)
 
