@@ -25,13 +25,14 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
   private var sampledIn = 0L
   private var sampledOut = 0L
   private var batchesToSkip = 0
-  private var checked = 0L
+  private var rowsChecked = 0L
   private var removed = 0L
   private var failed = false
+  private val values = coder.onlyColumn.map(new DecidedValues(_, filter))
   private val nanosPerRow = coder.nanosPerRow + CheckCost.nanosOfFilter(filter)
 
   /** Rows removed so far for a nanosecond of checks, by what a check costs ([[CheckCost]]); 0 before the first. */
-  def removedPerNano: Double = removed / (math.max(1L, checked) * nanosPerRow)
+  def removedPerNano: Double = removed / (math.max(1L, rowsChecked) * nanosPerRow)
 
   /** Keeps the positions whose rows may match: compacts `positions` in place and returns the number kept. */
   def retain(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =
@@ -43,11 +44,17 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
         codes = new Array[Long](batch.numRows())
         scratch = new Array[Long](batch.numRows())
       }
-      val nonNull = coder.codes(batch, positions, count, codes, scratch)
-      val left = filter.retain(codes, positions, nonNull)
+      val nonNull = coder.withoutNulls(batch, positions, count)
+      val decided = values.fold(DecidedValues.Unknown)(_.retain(batch, positions, nonNull, codes))
+      val left = if (decided != DecidedValues.Unknown) decided else checked(batch, positions, nonNull)
       seen(count, left)
       left
     }
+
+  private def checked(batch: ColumnarBatch, positions: Array[Int], count: Int): Int = {
+    coder.codesOf(batch, positions, count, codes, scratch)
+    filter.retain(codes, positions, count)
+  }
 
   def mightMatch(row: InternalRow): Boolean = !coder.hasNull(row) && filter.mightContain(coder.code(row))
 
@@ -82,7 +89,7 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
     counters.rowsOut.add(out.toLong)
     ExecutorMetrics.rowsIn.add(in.toLong)
     ExecutorMetrics.rowsOut.add(out.toLong)
-    checked += in
+    rowsChecked += in
     removed += in - out
     sampledBatches += 1
     sampledIn += in

@@ -1,16 +1,19 @@
 package io.aqeplugin.exec
 
 import org.apache.spark.aqeplugin.ThisSparkLine
-import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
+import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.metrics.Survivable
 
 /** The batches of a scan without the rows that a filter removes. A batch that loses every row is freed and skipped; a batch that loses none
-  * is passed on unchanged.
+  * is passed on unchanged. In between, rows are moved to the front of their vectors where that is allowed, else the vectors are wrapped.
   *
   * Not thread-safe; the vectors of a batch are valid until the next call of `hasNext`, as with every columnar scan.
+  *
+  * @param compacts
+  *   whether rows may be moved within the vectors of the input, see [[CompactedVectors]]
   */
-final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[FilterProbe], counters: NodeCounters)
+final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[FilterProbe], counters: NodeCounters, compacts: Boolean = false)
     extends Iterator[ColumnarBatch] {
 
   // Mutable and reused for all batches of the task: this is the hot loop of the probe side.
@@ -40,14 +43,10 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
     } else if (left == 0) {
       batch.closeIfFreeable()
       null
+    } else if (compacts) {
+      CompactedVectors.keep(batch, positions, left)
     } else {
-      val columns = new Array[ColumnVector](batch.numCols())
-      var c = 0
-      while (c < columns.length) {
-        columns(c) = ThisSparkLine.selected(batch.column(c), positions)
-        c += 1
-      }
-      new ColumnarBatch(columns, left)
+      new ColumnarBatch(Array.tabulate(batch.numCols())(c => ThisSparkLine.selected(batch.column(c), positions)), left)
     }
   }
 

@@ -42,6 +42,9 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, v
     columns.zip(values).map { case (column, value) => column.javaCode(value) }
       .reduceLeft((code, next) => s"${KeyColumn.Hasher}.combine($code, $next)")
 
+  /** The key's column, if it is a single one. */
+  def onlyColumn: Option[KeyColumn] = if (columns.length == 1) columns.headOption else None
+
   /** Drops the positions that have a null key and writes the codes of the others.
     *
     * @param scratch
@@ -50,25 +53,36 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, v
     *   number of positions kept
     */
   def codes(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Long], scratch: Array[Long]): Int = {
+    val left = withoutNulls(batch, positions, count)
+    codesOf(batch, positions, left, codes, scratch)
+    left
+  }
+
+  /** Drops the positions that have a null key, and returns the number of the others. */
+  def withoutNulls(batch: ColumnarBatch, positions: Array[Int], count: Int): Int = {
     var left = count
     var c = 0 // once per batch and column; the inner loops run once per row
     while (c < columns.length) {
       left = withoutNulls(batch, columns(c).ordinal, positions, left)
       c += 1
     }
-    columns(0).codes(batch.column(columns(0).ordinal), positions, left, codes)
-    c = 1
+    left
+  }
+
+  /** Writes the codes of the first `count` positions, none of which has a null key. */
+  def codesOf(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Long], scratch: Array[Long]): Unit = {
+    columns(0).codes(batch.column(columns(0).ordinal), positions, count, codes)
+    var c = 1 // once per batch and column; the inner loops run once per row
     while (c < columns.length) {
-      columns(c).codes(batch.column(columns(c).ordinal), positions, left, scratch)
+      columns(c).codes(batch.column(columns(c).ordinal), positions, count, scratch)
       var i = 0
-      while (i < left) {
+      while (i < count) {
         val p = positions(i)
         codes(p) = KeyHasher.combine(codes(p), scratch(p))
         i += 1
       }
       c += 1
     }
-    left
   }
 
   private def withoutNulls(batch: ColumnarBatch, ordinal: Int, positions: Array[Int], count: Int): Int = {

@@ -50,8 +50,8 @@ case class RuntimeFilterExec(
   override def supportsColumnar: Boolean = child.supportsColumnar
   override def supportsRowBased: Boolean = child.supportsRowBased
 
-  // The scan's concrete vector classes would be wrong for the selected batches.
-  override def vectorTypes: Option[Seq[String]] = None
+  // Wrapped vectors are of another class than the scan's.
+  override def vectorTypes: Option[Seq[String]] = CompactedVectors.classesOf(child)
 
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numInputRows" -> SQLMetrics.createMetric(sparkContext, "rows before runtime filters"),
@@ -125,8 +125,9 @@ case class RuntimeFilterExec(
       child.executeColumnar()
     } else {
       val counters = nodeCounters
+      val compacts = vectorTypes.isDefined
       child.executeColumnar().mapPartitions(
-        batches => new FilteredBatches(batches, probes.flatMap(_.open()).toArray, counters),
+        batches => new FilteredBatches(batches, probes.flatMap(_.open()).toArray, counters, compacts),
         preservesPartitioning = true
       )
     }

@@ -32,6 +32,8 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
       for (threshold <- Seq("-1", "10m")) withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold) {
         val all = sameRows(spark.sql(s"SELECT * FROM payload_$format JOIN few_$format ON k = dk"))
         assert(filters(all.plan).nonEmpty)
+        // The classes for which Spark generates the code above the scan.
+        assert(filters(all.plan).forall(filter => filter.vectorTypes == (if (format == "parquet") filter.child.vectorTypes else None)))
         assert(all.rows.size == 43)
         val parts = sameRows(
           spark.sql(s"SELECT nested.c.d, nested.b, pairs['other'], structs[0].y[0] FROM payload_$format JOIN few_$format ON k = dk")

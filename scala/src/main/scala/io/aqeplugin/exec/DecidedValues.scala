@@ -1,0 +1,73 @@
+package io.aqeplugin.exec
+
+import org.apache.parquet.column.Dictionary
+import org.apache.spark.sql.execution.vectorized.{ConstantColumnVector, WritableColumnVector}
+import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
+
+import io.aqeplugin.filters.KeyFilter
+
+/** Checks a column that repeats its values: a constant once a batch, each entry of a Parquet dictionary once a row group.
+  *
+  * Mutable; belongs to one task.
+  */
+private[exec] final class DecidedValues(column: KeyColumn, filter: KeyFilter) {
+  import DecidedValues._
+
+  private var dictionary = Option.empty[Dictionary]
+  private var verdicts = Array.emptyByteArray // by id of the dictionary
+  private val one = new Array[Int](1)
+
+  /** Keeps the positions whose key may be in the filter, as [[KeyFilter.retain]] does. None of them may be null.
+    *
+    * @param codes
+    *   as long as the batch; what is in it afterwards is not said
+    * @return
+    *   [[Unknown]] if the column does not repeat values
+    */
+  def retain(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Long]): Int =
+    if (count == 0) 0
+    else
+      batch.column(column.ordinal) match {
+        case constant: ConstantColumnVector                                             => verdict(constant, positions(0), codes) * count
+        case encoded: WritableColumnVector if encoded.hasDictionary && isKnown(encoded) => byId(encoded, positions, count, codes)
+        case _                                                                          => Unknown
+      }
+
+  private def isKnown(vector: WritableColumnVector): Boolean = {
+    val present = ParquetDictionaries.of(vector)
+    if (present.isDefined && !dictionary.exists(_ eq present.get)) {
+      verdicts = Array.fill(present.get.getMaxId + 1)(Undecided)
+    }
+    dictionary = present
+    present.isDefined
+  }
+
+  // Once per row. The branch is taken once for each entry.
+  private def byId(vector: WritableColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Int = {
+    val ids = vector.getDictionaryIds
+    val decided = verdicts
+    var kept = 0
+    var i = 0
+    while (i < count) {
+      val p = positions(i)
+      val id = ids.getDictId(p)
+      if (decided(id) == Undecided) decided(id) = verdict(vector, p, codes).toByte
+      positions(kept) = p
+      kept += decided(id)
+      i += 1
+    }
+    kept
+  }
+
+  /** 1 if the key at a position may be in the filter, else 0. */
+  private def verdict(vector: ColumnVector, position: Int, codes: Array[Long]): Int = {
+    one(0) = position
+    column.codes(vector, one, 1, codes)
+    if (filter.mightContain(codes(position))) 1 else 0
+  }
+}
+
+private[exec] object DecidedValues {
+  final val Unknown = -1
+  private final val Undecided: Byte = 2
+}
