@@ -147,6 +147,7 @@ class ProbeFacts:
         rows_source: the least sure of what ``rows`` was taken from.
         scan_rows_source: the same of ``scan_rows``.
         prunable_bytes: bytes of files that a filter can leave out, because a key is a partition column.
+        other_uses_pass_rate: share of the rows that must pass for other uses of a shared scan.
     """
 
     rows: int
@@ -159,6 +160,7 @@ class ProbeFacts:
     rows_source: str | None = None
     scan_rows_source: str | None = None
     prunable_bytes: int | None = None
+    other_uses_pass_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +284,8 @@ class FilterOutcome:
         wait_millis: time from the start of the query until the scan had its filters, including time that the scan
             would have waited anyway.
         keys: build rows with a key.
+        any_of: the first filter of the union that the filter is part of, which has the union's rows; ``None`` if it
+            stands alone.
     """
 
     filter_id: str
@@ -297,6 +301,7 @@ class FilterOutcome:
     build_millis: int
     wait_millis: int
     keys: int
+    any_of: str | None = None
 
     @property
     def rows_removed(self) -> int:

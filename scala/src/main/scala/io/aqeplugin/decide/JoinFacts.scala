@@ -169,6 +169,8 @@ final case class BuildFacts(
   *   the same of `scanRows`
   * @param prunableBytes
   *   estimated bytes that these scans read of tables of which a key is a partition column, so that a filter leaves out files
+  * @param otherUsesPassRate
+  *   share of the scans' rows that must pass for other uses of a shared scan, whose filters are in a union with this join's
   */
 final case class ProbeFacts(
     rows: Long,
@@ -180,7 +182,8 @@ final case class ProbeFacts(
     keys: Option[KeyFacts] = None,
     rowsSource: Option[EstimateSource] = None,
     scanRowsSource: Option[EstimateSource] = None,
-    prunableBytes: Long = 0
+    prunableBytes: Long = 0,
+    otherUsesPassRate: Double = 0
 ) {
 
   /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */

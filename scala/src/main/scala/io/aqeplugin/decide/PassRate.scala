@@ -45,11 +45,14 @@ object PassRateSource {
   */
 object PassRate {
 
-  /** In [0, 1]; 1 when nothing is known. Includes the false positives of a Bloom filter; an exact set has none. */
+  /** In [0, 1]; 1 when nothing is known. Includes the false positives of a Bloom filter; an exact set has none. In a union with the filters
+    * of other uses of a shared scan, the sum is an upper bound: a row may pass several of them.
+    */
   def estimate(facts: JoinFacts, filter: FilterSize, thresholds: Thresholds): PassRateEstimate = {
     val matching = matchingShare(facts, thresholds)
     val falsePositives = if (filter.exact) 0.0 else thresholds(AqeConf.FilterFalsePositiveRate)
-    matching.copy(value = share(matching.value + (1 - matching.value) * falsePositives))
+    val own = matching.value + (1 - matching.value) * falsePositives
+    matching.copy(value = share(own + math.max(0.0, facts.probe.otherUsesPassRate)))
   }
 
   private def matchingShare(facts: JoinFacts, thresholds: Thresholds): PassRateEstimate =

@@ -73,6 +73,12 @@ object ReasonCode {
       extends ReasonCode("NO_BUILD_EXCHANGE", Filter, "the build side is not the output of a shuffle or broadcast that could be read twice")
   case object ReusedExchange
       extends ReasonCode("REUSED_EXCHANGE", Filter, "another part of the plan uses the scan's output and needs other rows too")
+  case object UnionOfUses
+      extends ReasonCode(
+        "UNION_OF_USES",
+        Filter,
+        "Spark runs the scan once for several uses, and a row stays if it passes the filter of one of them"
+      )
   case object ReuseOff extends ReasonCode("REUSE_OFF", Filter, "exchange reuse is switched off, so the build side would run twice")
   case object CacheNotLoaded
       extends ReasonCode(
@@ -188,6 +194,7 @@ object ReasonCode {
     NoTargetScan,
     NoBuildExchange,
     ReusedExchange,
+    UnionOfUses,
     ReuseOff,
     CacheNotLoaded,
     AlreadyFilteredBySpark,

@@ -1,7 +1,7 @@
 package io.aqeplugin.exec
 
 import io.aqeplugin.decide.Reason
-import io.aqeplugin.filters.{FilterFormat, KeyFilter}
+import io.aqeplugin.filters.{AnyOf, FilterFormat, KeyFilter}
 
 /** The result of a filter build: a filter, or the reason why there is none and every row passes. */
 sealed trait BuiltFilter {
@@ -41,4 +41,33 @@ final case class FilterSummary(
     values: Option[Seq[Long]],
     rows: Long,
     buildMillis: Long
-)
+) {
+
+  /** Whether no key passes. */
+  private def isEmpty: Boolean = values.exists(_.isEmpty)
+}
+
+object FilterSummary {
+
+  /** What is known of the keys that pass one of two filters over the same keys.
+    *
+    * @param maxValues
+    *   the number of keys that may be named one by one
+    */
+  def either(one: FilterSummary, other: FilterSummary, maxValues: Int): FilterSummary = {
+    val values = for (a <- one.values; b <- other.values; all = (a ++ b).distinct.sorted if all.size <= maxValues) yield all
+    val range =
+      if (one.isEmpty) other.keyRange
+      else if (other.isEmpty) one.keyRange
+      else
+        for ((low, high) <- one.keyRange; (otherLow, otherHigh) <- other.keyRange) yield (math.min(low, otherLow), math.max(high, otherHigh))
+    FilterSummary(
+      AnyOf.Kind,
+      one.sizeBytes + other.sizeBytes,
+      range,
+      values,
+      one.rows + other.rows,
+      math.max(one.buildMillis, other.buildMillis)
+    )
+  }
+}

@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
 import io.aqeplugin.decide.Reason
+import io.aqeplugin.filters.AnyOf
 
 /** Finds the filter below a source child of [[RuntimeFilterExec]]. AQE and the columnar rules wrap stages in code generation, row and
   * column transitions and shuffle reads. A source that could not be found through them would be a filter that silently does nothing.
@@ -44,13 +45,29 @@ object FilterSource {
   }
 }
 
-/** Makes the [[FilterProbe]] of one filter for one task. */
-final case class ProbeFactory(broadcast: Broadcast[Array[Byte]], coder: KeyCoder, pause: SelfDisable, counters: FilterCounters) {
+/** Makes the [[FilterProbe]] of one filter, or of the union of several, for one task.
+  *
+  * @param broadcasts
+  *   the filters, all over the keys that `coder` reads; a row passes if it passes one of them
+  */
+final case class ProbeFactory(
+    broadcasts: Seq[Broadcast[Array[Byte]]],
+    coder: KeyCoder,
+    pause: SelfDisable,
+    counters: FilterCounters
+) {
 
-  /** None if the filter cannot be read: every row passes. */
+  /** None if one of the filters cannot be read: every row passes. */
   def open(): Option[FilterProbe] = {
-    val filter = DecodedFilters.of(broadcast.value)
-    if (filter.isEmpty) counters.faults.add(1L)
-    filter.map(new FilterProbe(coder, _, pause, counters))
+    val filters = broadcasts.map(broadcast => DecodedFilters.of(broadcast.value))
+    if (filters.exists(_.isEmpty)) {
+      counters.faults.add(1L)
+      None
+    } else {
+      filters.flatten match {
+        case Seq(only) => Some(new FilterProbe(coder, only, pause, counters))
+        case members   => Some(new FilterProbe(coder, new AnyOf(members.toArray), pause, counters))
+      }
+    }
   }
 }

@@ -32,6 +32,9 @@ import io.aqeplugin.observe.{FilterOutcome, QueryState, QueryStates, StartedFilt
   *   for each source, its name in decisions and metrics
   * @param clock
   *   while a source waits for its build side: the clock, or its stage, by which the wait is checked
+  * @param unions
+  *   how many sources, in their order, are one filter: a row passes if it passes one of them, and all of them check the same columns. If one
+  *   of them cannot be had, every row passes the union. None if each source is a filter of its own
   */
 case class RuntimeFilterExec(
     child: SparkPlan,
@@ -39,9 +42,16 @@ case class RuntimeFilterExec(
     sources: Seq[SparkPlan],
     labels: Seq[FilterLabel],
     pause: SelfDisable,
-    clock: Option[SparkPlan] = None
+    clock: Option[SparkPlan] = None,
+    unions: Seq[Int] = Nil
 ) extends SparkPlan
     with StartedFilters {
+
+  /** The sources of each filter, by number. */
+  private def units: Seq[Range] = {
+    val sizes = if (unions.isEmpty) sources.map(_ => 1) else unions
+    sizes.scanLeft(0)(_ + _).zip(sizes).map { case (start, size) => start until start + size }
+  }
 
   override def children: Seq[SparkPlan] = (child +: sources) ++ clock
   override def output: Seq[Attribute] = child.output
@@ -79,9 +89,13 @@ case class RuntimeFilterExec(
 
   private def outcome(run: RuntimeFilterExec.Run, i: Int): FilterOutcome = {
     val label = labels(i)
+    val unit = units.find(_.contains(i)).getOrElse(i to i)
+    // The rows of a union are counted once, for its first filter.
     val (kind, reason, filterBytes, buildMillis, keys) = run.filters(i) match {
-      case Right(Right(built)) => (built.kind, None, built.sizeBytes, built.buildMillis, built.rows)
-      case Right(Left(reason)) => ("pass_all", Some(reason), 0L, 0L, 0L)
+      case Right(Right(built)) =>
+        val others = unit.map(run.filters).collectFirst { case Right(Left(reason)) => reason }
+        (others.fold(built.kind)(_ => RuntimeFilterExec.PassAll), others, built.sizeBytes, built.buildMillis, built.rows)
+      case Right(Left(reason)) => (RuntimeFilterExec.PassAll, Some(reason), 0L, 0L, 0L)
       case Left(_)             => (FilterOutcome.Missing, None, 0L, 0L, 0L)
     }
     FilterOutcome(
@@ -98,7 +112,8 @@ case class RuntimeFilterExec(
       filterBytes,
       buildMillis,
       run.waitMillis,
-      keys
+      keys,
+      anyOf = if (unit.size > 1) labels(unit.head).filterId else ""
     )
   }
 
@@ -146,19 +161,20 @@ case class RuntimeFilterExec(
         .postDriverMetricUpdates(sparkContext, sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY), Seq(longMetric("waitTime")))
     }
     lastRun = Some(RuntimeFilterExec.Run(found.map(_.map(_.result)), waitMillis))
-    found.zipWithIndex.flatMap {
-      case (Right(FilterSource.Found(broadcast, Right(_))), i) => factory(i, broadcast, query)
-      case _                                                   => None
+    units.flatMap { unit =>
+      val built = unit.map(found).collect { case Right(FilterSource.Found(broadcast, Right(_))) => broadcast }
+      // A union without one of its filters would drop the rows that only this one passes.
+      if (built.size == unit.size) factory(unit.head, built, query) else None
     }
   }
 
-  private def factory(i: Int, broadcast: Broadcast[Array[Byte]], query: Option[QueryState]): Option[ProbeFactory] =
+  private def factory(i: Int, broadcasts: Seq[Broadcast[Array[Byte]]], query: Option[QueryState]): Option[ProbeFactory] =
     try {
       val coder = KeyCoder(keys(i).map(_.asInstanceOf[Attribute]), child.output)
       def metric(name: String): SQLMetric = longMetric(s"filter$i$name")
       Some(
         ProbeFactory(
-          broadcast,
+          broadcasts,
           coder,
           pause,
           FilterCounters(metric("RowsIn"), metric("RowsOut"), metric("RowsUnchecked"), longMetric("numFaults"))
@@ -185,13 +201,16 @@ case class RuntimeFilterExec(
   override def nodeName: String = "RuntimeFilter"
 
   override def simpleString(maxFields: Int): String =
-    s"$nodeName ${labels.map(_.toString).mkString("[", "; ", "]")}"
+    s"$nodeName ${units.map(_.flatMap(labels.lift).mkString(" or ")).mkString("[", "; ", "]")}"
 
   override protected def withNewChildrenInternal(newChildren: IndexedSeq[SparkPlan]): SparkPlan =
     copy(child = newChildren.head, sources = newChildren.slice(1, 1 + sources.size), clock = newChildren.drop(1 + sources.size).headOption)
 }
 
 object RuntimeFilterExec {
+
+  /** The kind of a filter that passes every row. */
+  private val PassAll = "pass_all"
 
   /** @param filters
     *   per source, the filter that was found, or why there was none

@@ -12,6 +12,8 @@ import io.aqeplugin.decide.Reason
   *   from the first planning of the query until the scan had its filters, including time that it would have waited anyway
   * @param keys
   *   number of build rows with a key
+  * @param anyOf
+  *   the first filter of the union that the filter is one of, whose counts of rows are those of the union; empty if it stands alone
   */
 final case class FilterOutcome(
     filterId: String,
@@ -27,7 +29,8 @@ final case class FilterOutcome(
     filterBytes: Long,
     buildMillis: Long,
     waitMillis: Long,
-    keys: Long
+    keys: Long,
+    anyOf: String = ""
 )
 
 object FilterOutcome {

@@ -14,5 +14,6 @@ final case class QueryConf(
     cluster: ClusterFacts,
     pruning: PruningBuilds,
     origin: QueryOrigin,
-    arm: Option[TrialArm]
+    arm: Option[TrialArm],
+    plans: QueryPlans = QueryPlans.None
 )

@@ -20,13 +20,16 @@ import io.aqeplugin.observe.{FoundJoin, JoinRange, PlainKey}
   *   why no filter is possible at all
   * @param bounds
   *   how the source's columns bound the scan's column; none if they equal the scan's columns
+  * @param otherUsesPassRate
+  *   share of the targets' rows that must pass for other uses of shared scans
   */
 final case class JoinSite(
     source: Option[(SparkPlan, Seq[Attribute])],
     targets: Seq[ScanTarget],
     refused: Seq[(ScanTarget, ReasonCode)],
     obstacle: Option[ReasonCode],
-    bounds: Option[RangeBounds] = None
+    bounds: Option[RangeBounds] = None,
+    otherUsesPassRate: Double = 0
 ) {
 
   /** The build side's stage, once it has finished. */

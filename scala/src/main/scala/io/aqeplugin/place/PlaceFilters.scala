@@ -13,8 +13,14 @@ import io.aqeplugin.exec._
 import io.aqeplugin.observe.TableStatistics
 import io.aqeplugin.storage.ScanAdapter
 
-/** One filter to place on one scan, by the share of the scan's rows that are expected to pass. */
-final case class Placement(request: FilterRequest, label: FilterLabel, expectedPassRate: Double)
+/** One filter to place on one scan.
+  *
+  * @param expectedPassRate
+  *   share of the scan's rows that are expected to pass it, or the union that it is in
+  * @param union
+  *   the number of that union in its plan; the placements of a union on one scan come one after the other
+  */
+final case class Placement(request: FilterRequest, label: FilterLabel, expectedPassRate: Double, union: Option[Int] = None)
 
 /** A build side whose keys are to be sketched while it runs.
   *
@@ -76,12 +82,19 @@ final class PlaceFilters(
   private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val requests = here.map(_.request)
     val sources = here.map(p => PlaceFilters.exchange(p, apply(p.request.source), limits))
-    val pruned = requests.foldLeft(scan) { (scan, r) =>
-      BuiltFilters.get(r.source, r.sourceKeys, r.bounds).flatMap(_.result.toOption)
-        .fold(scan)(ScanAdapter.withKnownKeys(scan, r.target.keys, _, tables))
+    val filters = PlaceFilters.filters(here)
+    val pruned = filters.foldLeft(scan) { (scan, filter) =>
+      known(filter.map(_.request)).fold(scan)(ScanAdapter.withKnownKeys(scan, filter.head.request.target.keys, _, tables))
     }
     val clock = if (requests.exists(r => !PlaceFilters.isFinished(r.source))) clockNanos.map(PlaceFilters.clock) else None
-    RuntimeFilterExec(pruned, requests.map(_.target.keys), sources, here.map(_.label), pause, clock)
+    val unions = if (filters.size == here.size) Nil else filters.map(_.size)
+    RuntimeFilterExec(pruned, requests.map(_.target.keys), sources, here.map(_.label), pause, clock, unions)
+  }
+
+  /** What is known of the keys that pass one filter, or one of several; none unless all are built. */
+  private def known(filter: Seq[FilterRequest]): Option[FilterSummary] = {
+    val built = filter.map(r => BuiltFilters.get(r.source, r.sourceKeys, r.bounds).flatMap(_.result.toOption))
+    if (built.forall(_.isDefined)) built.flatten.reduceOption(FilterSummary.either(_, _, limits.inListMaxKeys)) else None
   }
 }
 
@@ -91,6 +104,10 @@ object PlaceFilters {
     * part of a result that counts, which is one over a megabyte.
     */
   private val BroadcastKeys = 16384
+
+  /** The placements on one scan by the filter that they make together: each its own, or that of its union. */
+  private def filters(here: Seq[Placement]): Seq[Seq[Placement]] =
+    here.indices.groupBy(i => here(i).union.fold[Either[Int, Int]](Left(i))(Right(_))).values.toSeq.sortBy(_.head).map(_.map(here))
 
   /** The plan without its filters and sketches. */
   def strip(plan: SparkPlan): SparkPlan =

@@ -5,20 +5,26 @@ import java.util.IdentityHashMap
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.catalyst.expressions.DynamicPruning
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, DynamicPruningExpression, Literal}
+import org.apache.spark.sql.execution.{FileSourceScanExec, InSubqueryExec, SparkPlan, SubqueryAdaptiveBroadcastExec}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ReusedExchangeExec}
 
-/** Keeps filters out of exchanges that the plan contains more than once, unless all of these copies request equal ones.
+import io.aqeplugin.exec.RuntimeFilterExec
+import io.aqeplugin.observe.QueryPlans
+
+/** Keeps filters out of exchanges that the plan contains more than once, unless all of these copies request equal ones, or each of them one
+  * for a union of them all.
   *
   * A scan under such an exchange runs once for all its uses; a filter in one of the uses would make it run once for each. The guard checks
   * every exchange and stage of the plan, and the exchanges that dynamic partition pruning will reuse.
   *
   * @param requests
   *   the filters that the joins of the plan request as far as nothing is shared; evaluated when a shared exchange is met
+  * @param plans
+  *   all plans of the query
   */
-final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil) {
+final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, plans: QueryPlans = QueryPlans.None) {
   private val marks = new IdentityHashMap[SparkPlan, Int]().asScala
   private val copies = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
 
@@ -26,28 +32,49 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil) {
   private lazy val byMark: Map[Int, Seq[SparkPlan]] =
     plan.collect { case exchange: Exchange => exchange; case stage: QueryStageExec => stage }.groupBy(mark)
 
-  private lazy val hasDynamicPruning: Boolean =
-    plan.exists(_.expressions.exists(_.exists { case _: DynamicPruning => true; case _ => false }))
+  /** The marks of what dynamic pruning plans to read its values from; none if one of its plans is not known. */
+  private lazy val pruningMarks: Option[Set[Int]] = {
+    val prunings = plan.collect { case node => node.expressions.flatMap(_.collect { case pruning: DynamicPruning => pruning }) }.flatten
+    val builds = prunings.map {
+      case DynamicPruningExpression(in: InSubqueryExec) => in.plan match {
+          case adaptive: SubqueryAdaptiveBroadcastExec => Some(Seq(mark(adaptive.child)))
+          case _                                       => None
+        }
+      case DynamicPruningExpression(Literal.TrueLiteral) => Some(Nil)
+      case _                                             => None
+    }
+    if (builds.forall(_.isDefined)) Some(builds.flatten.flatten.toSet) else None
+  }
 
-  private lazy val alike = new EqualRequests(copiesOf, requests)
+  private lazy val ofAllJoins = new SharedRequests(copiesOf, requests)
 
   /** Whether a filter of `request` would make one of the exchanges above its scan run more than once. */
   def refuses(request: FilterRequest): Boolean = {
     val above = request.target.exchanges
-    above.exists(mayBePruning) || above.exists(isShared) && !alike.isOfAllCopies(request)
+    def isShareable: Boolean = ofAllJoins.isOfAllCopies(request) || ofAllJoins.isOfUnion(request)
+    above.exists(mayBePruning) || above.exists(isShared) && !isShareable ||
+    above.headOption.exists(plans.mayShare)
   }
 
-  /** The requests of `carriedOut` that leave all copies of an exchange equal: those below shared exchanges that some copy does not carry
-    * out are left out.
+  /** The share of the rows of the request's scan that must pass for other uses of it, by the pass rate of each request; 0 where nothing else
+    * uses the scan, or uses it alike.
     */
-  def equalInAllCopies(carriedOut: Seq[FilterRequest]): FilterRequest => Boolean = {
-    lazy val carried = new EqualRequests(copiesOf, carriedOut)
-    request => !request.target.exchanges.exists(isShared) || carried.isOfAllCopies(request)
+  def otherUsesPassRate(request: FilterRequest, passRate: FilterRequest => Double): Double =
+    if (request.target.exchanges.exists(isShared)) ofAllJoins.otherUsesPassRate(request, passRate) else 0.0
+
+  /** How the requests of `carriedOut` leave all copies of an exchange equal. */
+  def carried(carriedOut: Seq[FilterRequest]): CarriedRequests = new CarriedRequests {
+    private lazy val shared = new SharedRequests(copiesOf, carriedOut)
+    override def isAlike(request: FilterRequest): Boolean = !isBelowShared(request) || shared.isOfAllCopies(request)
+    override def unions(passRate: FilterRequest => Double): Seq[RequestUnion] =
+      if (carriedOut.exists(isBelowShared)) shared.unions(passRate) else Nil
   }
+
+  private def isBelowShared(request: FilterRequest): Boolean = request.target.exchanges.exists(isShared)
 
   /** The same for equal sources of filters on a shared scan. On a scan that is not shared, filters keep their order. */
   def rank(request: FilterRequest): Int =
-    if (request.target.exchanges.exists(isShared)) ranks.getOrElse(copiesOf(request.source).head, 0) else -1
+    if (isBelowShared(request)) ranks.getOrElse(copiesOf(request.source).head, 0) else -1
 
   private lazy val ranks: collection.Map[SparkPlan, Int] = {
     val found = new IdentityHashMap[SparkPlan, Int]().asScala
@@ -57,8 +84,9 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil) {
 
   private def isShared(exchange: Exchange): Boolean = copiesOf(exchange).size > 1
 
-  /** Dynamic pruning may reuse a broadcast for a subquery, which is not in the plan. */
-  private def mayBePruning(exchange: Exchange): Boolean = exchange.isInstanceOf[BroadcastExchangeLike] && hasDynamicPruning
+  /** Dynamic pruning may reuse a broadcast for a subquery, which is not in the plan. It reads the same leaves. */
+  private def mayBePruning(exchange: Exchange): Boolean =
+    exchange.isInstanceOf[BroadcastExchangeLike] && pruningMarks.forall(_.contains(mark(exchange)))
 
   /** The exchanges and stages of the plan that equal `node`; the same list for each of them. */
   private def copiesOf(node: SparkPlan): Seq[SparkPlan] = copies.getOrElseUpdate(
@@ -91,9 +119,25 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil) {
       node match {
         case stage: QueryStageExec         => mark(stage.plan)
         case reused: ReusedExchangeExec    => mark(reused.child)
+        case filtered: RuntimeFilterExec   => mark(filtered.child)
+        case own: AdaptiveSparkPlanExec    => mark(own.executedPlan)
         case scan: FileSourceScanExec      => scan.relation.location.hashCode
         case leaf if leaf.children.isEmpty => leaf.getClass.hashCode
         case other                         => other.children.map(mark).sum
       }
     )
+}
+
+/** Requests for filters that the joins of a plan carry out. */
+trait CarriedRequests {
+
+  /** Whether all copies of the exchanges above the request's scan carry out the same; true of a scan that nothing else uses. */
+  def isAlike(request: FilterRequest): Boolean
+
+  /** The unions of the others; a request that is in none cannot be carried out.
+    *
+    * @param passRate
+    *   the expected pass rate of each request
+    */
+  def unions(passRate: FilterRequest => Double): Seq[RequestUnion]
 }

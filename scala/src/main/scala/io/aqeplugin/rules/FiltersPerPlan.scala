@@ -8,27 +8,63 @@ import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
-import io.aqeplugin.place.{Placement, ReuseGuard}
+import io.aqeplugin.place.{FilterRequest, Placement, ReuseGuard, ScanTarget}
 
-/** The filters of a plan.
+/** The filters of a plan. Those of a union are placements one after the other for each scan, and the scan is not the request's own.
   *
   * @param refused
   *   the filters above a limit, each with the reason
   */
 final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, Reason)]) {
 
-  /** The same without the filters that not all copies of an exchange keep; what is left is in the same order in all of them. */
+  /** The filters that all copies of an exchange keep, alike or as a union of what each keeps; they are in the same order in all copies. */
   def alikeInCopies(guard: ReuseGuard): FiltersPerPlan = {
-    val isAlike = guard.equalInAllCopies(kept.map(_.request))
-    val (alike, others) = kept.partition(placement => isAlike(placement.request))
-    FiltersPerPlan(alike.sortBy(placement => guard.rank(placement.request)), refused ++ others.map(_ -> Reason(ReasonCode.ReusedExchange)))
+    val carried = guard.carried(kept.map(_.request))
+    val (alike, others) = kept.partition(placement => carried.isAlike(placement.request))
+    val ofRequest = new IdentityHashMap[FilterRequest, Placement]().asScala
+    others.foreach(placement => ofRequest.update(placement.request, placement))
+    val unions = carried.unions(request => ofRequest.get(request).fold(1.0)(_.expectedPassRate))
+      .map(union => FilterUnion(union.members.flatMap(ofRequest.get), union.targets))
+    val (placed, tooLarge) = FiltersPerPlan.withinLimits(unions, alike.size)
+    val members = placed.flatMap(_.members)
+    FiltersPerPlan(
+      alike.sortBy(placement => guard.rank(placement.request)) ++ placed.zipWithIndex.flatMap { case (union, i) => union.placements(i) },
+      refused ++ tooLarge.flatMap(_.members).map(_ -> FiltersPerPlan.tooManyOnPlan) ++
+        others.filterNot(one => (members ++ tooLarge.flatMap(_.members)).exists(_ eq one)).map(_ -> Reason(ReasonCode.ReusedExchange))
+    )
   }
+}
+
+/** Filters of which a row needs to pass one, on each of the scans that Spark runs once. */
+private[rules] final case class FilterUnion(members: Seq[Placement], targets: Seq[ScanTarget]) {
+
+  /** An upper bound; the members were decided at different times, and the last one knew most. */
+  def passRate: Double = members.map(_.expectedPassRate).max
+
+  /** Number of filters that it adds to the plan. */
+  def size: Int = members.size * targets.size
+
+  def placements(number: Int): Seq[Placement] = for {
+    target <- targets
+    member <- members
+  } yield member.copy(request = member.request.copy(target = target), expectedPassRate = passRate, union = Some(number))
 }
 
 object FiltersPerPlan {
 
   /** Maximum number of filters on one plan: every source is a copy of its build side's tree, and copies multiply along chains. */
   private val MaxPerPlan = 64
+
+  /** Maximum number of filters in a union: a row that passes none is checked by all. */
+  private val MaxPerUnion = 8
+
+  /** The unions that a plan with so many other filters has room for, the most selective first, and the others. */
+  private def withinLimits(unions: Seq[FilterUnion], others: Int): (Seq[FilterUnion], Seq[FilterUnion]) = {
+    val bySelectivity = unions.filter(_.members.size <= MaxPerUnion).sortBy(_.passRate)
+    val sizes = bySelectivity.scanLeft(others)(_ + _.size).tail
+    val placed = bySelectivity.zip(sizes).collect { case (union, size) if size <= MaxPerPlan => union }
+    unions.partition(union => placed.exists(_ eq union))
+  }
 
   /** The most selective filters of each scan and of the plan. */
   def choose(wanted: Seq[Placement], maxPerScan: Int): FiltersPerPlan = {

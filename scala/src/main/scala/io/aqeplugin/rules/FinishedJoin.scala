@@ -80,7 +80,12 @@ final case class FinishedJoin(
 
   private def probe(probe: ProbeFacts): ProbeFacts = {
     val targets = site.fold(probe.targets)(_.targets.size)
-    probe.copy(started = probe.started || probeStarted, targets = if (probeScansStarted) 0 else targets)
+    val otherUses = site.filter(_.targets.nonEmpty).fold(probe.otherUsesPassRate)(_.otherUsesPassRate)
+    probe.copy(
+      started = probe.started || probeStarted,
+      targets = if (probeScansStarted) 0 else targets,
+      otherUsesPassRate = otherUses
+    )
   }
 
   /** The present obstacle, or that of the estimate if no scan remains to be filtered. */

@@ -40,7 +40,14 @@ private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, 
 
   /** The estimate of a join with this build side; includes a wait decision unless the build side has finished. */
   def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
-    val estimate = JoinFacts(
+    val estimate = unweighed(join, buildSide, site)
+    if (site.finishedStage.isDefined) estimate
+    else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate, site), context.thresholds)))
+  }
+
+  /** The same without a wait decision. */
+  def unweighed(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts =
+    JoinFacts(
       context.state.nameOf(join.id),
       join.kind,
       join.texts,
@@ -54,9 +61,6 @@ private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, 
       site.obstacle,
       orderUsed = usedOrder.of(join.node)
     )
-    if (site.finishedStage.isDefined) estimate
-    else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate, site), context.thresholds)))
-  }
 
   /** The facts of a join without any measurement. */
   def unmeasured(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
@@ -76,7 +80,8 @@ private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, 
       keys = reached.headOption.flatMap(keysOf(join, _)),
       rowsSource = Some(estimates(probe).source),
       scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*)),
-      prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.scan)).sum)
+      prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.scan)).sum),
+      otherUsesPassRate = site.otherUsesPassRate
     )
   }
 

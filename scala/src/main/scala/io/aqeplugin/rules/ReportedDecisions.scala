@@ -17,7 +17,10 @@ private[rules] object ReportedDecisions {
   def report(filters: FiltersPerPlan, context: RuleContext): Unit = if (context.isExecution) {
     val applied = context.mode == Mode.Apply
     val reason = if (applied) Reason(ReasonCode.FilterPays) else Reason(ReasonCode.ObserveMode, confKey = AqeConf.ModeKey.key)
-    filters.kept.foreach(placement => note(context.state, placement.label, applied, reason))
+    filters.kept.foreach { placement =>
+      val ofUnion = Reason(ReasonCode.UnionOfUses, Some(placement.expectedPassRate), None, "ratio")
+      note(context.state, placement.label, applied, if (applied && placement.union.isDefined) ofUnion else reason)
+    }
     filters.refused.foreach { case (placement, why) => note(context.state, placement.label, applied = false, why) }
     context.state.placeDecided().foreach(DecisionLog.record(context.sparkContext, context.state, context.mode, _))
   }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, ConfError, Mode, SessionConf, Settings}
 import io.aqeplugin.decide._
-import io.aqeplugin.observe.{ClusterSize, PruningBuilds, QueryConf, QueryOrigin, QueryState, QueryStates, TableFacts, TableStatistics}
+import io.aqeplugin.observe._
 import io.aqeplugin.storage.{KnownTables, SelectedFiles}
 
 /** The input of one call of a rule. */
@@ -18,7 +18,8 @@ final case class RuleContext(
     mode: Mode,
     thresholds: Thresholds,
     cluster: ClusterFacts,
-    pruning: PruningBuilds = PruningBuilds.None
+    pruning: PruningBuilds = PruningBuilds.None,
+    plans: QueryPlans = QueryPlans.None
 ) {
 
   /** What is known of scanned tables, read once per query. */
@@ -76,7 +77,8 @@ object RuleContext {
       ClusterSize.of(sparkContext),
       pruning,
       QueryOrigin.of(session, sparkContext),
-      SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap)
+      SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap),
+      execution.fold(QueryPlans.None)(QueryPlans.of(_))
     )
     of(sparkContext, state, state.confOnce(conf))
   }
@@ -86,7 +88,7 @@ object RuleContext {
     executionId(sparkContext).forall(id => QueryStates.of(id).noteBadConf(error))
 
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
-    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning)
+    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans)
 
   private def executionId(sparkContext: SparkContext): Option[Long] =
     Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)

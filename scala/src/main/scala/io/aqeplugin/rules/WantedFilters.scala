@@ -28,7 +28,13 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val estimator = new JoinEstimator(plan, context, sizes, waits)
   private val joins = JoinFinder.find(plan)
   private val ranges = JoinRange.find(plan)
-  private lazy val guard = new ReuseGuard(plan, (joins ++ ranges.filter(mayBeRange)).flatMap(j => JoinSite.requests(j, sideOf(j))))
+  private val uses = new UsesOfScans(context, estimator, sizes)
+  private lazy val guard =
+    new ReuseGuard(
+      plan,
+      (joins ++ ranges.filter(mayBeRange)).flatMap(j => uses.noted(j, sideOf(j), JoinSite.requests(j, sideOf(j)))),
+      context.plans
+    )
   private val reuses = SQLConf.get.exchangeReuseEnabled
   private lazy val usedByPruning = context.pruning.joinsIn(plan)
 
@@ -151,7 +157,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     if (site.targets.isEmpty) site
     else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
     else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)
-    else site
+    else site.copy(otherUsesPassRate = uses.otherUsesPassRate(site, guard))
   }
 
   /** Whether AQE would load a cached table once for each copy of the plan. Once it has made a stage of the table, all copies use that

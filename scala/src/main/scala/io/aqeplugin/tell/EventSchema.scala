@@ -195,6 +195,13 @@ object EventSchema {
         "bytes",
         "estimated bytes that these scans read of tables of which a key is a partition column, so that a filter leaves out files",
         required = false
+      ),
+      FieldSchema(
+        "otherUsesPassRate",
+        "number",
+        "ratio",
+        "share of the scans' rows that must pass for other uses of a shared scan; 0 unless the filter is part of a union",
+        required = false
       )
     )
   )
@@ -359,7 +366,14 @@ object EventSchema {
       FieldSchema("filterBytes", "integer", "bytes", "memory of the filter"),
       FieldSchema("buildMillis", "integer", "millis", "duration of the filter build"),
       FieldSchema("waitMillis", "integer", "millis", "time from the plan's start until the scan had its filters"),
-      FieldSchema("keys", "integer", "rows", "build rows with a key")
+      FieldSchema("keys", "integer", "rows", "build rows with a key"),
+      FieldSchema(
+        "anyOf",
+        "text",
+        "",
+        "the first filter of the union that the filter is part of, whose rows are those of the union; absent if it stands alone",
+        required = false
+      )
     )
   )
 

@@ -94,7 +94,7 @@ final case class PredicateInferred(
   *   faults of the plugin during the execution
   * @param outcomes
   *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, rowsUnchecked, filterBytes, buildMillis,
-  *   waitMillis, keys
+  *   waitMillis, keys, anyOf
   * @param arm
   *   as in [[JoinDecided]]
   * @param badConf

@@ -11,7 +11,7 @@ object ExplainText {
       s"filter ${if (decision.buildFilter) "yes" else "no"} (${reason(decision.filterReason)}); " +
       s"build ${facts.buildSide.name} ${facts.build.rows} rows${tableRows(facts.build)}, ${facts.build.memoryBytes} bytes in memory, " +
       s"probe ${facts.probe.rows} rows${of(facts.probe.rowsSource)}, " +
-      s"pass rate ${percent(decision.passRate)} (${decision.passRateSource.name})"
+      s"pass rate ${percent(decision.passRate)} (${decision.passRateSource.name})${forOthers(decision)}"
   }
 
   private def tableRows(build: BuildFacts): String = build.originRows.fold("")(rows => s" of $rows${of(build.originRowsSource)}")
@@ -20,7 +20,7 @@ object ExplainText {
   /** A join's line in EXPLAIN. */
   def line(decision: JoinDecision): String =
     s"${decision.facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
-      (if (decision.buildFilter) s"filter, expected to pass ${percent(decision.passRate)}"
+      (if (decision.buildFilter) s"filter, expected to pass ${percent(decision.passRate)}${forOthers(decision)}"
        else s"no filter (${reason(decision.filterReason)})")
 
   /** A join's line in EXPLAIN while its build side has not finished. */
@@ -50,6 +50,11 @@ object ExplainText {
     }
     val key = if (reason.confKey.isEmpty) "" else s", ${reason.confKey}"
     s"${reason.code.name}$numbers$key"
+  }
+
+  private def forOthers(decision: JoinDecision): String = {
+    val rate = decision.facts.probe.otherUsesPassRate
+    if (rate > 0) s", up to ${percent(math.min(1.0, rate))} for other uses of the scan" else ""
   }
 
   private def number(value: Double): String = if (value == math.rint(value) && value.abs < 1e15) f"$value%.0f" else f"$value%.3f"

@@ -113,7 +113,7 @@ private[tell] object FactsJson {
     probe.keys.fold(node.putNull("keys"))(keys => node.set[ObjectNode]("keys", writeKeys(keys)))
     putSource(node, "rowsSource", probe.rowsSource)
     putSource(node, "scanRowsSource", probe.scanRowsSource)
-    node.put("prunableBytes", probe.prunableBytes)
+    node.put("prunableBytes", probe.prunableBytes).put("otherUsesPassRate", probe.otherUsesPassRate)
   }
 
   private def readProbe(fields: JsonFields): Either[String, ProbeFacts] = for {
@@ -127,7 +127,20 @@ private[tell] object FactsJson {
     rowsSource <- fields.optionalNamed("rowsSource", EstimateSource.fromName)
     scanRowsSource <- fields.optionalNamed("scanRowsSource", EstimateSource.fromName)
     prunableBytes <- fields.optionalLong("prunableBytes")
-  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, rowsSource, scanRowsSource, prunableBytes.getOrElse(0L))
+    otherUses <- fields.optionalDouble("otherUsesPassRate")
+  } yield ProbeFacts(
+    rows,
+    scanRows,
+    rowBytes,
+    exchanges,
+    started,
+    targets,
+    keys,
+    rowsSource,
+    scanRowsSource,
+    prunableBytes.getOrElse(0L),
+    otherUses.getOrElse(0.0)
+  )
 
   private def writeKeys(keys: KeyFacts): ObjectNode = {
     val node = JsonFields.emptyObject

@@ -28,6 +28,7 @@ private[tell] object FilterJson {
       .put("buildMillis", outcome.buildMillis)
       .put("waitMillis", outcome.waitMillis)
       .put("keys", outcome.keys)
+    if (outcome.anyOf.isEmpty) node else node.put("anyOf", outcome.anyOf)
   }
 
   def readPlaced(fields: JsonFields): Either[String, PlacedFilter] = for {
@@ -53,6 +54,7 @@ private[tell] object FilterJson {
     buildMillis <- fields.long("buildMillis")
     waitMillis <- fields.long("waitMillis")
     keys <- fields.long("keys")
+    anyOf <- fields.optionalText("anyOf")
   } yield FilterOutcome(
     filterId,
     joinId,
@@ -67,7 +69,8 @@ private[tell] object FilterJson {
     filterBytes,
     buildMillis,
     waitMillis,
-    keys
+    keys,
+    anyOf.getOrElse("")
   )
 
   private def array[A](values: Seq[A])(write: (A, ObjectNode) => ObjectNode): ArrayNode =

@@ -90,7 +90,8 @@ object FactsGen {
     keys <- Gen.option(keyFacts)
     sources <- Gen.listOfN(2, Gen.option(Gen.oneOf(EstimateSource.All)))
     prunableBytes <- Gen.frequency(3 -> Gen.const(0L), 1 -> count)
-  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, sources.head, sources.last, prunableBytes)
+    otherUses <- Gen.frequency(5 -> Gen.const(0.0), 1 -> Gen.choose(0.0, 1.5))
+  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, sources.head, sources.last, prunableBytes, otherUses)
 
   val waitDecision: Gen[WaitDecision] = for {
     waits <- Gen.prob(0.5)

@@ -2,7 +2,12 @@ package io.aqeplugin.e2e
 
 import scala.util.Random
 
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+import org.apache.spark.sql.execution.exchange.Exchange
 import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.place.PlaceFilters
 
 /** Random queries: trees of joins, aggregates, windows, unions and limits over small tables. Each seed is one query, so a failure can be
   * reproduced.
@@ -29,17 +34,45 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  private def sameRowsOfAll(makeQuery: QueryGen => String): Unit = for (seed <- Seeds) {
+  private def sameRowsOfAll(makeQuery: QueryGen => String): Seq[Ran] = Seeds.map { seed =>
     val query = makeQuery(new QueryGen(new Random(seed)))
-    val _ = withClue(s"seed $seed: $query\n") {
+    withClue(s"seed $seed: $query\n") {
       withConf(Strategies(seed % Strategies.size): _*)(sameRows(spark.sql(query)))
     }
   }
 
-  test("random queries return the same rows with and without the plugin")(sameRowsOfAll(_.relation(3)))
+  private def unions(ran: Ran): Int = outcomes(ran).map(_.path("anyOf").asText).filter(_.nonEmpty).distinct.size
+
+  test("random queries return the same rows with and without the plugin") { val _ = sameRowsOfAll(_.relation(3)) }
 
   test("random queries that use a part of theirs several times return the same rows with and without the plugin") {
-    sameRowsOfAll(_.repeating(2))
+    val _ = sameRowsOfAll(_.repeating(2))
+  }
+
+  test("random queries whose uses of a part are joined to other tables keep the rows of all uses") {
+    assert(sameRowsOfAll(_.dividing(0)).map(unions).sum >= Seeds.size / 4)
+  }
+
+  test("no exchange of a random query waits for a filter that waits for the exchange") {
+    for (seed <- 1 to Extent.cases(sample = 60, whole = 400)) {
+      val gen = new QueryGen(new Random(seed))
+      val query = if (seed % 2 == 0) gen.repeating(2) else gen.dividing(2)
+      withConf(Strategies(seed % Strategies.size) :+ ("spark.aqePlugin.test.openGates" -> "true"): _*) {
+        val plan = spark.sql(query).queryExecution.executedPlan.collectFirst { case adaptive: AdaptiveSparkPlanExec => adaptive.executedPlan }
+        val waiting = plan.toSeq.flatMap(_.collect { case exchange: Exchange if isWaitingForItself(exchange) => exchange })
+        assert(waiting.isEmpty, s"seed $seed: $query\n${plan.mkString}")
+      }
+    }
+  }
+
+  /** Whether an equal exchange is among its inputs, or among the sources of filters there. */
+  private def isWaitingForItself(exchange: Exchange): Boolean = {
+    val own = PlaceFilters.strip(exchange).canonicalized
+    def inputs(plan: SparkPlan): Seq[SparkPlan] = plan.children.flatMap(child => child +: inputs(child))
+    inputs(exchange).exists {
+      case other: Exchange => PlaceFilters.strip(other).canonicalized == own
+      case _               => false
+    }
   }
 }
 
@@ -115,6 +148,23 @@ object RandomQueriesSuite {
         case 1 => s"SELECT u.a AS a, v.b AS b, v.c AS c FROM ($use) u JOIN ($use) v ON u.$column = v.$column"
         case 2 => s"SELECT u.a AS a, u.b AS b, u.c AS c FROM ($use) u WHERE u.$column IN (SELECT v.$column FROM ($use) v)"
         case _ => s"SELECT u.a, u.b, v.c FROM ($use) u JOIN ($use) v ON u.$key = v.$key JOIN ($use) w ON v.$column = w.$column"
+      }
+    }
+
+    /** An aggregate in several places, each joined to another table or part of one on the same column. */
+    def dividing(depth: Int): String = {
+      val part = s"SELECT a, b, sum(c) AS c FROM (${relation(depth)}) WHERE a IS NOT NULL AND b IS NOT NULL GROUP BY a, b"
+      val key = oneOf("a", "b")
+      def use: String = {
+        val partner = s"SELECT * FROM t${1 + random.nextInt(3)} WHERE $condition"
+        val kind = oneOf("JOIN", "JOIN", "JOIN", "JOIN", "LEFT SEMI JOIN", "RIGHT JOIN", "LEFT JOIN")
+        val joined = s"SELECT p.a AS a, p.b AS b, p.c AS c FROM ($part) p $kind ($partner) o ON p.$key = o.$key"
+        if (random.nextInt(4) == 0) s"$joined JOIN (SELECT * FROM t3 WHERE $condition) n ON p.b = n.b" else joined
+      }
+      random.nextInt(3) match {
+        case 0 => s"$use UNION ALL $use"
+        case 1 => s"$use UNION ALL $use UNION ALL $use"
+        case _ => s"SELECT u.a AS a, u.b AS b, v.c AS c FROM ($use) u ${oneOf("JOIN", "LEFT JOIN", "FULL JOIN")} ($use) v ON u.$key = v.$key"
       }
     }
 

@@ -2,10 +2,14 @@ package io.aqeplugin.e2e
 
 import java.util.concurrent.atomic.LongAdder
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** A part of a query that Spark runs once for several uses gets the filters that all of its uses request alike, and still runs once. */
+/** A part of a query that Spark runs once for several uses gets the filters that all of its uses request alike, and the union of those that
+  * each requests, and still runs once.
+  */
 class SharedExchangesSuite extends AnyFunSuite with PluginSession {
 
   override protected def applicationConf: Map[String, String] = Map("spark.sql.autoBroadcastJoinThreshold" -> "-1")
@@ -14,6 +18,7 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
     super.beforeAll()
     table("sold", "SELECT id AS ticket, id % 90 AS item, id % 20 AS day, id % 7 AS amount FROM range(4000)", files = 3)
     table("back", "SELECT id * 9 AS ticket, id % 11 AS reason FROM range(400)", files = 2)
+    table("wide", "SELECT hash(id) AS ticket FROM range(3000)")
     table("days", "SELECT id AS d, 2000 + id % 4 AS year FROM range(20)")
     table("items", "SELECT id AS i, concat('c', id % 10) AS color FROM range(90)")
     spark.sparkContext.addSparkListener(new SparkListener {
@@ -53,9 +58,15 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
     assert(filtered(result).contains("parquet-sold(ticket)"), result.plan)
   }
 
-  test("a filter that only one of two uses requests does not go on their scan") {
+  test("two uses that keep other years filter their scan by both") {
     val result = sharedAsBefore(TwoYears)
-    assert(!filtered(result).contains("parquet-sold(day)"), result.plan)
+    assert(filtered(result).contains("parquet-sold(day)"), result.plan)
+    assert(rowsOf(result, "parquet-sold", "day") == ((400, 200)), outcomes(result))
+  }
+
+  test("a filter that only one of two uses requests does not go on their scan") {
+    val result = sharedAsBefore(s"${cameBack(1)} UNION ALL SELECT ticket, n FROM ($PerTicket)")
+    assert(!filtered(result).contains("parquet-sold(ticket)"), result.plan)
     assert(result.decided.exists(_.decision.path("filterReason").path("code").asText == "REUSED_EXCHANGE"), result.decided)
   }
 
@@ -68,28 +79,115 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
         |  SELECT s.item, sum(reason) FROM (SELECT ticket, max(item) AS item FROM sold GROUP BY ticket) s JOIN back ON s.ticket = back.ticket
         |    WHERE reason = 1 GROUP BY s.item
         |  UNION ALL
-        |  SELECT s.item, max(s.ticket) FROM (SELECT ticket, max(item) AS item FROM sold GROUP BY ticket) s GROUP BY s.item)""".stripMargin
+        |  SELECT s.item, max(s.ticket) FROM (SELECT ticket, max(item) AS item FROM sold WHERE ticket IS NOT NULL GROUP BY ticket) s GROUP BY s.item)""".stripMargin
     val result = sharedAsBefore(query)
     assert(!filtered(result).contains("parquet-sold(ticket)"), result.plan)
   }
 
-  test("two uses whose sources differ leave the scan as it is") {
-    val side = (reason: Int) =>
-      s"SELECT s.ticket, s.n FROM (SELECT ticket, count(*) AS n FROM sold GROUP BY ticket) s JOIN back ON s.ticket = back.ticket WHERE reason = $reason"
-    val result = sharedAsBefore(s"${side(1)} UNION ALL ${side(2)}")
-    assert(!filtered(result).contains("parquet-sold(ticket)"), result.plan)
+  private val PerTicket = "SELECT ticket, count(*) AS n FROM sold WHERE ticket IS NOT NULL GROUP BY ticket"
+
+  /** Tickets that came back for one reason, from an aggregate of all sales. */
+  private def cameBack(reason: Int, join: String = "JOIN"): String =
+    s"""SELECT s.ticket, s.n FROM ($PerTicket) s
+       |$join (SELECT * FROM back WHERE reason = $reason) b ON s.ticket = b.ticket""".stripMargin
+
+  /** Rows into and out of the filters of a scan on one column; those of a union are counted once. */
+  private def rowsOf(ran: Ran, table: String, column: String): (Long, Long) = {
+    val here = outcomes(ran).filter(o => o.path("table").asText == table && o.path("scanColumns").path(0).asText == column)
+    (here.map(_.path("rowsIn").asLong).sum, here.map(_.path("rowsOut").asLong).sum)
   }
+
+  private def unionsOf(ran: Ran): Seq[Seq[String]] =
+    outcomes(ran).filter(_.has("anyOf")).groupMap(_.path("anyOf").asText)(_.path("filterId").asText).values.toSeq
+
+  test("two uses whose sources differ keep the rows of both") {
+    val result = sharedAsBefore(s"${cameBack(1)} UNION ALL ${cameBack(2)}")
+    assert(filtered(result).contains("parquet-sold(ticket)"), result.plan)
+    assert(unionsOf(result).map(_.size) == Seq(2), outcomes(result))
+    assert(rowsOf(result, "parquet-sold", "ticket") == ((4000, 74)), outcomes(result))
+    val told = result.decided.flatMap(_.filters.elements().asScala).filter(_.path("applied").asBoolean)
+    assert(told.map(_.path("reason").path("code").asText).toSet == Set("UNION_OF_USES"), told)
+  }
+
+  test("a decision in a union counts the rows that pass for other uses") {
+    val result = sharedAsBefore(s"${cameBack(1)} UNION ALL ${cameBack(2)}")
+    result.decided.map(_.decision).foreach { decision =>
+      val others = decision.path("facts").path("probe").path("otherUsesPassRate").asDouble
+      assert(others > 0 && decision.path("passRate").asDouble >= others, decision)
+    }
+  }
+
+  test("a scan with three uses keeps the rows of all three") {
+    val result = sharedAsBefore(Seq(1, 2, 3).map(cameBack(_)).mkString(" UNION ALL "))
+    assert(unionsOf(result).map(_.size) == Seq(3), outcomes(result))
+  }
+
+  test("two equal uses and another one make a union of two filters") {
+    val result = sharedAsBefore(Seq(1, 2, 1).map(cameBack(_)).mkString(" UNION ALL "))
+    assert(unionsOf(result).map(_.size) == Seq(2), outcomes(result))
+  }
+
+  test("a use whose join keeps all rows leaves the scan as it is") {
+    val result = sharedAsBefore(s"${cameBack(1)} UNION ALL ${cameBack(2, "LEFT JOIN")}")
+    assert(unionsOf(result).isEmpty && !filtered(result).contains("parquet-sold(ticket)"), result.plan)
+  }
+
+  test("a use without a join leaves the scan as it is") {
+    val result = sharedAsBefore(
+      s"${cameBack(1)} UNION ALL ${cameBack(2)} UNION ALL SELECT ticket, n FROM ($PerTicket)"
+    )
+    assert(unionsOf(result).isEmpty && !filtered(result).contains("parquet-sold(ticket)"), result.plan)
+  }
+
+  test("an aggregate that is joined to itself below different dimensions gets a union") {
+    val result = sharedAsBefore(
+      """WITH perTicket AS (SELECT ticket, count(*) AS n FROM sold GROUP BY ticket)
+        |SELECT count(*), sum(x.n), sum(y.n) FROM
+        |  (SELECT p.ticket, p.n FROM perTicket p JOIN back b ON p.ticket = b.ticket WHERE b.reason < 5) x
+        |  FULL JOIN (SELECT p.ticket, p.n FROM perTicket p JOIN back b ON p.ticket = b.ticket WHERE b.reason > 3) y
+        |  ON x.ticket = y.ticket""".stripMargin
+    )
+    assert(unionsOf(result).map(_.size) == Seq(2), outcomes(result))
+  }
+
+  test("an empty use adds nothing to a union") {
+    val result = sharedAsBefore(s"${cameBack(1)} UNION ALL ${cameBack(99)}")
+    assert(!unionsOf(result).exists(_.size > 2), outcomes(result))
+  }
+
+  test("a use whose filter is not built in time lets every row pass") {
+    withConf("spark.aqePlugin.filter.buildTimeout" -> "1", "spark.aqePlugin.sketch.maxKeys" -> "0") {
+      val result = sharedAsBefore(s"${cameBack(1)} UNION ALL ${cameBack(2)}")
+      assert(outcomes(result).map(_.path("kind").asText).forall(_ == "pass_all"), outcomes(result))
+    }
+  }
+
+  test("a use whose keys are too many for a filter leaves the scan as it is") {
+    withConf("spark.aqePlugin.filter.maxBytes" -> "1024") {
+      val many = s"SELECT s.ticket, s.n FROM ($PerTicket) s JOIN wide ON s.ticket = wide.ticket"
+      val result = sharedAsBefore(s"${cameBack(1)} UNION ALL $many")
+      assert(rowsOf(result, "parquet-sold", "ticket")._1 == 0, outcomes(result))
+    }
+  }
+
+  /** Sales of some items that came back, for two years, joined to the days of a year by `join`. */
+  private def ofItems(join: String): String =
+    s"""WITH returned AS (
+       |  SELECT sold.item, sold.amount, sold.day FROM sold JOIN back ON sold.ticket = back.ticket JOIN items ON sold.item = items.i
+       |    WHERE color IN ('c1', 'c3', 'c5', 'c7', 'c9'))
+       |SELECT a.item, a.n, b.n FROM
+       |  (SELECT item, count(amount) AS n FROM returned $join days ON day = d AND year = 2001 GROUP BY item) a
+       |  JOIN (SELECT item, count(amount) AS n FROM returned $join days ON day = d AND year = 2003 GROUP BY item) b ON a.item = b.item""".stripMargin
 
   test("several filters on a shared scan are in one order for all of its uses") {
-    val query =
-      """WITH returned AS (
-        |  SELECT sold.item, sold.amount, days.year FROM sold JOIN back ON sold.ticket = back.ticket JOIN items ON sold.item = items.i
-        |    JOIN days ON sold.day = days.d WHERE color IN ('c1', 'c7'))
-        |SELECT a.item, a.n, b.n FROM
-        |  (SELECT item, count(amount) AS n FROM returned WHERE year = 2001 GROUP BY item) a
-        |  JOIN (SELECT item, count(amount) AS n FROM returned WHERE year = 2003 GROUP BY item) b ON a.item = b.item""".stripMargin
-    val result = sharedAsBefore(query)
+    val result = sharedAsBefore(ofItems("LEFT JOIN"))
     assert(Set("parquet-sold(ticket)", "parquet-sold(item)").subsetOf(filtered(result).toSet), result.plan)
+  }
+
+  test("a scan has a filter that all of its uses request, and the union of those that each requests") {
+    val result = sharedAsBefore(ofItems("JOIN"))
+    assert(Set("parquet-sold(day)", "parquet-sold(item)").subsetOf(filtered(result).toSet), result.plan)
+    assert(unionsOf(result).map(_.size) == Seq(2), outcomes(result))
   }
 
   test("the rows of a semi join filter another scan of the same table, as TPC-DS q95 does") {
@@ -109,5 +207,27 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
     val result = sharedAsBefore(query)
     val chosen = result.decided.map(_.decision).map(d => d.path("facts").path("joinId").asText -> d.path("choice").asText).toMap
     assert(chosen("left_semi:item=ticket") == "leave_to_spark", chosen)
+  }
+
+  /** Sales that came back, by item, if there are more of them than of all items on average, as TPC-DS q24 asks. */
+  private def aboveAverage(condition: String): String =
+    s"""WITH returned AS (SELECT sold.ticket, sold.item, sold.amount, color FROM sold JOIN back ON sold.ticket = back.ticket
+       |    JOIN items ON sold.item = items.i)
+       |SELECT item, sum(amount) AS paid FROM returned WHERE $condition GROUP BY item
+       |  HAVING sum(amount) > (SELECT 0.05 * avg(amount) FROM returned)""".stripMargin
+
+  test("a filter that a subquery does not request does not go on a scan that the query shares with it") {
+    val result = sharedAsBefore(aboveAverage("color = 'c1'"))
+    assert(!filtered(result).contains("parquet-sold(item)"), result.plan)
+  }
+
+  test("a scan that the query shares with a subquery runs once, even if both request the same filter at other times") {
+    val result = sharedAsBefore(aboveAverage("true"))
+    assert(!filtered(result).contains("parquet-sold(ticket)"), result.plan)
+  }
+
+  test("a scan that only the query reads gets its filter beside a subquery") {
+    val result = sharedAsBefore("SELECT item, amount FROM sold JOIN back ON sold.ticket = back.ticket WHERE day > (SELECT avg(year) - 2000 FROM days)")
+    assert(filtered(result).contains("parquet-sold(ticket)"), result.plan)
   }
 }

@@ -39,6 +39,22 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("a union passes the rows that pass one of its members, in order") {
+    forAll(Gen.listOfN(3, KeySets.codes), Gen.listOf(KeySets.code), Gen.choose(1, 3)) { (sets, others, rounds) =>
+      val probed = (sets.flatten ++ others).sortBy(_ * 31).toArray
+      val members = sets.flatMap(KeySets.everyFilterOf(_).lastOption)
+      val union = new AnyOf(members.toArray)
+      (1 to rounds).foreach { round =>
+        val start = probed.indices.filter(_ % (round + 1) != 1).toArray
+        val positions = start.clone()
+        val kept = union.retain(probed, positions, start.length)
+        val expected = start.filter(p => members.exists(_.mightContain(probed(p)))).toSeq
+        assert(positions.take(kept).toSeq == expected)
+        assert(start.filter(p => union.mightContain(probed(p))).toSeq == expected)
+      }
+    }
+  }
+
   test("exact kinds contain exactly the added codes") {
     forAll(KeySets.codes, Gen.listOf(KeySets.code)) { (codes, others) =>
       KeySets.everyFilterOf(codes).collect { case exact: ExactFilter =>

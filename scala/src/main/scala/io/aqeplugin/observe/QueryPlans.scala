@@ -1,0 +1,70 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.QueryPlanningTracker
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation
+import org.apache.spark.sql.catalyst.plans.QueryPlan
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.TreePattern
+import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+
+/** The plans of one query, its own and those of its subqueries. AQE runs equal exchanges of all of them once, but plans each by itself and at
+  * other times, so that not even a filter that two of them request alike is sure to be in both when an exchange starts. The plan of one does
+  * not show the others. They are compared by their logical plans, which are known before any of them is planned.
+  *
+  * @param plans
+  *   the logical plans, each once; none if the query has no subquery
+  */
+final case class QueryPlans(plans: Seq[LogicalPlan]) {
+  import QueryPlans._
+
+  private lazy val scans: Seq[Set[ScanUnit]] = plans.map(scansOf)
+
+  /** Whether another plan of the query may run an exchange that equals this one, which has not started: equal exchanges read equal scans. */
+  def mayShare(exchange: SparkPlan): Boolean = plans.size > 1 && linkOf(exchange).forall { part =>
+    val own = scansOf(part)
+    // One of them is the exchange's own plan.
+    scans.count(others => own.forall(others.contains)) > 1
+  }
+}
+
+object QueryPlans {
+  val None: QueryPlans = QueryPlans(Nil)
+
+  /** The plans of a running query. */
+  def of(executionId: Long): QueryPlans =
+    Option(SQLExecution.getQueryExecution(executionId))
+      .filter(_.tracker.phases.contains(QueryPlanningTracker.OPTIMIZATION))
+      .fold(None)(query => of(query.optimizedPlan))
+
+  def of(plan: LogicalPlan): QueryPlans =
+    if (!plan.containsPattern(TreePattern.PLAN_EXPRESSION)) None
+    else {
+      // Pruning's own plans of a build side are another matter, see PruningBuilds.
+      val pruning = plan.collectWithSubqueries { case node =>
+        node.expressions.flatMap(_.collect { case pruning: DynamicPruningSubquery => pruning.buildQuery })
+      }.flatten
+      val others = plan.subqueriesAll.filterNot(sub => pruning.exists(_ eq sub))
+      if (others.isEmpty) None else QueryPlans((plan +: others).distinctBy(_.canonicalized))
+    }
+
+  /** A scan with its conditions and the columns that are read: equal for equal scans. */
+  private final case class ScanUnit(relation: LogicalPlan, columns: Set[String], conditions: Set[Expression])
+
+  private def scansOf(plan: LogicalPlan): Set[ScanUnit] = plan match {
+    case PhysicalOperation(projects, filters, leaf) if leaf.children.isEmpty =>
+      val read = (projects ++ filters).flatMap(_.references).map(_.exprId).toSet
+      val columns = leaf.output.filter(column => read(column.exprId)).map(_.name).toSet
+      Set(ScanUnit(leaf.canonicalized, columns, filters.map(QueryPlan.normalizeExpressions(_, leaf.output)).toSet))
+    case other => other.children.flatMap(scansOf).toSet
+  }
+
+  /** The logical plan of an exchange, as it was before any part of it ran. */
+  private def linkOf(exchange: SparkPlan): Option[LogicalPlan] =
+    exchange.logicalLink.orElse(exchange.children.headOption.flatMap(_.collectFirst(Function.unlift(_.logicalLink)))).map(beforeRunning)
+
+  private def beforeRunning(plan: LogicalPlan): LogicalPlan = plan.transformUp { case stage: LogicalQueryStage =>
+    beforeRunning(stage.logicalPlan)
+  }
+}

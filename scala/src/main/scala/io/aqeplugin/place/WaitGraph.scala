@@ -1,0 +1,52 @@
+package io.aqeplugin.place
+
+import scala.annotation.tailrec
+
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.Exchange
+
+/** Which exchange runs before which. In one tree, filters that go down cannot wait in a circle; but a stage waits for what the filters of
+  * all its copies wait for.
+  *
+  * @param copiesOf
+  *   the exchanges and stages that equal one, with itself; the same list for each of them
+  * @param sourcesOf
+  *   the sources of the filters that may be placed on the scans of an exchange's own stage
+  */
+private[place] final class WaitGraph(copiesOf: SparkPlan => Seq[SparkPlan], sourcesOf: SparkPlan => Seq[SparkPlan]) {
+
+  /** Whether `source` runs only after `exchange`, or a copy of it, over any chain of inputs and filters. If no filter is placed whose source
+    * waits for the exchange that it would be placed in, nothing waits for itself.
+    */
+  def waitsFor(source: SparkPlan, exchange: SparkPlan): Boolean = {
+    val goal = copiesOf(exchange).head
+
+    @tailrec
+    def isReached(from: List[SparkPlan], seen: Set[Same]): Boolean = from match {
+      case Nil                              => false
+      case next :: _ if next eq goal        => true
+      case next :: rest if seen(Same(next)) => isReached(rest, seen)
+      case next :: rest                     => isReached(neededBy(next).map(copiesOf(_).head).toList ::: rest, seen + Same(next))
+    }
+
+    isReached(List(copiesOf(source).head), Set.empty)
+  }
+
+  /** The exchanges inside any copy of `node`, and the sources of the filters that its scans may get. */
+  private def neededBy(node: SparkPlan): Seq[SparkPlan] = copiesOf(node).flatMap { copy =>
+    copy.children.flatMap(_.collect { case exchange: Exchange => exchange }) ++ sourcesOf(copy)
+  }
+}
+
+/** A node, compared by identity: comparing plans walks all of them. */
+private[place] final class Same(private val node: SparkPlan) {
+  override def equals(other: Any): Boolean = other match {
+    case same: Same => same.node eq node
+    case _          => false
+  }
+  override def hashCode: Int = System.identityHashCode(node)
+}
+
+private[place] object Same {
+  def apply(node: SparkPlan): Same = new Same(node)
+}

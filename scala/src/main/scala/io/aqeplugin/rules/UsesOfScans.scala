@@ -1,0 +1,58 @@
+package io.aqeplugin.rules
+
+import java.util.IdentityHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.SparkPlan
+
+import io.aqeplugin.decide._
+import io.aqeplugin.observe.{FoundJoin, SizeEstimator}
+import io.aqeplugin.place.{FilterRequest, JoinSite, ReuseGuard}
+
+/** What the uses of shared scans let pass, each by itself. */
+private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEstimator, sizes: SizeEstimator) {
+
+  // By identity: comparing requests or joins walks their plans.
+  private val joins = new IdentityHashMap[FilterRequest, (FoundJoin, Side)]().asScala
+  private val rates = new IdentityHashMap[SparkPlan, Double]().asScala
+
+  /** Remembers which join made these requests; returns them. */
+  def noted(join: FoundJoin, buildSide: Side, requests: Seq[FilterRequest]): Seq[FilterRequest] = {
+    requests.foreach(joins.update(_, (join, buildSide)))
+    requests
+  }
+
+  /** The share of the rows of the site's scans that must pass for other uses, by the rows of each. */
+  def otherUsesPassRate(site: JoinSite, guard: ReuseGuard): Double = {
+    val shares = site.targets.flatMap(site.request).map { request =>
+      math.max(1.0, sizes(request.target.scan).rows) -> math.min(1.0, guard.otherUsesPassRate(request, ownPassRate))
+    }
+    if (shares.forall(_._2 == 0)) 0.0 else shares.map { case (rows, rate) => rows * rate }.sum / shares.map(_._1).sum
+  }
+
+  private def ownPassRate(request: FilterRequest): Double = joins.get(request).fold(1.0) { case (join, buildSide) =>
+    rates.getOrElseUpdate(join.node, ownPassRate(join, buildSide, request))
+  }
+
+  /** A join that was decided without a filter lets every row pass. */
+  private def ownPassRate(join: FoundJoin, buildSide: Side, request: FilterRequest): Double = {
+    val name = context.state.nameOf(join.id)
+    context.state.decision(name) match {
+      case Some(decision) if decision.buildFilter => alone(decision.facts)
+      case Some(_)                                => 1.0
+      case None                                   => alone(context.state.estimate(name).getOrElse(estimated(join, buildSide, request)))
+    }
+  }
+
+  private def estimated(join: FoundJoin, buildSide: Side, request: FilterRequest): JoinFacts = {
+    val site = JoinSite(Some((request.source, request.sourceKeys)), Seq(request.target), Nil, None, request.bounds)
+    val facts = estimator.unweighed(join, buildSide, site)
+    facts.copy(probe = facts.probe.withoutKeys)
+  }
+
+  private def alone(facts: JoinFacts): Double = {
+    val ofItself = facts.copy(probe = facts.probe.copy(otherUsesPassRate = 0))
+    PassRate.estimate(ofItself, FilterSize.of(facts.build, context.thresholds), context.thresholds).value
+  }
+}
