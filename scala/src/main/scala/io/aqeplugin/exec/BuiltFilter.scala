@@ -27,17 +27,18 @@ object BuiltFilter {
 
 /** What the driver keeps of a built filter.
   *
-  * @param keyRange
-  *   smallest and largest key, if codes are the keys themselves and there is at least one
+  * @param ranges
+  *   disjoint ranges in ascending order that together hold all keys, each from its smallest to its largest key; none if codes are not the keys
+  *   themselves, or there is none
   * @param values
-  *   all keys in ascending order, if codes are the keys themselves and are few enough for an IN list
+  *   all keys in ascending order, if codes are the keys themselves and are at most [[FilterSummary.MaxValues]]
   * @param rows
   *   number of build rows without a null key
   */
 final case class FilterSummary(
     kind: String,
     sizeBytes: Long,
-    keyRange: Option[(Long, Long)],
+    ranges: Seq[(Long, Long)],
     values: Option[Seq[Long]],
     rows: Long,
     buildMillis: Long
@@ -49,25 +50,31 @@ final case class FilterSummary(
 
 object FilterSummary {
 
-  /** What is known of the keys that pass one of two filters over the same keys.
-    *
-    * @param maxValues
-    *   the number of keys that may be named one by one
-    */
-  def either(one: FilterSummary, other: FilterSummary, maxValues: Int): FilterSummary = {
-    val values = for (a <- one.values; b <- other.values; all = (a ++ b).distinct.sorted if all.size <= maxValues) yield all
-    val range =
-      if (one.isEmpty) other.keyRange
-      else if (other.isEmpty) one.keyRange
-      else
-        for ((low, high) <- one.keyRange; (otherLow, otherHigh) <- other.keyRange) yield (math.min(low, otherLow), math.max(high, otherHigh))
+  /** So many keys are kept on the driver as long as the query runs. */
+  val MaxValues = 10000
+
+  /** Ranges that a source compares with the statistics of each row group, page or partition. */
+  val MaxRanges = 16
+
+  /** A filter of more keys has one range: to find the gaps, the keys are sorted on the driver. */
+  val MaxRangedKeys = 1L << 20
+
+  /** What is known of the keys that pass one of two filters over the same keys. */
+  def either(one: FilterSummary, other: FilterSummary): FilterSummary = {
+    val values = for (a <- one.values; b <- other.values; all = (a ++ b).distinct.sorted if all.size <= MaxValues) yield all
     FilterSummary(
       AnyOf.Kind,
       one.sizeBytes + other.sizeBytes,
-      range,
+      hull(one, other),
       values,
       one.rows + other.rows,
       math.max(one.buildMillis, other.buildMillis)
     )
   }
+
+  private def hull(one: FilterSummary, other: FilterSummary): Seq[(Long, Long)] =
+    if (one.isEmpty) other.ranges
+    else if (other.isEmpty) one.ranges
+    else if (one.ranges.isEmpty || other.ranges.isEmpty) Nil
+    else Seq((math.min(one.ranges.head._1, other.ranges.head._1), math.max(one.ranges.last._2, other.ranges.last._2)))
 }

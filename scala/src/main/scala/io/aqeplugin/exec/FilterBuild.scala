@@ -129,13 +129,14 @@ object FilterBuild {
     partial.toFilter(parts) match {
       case Left(refusal) => BuiltFilter.PassAll(refused(refusal, limits))
       case Right(filter) =>
-        val values = filter match {
-          case exact: ExactFilter if coder.isExact && exact.distinctCodes <= limits.inListMaxKeys => Some(exact.sortedCodes.toSeq)
-          case _                                                                                  => None
+        val sorted = filter match {
+          case exact: ExactFilter if coder.isExact && exact.distinctCodes <= FilterSummary.MaxRangedKeys => Some(exact.sortedCodes)
+          case _                                                                                         => None
         }
-        val range = if (coder.isExact) partial.range.map(r => (r.min, r.max)) else None
+        val values = sorted.filter(_.length <= FilterSummary.MaxValues).map(_.toSeq)
+        val ranges = sorted.map(KeyRanges.of(_, FilterSummary.MaxRanges)).getOrElse(if (coder.isExact) partial.range.toSeq else Nil)
         val buildMillis = (System.nanoTime() - startNanos) / 1000000L
-        BuiltFilter.Ready(filter, FilterSummary(filter.kind, filter.sizeBytes, range, values, keyedRows, buildMillis))
+        BuiltFilter.Ready(filter, FilterSummary(filter.kind, filter.sizeBytes, ranges.map(r => (r.min, r.max)), values, keyedRows, buildMillis))
     }
 
   private def refused(refusal: FilterRefusal, limits: BuildLimits): Reason = refusal match {

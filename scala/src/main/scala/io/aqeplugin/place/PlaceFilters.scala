@@ -84,7 +84,8 @@ final class PlaceFilters(
     val sources = here.map(p => PlaceFilters.exchange(p, apply(p.request.source), limits))
     val filters = PlaceFilters.filters(here)
     val pruned = filters.foldLeft(scan) { (scan, filter) =>
-      known(filter.map(_.request)).fold(scan)(ScanAdapter.withKnownKeys(scan, filter.head.request.target.keys, _, tables))
+      known(filter.map(_.request))
+        .fold(scan)(ScanAdapter.withKnownKeys(scan, filter.head.request.target.keys, _, tables, limits.inListMaxKeys))
     }
     val clock = if (requests.exists(r => !PlaceFilters.isFinished(r.source))) clockNanos.map(PlaceFilters.clock) else None
     val unions = if (filters.size == here.size) Nil else filters.map(_.size)
@@ -94,7 +95,7 @@ final class PlaceFilters(
   /** What is known of the keys that pass one filter, or one of several; none unless all are built. */
   private def known(filter: Seq[FilterRequest]): Option[FilterSummary] = {
     val built = filter.map(r => BuiltFilters.get(r.source, r.sourceKeys, r.bounds).flatMap(_.result.toOption))
-    if (built.forall(_.isDefined)) built.flatten.reduceOption(FilterSummary.either(_, _, limits.inListMaxKeys)) else None
+    if (built.forall(_.isDefined)) built.flatten.reduceOption(FilterSummary.either) else None
   }
 }
 

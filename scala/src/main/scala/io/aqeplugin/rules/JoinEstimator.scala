@@ -8,7 +8,7 @@ import org.apache.spark.sql.internal.SQLConf
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
 import io.aqeplugin.place.{JoinSite, ScanTarget}
-import io.aqeplugin.storage.PartitionRange
+import io.aqeplugin.storage.{PartitionRange, ScanAdapter}
 
 /** Estimates the joins of a physical plan whose build side has not run. */
 private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: SizeEstimator, waits: PlannedWaits) {
@@ -85,7 +85,7 @@ private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, 
     )
   }
 
-  private def prunesFiles(target: ScanTarget): Boolean = target.keys.exists(PartitionRange.isPartition(target.scan, _))
+  private def prunesFiles(target: ScanTarget): Boolean = target.keys.exists(ScanAdapter.prunesPartitions(target.scan, _))
 
   /** Each value of the column counts as a key, so that the share of the keys is that of the range. */
   private def keysOf(join: FoundJoin, target: ScanTarget): Option[KeyFacts] = {

@@ -35,6 +35,8 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     spark.read.parquet(path)
   }
 
+  private val InListMaxKeys = 50
+
   private def scan(frame: DataFrame): FileSourceScanExec =
     collectFirst(frame.queryExecution.executedPlan) { case scan: FileSourceScanExec => scan }.getOrElse(fail("no file scan"))
 
@@ -42,11 +44,11 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     scan.output.find(_.name == name).getOrElse(fail(s"no column $name"))
 
   private def built(values: Option[Seq[Long]], range: Option[(Long, Long)]): FilterSummary =
-    FilterSummary("exact", 8L, range, values, 1L, 0L)
+    FilterSummary("exact", 8L, range.toSeq, values, 1L, 0L)
 
   private def pruned(name: String, summary: FilterSummary, facts: TableStatistics = TableStatistics.None): FileSourceScanExec = {
     val before = scan(sales)
-    ScanAdapter.withKnownKeys(before, Seq(column(before, name)), summary, facts).asInstanceOf[FileSourceScanExec]
+    ScanAdapter.withKnownKeys(before, Seq(column(before, name)), summary, facts, InListMaxKeys).asInstanceOf[FileSourceScanExec]
   }
 
   test("footers give a table's rows and the ranges of its integer columns only") {
@@ -85,7 +87,7 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     val index = listed.relation.location.asInstanceOf[CatalogFileIndex]
     val refusing = listed.copy(relation = listed.relation.copy(location = new RefusingIndex(spark, index.table))(spark))
     def narrowed(before: FileSourceScanExec) =
-      ScanAdapter.withKnownKeys(before, Seq(column(before, "p")), built(Some(Seq(2L)), None), TableStatistics.None)
+      ScanAdapter.withKnownKeys(before, Seq(column(before, "p")), built(Some(Seq(2L)), None), TableStatistics.None, InListMaxKeys)
     assert(narrowed(refusing) eq refusing)
     assert(narrowed(listed).asInstanceOf[FileSourceScanExec].selectedPartitions.partitionCount == 1)
   }
@@ -118,8 +120,14 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     assert(scan.partitionFilters.nonEmpty && scan.dataFilters.isEmpty)
   }
 
-  test("values that do not fit a narrower column are not pushed at all") {
-    assert(pruned("narrow", built(Some(Seq(5L, 1L << 40)), Some((5L, 1L << 40)))).dataFilters.isEmpty)
+  test("values that do not fit a narrower column are not listed") {
+    def pushed(ranges: (Long, Long)*): Seq[Expression] =
+      pruned("narrow", FilterSummary("exact", 8L, ranges, Some(Seq(5L, 1L << 40)), 1L, 0L)).dataFilters
+    assert(pushed((5L, 5L), (1L << 40, 1L << 40)).isEmpty)
+    assert(pushed((5L, 1L << 40)) match {
+      case Seq(GreaterThanOrEqual(_, Literal(5, _))) => true
+      case _                                         => false
+    })
   }
 
   test("an end of a range that does not fit a narrower column is left open") {

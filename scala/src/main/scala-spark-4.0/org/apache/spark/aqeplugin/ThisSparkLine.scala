@@ -3,6 +3,8 @@ package org.apache.spark.aqeplugin
 import scala.xml.Node
 
 import jakarta.servlet.http.HttpServletRequest
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.{SparkUITab, UIUtils}
 
@@ -13,4 +15,6 @@ object ThisSparkLine extends SparkLineApi {
     UIUtils.headerSparkPage(request, title, content, tab)
 
   override def selected(vector: ColumnVector, selection: Array[Int]): ColumnVector = new SelectedColumnVector(vector, selection)
+
+  override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
 }

@@ -3,6 +3,8 @@ package org.apache.spark.aqeplugin
 import scala.xml.Node
 
 import jakarta.servlet.http.HttpServletRequest
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.{SparkUITab, UIUtils}
 import org.apache.spark.unsafe.types.{GeographyVal, GeometryVal}
@@ -17,4 +19,6 @@ object ThisSparkLine extends SparkLineApi {
     override def getGeography(rowId: Int): GeographyVal = vector.getGeography(selection(rowId))
     override def getGeometry(rowId: Int): GeometryVal = vector.getGeometry(selection(rowId))
   }
+
+  override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
 }

@@ -3,6 +3,8 @@ package org.apache.spark.aqeplugin
 import scala.xml.Node
 
 import jakarta.servlet.http.HttpServletRequest
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.SparkUITab
 
@@ -18,6 +20,7 @@ import org.apache.spark.ui.SparkUITab
   *   - `ColumnVector` reads geography and geometry values with `getGeography` and `getGeometry` in 4.1 and with `getBinaryView` since 4.2; 4.0 has
   *     neither type. None of the three is abstract, and an Arrow vector does not answer the `getBinary` that their defaults call. A vector that
   *     wraps another one compiles without them and fails the query that reads such a column.
+  *   - `BatchScanExec` has six fields of which the last is another one in every line, so its `copy` has another signature.
   */
 trait SparkLineApi {
 
@@ -28,4 +31,7 @@ trait SparkLineApi {
     * line's `ColumnVector`. Closing the result closes `vector`.
     */
   def selected(vector: ColumnVector, selection: Array[Int]): ColumnVector
+
+  /** The same scan with `filters` as its runtime filters. */
+  def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec
 }

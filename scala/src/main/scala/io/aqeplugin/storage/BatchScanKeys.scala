@@ -1,0 +1,52 @@
+package io.aqeplugin.storage
+
+import org.apache.spark.aqeplugin.ThisSparkLine
+import org.apache.spark.sql.catalyst.QueryPlanningTracker
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RowLevelWrite}
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering
+import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
+
+import io.aqeplugin.observe.TableStatistics
+
+/** Sources of Spark's second interface that filter themselves at run time, such as Iceberg: the keys become one of the runtime filters by which
+  * Spark prunes them, on columns that the source itself names. Spark takes an `IN` list only, no range.
+  *
+  * Such a source leaves out for good what it was asked to leave out, whoever reads it next. So a scan gets keys only if the whole query, with
+  * its subqueries, has it in one place; and never if it finds the rows that a command changes, because the command writes those again
+  * that were read.
+  */
+private[storage] object BatchScanKeys extends KeyedFormat {
+
+  /** Whether the source can leave out something by the values of a column. */
+  def filters(scan: SparkPlan, column: Attribute): Boolean = scan match {
+    case batch: BatchScanExec => batch.scan match {
+        case source: SupportsRuntimeV2Filtering => source.filterAttributes.exists(_.fieldNames match {
+            case Array(name) => batch.conf.resolver(name, column.name)
+            case _           => false
+          })
+        case _ => false
+      }
+    case _ => false
+  }
+
+  override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
+    case batch: BatchScanExec if filters(batch, keys.column) && isAlone(batch) => keys.isListedAtRunTime.map { filter =>
+        KeyedFormat.linked(batch, ThisSparkLine.withRuntimeFilters(batch, batch.runtimeFilters :+ filter))
+      }
+    case _ => None
+  }
+
+  private def isAlone(scan: BatchScanExec): Boolean = optimized(scan).exists { plan =>
+    val uses = plan.collectWithSubqueries { case relation: DataSourceV2ScanRelation if relation.scan eq scan.scan => relation }
+    uses.size == 1 && !plan.exists(_.isInstanceOf[RowLevelWrite])
+  }
+
+  /** The plan of the query that runs on this thread. Cached tables are not in it, so the scans below them get no keys. */
+  private def optimized(scan: BatchScanExec): Option[LogicalPlan] =
+    Option(scan.session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption)
+      .flatMap(id => Option(SQLExecution.getQueryExecution(id)))
+      .filter(_.tracker.phases.contains(QueryPlanningTracker.OPTIMIZATION))
+      .map(_.optimizedPlan)
+}

@@ -1,0 +1,28 @@
+package io.aqeplugin.storage
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection}
+import org.apache.spark.sql.catalyst.plans.QueryPlan
+import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
+
+/** Known keys as rows on the driver, for what Spark takes only from the result of a subquery. Equal keys make equal plans.
+  *
+  * @param output
+  *   the one column
+  * @param keys
+  *   its values as Spark stores them
+  */
+private[storage] case class KeyRowsExec(output: Seq[Attribute], keys: Seq[Any]) extends LeafExecNode {
+  override def executeCollect(): Array[InternalRow] = {
+    val project = UnsafeProjection.create(output, output)
+    keys.map(key => project(InternalRow(key)).copy(): InternalRow).toArray
+  }
+
+  override protected def doExecute(): RDD[InternalRow] = sparkContext.parallelize(executeCollect().toSeq, 1)
+
+  override protected def doCanonicalize(): SparkPlan = copy(output = output.map(QueryPlan.normalizeExpressions(_, output)))
+
+  override def nodeName: String = "KnownKeys"
+  override def simpleString(maxFields: Int): String = s"$nodeName ${keys.size} of ${output.map(_.name).mkString(", ")}"
+}

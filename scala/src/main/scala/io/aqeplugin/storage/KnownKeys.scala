@@ -1,0 +1,65 @@
+package io.aqeplugin.storage
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.{InSubqueryExec, SparkPlan, SubqueryExec}
+import org.apache.spark.sql.types._
+
+import io.aqeplugin.exec.FilterSummary
+
+/** The keys of a finished build side, as conditions on the column of a scan. All rows that the query needs fulfil each of them.
+  *
+  * @param column
+  *   the scan's own attribute
+  * @param inListMaxKeys
+  *   at most so many keys are listed for readers of files, which compare a list value by value
+  */
+private[storage] final case class KnownKeys(column: Attribute, built: FilterSummary, inListMaxKeys: Int) {
+
+  /** All keys as literals of the column's type; none when they are unknown, or when one of them does not fit, which happens when a narrow
+    * column is joined to a wider one.
+    */
+  lazy val literals: Option[Seq[Literal]] = built.values.filter(_.nonEmpty).flatMap { codes =>
+    val made = codes.map(KnownKeys.kept(_, column.dataType))
+    Option.when(made.forall(_.isDefined))(made.flatten)
+  }
+
+  /** The column holds one of the keys, by a set that is searched once a value. */
+  def isListed: Option[Expression] = literals.map(found => InSet(column, found.map(_.value).toSet))
+
+  /** The same as a filter whose values Spark takes when the scan starts. */
+  def isListedAtRunTime: Option[Expression] = literals.map { found =>
+    val rows: SparkPlan = KeyRowsExec(Seq(column), found.map(_.value))
+    DynamicPruningExpression(InSubqueryExec(column, SubqueryExec("keys of a runtime filter", rows, None), NamedExpression.newExprId))
+  }
+
+  /** The column holds a value in one of the ranges that hold all keys; none if that says nothing. */
+  def isInRanges: Option[Expression] = {
+    val each = built.ranges.map { case (low, high) =>
+      // One end alone is right too: the other may lie outside of the column's type.
+      val from = Some(low).filter(_ > Long.MinValue).flatMap(KnownKeys.kept(_, column.dataType)).map(GreaterThanOrEqual(column, _))
+      val upTo = Some(high).filter(_ < Long.MaxValue).flatMap(KnownKeys.kept(_, column.dataType)).map(LessThanOrEqual(column, _))
+      (from ++ upTo).reduceOption[Expression](And(_, _))
+    }
+    if (each.forall(_.isDefined)) each.flatten.reduceOption[Expression](Or(_, _)) else None
+  }
+}
+
+private[storage] object KnownKeys {
+
+  /** A key code as a literal that has the same meaning for a source and in all of its files. */
+  def kept(code: Long, dataType: DataType): Option[Literal] = literal(code, dataType).filter(SourceLiterals.isKept)
+
+  /** A key code as a literal; none when it does not fit the type. */
+  def literal(code: Long, dataType: DataType): Option[Literal] = dataType match {
+    case LongType | TimestampType | TimestampNTZType                                         => Some(Literal(code, dataType))
+    case IntegerType | DateType if code == code.toInt                                        => Some(Literal(code.toInt, dataType))
+    case ShortType if code == code.toShort                                                   => Some(Literal(code.toShort, dataType))
+    case ByteType if code == code.toByte                                                     => Some(Literal(code.toByte, dataType))
+    case BooleanType                                                                         => Some(Literal(code != 0L, dataType))
+    case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS && fits(code, d.precision) =>
+      Some(Literal(Decimal(code, d.precision, d.scale), dataType))
+    case _ => None
+  }
+
+  private def fits(unscaled: Long, precision: Int): Boolean = BigInt(unscaled).abs < BigInt(10).pow(precision)
+}

@@ -1,0 +1,28 @@
+package io.aqeplugin.storage
+
+import scala.util.Try
+
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex
+
+import io.aqeplugin.observe.TableStatistics
+
+/** Partitions of tables of files, of any format: those without a key are not listed. */
+private[storage] object PartitionKeys extends KeyedFormat {
+
+  override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
+    case file: FileSourceScanExec if PartitionRange.isPartition(file, keys.column) =>
+      keys.isListed.orElse(keys.isInRanges)
+        .map(condition => KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters :+ condition)))
+        .filter(canListPartitions)
+    case _ => None
+  }
+
+  /** Whether the catalog accepts the conditions on partitions. Some metastores reject some types or long lists, which fails the query; they
+    * are asked here and not when the scan starts.
+    */
+  private def canListPartitions(scan: FileSourceScanExec): Boolean = scan.relation.location match {
+    case _: CatalogFileIndex => Try(scan.selectedPartitions).isSuccess
+    case _                   => true
+  }
+}

@@ -1,0 +1,218 @@
+package io.aqeplugin.e2e
+
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Keys of a finished build side leave out partitions of Iceberg tables. Iceberg's scans forget for good what they were told to leave out. */
+class IcebergKeysSuite extends AnyFunSuite with TableFormats {
+
+  /** Ten days of a hundred rows, and a hundred rows without a day. */
+  private val Rows =
+    "SELECT id, CAST(nullif(id % 11, 10) AS int) AS day, CAST(id % 7 AS string) AS word, id * 2 AS v FROM range(1100)"
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    made(s"CREATE TABLE ice.db.sales USING iceberg PARTITIONED BY (day) AS $Rows")
+    table("days", "SELECT CAST(id AS int) AS day, id < 3 AS few FROM range(10)")
+  }
+
+  private def scans(plan: SparkPlan, table: String): Seq[BatchScanExec] =
+    collectWithSubqueries(plan) { case scan: BatchScanExec if scan.table.name().endsWith(table) => scan }
+
+  /** The rows that came out of the scans of a table. */
+  private def scanned(ran: Ran, table: String): Long = scans(ran.plan, table).map(_.metrics("numOutputRows").value).sum
+
+  private def prunes(ran: Ran, table: String): Boolean = scans(ran.plan, table).exists(_.runtimeFilters.nonEmpty)
+
+  private def joined(table: String, dimension: String = "(SELECT day FROM days WHERE few)"): String =
+    s"SELECT count(*), sum(s.v), min(s.id), max(s.word) FROM $table s JOIN $dimension d ON s.day = d.day"
+
+  test("a shuffled join reads the partitions of its keys alone") {
+    val (expected, all) = reading(withoutPlugin(spark.sql(joined("ice.db.sales"))))
+    val (ran, some) = reading(withPlugin(spark.sql(joined("ice.db.sales"))))
+    assert(ran.rows == expected)
+    assert(scanned(ran, "sales") == 300)
+    // Spark leaves out the rows without a day.
+    assert(all.records - some.records == 700)
+    assert(some.bytes < all.bytes * 0.6, s"$some of $all")
+    assert(scans(ran.plan, "sales").head.inputRDD.partitions.length <= 3)
+  }
+
+  test("keys that are no partition column leave the scan alone") {
+    val ran = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.sales s JOIN (SELECT day FROM days WHERE few) d ON s.id = d.day"))
+    assert(filtered(ran) == Seq("BatchScan ice.db.sales(id)"))
+    assert(!prunes(ran, "sales") && scanned(ran, "sales") == 1100)
+  }
+
+  test("hundreds of keys are pushed one by one, also those beyond the column's type") {
+    made(
+      "CREATE TABLE ice.db.wide USING iceberg PARTITIONED BY (k) AS SELECT CAST(id % 300 AS int) AS k, id AS v FROM range(600)",
+      "CREATE TABLE ice.db.buckets USING iceberg PARTITIONED BY (bucket(16, k)) AS SELECT id AS k, id AS v FROM range(1600)"
+    )
+    table("many", "SELECT id * 2 AS k FROM range(100)")
+    val wide = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.wide s JOIN many d ON s.k = d.k"))
+    assert(prunes(wide, "wide") && scanned(wide, "wide") == 200)
+    table("beyond", "SELECT id * 2 + if(id = 99, 5000000000, 0) AS k FROM range(100)")
+    assert(!prunes(sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.wide s JOIN beyond d ON s.k = d.k")), "wide"))
+    table("two", "SELECT id * 700 AS k FROM range(2)")
+    val buckets = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.buckets s JOIN two d ON s.k = d.k"))
+    assert(prunes(buckets, "buckets") && scanned(buckets, "buckets") < 400)
+  }
+
+  test("days of timestamps, decimals, and dates before 1582") {
+    made(
+      "CREATE TABLE ice.db.typed USING iceberg PARTITIONED BY (days(at), price, born) AS SELECT id AS v, " +
+        "TIMESTAMP'2024-01-01 12:00:00' + make_interval(0, 0, 0, CAST(id % 4 AS int)) AS at, CAST(id % 3 AS decimal(9, 2)) AS price, " +
+        "IF(id % 2 = 0, DATE'1500-01-01', DATE'2020-01-01') AS born FROM range(240)"
+    )
+    table("instants", "SELECT TIMESTAMP'2024-01-01 12:00:00' + make_interval(0, 0, 0, CAST(id AS int)) AS at FROM range(2)")
+    table("prices", "SELECT CAST(1 AS decimal(9, 2)) AS price")
+    table("births", "SELECT DATE'1500-01-01' AS born")
+    for ((dimension, column, rows) <- Seq(("instants", "at", 120L), ("prices", "price", 80L), ("births", "born", 240L))) {
+      val ran = sameRows(spark.sql(s"SELECT count(*), sum(s.v) FROM ice.db.typed s JOIN $dimension d ON s.$column = d.$column"))
+      assert(scanned(ran, "typed") == rows, column)
+    }
+  }
+
+  test("partitions by other columns, without columns, and of renamed and widened ones") {
+    made(
+      s"CREATE TABLE ice.db.grown USING iceberg AS $Rows",
+      "ALTER TABLE ice.db.grown ADD PARTITION FIELD day",
+      s"INSERT INTO ice.db.grown $Rows",
+      "ALTER TABLE ice.db.grown ALTER COLUMN day TYPE bigint",
+      s"INSERT INTO ice.db.grown $Rows",
+      "ALTER TABLE ice.db.grown RENAME COLUMN day TO d",
+      s"INSERT INTO ice.db.grown $Rows",
+      "ALTER TABLE ice.db.grown ADD PARTITION FIELD word",
+      "ALTER TABLE ice.db.grown DROP PARTITION FIELD d",
+      s"INSERT INTO ice.db.grown $Rows"
+    )
+    val query = "SELECT count(*), sum(s.v), max(s.word) FROM ice.db.grown s JOIN (SELECT day FROM days WHERE few) d ON s.d = d.day"
+    val ran = sameRows(spark.sql(query))
+    // Two of the five copies are not partitioned by the column.
+    assert(scanned(ran, "grown") == 2 * 1100 + 3 * 300)
+  }
+
+  test("deleted rows stay deleted, and an older version keeps them") {
+    made(
+      "CREATE TABLE ice.db.gone USING iceberg PARTITIONED BY (day) TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = 'merge-on-read') " +
+        s"AS $Rows"
+    )
+    val before = spark.sql("SELECT snapshot_id FROM ice.db.gone.snapshots").head().getLong(0)
+    made("DELETE FROM ice.db.gone WHERE id % 5 = 0")
+    val today = sameRows(spark.sql(joined("ice.db.gone")))
+    val earlier = sameRows(spark.sql(joined(s"ice.db.gone VERSION AS OF $before")))
+    assert(today.rows != earlier.rows)
+    assert(scanned(today, "gone") == 240 && scanned(earlier, "gone") == 300)
+  }
+
+  test("two scans of one table, of which one gets keys") {
+    val selfJoin = "SELECT count(*), sum(a.v), sum(b.v) FROM ice.db.sales a JOIN (SELECT day FROM days WHERE few) d ON a.day = d.day " +
+      "RIGHT JOIN ice.db.sales b ON a.id = b.id"
+    assert(prunes(sameRows(spark.sql(selfJoin)), "sales"))
+    val twice = "SELECT 'some', count(*) FROM ice.db.sales s JOIN (SELECT day FROM days WHERE few) d ON s.day = d.day " +
+      "UNION ALL SELECT 'all', count(*) FROM ice.db.sales"
+    assert(sameRows(spark.sql(twice)).rows == Seq("[all, 1100]", "[some, 300]"))
+  }
+
+  test("two uses of one scan, of which one would get keys") {
+    // Spark does not inline what is not deterministic, and both uses have the same scan object.
+    val shared = "WITH s AS (SELECT /*+ REPARTITION(3, id) */ a.* FROM ice.db.sales a CROSS JOIN (SELECT max(rand()) FROM range(1))) " +
+      "SELECT 'some', count(*) FROM s JOIN (SELECT day FROM days WHERE few) d ON s.day = d.day UNION ALL SELECT 'all', count(*) FROM s"
+    withConf("spark.sql.exchange.reuse" -> "false") {
+      val ran = sameRows(spark.sql(shared))
+      assert(ran.rows == Seq("[all, 1100]", "[some, 300]"))
+      assert(filtered(ran) == Seq("BatchScan ice.db.sales(day)") && !prunes(ran, "sales"))
+    }
+  }
+
+  test("a frame that runs again, before and after its build side has changed") {
+    made("CREATE TABLE ice.db.wanted USING iceberg AS SELECT CAST(id AS int) AS day FROM range(2)")
+    def frame = spark.sql(joined("ice.db.sales", "ice.db.wanted"))
+    val first = frame
+    val two = withPlugin(first)
+    assert(prunes(two, "sales") && scanned(two, "sales") == 200)
+    assert(withPlugin(first).rows == two.rows)
+    made("INSERT INTO ice.db.wanted VALUES (7)")
+    val three = sameRows(frame)
+    assert(scanned(three, "sales") == 300)
+    assert(sameRows(first.selectExpr("*", "1")).rows.nonEmpty)
+    made("DELETE FROM ice.db.wanted WHERE day < 2")
+    assert(scanned(sameRows(frame), "sales") == 100)
+  }
+
+  test("explain and then collect") {
+    val expected = withoutPlugin(spark.sql(joined("ice.db.sales")))
+    val frame = spark.sql(joined("ice.db.sales"))
+    withConf("spark.aqePlugin.test.openGates" -> "true")(frame.explain("formatted"))
+    val ran = withPlugin(frame)
+    assert(ran.rows == expected && scanned(ran, "sales") == 300)
+    assert(withPlugin(frame).rows == expected)
+  }
+
+  test("a filter that another one replaces") {
+    table("words", "SELECT CAST(id AS string) AS word, CAST(id AS int) AS n FROM range(2)")
+    val query = "SELECT count(*), sum(s.v) FROM ice.db.sales s JOIN (SELECT day FROM days WHERE few) d ON s.day = d.day " +
+      "JOIN words w ON s.word = w.word JOIN words x ON s.id % 2 = x.n"
+    for (most <- 1 to 2) withConf("spark.aqePlugin.filter.maxPerScan" -> most.toString) { val _ = sameRows(spark.sql(query)) }
+  }
+
+  test("a dimension that Spark's dynamic pruning reads as well") {
+    made("CREATE TABLE ice.db.calendar USING iceberg PARTITIONED BY (g) AS SELECT CAST(id AS int) AS day, CAST(id % 3 AS int) AS g FROM range(10)")
+    table("groups", "SELECT 1 AS g, true AS wanted")
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m", "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly" -> "false") {
+      for (join <- Seq("JOIN", "LEFT JOIN")) {
+        val ran = sameRows(spark.sql(
+          s"SELECT /*+ MERGE(g) */ count(*), sum(s.v), count(g.wanted) FROM ice.db.sales s JOIN (SELECT c.day, c.g FROM ice.db.calendar c WHERE c.day < 8) c " +
+            s"ON s.day = c.day $join groups g ON c.g = g.g"
+        ))
+        assert(prunes(ran, "sales") && !prunes(ran, "calendar"))
+      }
+    }
+  }
+
+  test("scans that keep their partitions for a join without a shuffle") {
+    made(s"CREATE TABLE ice.db.returns USING iceberg PARTITIONED BY (day) AS SELECT id AS rid, day, v AS back FROM ($Rows)")
+    withConf(
+      "spark.sql.sources.v2.bucketing.enabled" -> "true",
+      "spark.sql.sources.v2.bucketing.pushPartValues.enabled" -> "true",
+      "spark.sql.iceberg.planning.preserve-data-grouping" -> "true",
+      "spark.sql.requireAllClusterKeysForCoPartition" -> "false"
+    ) {
+      for (clustered <- Seq("true", "false"))
+        withConf("spark.sql.sources.v2.bucketing.partiallyClusteredDistribution.enabled" -> clustered) {
+          val ran = sameRows(spark.sql(
+            "SELECT count(*), sum(s.v), sum(r.back) FROM ice.db.sales s JOIN ice.db.returns r ON s.day = r.day AND s.id = r.rid " +
+              "JOIN (SELECT day FROM days WHERE few) d ON s.day = d.day"
+          ))
+          assert(scanned(ran, "sales") == 300, ran.plan)
+        }
+    }
+  }
+
+  test("commands change the same rows") {
+    def changed(mode: String, how: String): Seq[String] = {
+      made(
+        "DROP TABLE IF EXISTS ice.db.target",
+        s"CREATE TABLE ice.db.target USING iceberg PARTITIONED BY (day) TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = '$how', " +
+          s"'write.update.mode' = '$how', 'write.merge.mode' = '$how') AS $Rows"
+      )
+      withConf("spark.aqePlugin.mode" -> mode, "spark.aqePlugin.test.openGates" -> "true") {
+        val _ = spark.sql(
+          "MERGE INTO ice.db.target t USING (SELECT day FROM days WHERE few) d ON t.day = d.day WHEN MATCHED AND t.id % 2 = 0 THEN DELETE " +
+            "WHEN MATCHED THEN UPDATE SET v = -1"
+        )
+      }
+      withoutPlugin(spark.sql("SELECT * FROM ice.db.target"))
+    }
+    for (how <- Seq("copy-on-write", "merge-on-read")) assert(changed("apply", how) == changed("off", how), how)
+  }
+
+  test("a cached frame over the scan") {
+    val cached = spark.sql(joined("ice.db.sales")).cache()
+    try {
+      val _ = (sameRows(cached), sameRows(cached), sameRows(spark.sql(joined("ice.db.sales"))))
+    } finally { val _ = cached.unpersist() }
+  }
+}

@@ -1,0 +1,25 @@
+package io.aqeplugin.e2e
+
+import org.scalatest.Suite
+
+/** A session with Delta as its own catalog and Iceberg as the catalog `ice`. */
+trait TableFormats extends ReadMeter { this: Suite =>
+
+  override protected def applicationConf: Map[String, String] = super.applicationConf ++ Map(
+    "spark.sql.extensions" ->
+      "io.delta.sql.DeltaSparkSessionExtension,org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    // Delta reads its log by a job of 50 tasks.
+    "spark.databricks.delta.snapshotPartitions" -> "1",
+    "spark.sql.catalog.ice" -> "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.ice.type" -> "hadoop",
+    "spark.sql.catalog.ice.cache-enabled" -> "false",
+    "spark.sql.catalog.ice.warehouse" -> folder.resolve("ice").toString,
+    // Joins are shuffled, so that Spark's own dynamic pruning has no broadcast to prune by.
+    "spark.sql.autoBroadcastJoinThreshold" -> "-1"
+  )
+
+  /** Runs statements as Spark alone does. */
+  protected def made(statements: String*): Unit =
+    withConf("spark.aqePlugin.mode" -> "off")(statements.foreach { text => val _ = spark.sql(text) })
+}
