@@ -23,6 +23,9 @@ private[storage] object DeltaScan {
   /** The column mapping of a table whose columns have their own names in its files. */
   private val NoMapping = "none"
 
+  /** The list of files that Delta made while it planned the query. */
+  private val PreparedIndex = "org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex"
+
   def isOne(scan: FileSourceScanExec): Boolean = scan.relation.fileFormat.getClass.getName == Format
 
   /** Whether a footer's rows and columns may be others than those that the table has. */
@@ -42,6 +45,14 @@ private[storage] object DeltaScan {
       TableFacts(rows.map(RowEstimate(_, EstimateSource.DeltaLog)), bytes = known(total, "bytesCompressed"))
     }
   }
+
+  /** The number of files that Delta selected while it planned the query; none for scans of another kind, such as those of changes. */
+  def preparedFiles(scan: FileSourceScanExec): Option[Int] =
+    if (!isOne(scan) || scan.relation.location.getClass.getName != PreparedIndex) None
+    else
+      Try(valueOf(valueOf(scan.relation.location, "preparedScan"), "files")).toOption.collect { case files: scala.collection.Seq[_] =>
+        files.size
+      }
 
   private def valueOf(owner: AnyRef, method: String): AnyRef = owner.getClass.getMethod(method).invoke(owner)
 

@@ -35,16 +35,22 @@ private[storage] object ParquetKeys extends KeyedFormat {
   /** Spark cuts the integers of a file to a narrower column, and the ranges in the footer are those of the uncut ones. */
   private def isCut(dataType: DataType): Boolean = dataType == ByteType || dataType == ShortType
 
-  /** A list of more than a few values is to Parquet's statistics only the range from the first to the last of them; for dictionaries it is
-    * what it says.
+  /** What the reader is told. A list of more than a few values is to Parquet's statistics only the range from the first to the last of them;
+    * for dictionaries it is what it says.
     */
   private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Seq[Expression] =
-    keys.literals.filter(_.size <= keys.inListMaxKeys) match {
-      case Some(literals) =>
-        val ranges = if (literals.size > scan.conf.parquetFilterPushDownInFilterThreshold) keys.isInRanges else None
-        In(keys.column, literals) +: ranges.toSeq
-      case None => if (leavesOutEnough(scan, keys, tables)) keys.isInRanges.toSeq else Nil
+    inList(keys) match {
+      case Some(list) if list.list.size <= scan.conf.parquetFilterPushDownInFilterThreshold => Seq(list)
+      case Some(list)                                                                       => list +: keys.isInRanges.toSeq
+      case None                                                                             => inRanges(scan, keys, tables).toSeq
     }
+
+  /** The column holds one of the keys, if a reader of files may get all of them. */
+  def inList(keys: KnownKeys): Option[In] = keys.literals.filter(_.size <= keys.inListMaxKeys).map(In(keys.column, _))
+
+  /** The column lies in the ranges of the keys, if that leaves out enough of it. */
+  def inRanges(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Expression] =
+    if (leavesOutEnough(scan, keys, tables)) keys.isInRanges else None
 
   private def leavesOutEnough(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
     tables.of(scan).flatMap(_.ranges.get(keys.column.name)).forall { case (first, last) =>

@@ -10,7 +10,7 @@ import io.aqeplugin.observe.TableStatistics
   * read.
   */
 object ScanAdapter {
-  private val Formats: Seq[KeyedFormat] = Seq(PartitionKeys, ParquetKeys, BatchScanKeys)
+  private val Formats: Seq[KeyedFormat] = Seq(DeltaKeys, PartitionKeys, ParquetKeys, BatchScanKeys)
 
   /** `scan`, reading less because its column must contain one of the built keys; `scan` itself if its source cannot use that.
     *

@@ -1,0 +1,53 @@
+package io.aqeplugin.storage
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.types._
+
+import io.aqeplugin.observe.TableStatistics
+
+/** Delta tables: partitions, files whose statistics in Delta's log exclude all keys, and row groups.
+  *
+  * Delta has listed the files when it planned the query. Conditions on partitions choose among these. For any other condition Delta lists them
+  * anew, by a job over the statistics in its log, so a small table gets none. Delta itself gives conditions the names that columns have in
+  * its files, and ignores them where it counts the rows of a file to leave out deleted ones.
+  */
+private[storage] object DeltaKeys extends KeyedFormat {
+
+  /** Bytes below which reading all files is about as fast as a job that chooses among them. Each file counts as Spark counts it when it
+    * divides them into tasks: by its bytes and the cost of opening it.
+    */
+  private val MinBytes = 64L << 20
+
+  override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
+    case file: FileSourceScanExec => DeltaScan.preparedFiles(file).flatMap { files =>
+        val narrowed =
+          if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys)
+          else if (isTrusted(keys.column) && isLarge(file, files)) byStatistics(file, keys, tables)
+          else None
+        narrowed.map(KeyedFormat.linked(file, _))
+      }
+    case _ => None
+  }
+
+  private def byPartition(scan: FileSourceScanExec, keys: KnownKeys): Option[FileSourceScanExec] =
+    // Spark looks such a column up by its name.
+    if (!scan.relation.partitionSchema.exists(_.name == keys.column.name)) None
+    else keys.isListedAtRunTime.map(condition => scan.copy(partitionFilters = scan.partitionFilters :+ condition))
+
+  private def byStatistics(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[FileSourceScanExec] = {
+    // To Delta's statistics any list is the range from the first to the last value.
+    val found: Seq[Expression] = ParquetKeys.inList(keys).fold(ParquetKeys.inRanges(scan, keys, tables))(_ => keys.isInRanges).toSeq ++
+      ParquetKeys.inList(keys)
+    Option.when(found.nonEmpty)(scan.copy(dataFilters = scan.dataFilters ++ found))
+  }
+
+  /** Decimals and integers of less than four bytes are compared otherwise than Spark compares them, where a file has another type. */
+  private def isTrusted(column: Attribute): Boolean = column.dataType match {
+    case BooleanType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType => true
+    case _                                                                                 => false
+  }
+
+  private def isLarge(scan: FileSourceScanExec, files: Int): Boolean =
+    scan.relation.location.sizeInBytes.toDouble + files.toDouble * scan.conf.filesOpenCostInBytes >= MinBytes
+}

@@ -1,0 +1,171 @@
+package io.aqeplugin.e2e
+
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Keys of a finished build side leave out partitions, files and row groups of Delta tables. */
+class DeltaKeysSuite extends AnyFunSuite with TableFormats {
+
+  // Small files count as large ones.
+  override protected def applicationConf: Map[String, String] = super.applicationConf ++ Map("spark.sql.files.openCostInBytes" -> "64m")
+
+  /** Ten files in the order of `id`, a hundred rows each. */
+  private val Rows =
+    "SELECT id, CAST(id AS int) AS narrow, CAST(nullif(id % 11, 10) AS int) AS day, id * 2 AS v, CAST(id AS string) AS word, " +
+      "DATE'2024-01-01' + CAST(id AS int) AS at, named_struct('k', id) AS inner FROM range(0, 1000, 1, 10)"
+
+  private def path(name: String): String = s"delta.`file://${folder.resolve(name)}`"
+
+  private def delta(name: String, rows: String, partitioned: String = "", properties: String = "'a' = 'b'"): Unit =
+    made(s"CREATE TABLE ${path(name)} USING delta $partitioned TBLPROPERTIES ($properties) AS $rows")
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    delta("sales", Rows)
+    delta("by_day", Rows, "PARTITIONED BY (day)")
+    table("days", "SELECT CAST(id AS int) AS day FROM range(3)")
+    table("ids", "SELECT 120 + id * 7 AS id FROM range(9)")
+    table("many", "SELECT IF(id < 100, 100 + id, 800 + id) AS id FROM range(200)")
+  }
+
+  private def scans(plan: SparkPlan, name: String): Seq[FileSourceScanExec] = collectWithSubqueries(plan) {
+    case scan: FileSourceScanExec if scan.relation.location.rootPaths.exists(_.getName == name) => scan
+  }
+
+  private def files(ran: Ran, name: String): Long = scans(ran.plan, name).map(_.metrics("numFiles").value).sum
+
+  private def scanned(ran: Ran, name: String): Long = scans(ran.plan, name).map(_.metrics("numOutputRows").value).sum
+
+  /** The same rows; what is read without and with the plugin, once Delta has read the table's log. */
+  private def compared(query: String): (Ran, Read, Read) = {
+    val expected = withoutPlugin(spark.sql(query))
+    val (_, all) = reading(withoutPlugin(spark.sql(query)))
+    val (ran, some) = reading(withPlugin(spark.sql(query)))
+    assert(ran.rows == expected)
+    (ran, all, some)
+  }
+
+  private def joined(table: String, dimension: String, condition: String): String =
+    s"SELECT count(*), sum(s.v), max(s.word), min(s.narrow) FROM $table s JOIN $dimension d ON $condition"
+
+  test("a shuffled join reads the partitions of its keys alone, without a job to list them") {
+    val query = joined(path("by_day"), "days", "s.day = d.day")
+    val (ran, all, some) = compared(query)
+    assert(scanned(ran, "by_day") == 273 && all.records - some.records == 910 - 273)
+    assert(some.bytes < all.bytes * 0.5, s"$some of $all")
+    assert(scans(ran.plan, "by_day").map(_.metrics("numPartitions").value) == Seq(3L))
+  }
+
+  test("a file whose statistics exclude all keys is not read") {
+    val query = joined(path("sales"), "ids", "s.id = d.id")
+    val (ran, all, some) = compared(query)
+    assert(files(ran, "sales") == 1 && scanned(ran, "sales") == 100)
+    // A few records of Delta's log are read to choose the files.
+    assert(all.records - some.records > 850, s"$some of $all")
+    assert(some.bytes < all.bytes * 0.5, s"$some of $all")
+  }
+
+  test("more keys than are listed leave out the files in the gap between them") {
+    val ran = sameRows(spark.sql(joined(path("sales"), "many", "s.id = d.id")))
+    assert(files(ran, "sales") == 2)
+  }
+
+  test("keys of a nested column") {
+    val ran = sameRows(spark.sql(joined(path("sales"), "ids", "s.inner.k = d.id")))
+    assert(ran.rows == sameRows(spark.sql(joined(path("sales"), "ids", "s.id = d.id"))).rows)
+  }
+
+  test("dates and narrow integers") {
+    table("dates", "SELECT DATE'2024-01-01' + CAST(id AS int) AS at FROM range(3)")
+    assert(files(sameRows(spark.sql(joined(path("sales"), "dates", "s.at = d.at"))), "sales") == 1)
+    assert(files(sameRows(spark.sql(joined(path("sales"), "ids", "s.narrow = d.id"))), "sales") == 1)
+  }
+
+  for (byPosition <- Seq("true", "false"))
+    test(s"deleted rows stay deleted where Delta counts rows ${if (byPosition == "true") "by Parquet" else "itself"}") {
+      val name = s"deleted_$byPosition"
+      withConf("spark.databricks.delta.deletionVectors.useMetadataRowIndex" -> byPosition, "spark.sql.parquet.enableVectorizedReader" -> byPosition) {
+        delta(name, Rows, properties = "'delta.enableDeletionVectors' = 'true'")
+        made(s"DELETE FROM ${path(name)} WHERE id % 2 = 0 AND id < 200")
+        val ran = sameRows(spark.sql(joined(path(name), "ids", "s.id = d.id")))
+        assert(ran.rows.head.startsWith("[4, ") && files(ran, name) == 1)
+        val before = sameRows(spark.sql(joined(s"${path(name)} VERSION AS OF 0", "ids", "s.id = d.id")))
+        assert(before.rows.head.startsWith("[9, "))
+      }
+    }
+
+  for (mode <- Seq("name", "id"))
+    test(s"columns that have other names in the files, by $mode") {
+      val (name, parts) = (s"mapped_$mode", s"mapped_parts_$mode")
+      delta(name, Rows, properties = s"'delta.columnMapping.mode' = '$mode'")
+      delta(parts, Rows, "PARTITIONED BY (day)", s"'delta.columnMapping.mode' = '$mode'")
+      made(
+        s"ALTER TABLE ${path(name)} RENAME COLUMN id TO other",
+        s"ALTER TABLE ${path(name)} RENAME COLUMN v TO id",
+        s"ALTER TABLE ${path(name)} RENAME COLUMN other TO v",
+        s"ALTER TABLE ${path(parts)} RENAME COLUMN day TO tag",
+        s"INSERT INTO ${path(name)} $Rows"
+      )
+      // The column `id` holds what was `v`, up to 1998, and in later files what was inserted by position.
+      val swapped = sameRows(spark.sql(joined(path(name), "ids", "s.id = d.id")))
+      assert(swapped.rows.nonEmpty && files(swapped, name) < 20)
+      assert(files(sameRows(spark.sql(joined(path(name), "ids", "s.v = d.id"))), name) < 20)
+      val byPart = sameRows(spark.sql(joined(path(parts), "days", "s.tag = d.day")))
+      assert(scans(byPart.plan, parts).map(_.metrics("numPartitions").value) == Seq(3L))
+    }
+
+  test("columns that were swapped in files without a mapping of their own") {
+    delta("swapped", Rows)
+    made(
+      s"ALTER TABLE ${path("swapped")} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+      s"ALTER TABLE ${path("swapped")} RENAME COLUMN id TO other",
+      s"ALTER TABLE ${path("swapped")} RENAME COLUMN v TO id",
+      s"ALTER TABLE ${path("swapped")} RENAME COLUMN other TO v"
+    )
+    val ran = sameRows(spark.sql(joined(path("swapped"), "ids", "s.id = d.id")))
+    // Even numbers from 120 to 176 among the keys, which are in two files.
+    assert(ran.rows.head.startsWith("[5, ") && files(ran, "swapped") == 1)
+  }
+
+  test("columns that were added, widened, or have no statistics") {
+    delta("grown", "SELECT CAST(id AS int) AS k, id * 2 AS v, 'w' AS word, 1 AS narrow FROM range(0, 1000, 1, 10)", properties = "'delta.enableTypeWidening' = 'true'")
+    made(
+      s"ALTER TABLE ${path("grown")} ALTER COLUMN k TYPE bigint",
+      s"ALTER TABLE ${path("grown")} ADD COLUMN late bigint",
+      s"INSERT INTO ${path("grown")} SELECT id + 5000000000, id, 'x', 2, id FROM range(0, 1000, 1, 10)"
+    )
+    table("far", "SELECT IF(id < 5, id * 3, 5000000000 + id) AS id FROM range(9)")
+    val widened = sameRows(spark.sql(joined(path("grown"), "far", "s.k = d.id")))
+    assert(files(widened, "grown") == 2)
+    assert(files(sameRows(spark.sql(joined(path("grown"), "ids", "s.late = d.id"))), "grown") < 20)
+    withConf("spark.databricks.delta.stats.collect" -> "false")(delta("bare", Rows))
+    val bare = sameRows(spark.sql(joined(path("bare"), "ids", "s.id = d.id")))
+    assert(files(bare, "bare") == 10)
+  }
+
+  test("a Delta table that changes between two queries") {
+    delta("living", Rows)
+    def query = spark.sql(joined(path("living"), "ids", "s.id = d.id"))
+    val first = query
+    assert(sameRows(first).rows.head.startsWith("[9, "))
+    made(s"INSERT INTO ${path("living")} $Rows")
+    assert(sameRows(query).rows.head.startsWith("[18, "))
+    made(s"DELETE FROM ${path("living")} WHERE id < 140")
+    assert(sameRows(query).rows.head.startsWith("[12, "))
+  }
+
+  test("commands change the same rows") {
+    def changed(mode: String): Seq[String] = {
+      val name = s"target_$mode"
+      delta(name, Rows, properties = "'delta.enableDeletionVectors' = 'true'")
+      withConf("spark.aqePlugin.mode" -> mode, "spark.aqePlugin.test.openGates" -> "true") {
+        val _ = spark.sql(
+          s"MERGE INTO ${path(name)} t USING ids d ON t.id = d.id WHEN MATCHED AND t.id % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = -1 " +
+            "WHEN NOT MATCHED THEN INSERT (id) VALUES (d.id)"
+        )
+      }
+      withoutPlugin(spark.sql(s"SELECT * FROM ${path(name)}"))
+    }
+    assert(changed("apply") == changed("off"))
+  }
+}
