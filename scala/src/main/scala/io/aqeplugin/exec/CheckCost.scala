@@ -27,9 +27,9 @@ private[exec] object CheckCost {
 
   private def nanosOfColumn(dataType: DataType): Double = dataType match {
     case d: DecimalType if d.precision > Decimal.MAX_LONG_DIGITS => 60.0
-    case _: DecimalType                                         => 5.0
-    case _: StringType                                          => 10.0
-    case _                                                      => 1.0
+    case _: DecimalType                                          => 5.0
+    case _: StringType                                           => 10.0
+    case _                                                       => 1.0
   }
 
   // The second-level cache of a core, as in the cost model.

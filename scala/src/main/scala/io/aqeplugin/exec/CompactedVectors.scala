@@ -25,11 +25,11 @@ private[exec] object CompactedVectors {
 
   /** Whether it is known how a writable vector holds values of a type. */
   private def moves(dataType: DataType): Boolean = dataType match {
-    case StructType(fields)                                                                          => fields.forall(field => moves(field.dataType))
-    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType        => true
+    case StructType(fields) => fields.forall(field => moves(field.dataType))
+    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType            => true
     case DateType | TimestampType | TimestampNTZType | _: YearMonthIntervalType | _: DayTimeIntervalType => true
-    case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType                     => true
-    case _                                                                                           => false
+    case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType                         => true
+    case _                                                                                               => false
   }
 
   /** The first `count` rows at `positions`, which ascend, as rows 0, 1, … of a new batch of the same vectors. */
@@ -56,11 +56,11 @@ private[exec] object CompactedVectors {
         case ShortType          => moveShorts(vector, positions, from, count)
         case FloatType          => moveFloats(vector, positions, from, count)
         case DoubleType         => moveDoubles(vector, positions, from, count)
-        case IntegerType | DateType | _: YearMonthIntervalType                                    => moveInts(vector, positions, from, count)
-        case d: DecimalType if DecimalType.is32BitDecimalType(d)                                  => moveInts(vector, positions, from, count)
-        case LongType | TimestampType | TimestampNTZType | _: DayTimeIntervalType                 => moveLongs(vector, positions, from, count)
-        case d: DecimalType if DecimalType.is64BitDecimalType(d)                                  => moveLongs(vector, positions, from, count)
-        case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType              => moveRuns(vector, positions, from, count)
+        case IntegerType | DateType | _: YearMonthIntervalType                       => moveInts(vector, positions, from, count)
+        case d: DecimalType if DecimalType.is32BitDecimalType(d)                     => moveInts(vector, positions, from, count)
+        case LongType | TimestampType | TimestampNTZType | _: DayTimeIntervalType    => moveLongs(vector, positions, from, count)
+        case d: DecimalType if DecimalType.is64BitDecimalType(d)                     => moveLongs(vector, positions, from, count)
+        case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType => moveRuns(vector, positions, from, count)
         case other => throw new IllegalStateException(s"${other.sql} cannot be compacted")
       }
   }

@@ -32,7 +32,8 @@ private[storage] object BatchScanKeys extends KeyedFormat {
   }
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
-    case batch: BatchScanExec if filters(batch, keys.column) && isAlone(batch) => keys.isListedAtRunTime.map { filter =>
+    case batch: BatchScanExec if filters(batch, keys.column) && isAlone(batch) =>
+      keys.isListedAtRunTime.map { filter =>
         KeyedFormat.linked(batch, ThisSparkLine.withRuntimeFilters(batch, batch.runtimeFilters :+ filter))
       }
     case _ => None

@@ -84,7 +84,10 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
   for (byPosition <- Seq("true", "false"))
     test(s"deleted rows stay deleted where Delta counts rows ${if (byPosition == "true") "by Parquet" else "itself"}") {
       val name = s"deleted_$byPosition"
-      withConf("spark.databricks.delta.deletionVectors.useMetadataRowIndex" -> byPosition, "spark.sql.parquet.enableVectorizedReader" -> byPosition) {
+      withConf(
+        "spark.databricks.delta.deletionVectors.useMetadataRowIndex" -> byPosition,
+        "spark.sql.parquet.enableVectorizedReader" -> byPosition
+      ) {
         delta(name, Rows, properties = "'delta.enableDeletionVectors' = 'true'")
         made(s"DELETE FROM ${path(name)} WHERE id % 2 = 0 AND id < 200")
         val ran = sameRows(spark.sql(joined(path(name), "ids", "s.id = d.id")))
@@ -128,7 +131,11 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
   }
 
   test("columns that were added, widened, or have no statistics") {
-    delta("grown", "SELECT CAST(id AS int) AS k, id * 2 AS v, 'w' AS word, 1 AS narrow FROM range(0, 1000, 1, 10)", properties = "'delta.enableTypeWidening' = 'true'")
+    delta(
+      "grown",
+      "SELECT CAST(id AS int) AS k, id * 2 AS v, 'w' AS word, 1 AS narrow FROM range(0, 1000, 1, 10)",
+      properties = "'delta.enableTypeWidening' = 'true'"
+    )
     made(
       s"ALTER TABLE ${path("grown")} ALTER COLUMN k TYPE bigint",
       s"ALTER TABLE ${path("grown")} ADD COLUMN late bigint",

@@ -161,7 +161,9 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
   }
 
   test("a dimension that Spark's dynamic pruning reads as well") {
-    made("CREATE TABLE ice.db.calendar USING iceberg PARTITIONED BY (g) AS SELECT CAST(id AS int) AS day, CAST(id % 3 AS int) AS g FROM range(10)")
+    made(
+      "CREATE TABLE ice.db.calendar USING iceberg PARTITIONED BY (g) AS SELECT CAST(id AS int) AS day, CAST(id % 3 AS int) AS g FROM range(10)"
+    )
     table("groups", "SELECT 1 AS g, true AS wanted")
     withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m", "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly" -> "false") {
       for (join <- Seq("JOIN", "LEFT JOIN")) {

@@ -21,5 +21,7 @@ trait TableFormats extends ReadMeter { this: Suite =>
 
   /** Runs statements as Spark alone does. */
   protected def made(statements: String*): Unit =
-    withConf("spark.aqePlugin.mode" -> "off")(statements.foreach { text => val _ = spark.sql(text) })
+    withConf("spark.aqePlugin.mode" -> "off")(statements.foreach { text =>
+      val _ = spark.sql(text)
+    })
 }

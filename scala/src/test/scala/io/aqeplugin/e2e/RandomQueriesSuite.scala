@@ -58,7 +58,9 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
       val gen = new QueryGen(new Random(seed))
       val query = if (seed % 2 == 0) gen.repeating(2) else gen.dividing(2)
       withConf(Strategies(seed % Strategies.size) :+ ("spark.aqePlugin.test.openGates" -> "true"): _*) {
-        val plan = spark.sql(query).queryExecution.executedPlan.collectFirst { case adaptive: AdaptiveSparkPlanExec => adaptive.executedPlan }
+        val plan = spark.sql(query).queryExecution.executedPlan.collectFirst { case adaptive: AdaptiveSparkPlanExec =>
+          adaptive.executedPlan
+        }
         val waiting = plan.toSeq.flatMap(_.collect { case exchange: Exchange if isWaitingForItself(exchange) => exchange })
         assert(waiting.isEmpty, s"seed $seed: $query\n${plan.mkString}")
       }
@@ -164,7 +166,8 @@ object RandomQueriesSuite {
       random.nextInt(3) match {
         case 0 => s"$use UNION ALL $use"
         case 1 => s"$use UNION ALL $use UNION ALL $use"
-        case _ => s"SELECT u.a AS a, u.b AS b, v.c AS c FROM ($use) u ${oneOf("JOIN", "LEFT JOIN", "FULL JOIN")} ($use) v ON u.$key = v.$key"
+        case _ =>
+          s"SELECT u.a AS a, u.b AS b, v.c AS c FROM ($use) u ${oneOf("JOIN", "LEFT JOIN", "FULL JOIN")} ($use) v ON u.$key = v.$key"
       }
     }
 

@@ -227,7 +227,8 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a scan that only the query reads gets its filter beside a subquery") {
-    val result = sharedAsBefore("SELECT item, amount FROM sold JOIN back ON sold.ticket = back.ticket WHERE day > (SELECT avg(year) - 2000 FROM days)")
+    val result =
+      sharedAsBefore("SELECT item, amount FROM sold JOIN back ON sold.ticket = back.ticket WHERE day > (SELECT avg(year) - 2000 FROM days)")
     assert(filtered(result).contains("parquet-sold(ticket)"), result.plan)
   }
 }

@@ -34,10 +34,16 @@ class CompactedVectorsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   )
 
   private val nested: Seq[(DataType, Gen[Any])] = Seq(
-    StructType(Seq(StructField("a", IntegerType), StructField("b", StringType), StructField("c", StructType(Seq(StructField("d", LongType)))))) ->
-      (for { a <- Gen.option(Gen.choose(0, 9)); b <- Gen.option(Gen.alphaStr); d <- Gen.option(Gen.choose(0L, 9L)) } yield {
-        Row(a.getOrElse(null), b.orNull, Row(d.getOrElse(null)))
-      }),
+    StructType(Seq(
+      StructField("a", IntegerType),
+      StructField("b", StringType),
+      StructField("c", StructType(Seq(StructField("d", LongType))))
+    )) ->
+      (for { a <- Gen.option(Gen.choose(0, 9)); b <- Gen.option(Gen.alphaStr); d <- Gen.option(Gen.choose(0L, 9L)) } yield Row(
+        a.getOrElse(null),
+        b.orNull,
+        Row(d.getOrElse(null))
+      )),
     ArrayType(StringType) -> Gen.listOf(Gen.alphaStr),
     ArrayType(StructType(Seq(StructField("x", IntegerType)))) -> Gen.listOf(Gen.choose(0, 9).map(Row(_))),
     MapType(IntegerType, StringType) -> Gen.mapOf(Gen.zip(Gen.choose(0, 5), Gen.alphaStr)),
@@ -71,10 +77,12 @@ class CompactedVectorsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def positions(kept: Seq[Boolean]): Array[Int] =
     kept.zipWithIndex.collect { case (true, i) => i }.toArray.padTo(kept.size, 0)
 
-  for ((place, make) <- Seq[(String, (Int, DataType) => WritableColumnVector)](
+  for (
+    (place, make) <- Seq[(String, (Int, DataType) => WritableColumnVector)](
       "on the heap" -> (new OnHeapColumnVector(_, _)),
       "off the heap" -> (new OffHeapColumnVector(_, _))
-    )) test(s"the kept rows of every type move to the front, $place") {
+    )
+  ) test(s"the kept rows of every type move to the front, $place") {
     forAll(cases, minSuccessful(40)) { values =>
       val vectors = schema.fields.toSeq.map(field => make(math.max(1, values.size), field.dataType))
       FilledVectors.fill(schema, values.map { case (row, _) => internal(row).asInstanceOf[InternalRow] }, vectors)

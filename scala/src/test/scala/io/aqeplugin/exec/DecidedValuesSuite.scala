@@ -90,13 +90,14 @@ class DecidedValuesSuite extends AnyFunSuite with PluginSession {
       """SELECT concat('text of key ', id * 3) AS text, CAST(id * 3 AS int) AS number, CAST(id * 3 AS decimal(10, 2)) AS price,
         | date_add(DATE'2020-01-01', CAST(id * 3 AS int)) AS day, timestamp_micros(id * 3) AS moment, CAST(id * 3 AS decimal(30, 1)) AS wide FROM range(12)""".stripMargin
     )
-    for (heap <- Seq("false", "true")) withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.sql.columnVector.offheap.enabled" -> heap) {
-      for (key <- Seq("text", "number", "price", "day", "moment", "wide")) {
-        val joined = sameRows(spark.sql(s"SELECT e.* FROM encoded e JOIN wanted w ON e.$key = w.$key"))
-        assert(filters(joined.plan).nonEmpty && joined.rows.nonEmpty, key)
+    for (heap <- Seq("false", "true"))
+      withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.sql.columnVector.offheap.enabled" -> heap) {
+        for (key <- Seq("text", "number", "price", "day", "moment", "wide")) {
+          val joined = sameRows(spark.sql(s"SELECT e.* FROM encoded e JOIN wanted w ON e.$key = w.$key"))
+          assert(filters(joined.plan).nonEmpty && joined.rows.nonEmpty, key)
+        }
+        val both = sameRows(spark.sql("SELECT e.* FROM encoded e JOIN wanted w ON e.text = w.text AND e.number = w.number"))
+        assert(filters(both.plan).nonEmpty && both.rows.nonEmpty)
       }
-      val both = sameRows(spark.sql("SELECT e.* FROM encoded e JOIN wanted w ON e.text = w.text AND e.number = w.number"))
-      assert(filters(both.plan).nonEmpty && both.rows.nonEmpty)
-    }
   }
 }

@@ -71,20 +71,22 @@ class UnionOfFiltersSuite extends AnyFunSuite with PluginSession {
   }
 
   test("what is known of two filters bounds the keys of both") {
-    def summary(range: Option[(Long, Long)], values: Option[Seq[Long]]) = FilterSummary("exact", 8, range, values, 2, 1)
+    def summary(range: Option[(Long, Long)], values: Option[Seq[Long]]) = FilterSummary("exact", 8, range.toSeq, values, 2, 1)
     val small = summary(Some((1L, 2L)), Some(Seq(1L, 2L)))
     val empty = summary(None, Some(Nil))
     val wide = summary(Some((2L, 90L)), None)
     val unknown = summary(None, None)
     def either(one: FilterSummary, other: FilterSummary) = {
-      val both = FilterSummary.either(one, other, 3)
-      (both.keyRange, both.values)
+      val both = FilterSummary.either(one, other)
+      (both.ranges.headOption, both.values)
     }
     assert(either(small, small) == ((Some((1L, 2L)), Some(Seq(1L, 2L)))))
-    assert(either(small, summary(Some((5L, 9L)), Some(Seq(5L, 9L)))) == ((Some((1L, 9L)), None)))
+    assert(either(small, summary(Some((5L, 9L)), Some(Seq(5L, 9L)))) == ((Some((1L, 9L)), Some(Seq(1L, 2L, 5L, 9L)))))
     assert(either(small, empty) == ((Some((1L, 2L)), Some(Seq(1L, 2L)))) && either(empty, wide) == ((Some((2L, 90L)), None)))
     assert(either(small, wide) == ((Some((1L, 90L)), None)))
     assert(either(small, unknown) == ((None, None)) && either(unknown, small) == ((None, None)))
     assert(either(empty, empty) == ((None, Some(Nil))))
+    val many = summary(Some((0L, FilterSummary.MaxValues - 1L)), Some(0L until FilterSummary.MaxValues.toLong))
+    assert(either(many, summary(Some((-1L, -1L)), Some(Seq(-1L)))) == ((Some((-1L, FilterSummary.MaxValues - 1L)), None)))
   }
 }
