@@ -25,15 +25,15 @@ class Explanation(Shown):
     """What the plan says of each join: before the query runs, what its decision waits for; afterwards, the choice.
 
     Attributes:
-        joins: a line for each join of the plan, in its order.
+        lines: one for each join of the plan, in its order.
         plan: Spark's own EXPLAIN, with the plugin's filters at their scans.
     """
 
-    joins: tuple[str, ...]
+    lines: tuple[str, ...]
     plan: str
 
     def _tables(self) -> tuple[Table, ...]:
-        return (Table("Nothing was run.", ("join",), tuple((line,) for line in self.joins)),)
+        return (Table("Nothing was run.", ("join",), tuple((line,) for line in self.lines)),)
 
 
 def explained(frame: DataFrame) -> Explanation | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 JoinStrategy = Literal["plain_sort_merge", "shuffled_hash", "broadcast", "filtered_sort_merge"]
-Part = Literal["plugin", "filters"]
+PluginPart = Literal["plugin", "filters"]
 
 _JOIN_HINTS = MappingProxyType({"broadcast": "broadcast", "shuffled_hash": "shuffle_hash", "plain_sort_merge": "merge"})
 _FORCE_KEY = f"{PREFIX}force"

@@ -8,7 +8,7 @@ from aqe_plugin.api.analysis import Analysis
 from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.explanation import Explanation, explained
-from aqe_plugin.api.force import JoinStrategy, Part, force_all, force_join, switch_off
+from aqe_plugin.api.force import JoinStrategy, PluginPart, force_all, force_join, switch_off
 from aqe_plugin.api.session_check import Checks, join_checks
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.threshold import conf_values
@@ -173,7 +173,7 @@ class AqePlugin:
             NotAvailableError: the plugin has no section in the application's EXPLAIN.
 
         Examples:
-            >>> len(aqe.explain(sales.join(items, "item")).joins)
+            >>> len(aqe.explain(sales.join(items, "item")).lines)
             1
         """
         found = explained(frame)
@@ -244,7 +244,7 @@ class AqePlugin:
         """
         return force_all(self._conf, strategy) if side is None else force_join(side, strategy)
 
-    def switch_off(self, part: Part = "plugin") -> ConfScope:
+    def switch_off(self, part: PluginPart = "plugin") -> ConfScope:
         """Switches the plugin off in the session, or its ``filters`` alone, until the end of the ``with`` block.
 
         Raises:

@@ -39,7 +39,7 @@ from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.addresses import conf_of
-from aqe_plugin.logs.queries import read_queries
+from aqe_plugin.logs.queries import queries_of
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
@@ -143,7 +143,7 @@ def explain(
         conf = conf_of(hadoop_conf or [])
         printed = 0
         known: set[int] = set()
-        for found in read_queries(log, skipped.append, hadoop_conf=conf, track=progress.track):
+        for found in queries_of(log, skipped.append, conf, progress.track):
             known.add(found.execution_id)
             if query is not None and found.execution_id != query:
                 continue

@@ -13,7 +13,7 @@ from rich.console import Console
 from aqe_plugin.errors import ConfError, NoDataError
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.addresses import conf_of
-from aqe_plugin.logs.queries import read_queries
+from aqe_plugin.logs.queries import queries_of
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.tuning.history import QueryHistory, history_of
@@ -69,7 +69,7 @@ def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHis
     skipped: list[Skipped] = []
     conf = conf_of(hadoop_conf)
     with log_progress(Console(stderr=True)) as progress:
-        read = partial(read_queries, on_skip=skipped.append, hadoop_conf=conf, track=progress.track)
+        read = partial(queries_of, on_skip=skipped.append, hadoop_conf=conf, track=progress.track)
         history = history_of(chain.from_iterable(map(read, logs)))
     say(f"Read {progress.read:,} {'log' if progress.read == 1 else 'logs'}.")
     if skipped:

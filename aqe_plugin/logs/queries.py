@@ -15,7 +15,6 @@ def read_queries(
     on_skip: Callable[[Skipped], object] = lambda _: None,
     *,
     hadoop_conf: Mapping[str, str] | None = None,
-    track: Callable[[list[EventLog]], Iterable[EventLog]] = lambda logs: logs,
 ) -> Iterator[QueryStory]:
     """The queries with at least one decided join or limit, of an event log or a folder of logs.
 
@@ -25,13 +24,22 @@ def read_queries(
         path: a path, or an address that Spark's own client opens: ``hdfs://...``, ``s3a://...``, ``file:/...``.
         on_skip: receives each line and file that could not be used.
         hadoop_conf: for such an address, Hadoop's conf keys over those of the conf folders.
-        track: hands out the logs that are read, to follow the progress.
 
     Raises:
         EventLogError: there is nothing at ``path``, or it cannot be listed.
         NoDataError: it is a folder without any event log.
         SetupError: for an address, PySpark or Java is missing.
     """
+    return queries_of(path, on_skip, hadoop_conf, lambda logs: logs)
+
+
+def queries_of(
+    path: Path | str,
+    on_skip: Callable[[Skipped], object],
+    hadoop_conf: Mapping[str, str] | None,
+    track: Callable[[list[EventLog]], Iterable[EventLog]],
+) -> Iterator[QueryStory]:
+    """As :func:`read_queries`; ``track`` hands out the logs that are read, to follow the progress."""
     with opened_files(path, hadoop_conf) as files:
         for log in track(files.find()):
             written = files.changed_millis(log.parts[-1]) if log.in_progress else None

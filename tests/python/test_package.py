@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, get_origin
 
 import pytest
 
@@ -46,12 +50,40 @@ def test_importing_the_package_is_quick_and_loads_no_heavy_module() -> None:
 def test_every_exported_name_exists_and_is_documented() -> None:
     for name in aqe_plugin.__all__:
         value = getattr(aqe_plugin, name)
-        assert isinstance(value, str) or value.__doc__, name
+        assert isinstance(value, str) or get_origin(value) is Literal or value.__doc__, name
 
 
 def test_the_exported_names_are_the_whole_interface() -> None:
     assert set(aqe_plugin.__all__) <= set(dir(aqe_plugin))
     assert sorted(aqe_plugin.__all__) == aqe_plugin.__all__
+
+
+ANNOTATED_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def annotations_of(value: object) -> Iterator[tuple[str, object]]:
+    """The annotations that a user of ``value`` meets, as written, each with what knows its names."""
+    if inspect.isclass(value):
+        yield from ((text, value) for text in inspect.get_annotations(value).values())
+        members = [one for name, one in vars(value).items() if not name.startswith("_")]
+        functions = [one.fget if isinstance(one, property) else one for one in members]
+    else:
+        functions = [value]
+    for function in functions:
+        if inspect.isfunction(function):
+            yield from ((text, function) for text in inspect.get_annotations(function).values())
+
+
+def test_every_type_that_an_exported_name_leads_to_is_exported() -> None:
+    missing = set()
+    for name in aqe_plugin.__all__:
+        for text, owner in annotations_of(getattr(aqe_plugin, name)):
+            known = vars(sys.modules[owner.__module__])
+            for found in (one for one in ANNOTATED_NAME.findall(text) if one in known):
+                is_ours = getattr(known[found], "__module__", "").startswith("aqe_plugin.")
+                if (is_ours or get_origin(known[found]) is Literal) and found not in aqe_plugin.__all__:
+                    missing.add(f"{name}: {found}")
+    assert not missing
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -108,10 +108,10 @@ def test_two_threads_that_explain_at_once_get_their_own_and_leave_stdout_as_it_w
         first = pool.submit(explained, cast(Any, Explained("first", first_begun, second_begun)))
         first_begun.wait(9)
         second = pool.submit(explained, cast(Any, Explained("second", second_begun, first_ended)))
-        lines = [one and one.joins for one in (first.result(),)]
+        lines = [one and one.lines for one in (first.result(),)]
         sys.stdout.write("another thread's line\n")
         first_ended.set()
-        lines += [one and one.joins for one in (second.result(),)]
+        lines += [one and one.lines for one in (second.result(),)]
     assert lines == [("first",), ("second",)]
     assert sys.stdout is before
     assert capsys.readouterr().out == "another thread's line\n"

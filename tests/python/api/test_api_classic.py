@@ -75,10 +75,10 @@ joined = spark.read.parquet(sys.argv[1] + "/sales").join(
     spark.read.parquet(sys.argv[1] + "/items").where("name LIKE '%77'"), "item"
 )
 frame = joined.groupBy("kind").count()
-(before,) = aqe.explain(frame).joins
+(before,) = aqe.explain(frame).lines
 assert "not decided yet" in before, before
 frame.collect()
-(after,) = aqe.explain(frame).joins
+(after,) = aqe.explain(frame).lines
 assert "not decided yet" not in after, after
 print("explained", after)
 """

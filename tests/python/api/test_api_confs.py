@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin import api
-from aqe_plugin.api.force import Part, force_all, force_join, switch_off
+from aqe_plugin.api.force import PluginPart, force_all, force_join, switch_off
 from aqe_plugin.api.plugin import AqePlugin
 from aqe_plugin.api.session_confs import ConfScope, set_for_a_while
 from aqe_plugin.api.threshold import conf_values, threshold_keys
@@ -202,7 +202,7 @@ def test_a_strategy_for_all_joins_sets_known_keys_and_restores_what_the_user_for
 
 
 @pytest.mark.parametrize(("part", "key"), [("plugin", f"{PREFIX}mode"), ("filters", FORCE_KEY)])
-def test_what_is_switched_off_sets_one_key_to_an_allowed_value(part: Part, key: str) -> None:
+def test_what_is_switched_off_sets_one_key_to_an_allowed_value(part: PluginPart, key: str) -> None:
     confs = Confs()
     with switch_off(confs, part):
         assert set(confs.values) == {key}

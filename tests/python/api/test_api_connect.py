@@ -65,7 +65,7 @@ class TestConnect(AnySession):
     ) -> None:
         failing = sales.join(items, "item").selectExpr("raise_error('it was run') AS failed")
         seen = aqe.explain(failing)
-        (line,) = seen.joins
+        (line,) = seen.lines
         assert "item" in line
         assert "== Physical Plan ==" in seen.plan
         assert "Nothing was run." in repr(seen)

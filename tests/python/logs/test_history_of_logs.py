@@ -13,7 +13,7 @@ from rich.console import Console
 
 from aqe_plugin.cli.history_source import history_of_logs
 from aqe_plugin.logs import Skipped
-from aqe_plugin.logs.queries import read_queries
+from aqe_plugin.logs.queries import queries_of, read_queries
 from aqe_plugin.render.progress import log_progress
 from commands import Answer
 from fleet import fleet_of, log_of
@@ -80,7 +80,7 @@ def test_recommend_says_how_many_logs_it_read_and_what_it_skipped(
 def test_logs_are_counted_everywhere_and_shown_on_a_terminal_only(folder: Path, terminal: bool) -> None:
     out = StringIO()
     with log_progress(on_console(out, terminal)) as progress:
-        assert len(list(read_queries(folder, track=progress.track))) == 6
+        assert len(list(queries_of(folder, lambda _: None, None, progress.track))) == 6
     assert progress.read == 6
     assert ("reading logs" in out.getvalue()) == ("6/6" in out.getvalue()) == bool(out.getvalue()) == terminal
 
