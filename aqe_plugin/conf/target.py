@@ -70,6 +70,11 @@ class ConfStore(Protocol):
         """The target as the user writes it."""
 
     @property
+    def mode(self) -> int | None:
+        """The permissions of the content's file, ``None`` when there is none."""
+        return None
+
+    @property
     def effect(self) -> str:
         """A sentence: when a change takes effect."""
 
@@ -140,12 +145,15 @@ class ConfStore(Protocol):
         """
         return ""
 
-    def replace(self, before: bytes | None, after: bytes | None, takes_back: bool = False) -> None:
+    def replace(
+        self, before: bytes | None, after: bytes | None, takes_back: bool = False, mode: int | None = None
+    ) -> None:
         """Replaces the content; a reader sees the old or the new, whole.
 
         Args:
             takes_back: the change undoes an earlier one, which may do harm. It is made also where the place cannot keep
                 what is recorded about it; that is reported, and shown to other machines with the next change.
+            mode: of a file that is created, if it was there before; see :attr:`mode`.
 
         Raises:
             ConflictError: the content is no longer ``before``, or another machine recorded something in the meantime,

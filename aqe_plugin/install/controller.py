@@ -213,12 +213,14 @@ def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
         changes=tuple(as_kept(change) for change in proposal.changes if is_ours(change.key)),
         undoes=proposal.undoes,
         step=proposal.step,
+        mode=store.mode,
     )
+    had = next((one.mode for one in reversed(journal.records) if one.mode is not None), None)
     journal.keep(proposal.before)
     journal.keep(proposal.after)
     journal.write(record)
     try:
-        store.replace(proposal.before, proposal.after, proposal.takes_back)
+        store.replace(proposal.before, proposal.after, proposal.takes_back, had)
     except (ConflictError, StateError, WriteError):
         journal.write(replace(record, phase=Phase.ABANDONED, at=actor.time()))
         raise

@@ -65,6 +65,7 @@ class Record:
         before: SHA-256 of the content before, ``None`` when there was none; ``after`` likewise.
         undoes: number of the first change that a rollback undoes; it undoes all later ones too.
         step: the id of the rollout's step that made the change, ``None`` for any other change.
+        mode: the permissions of the file before, ``None`` when there was none, or it is no file.
     """
 
     schema_version: int
@@ -80,6 +81,7 @@ class Record:
     changes: tuple[Change, ...]
     undoes: int | None
     step: str | None = None
+    mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

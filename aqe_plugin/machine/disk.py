@@ -43,10 +43,18 @@ def read_or_none(path: Path) -> bytes | None:
         raise TargetError(f"{path}: cannot be read ({error.strerror}). Run as a user who may read it.") from error
 
 
-def replace_file(path: Path, content: bytes | None, mode: int | None = None) -> None:
+def permissions(path: Path) -> int | None:
+    """The mode of a file, without its kind; ``None`` when it is absent."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def replace_file(path: Path, content: bytes | None, mode: int | None = None, keeps_mode: bool = True) -> None:
     """Writes ``content`` to ``path``, or removes it for ``None``; readers see all of the old or all of the new content.
 
-    Owner and mode stay; a new file gets ``mode``.
+    Owner and mode stay; a new file gets ``mode``, and an old one too unless it ``keeps_mode``.
 
     Raises:
         WriteError: it failed, and the file is unchanged.
@@ -56,7 +64,7 @@ def replace_file(path: Path, content: bytes | None, mode: int | None = None) -> 
         if content is None:
             path.unlink(missing_ok=True)
         else:
-            _write_beside(beside, content, path, mode)
+            _write_beside(beside, content, path, mode, keeps_mode)
             beside.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
@@ -166,11 +174,13 @@ def _lock_at_once(descriptor: int, file: Path) -> None:
         ) from error
 
 
-def _write_beside(beside: Path, content: bytes, path: Path, mode: int | None) -> None:
+def _write_beside(beside: Path, content: bytes, path: Path, mode: int | None, keeps_mode: bool) -> None:
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_MODE)
     try:
         _write_all(descriptor, content)
         _copy_owner_and_mode(descriptor, path, mode)
+        if mode is not None and not keeps_mode:
+            os.fchmod(descriptor, mode)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -8,7 +8,7 @@ from pathlib import Path
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import TargetError
-from aqe_plugin.machine.disk import leftovers, make_folder, read_or_none, replace_file
+from aqe_plugin.machine.disk import leftovers, make_folder, permissions, read_or_none, replace_file
 
 # A path stands for the file there.
 Where = Path | ConfStore
@@ -28,6 +28,10 @@ class FileStore(ConfStore):
     @property
     def name(self) -> str:
         return str(self.path)
+
+    @property
+    def mode(self) -> int | None:
+        return permissions(self.path)
 
     @property
     def effect(self) -> str:
@@ -54,8 +58,10 @@ class FileStore(ConfStore):
             raise TargetError(f"{self.path.parent}: no such folder. Give a conf folder that exists, or a file in one.")
         return ""
 
-    def replace(self, before: bytes | None, after: bytes | None, takes_back: bool = False) -> None:
-        replace_file(self.path, after)
+    def replace(
+        self, before: bytes | None, after: bytes | None, takes_back: bool = False, mode: int | None = None
+    ) -> None:
+        replace_file(self.path, after, mode)
 
     def leftovers(self) -> list[Path]:
         return leftovers(self.path.parent, self.path.name)

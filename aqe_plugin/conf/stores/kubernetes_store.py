@@ -142,7 +142,9 @@ class KubernetesStore(ConfStore):
         kept = f" {self.keeper} keeps it as its repository says: --format patch is for there." if self.keeper else ""
         return f"{self.api.server} would accept it. {self.api.address.kind.effect}{kept}"
 
-    def replace(self, before: bytes | None, after: bytes | None, takes_back: bool = False) -> None:
+    def replace(
+        self, before: bytes | None, after: bytes | None, takes_back: bool = False, mode: int | None = None
+    ) -> None:
         self._send(before, after, dry_run=False, takes_back=takes_back)
 
     def patch(self, before: bytes | None, after: bytes | None) -> str:

@@ -86,7 +86,9 @@ class SessionStore(ConfStore):
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
         return "It would hold for this session alone, until it ends."
 
-    def replace(self, before: bytes | None, after: bytes | None, takes_back: bool = False) -> None:
+    def replace(
+        self, before: bytes | None, after: bytes | None, takes_back: bool = False, mode: int | None = None
+    ) -> None:
         """As in :class:`ConfStore`, except that a change takes up to two calls.
 
         When the server stops answering between them, half of the change is made, and ``status`` shows which.

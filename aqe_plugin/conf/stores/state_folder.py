@@ -55,7 +55,8 @@ class StateFolder:
             if one.lead is Lead.NEITHER:
                 aside.append(self._kept_aside(name))
             if one.lead in (Lead.THEIRS, Lead.NEITHER):
-                replace_file(self.path / name, one.merged, _PRIVATE)
+                # Everybody may read a log that an older version began.
+                replace_file(self.path / name, one.merged, _PRIVATE, keeps_mode=False)
         return aside
 
     def _missing(self, shared: SharedState) -> list[str]:

@@ -131,6 +131,14 @@ def test_a_journal_of_a_newer_version_is_refused(conf: Path) -> None:
         propose_uninstall(conf, purge=False)
 
 
+def test_a_file_that_comes_back_has_the_mode_that_it_had(conf: Path) -> None:
+    conf.chmod(0o600)
+    install(conf)
+    conf.unlink()
+    rollback(conf, force=True)
+    assert (conf.read_bytes(), conf.stat().st_mode & 0o777) == (THEIRS, 0o600)
+
+
 # a rollout is one change
 
 

@@ -106,6 +106,17 @@ def test_files_that_came_from_the_object_are_their_owners_alone(ann: Machine, bo
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
+def test_a_journal_of_an_older_version_is_its_owners_alone_once_lines_come_from_the_object(
+    ann: Machine, bob: Machine
+) -> None:
+    ann.tunes("mode", "off")
+    journal = bob.folder / "journal.jsonl"
+    journal.chmod(0o644)
+    ann.tunes("mode", "observe")
+    assert len(bob.history()) == 2
+    assert stat.S_IMODE(journal.stat().st_mode) == 0o600
+
+
 def test_each_key_of_a_configmap_and_an_application_have_records_of_their_own(
     api: ApiServer, ann: Machine, bob: Machine
 ) -> None:
