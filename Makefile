@@ -102,7 +102,8 @@ test: prerequisites ## what every change must pass: lint, the tests of both lang
 .PHONY: test-jvm
 test-jvm: prerequisites ## the Scala tests on the primary Spark line; the other lines are compiled and smoke-tested
 	@mkdir -p $(REPORTS)
-	$(SBT) lint $(PRIMARY)/test smoke 2>&1 | tee $(REPORTS)/jvm.log
+	$(SBT) lint $(PRIMARY)/test smoke $(PRIMARY)/makePom 2>&1 | tee $(REPORTS)/jvm.log
+	$(PYTEST) tests/build/on_pom.py
 	@project/slowest 20 scala/target/*/test-reports
 
 .PHONY: test-python
@@ -173,8 +174,9 @@ $(PRIMARY_JAR): $(JVM_SOURCES)
 	@touch $@
 
 .PHONY: wheel
-wheel: venv jar ## the Python wheel, which carries the jars, into dist/
-	$(BIN)/python -m build --wheel --outdir dist
+wheel: prerequisites $(VENV)/.wheel jar ## the Python wheel, which carries the jars, into dist/
+	@project/timed "the wheel" .build/setup/wheel.log $(BIN)/python -m build --wheel --outdir dist
+	@echo "Next: pip install \"$$(ls -t dist/aqe_plugin-*.whl | head -1)[spark,metrics]\" 'pyspark==4.1.*', with the version of your cluster."
 
 .PHONY: dist
 dist: venv jar ## what a release publishes, into dist/: wheel, sdist, a Maven repository, bill of materials, checksums; the same bytes from the same commit
@@ -247,7 +249,7 @@ $(BIN)/python:
 $(VENV)/.installed: pyproject.toml python/constraints.txt | $(BIN)/python
 	@echo "Installing the Python half with its test and demo packages into $(VENV) (a few minutes the first time) ..."
 	$(INSTALL) --editable '.[dev,demo,spark]'
-	@touch $(VENV)/.data $(VENV)/.demo $@
+	@touch $(VENV)/.data $(VENV)/.demo $(VENV)/.wheel $@
 
 $(VENV)/.demo: pyproject.toml python/constraints.txt $(VENV)/.data
 	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,metrics,spark]'
@@ -255,6 +257,10 @@ $(VENV)/.demo: pyproject.toml python/constraints.txt $(VENV)/.data
 
 $(VENV)/.data: pyproject.toml python/constraints.txt | $(BIN)/python
 	@project/timed "DuckDB, which makes the data" .build/setup/duckdb.log $(INSTALL) duckdb duckdb-extension-tpcds
+	@touch $@
+
+$(VENV)/.wheel: pyproject.toml python/constraints.txt | $(BIN)/python
+	@project/timed "what builds a wheel" .build/setup/build.log $(INSTALL) build
 	@touch $@
 
 .PHONY: prerequisites
