@@ -9,7 +9,8 @@
 In ``observe`` no file changes: the change is only remembered, and must do good in runs that had no part in its choice.
 In ``canary`` a part of the applications has it, in ``all`` every one. A change that is not shown to be harmless within
 ``max_pairs`` pairs goes back, because it is not shown to help either. In ``all`` the control is the applications from
-before the change; when none of them is left, the word of the canary counts, and without a canary the change goes back.
+before the change, and other days differ too: after a canary, only what is slower by more than ``drift`` speaks against
+the change. When no control is left, the canary's verdict stands, and without a canary the change goes back.
 """
 
 from __future__ import annotations
@@ -40,23 +41,25 @@ class RingLimits:
 
     Attributes:
         margin: share of elapsed time that a change may cost.
-        alpha: probability of a false alarm, and of a false all-clear, in one ring.
+        drift: share of elapsed time by which days may differ, in the ring ``all`` after a canary.
+        alpha: probability of a false alarm in a rollout, and of a false all-clear in one ring.
         max_pairs: pairs of applications after which an undecided change goes back.
     """
 
     margin: float = 0.05
+    drift: float = 0.5
     alpha: float = 0.05
     max_pairs: int = 400
 
     @property
     def durations(self) -> ErrorRates:
-        """Three tests may raise an alarm in one ring; that of durations has most of ``alpha``."""
-        return ErrorRates(false_alarm=0.6 * self.alpha, false_clear=self.alpha)
+        """Three tests may raise an alarm in each of two rings; those of durations have most of ``alpha``."""
+        return ErrorRates(false_alarm=0.3 * self.alpha, false_clear=self.alpha)
 
     @property
     def counts(self) -> float:
-        """The false alarms of failures, and those of cancellations."""
-        return 0.2 * self.alpha
+        """The false alarms of failures in one ring, and those of cancellations."""
+        return 0.1 * self.alpha
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +69,18 @@ class Observation:
     Attributes:
         pairs: pairs of applications with and without the change.
         comparison: the durations of these pairs.
+        allowed: share of elapsed time that it let the change cost.
         failures: their failed queries.
         cancellations: their cancelled queries: people cancel what takes too long.
         errors: errors of the plugin with the change, in queries that have none without it.
         has_canary: whether a part of the applications tries the change first.
-        exhausted: whether applications with the change are left for which none without it is.
+        exhausted: whether applications with the change are left for which no application without it is left, nor will
+            come.
     """
 
     pairs: int
     comparison: Comparison
+    allowed: float
     failures: Excess
     cancellations: Excess
     errors: int
@@ -133,11 +139,10 @@ def advance(ring: Ring, seen: Observation, limits: RingLimits) -> Move:
         return Move(Ring.ROLLED_BACK, f"slower: {numbers}")
     doubt = _doubt(seen)
     if compared.outcome is Outcome.NOT_WORSE and not doubt:
-        return Move(Ring.ALL if ring is Ring.CANARY else Ring.SETTLED, f"not slower by {limits.margin:.0%}: {numbers}")
+        return Move(Ring.ALL if ring is Ring.CANARY else Ring.SETTLED, f"not slower by {seen.allowed:.0%}: {numbers}")
     if seen.pairs >= limits.max_pairs:
         return Move(Ring.ROLLED_BACK, f"undecided after {limits.max_pairs} pairs: {numbers}{doubt}")
     if ring is Ring.ALL and seen.exhausted:
-        # Once all applications have the change, none without it will ever be added.
         none_left = f"no application from before the change is left to compare with: {numbers}{doubt}"
         return Move(Ring.SETTLED if seen.has_canary and not doubt else Ring.ROLLED_BACK, none_left)
     return Move(ring, f"undecided so far: {numbers}{doubt}")

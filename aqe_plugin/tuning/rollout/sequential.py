@@ -121,11 +121,13 @@ class SymmetryEvidence:
         insort(self._sizes, abs(value))
 
 
-def compare(pairs: Sequence[tuple[float, float]], margin: float, rates: ErrorRates) -> Comparison:
+def compare(pairs: Sequence[tuple[float, float]], margin: float, rates: ErrorRates, drift: float = 0.0) -> Comparison:
     """Takes pairs (canary, control) of durations above 0, in their order, until "worse" or "not worse" is shown.
 
     Args:
         margin: share of the control's time; a canary that is slower by less does no harm.
+        drift: share of the control's time by which it may be from a better day; the canary is "worse" when it is slower
+            than the control slowed down by that, and "not worse" when it is not slower than that by the margin.
     """
     worse, not_worse = SymmetryEvidence(), SymmetryEvidence()
     slower = 0
@@ -134,9 +136,10 @@ def compare(pairs: Sequence[tuple[float, float]], margin: float, rates: ErrorRat
         ratio = canary / control
         ratios.append(ratio)
         slower += ratio > 1
-        worse.add(math.log(ratio))
-        not_worse.add(math.log1p(margin) - math.log(ratio))
-        if worse.log >= -math.log(rates.false_alarm) and median(ratios) > 1 + margin:
+        excess_log = math.log(ratio) - math.log1p(drift)
+        worse.add(excess_log)
+        not_worse.add(math.log1p(margin) - excess_log)
+        if worse.log >= -math.log(rates.false_alarm) and median(ratios) > (1 + drift) * (1 + margin):
             return Comparison(Outcome.WORSE, len(ratios), slower, median(ratios))
         if not_worse.log >= -math.log(rates.false_clear):
             return Comparison(Outcome.NOT_WORSE, len(ratios), slower, median(ratios))

@@ -11,15 +11,18 @@ from aqe_plugin.conf.keys import PREFIX, number_of
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.tuning.groups import current, group_named, written
-from aqe_plugin.tuning.history import QueryHistory, applications_since, in_arm, new_errors
+from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory, applications_since, in_arm, new_errors
 from aqe_plugin.tuning.recommend import Step, judge
 from aqe_plugin.tuning.recommendation import Limits, Recommendation, violations
 from aqe_plugin.tuning.replay import Replay
-from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs
+from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs, free_applications
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Confirmation, Observation, Ring, RingLimits
 from aqe_plugin.tuning.rollout.sequential import compare, excess
 from aqe_plugin.tuning.unseen import confirming
+
+# A log that comes later than that is not waited for.
+_MOST_DAYS_LATE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class Trial:
     @property
     def last(self) -> RolloutStep:
         return self.steps[-1]
+
+    @property
+    def began(self) -> RolloutStep:
+        """The step into the present ring."""
+        return next(step for step in self.steps if step.ring is self.last.ring)
 
 
 def changes_of(recommendation: Recommendation, conf: TargetConf) -> tuple[Change, ...]:
@@ -90,23 +98,33 @@ def observed(trial: Trial, rings: RingLimits) -> tuple[Observation, tuple[Pair, 
         for pair in pairs
         if pair.changed.millis is not None and pair.unchanged.millis is not None
     ]
+    # After a canary has shown what the change costs beside its control, other days may look slower by chance.
+    drift = rings.drift if trial.last.ring is Ring.ALL and trial.last.has_canary else 0.0
     observation = Observation(
         pairs=len(pairs),
-        comparison=compare(timed, rings.margin, rings.durations),
+        comparison=compare(timed, rings.margin, rings.durations, drift),
+        allowed=(1 + drift) * (1 + rings.margin) - 1,
         failures=excess([(pair.changed.failed, pair.unchanged.failed) for pair in pairs], rings.counts),
         cancellations=excess([(pair.changed.cancelled, pair.unchanged.cancelled) for pair in pairs], rings.counts),
         errors=new_errors(changed, unchanged),
         has_canary=trial.last.has_canary,
-        exhausted=_unpaired(changed, pairs) and not _unpaired(unchanged, pairs),
+        exhausted=_is_exhausted(trial, changed, unchanged, pairs),
     )
     return observation, new
 
 
-def _unpaired(history: QueryHistory, pairs: Sequence[Pair]) -> bool:
-    """Whether an application of ``history`` is in none of ``pairs``."""
-    paired = {side.application for pair in pairs for side in (pair.changed, pair.unchanged)}
-    applications = {run.application for run in history.runs} | {one.application for one in history.failures}
-    return not applications <= paired
+def _is_exhausted(trial: Trial, changed: QueryHistory, unchanged: QueryHistory, pairs: Sequence[Pair]) -> bool:
+    """Whether an application with the change waits for a control, and no control is left that any of them could take.
+
+    The logs of the applications from before may come days late, so not in the first days.
+    """
+    newest = max((one.started_millis for one in changed.applications), default=0)
+    if newest - trial.began.after_since < _MOST_DAYS_LATE * DAY_MILLIS:
+        return False
+    free = free_applications(changed, unchanged, pairs)
+    kinds = {one.kind for one in changed.applications}
+    waits = any(one.changed for one in free.values())
+    return waits and not any(one.unchanged for kind, one in free.items() if kind in kinds)
 
 
 def _sides(trial: Trial) -> tuple[QueryHistory, QueryHistory]:
@@ -116,8 +134,7 @@ def _sides(trial: Trial) -> tuple[QueryHistory, QueryHistory]:
     the change, none runs without it: the control is the applications from before, those of the canary's control arm
     and those from before the canary.
     """
-    last = trial.last
-    began = next((step for step in trial.steps if step.ring is last.ring), last)
+    last, began = trial.last, trial.began
     newer = applications_since(trial.history, began.after_since)
     if last.ring is Ring.CANARY:
         return in_arm(newer, TrialArm.CANARY), in_arm(newer, TrialArm.CONTROL)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aqe_plugin.tuning.rollout.rings import RingLimits
 from aqe_plugin.tuning.rollout.sequential import (
     Comparison,
     ErrorRates,
@@ -137,9 +138,9 @@ def test_failures_that_both_sides_have_raise_at_most_as_many_alarms_as_allowed(a
     assert sum(one.is_shown for one in found) <= 0.01 * trials + 3 * math.sqrt(0.01 * trials)
 
 
-def test_a_canary_that_always_fails_is_worse_after_nine_pairs() -> None:
-    found = excess([(1, 0)] * 200, 0.01)
-    assert (found.is_shown, found.differing, found.more) == (True, 9, 9)
+def test_a_canary_that_always_fails_is_worse_after_eleven_pairs() -> None:
+    found = excess([(1, 0)] * 200, RingLimits().counts)
+    assert (found.is_shown, found.differing, found.more) == (True, 11, 11)
 
 
 def test_equal_counts_say_nothing() -> None:

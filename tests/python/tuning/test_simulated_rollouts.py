@@ -33,7 +33,9 @@ WITHOUT_HARM = {
     "late": HARSH,
     "failing": replace(USUAL, fails=0.01),
     "aborting": replace(USUAL, fails=0.02, aborts=True),
+    "nightly": NIGHTLY,
     "nightly, looked at while it runs": WHILE_RUNNING,
+    "days that differ": replace(USUAL, daily=0.2),
 }
 SLOWER = {
     "usual": USUAL,
@@ -41,6 +43,7 @@ SLOWER = {
     "nightly": NIGHTLY,
     "nightly, one query": replace(NIGHTLY, fingerprints=1),
     "nightly, looked at while it runs": WHILE_RUNNING,
+    "days that differ": replace(USUAL, daily=0.2),
 }
 
 

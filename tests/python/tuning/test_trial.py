@@ -17,7 +17,7 @@ from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.engine import Rollouts
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
-from aqe_plugin.tuning.rollout.rings import Ring, RingLimits
+from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance
 from aqe_plugin.tuning.rollout.trial import Trial, observed
 from benchmarks.rollout_fleet import rollout_step
 from histories import history
@@ -63,7 +63,51 @@ def test_what_ran_before_another_rollout_ended_is_no_control() -> None:
     assert names(observed(trial, RingLimits())[1]) == [("after", "before")]
 
 
-# clocks apart
+# The ring all after a canary
+
+
+def in_all(slowdown: float, share: float | None = 0.3) -> tuple[Ring, str]:
+    """The move after the control's applications of the day before, and those with the change, so many times as long."""
+    old = [run(f"old{number}", -30 + number / 10, TrialArm.CONTROL) for number in range(60)]
+    new = [
+        replace(run(f"new{number}", 1 + number / 10), duration_millis=round(1000 * slowdown)) for number in range(60)
+    ]
+    steps = (at(Ring.CANARY, -40, -40, share), at(Ring.ALL, 0, 0, share))
+    move = advance(Ring.ALL, observed(Trial(steps, history(*old, *new)), RingLimits())[0], RingLimits())
+    return move.ring, move.why.partition(":")[0]
+
+
+def test_after_a_canary_a_slower_day_is_put_down_to_the_day_and_great_harm_is_not() -> None:
+    assert in_all(1.3) == (Ring.SETTLED, "not slower by 58%")
+    assert in_all(3.0) == (Ring.ROLLED_BACK, "slower")
+
+
+def test_without_a_canary_any_slowdown_in_all_goes_back() -> None:
+    assert in_all(1.3, share=None) == (Ring.ROLLED_BACK, "slower")
+    assert in_all(1.0, share=None) == (Ring.SETTLED, "not slower by 5%")
+
+
+def exhausted(*runs: Run, kinds: dict[str, str] | None = None) -> bool:
+    about = {name: Application(name, kind, "a = b", millis(-1)) for name, kind in (kinds or {}).items()}
+    trial = Trial((at(Ring.ALL, 0, 0, 0.3),), history(*runs, applications=about))
+    return observed(trial, RingLimits())[0].exhausted
+
+
+def test_a_control_of_a_kind_that_nothing_with_the_change_has_is_none() -> None:
+    new = [run(f"new{number}", 1 + 24 * number) for number in range(5)]
+    assert exhausted(*new)
+    assert exhausted(*new, run("old", -1))
+    assert exhausted(*new, run("ad hoc", -1), kinds={"ad hoc": "ad hoc"})
+    assert not exhausted(*new, *(run(f"old{number}", -number) for number in range(1, 7)))
+    assert not exhausted(*new[:1], *(run(f"old{number}", -number) for number in range(1, 7)))
+
+
+def test_while_logs_may_come_late_the_control_is_not_over() -> None:
+    assert not exhausted(*(run(f"new{number}", 1 + 10 * number) for number in range(7)))
+    assert exhausted(*(run(f"new{number}", 1 + 10 * number) for number in range(9)))
+
+
+# Clocks apart
 
 
 def rollouts(target: Path, hours: float, who: str = "ann") -> Rollouts:
