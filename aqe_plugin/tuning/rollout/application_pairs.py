@@ -27,8 +27,8 @@ class PairSide:
     """One application of a pair.
 
     Attributes:
-        millis: geometric mean of the durations of the first query of each fingerprint, over the fingerprints of which
-            that query succeeded on both sides; ``None`` without any.
+        millis: durations of the first query of each fingerprint, added up over the fingerprints of which that query
+            succeeded on both sides; ``None`` without any.
         failed: fingerprints of which a query failed.
         cancelled: fingerprints of which somebody cancelled a query.
     """
@@ -152,10 +152,9 @@ def _first(queries: Iterable[Run | Failure]) -> dict[str, Run | Failure]:
 
 def _side(one: Application, queries: Iterable[Run | Failure], timed: Sequence[str]) -> PairSide:
     first = _first(queries)
-    logs = [math.log(run.duration_millis) for name in timed if isinstance(run := first[name], Run)]
-    mean = math.exp(math.fsum(logs) / len(logs)) if logs else None
+    millis = [run.duration_millis for name in timed if isinstance(run := first[name], Run)]
     failures = [query for query in queries if isinstance(query, Failure)]
     failed, cancelled = (
         len({failure.fingerprint for failure in failures if failure.cancelled is by_hand}) for by_hand in (False, True)
     )
-    return PairSide(one.name, mean, failed, cancelled)
+    return PairSide(one.name, float(sum(millis)) if millis else None, failed, cancelled)
