@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -202,9 +202,13 @@ def applications_since(history: QueryHistory, at_millis: int) -> QueryHistory:
     return history.of_applications(lambda one: one.started_millis > at_millis)
 
 
-def new_errors(changed: QueryHistory, unchanged: QueryHistory) -> int:
-    """The plugin's errors with a change, but for those in fingerprints that have some without it as well."""
-    anyway = {fault.fingerprint for fault in unchanged.faults}
+def faulty(history: QueryHistory) -> frozenset[str]:
+    """The fingerprints of queries with errors of the plugin; queries without a decided join have none."""
+    return frozenset(fault.fingerprint for fault in history.faults if fault.fingerprint)
+
+
+def new_errors(changed: QueryHistory, anyway: Set[str]) -> int:
+    """The plugin's errors with a change, but for those in fingerprints that have some without it: ``anyway``."""
     return sum(fault.errors for fault in changed.faults if fault.fingerprint not in anyway)
 
 

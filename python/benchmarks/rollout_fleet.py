@@ -126,9 +126,9 @@ def rollout(fleet: Fleet, effect: Effect, share: float, limits: RingLimits, seed
         if ring is Ring.OBSERVE:
             continue
         history = _history([one for one in logs if one.arrives <= day], day * DAY_MILLIS + fleet.looked_at_millis)
-        observation, added = observed(Trial(tuple(steps), history, tuple(pairs)), limits)
-        pairs += added
-        compared += len(added)
+        observation, new = observed(Trial(tuple(steps), history, tuple(pairs)), limits)
+        pairs += new.pairs
+        compared += len(new.pairs)
         move = advance(ring, observation, limits)
         if is_over(move.ring):
             return Ending(move.ring, move.why, day - _FIRST_DAY + 1, compared)

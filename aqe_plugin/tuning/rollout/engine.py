@@ -19,7 +19,7 @@ from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout.file_changes import file_change
 from aqe_plugin.tuning.rollout.ledger import (
     SCHEMA_VERSION,
-    PairsSeen,
+    Look,
     RolloutStep,
     looks_of,
     mark_of,
@@ -61,8 +61,10 @@ class Rollouts:
         """The rollout that is under way, with the queries of readers of the file."""
         last = self.steps[-1]
         steps = tuple(step for step in self.steps if step.number == last.number)
-        pairs = tuple(pair for look in looks_of(self.file, last) for pair in look.pairs)
-        return Trial(steps, history, pairs, _since_others(self.steps, last.number))
+        looks = looks_of(self.file, last)
+        pairs = tuple(pair for look in looks for pair in look.pairs)
+        faulty = frozenset(name for look in looks for name in look.faulty or ())
+        return Trial(steps, history, pairs, _since_others(self.steps, last.number), faulty)
 
     @property
     def now_millis(self) -> int:
@@ -91,7 +93,7 @@ class NextStep:
         first: the ledger's lines from before the file is changed.
         proposal: the change of the file, if any.
         interrupted: whether an earlier process began the step.
-        pairs: new pairs of applications of the ring until now, for the ledger.
+        look: what the look at the logs adds to what is known of the ring until now, for the ledger.
     """
 
     step: RolloutStep
@@ -99,7 +101,7 @@ class NextStep:
     first: tuple[RolloutStep, ...] = ()
     proposal: Proposal | None = None
     interrupted: bool = False
-    pairs: PairsSeen | None = None
+    look: Look | None = None
 
     @property
     def moves(self) -> bool:
@@ -180,19 +182,23 @@ def go_on(
         replay: starts the decision function, which only the ring ``observe`` needs.
     """
     last = rollouts.steps[-1]
-    seen: PairsSeen | None = None
+    seen: Look | None = None
     if last.ring is Ring.OBSERVE:
         with replay() as decide:
             found = confirmed(trial, read_target(rollouts.file).conf, decide, limits)
         move = after_observing(found, last.has_canary)
     else:
-        observation, pairs = observed(trial, rings)
+        observation, new = observed(trial, rings)
         move = advance(last.ring, observation, rings)
-        if pairs:
-            until_millis = trial.history.until_millis
-            seen = PairsSeen(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis, pairs, until_millis)
+        if new.pairs or new.faulty:
+            seen = Look(
+                *(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis),
+                new.pairs,
+                trial.history.until_millis,
+                new.faulty or None,
+            )
     moved = _moved(rollouts, last, move.ring, move.why, seen_until_millis=trial.history.until_millis)
-    step = replace(moved, pairs=seen)
+    step = replace(moved, look=seen)
     # Reading the history may have taken an hour.
     edits = manual_edits(rollouts.steps, read_target(rollouts.file))
     return step if edits is None else _ended(rollouts, edits)
@@ -213,8 +219,8 @@ def take(rollouts: Rollouts, step: NextStep) -> None:
                 f"{store.name}: another machine went on with the rollout in the meantime{by}. Nothing was written. "
                 "Look (aqe-plugin history) and try again."
             )
-        if step.pairs is not None:
-            write(rollouts.file, step.pairs)
+        if step.look is not None:
+            write(rollouts.file, step.look)
         changed = _moved_on(rollouts, step) if step.moves else False
         store.share_state(closing=changed)
 

@@ -3,7 +3,8 @@
 ``rollouts.jsonl`` is beside the journal of the file that all applications read. It holds values of the plugin's own
 keys, and ids of applications with their durations. A step has two lines, one from before the files are changed and one
 from after, so that the next command recognizes a step that was interrupted, and finishes it. A look at new logs that
-found pairs of applications has a line with them: they count from then on as they are, also when their logs are gone.
+found pairs of applications, or errors of the plugin without the change, has a line with them: they count from then on
+as they are, also when their logs are gone.
 """
 
 from __future__ import annotations
@@ -90,13 +91,14 @@ class RolloutStep:
 
 
 @dataclass(frozen=True, slots=True)
-class PairsSeen:
-    """Pairs of applications that one look at the logs added to those of a ring.
+class Look:
+    """What one look at the logs added to what is known of a ring.
 
     Attributes:
         number: of the rollout.
         at_millis: when, in milliseconds since 1970.
         until_millis: the newest time in these logs.
+        faulty: fingerprints in which the plugin had errors without the change.
     """
 
     schema_version: int
@@ -105,6 +107,7 @@ class PairsSeen:
     at_millis: int
     pairs: tuple[Pair, ...]
     until_millis: int | None = None
+    faulty: tuple[str, ...] | None = None
 
     @property
     def held_until(self) -> int:
@@ -112,9 +115,9 @@ class PairsSeen:
         return self.at_millis if self.until_millis is None else min(self.at_millis, self.until_millis)
 
 
-def looks_of(file: Where, step: RolloutStep) -> tuple[PairsSeen, ...]:
+def looks_of(file: Where, step: RolloutStep) -> tuple[Look, ...]:
     """What looks at the logs kept in the rollout and ring of ``step``, oldest first."""
-    seen = (_decoded(PairsSeen, value) for value in _values(file))
+    seen = (_decoded(Look, value) for value in _values(file))
     return tuple(one for one in seen if one and (one.number, one.ring) == (step.number, step.ring))
 
 
@@ -160,7 +163,7 @@ def locked(file: Where) -> Iterator[None]:
         yield
 
 
-def write(file: Where, line: RolloutStep | PairsSeen) -> None:
+def write(file: Where, line: RolloutStep | Look) -> None:
     """Appends ``line``."""
     store_of(file).make_journal_folder()
     append_line(_path(file), json.dumps(encode(line)).encode())

@@ -11,7 +11,7 @@ from aqe_plugin.conf.keys import PREFIX, number_of
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.tuning.groups import current, group_named, written
-from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory, applications_since, in_arm, new_errors
+from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory, applications_since, faulty, in_arm, new_errors
 from aqe_plugin.tuning.recommend import Step, judge
 from aqe_plugin.tuning.recommendation import Limits, Recommendation, violations
 from aqe_plugin.tuning.replay import Replay
@@ -33,6 +33,7 @@ class Trial:
         steps: its steps so far, oldest first; at least one.
         history: the queries of the applications that read the file.
         pairs: those of its present ring that were seen before.
+        faulty: fingerprints in which the plugin had errors without the change, in logs that may be gone.
         since_millis: since when no other rollout changed what applications without the change read.
     """
 
@@ -40,6 +41,7 @@ class Trial:
     history: QueryHistory
     pairs: tuple[Pair, ...] = ()
     since_millis: int = 0
+    faulty: frozenset[str] = frozenset()
 
     @property
     def last(self) -> RolloutStep:
@@ -88,8 +90,16 @@ def confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) ->
     )
 
 
-def observed(trial: Trial, rings: RingLimits) -> tuple[Observation, tuple[Pair, ...]]:
-    """In a ring with the change in force: what its pairs and the plugin's errors show, and the pairs that are new."""
+@dataclass(frozen=True, slots=True)
+class New:
+    """What a look adds to a trial: ``pairs``, and fingerprints that are ``faulty`` without the change."""
+
+    pairs: tuple[Pair, ...]
+    faulty: tuple[str, ...]
+
+
+def observed(trial: Trial, rings: RingLimits) -> tuple[Observation, New]:
+    """In a ring with the change in force: what its pairs and the plugin's errors show, and what of that is new."""
     changed, unchanged = _sides(trial)
     new = tuple(application_pairs(changed, unchanged, rings.max_pairs - len(trial.pairs), trial.pairs))
     pairs = (*trial.pairs, *new)
@@ -106,11 +116,11 @@ def observed(trial: Trial, rings: RingLimits) -> tuple[Observation, tuple[Pair, 
         allowed=(1 + drift) * (1 + rings.margin) - 1,
         failures=excess([(pair.changed.failed, pair.unchanged.failed) for pair in pairs], rings.counts),
         cancellations=excess([(pair.changed.cancelled, pair.unchanged.cancelled) for pair in pairs], rings.counts),
-        errors=new_errors(changed, unchanged),
+        errors=new_errors(changed, trial.faulty | faulty(unchanged)),
         has_canary=trial.last.has_canary,
         exhausted=_is_exhausted(trial, changed, unchanged, pairs),
     )
-    return observation, new
+    return observation, New(new, tuple(sorted(faulty(unchanged) - trial.faulty)))
 
 
 def _is_exhausted(trial: Trial, changed: QueryHistory, unchanged: QueryHistory, pairs: Sequence[Pair]) -> bool:

@@ -87,7 +87,7 @@ def test_a_slower_share_is_rolled_back_byte_for_byte(applications: Applications,
     before = applications.target.read_bytes()
     in_canary(applications, answer)
     assert applications.target.read_bytes() != before
-    applications.days(8, slowdown=1.5)
+    applications.days(14, slowdown=2)
     found = step(applications, answer)
     assert (found["ring"], found["why"].startswith("slower: slower in ")) == ("rolled_back", True), found["why"]
     assert applications.target.read_bytes() == before
@@ -164,7 +164,7 @@ def test_a_harmful_change_in_the_ring_all_is_rolled_back_byte_for_byte(
     in_canary(applications, answer)
     applications.days(16)
     assert step(applications, answer)["ring"] == "all"
-    for number in range(8):
+    for number in range(20):
         runs = applications.fleet.week(current(applications.conf()), runs=1)
         slow = [replace(run, duration_millis=3 * run.duration_millis) for run in runs]
         (applications.logs / f"slow-{number}").write_bytes(log_of(slow, f"slow-{number}"))
@@ -205,7 +205,7 @@ def test_the_next_apply_finishes_an_interrupted_step(
     (rollouts,) = applications.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     rollouts.write_text("".join(rollouts.read_text().splitlines(keepends=True)[:-1]))
     assert step(applications, answer)["ring"] == "canary"
-    applications.days(8, slowdown=1.5)
+    applications.days(14, slowdown=2)
     assert step(applications, answer)["ring"] == "rolled_back"
     assert applications.target.read_bytes() == before
 

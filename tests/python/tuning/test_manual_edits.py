@@ -15,9 +15,8 @@ from aqe_plugin.errors import WriteError
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.journal import Actor, journal_of
-from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.rings import Observation, RingLimits
-from aqe_plugin.tuning.rollout.trial import Trial, observed
+from aqe_plugin.tuning.rollout.trial import New, Trial, observed
 from commands import Answer
 from fleet import DAY_MILLIS, fleet_of, log_of
 
@@ -242,7 +241,7 @@ def test_an_edit_while_logs_are_read_is_noticed_before_anything_is_written(
     begun(cluster, answer, "--canary-share", "0.25")
     cluster.days(9)
 
-    def meanwhile(trial: Trial, rings: RingLimits) -> tuple[Observation, tuple[Pair, ...]]:
+    def meanwhile(trial: Trial, rings: RingLimits) -> tuple[Observation, New]:
         edited(cluster.target, f"{RATE} 0.7", f"{RATE} 0.4")
         return observed(trial, rings)
 

@@ -20,7 +20,7 @@ from aqe_plugin.conf.stores.state_folder import StateFolder
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.rollout.application_pairs import Pair, PairSide
-from aqe_plugin.tuning.rollout.ledger import PairsSeen
+from aqe_plugin.tuning.rollout.ledger import Look
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits
 from aqe_plugin.tuning.rollout.trial import Trial, observed
 from canary_fleet import Applications, applications
@@ -371,7 +371,7 @@ def test_a_hundred_rollouts_fit_and_one_of_many_pairs_beside_them(sites: Sites) 
         Pair(PairSide(f"application_{dice.randrange(10**13)}_0001", dice.random() * 1e6), PairSide("b", 1.0), 3)
         for _ in range(400)
     ]
-    line = json.dumps(encode(PairsSeen(4, 101, Ring.CANARY, 1, tuple(many))))
+    line = json.dumps(encode(Look(4, 101, Ring.CANARY, 1, tuple(many))))
     logs["rollouts.jsonl"] += [rollouts[-1].replace('"number": 1', '"number": 101'), line]
     whole = SharedState("t", {name: "".join(f"{one}\n" for one in lines).encode() for name, lines in logs.items()})
     packed_whole = packed(whole, MOST_BYTES)

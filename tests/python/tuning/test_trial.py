@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.journal import Actor
-from aqe_plugin.tuning.history import Application, Run
+from aqe_plugin.tuning.history import Application, Fault, Run
 from aqe_plugin.tuning.recommendation import Limits
+from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.engine import Rollouts
@@ -48,19 +50,44 @@ def at(ring: Ring, before_until: float, after_since: float, share: float | None 
 def test_what_starts_between_the_last_old_and_the_first_new_values_counts_for_neither_side() -> None:
     runs = [run("before", -3), run("between", -1), run("just before", 0.5), run("after", 2), run("later", 3)]
     trial = Trial((at(Ring.ALL, -2, 1),), history(*runs))
-    assert names(observed(trial, RingLimits())[1]) == [("after", "before")]
+    assert names(observed(trial, RingLimits())[1].pairs) == [("after", "before")]
 
 
 def test_what_started_before_a_step_is_not_new_though_it_ends_after_it() -> None:
     started = {"long": Application("long", "nightly", "a = b", millis(-1))}
     trial = Trial((at(Ring.ALL, 0, 0),), history(run("long", 2), run("new", 3), applications=started))
-    assert names(observed(trial, RingLimits())[1]) == [("new", "long")]
+    assert names(observed(trial, RingLimits())[1].pairs) == [("new", "long")]
 
 
 def test_what_ran_before_another_rollout_ended_is_no_control() -> None:
     runs = [run("with another change", -3), run("before", -1), run("after", 2)]
     trial = Trial((at(Ring.ALL, 0, 0),), history(*runs), since_millis=millis(-2))
-    assert names(observed(trial, RingLimits())[1]) == [("after", "before")]
+    assert names(observed(trial, RingLimits())[1].pairs) == [("after", "before")]
+
+
+# Errors of the plugin
+
+
+def test_an_error_that_the_control_had_too_is_excused_also_when_that_log_is_gone(target: Path) -> None:
+    begun(target, -9, RATE, 0.3)
+    control = Fault("c", "old", millis(-8), 1, TrialArm.CONTROL)
+    canary = replace(control, application="new", at_millis=millis(-1), arm=TrialArm.CANARY)
+    found = rollouts(target, -7)
+    engine.take(found, engine.go_on(found, found.trial(history(control)), unasked, Limits(), RingLimits()))
+    found = rollouts(target, 0)
+    assert engine.go_on(found, found.trial(history(canary)), unasked, Limits(), RingLimits()).step.ring is Ring.CANARY
+    other = history(replace(canary, fingerprint="d"))
+    assert engine.go_on(found, found.trial(other), unasked, Limits(), RingLimits()).step.ring is Ring.ROLLED_BACK
+
+
+def test_an_error_in_a_query_without_a_decided_join_excuses_nothing(target: Path) -> None:
+    begun(target, -9, RATE, 0.3)
+    faults = [Fault("", "a", millis(-1), 1, arm) for arm in (TrialArm.CONTROL, TrialArm.CANARY)]
+    found = rollouts(target, 0)
+    step = engine.go_on(
+        found, found.trial(history(faults[0], replace(faults[1], application="b"))), unasked, Limits(), RingLimits()
+    )
+    assert step.step.ring is Ring.ROLLED_BACK
 
 
 # The ring all after a canary
@@ -121,6 +148,10 @@ def target(tmp_path: Path) -> Path:
     return conf
 
 
+def unasked() -> AbstractContextManager[Replay]:
+    pytest.fail("nobody needs the decision function")
+
+
 def begun(target: Path, hours: float, key: str, share: float | None) -> None:
     found = rollouts(target, hours)
     step = engine.begin_with_values(found, {key: "0.5" if key == RATE else "10"}, share)
@@ -141,7 +172,7 @@ def test_with_a_clock_apart_from_the_clusters_the_hour_between_counts_for_neithe
     # By the clock of the cluster it is noon, and one application just ended.
     seen.append(run("last", 0))
     found = rollouts(target, hours)
-    step = engine.go_on(found, found.trial(history(*seen)), lambda: pytest.fail("asked"), Limits(), RingLimits())
+    step = engine.go_on(found, found.trial(history(*seen)), unasked, Limits(), RingLimits())
     assert step.step.ring is Ring.ALL
     engine.take(found, step)
     last = rollouts(target, hours).steps[-1]
@@ -152,7 +183,7 @@ def test_an_application_whose_clock_is_far_off_does_not_keep_all_others_from_cou
     begun(target, -20, RATE, 0.3)
     found = rollouts(target, 0)
     trial = found.trial(history(run("far off", 24 * 365)))
-    step = engine.go_on(found, trial, lambda: pytest.fail("asked"), Limits(), RingLimits()).step
+    step = engine.go_on(found, trial, unasked, Limits(), RingLimits()).step
     assert step.after_since <= millis(24)
 
 
@@ -162,14 +193,14 @@ def test_a_rollout_begun_by_a_clock_that_is_behind_has_nothing_of_the_one_before
     runs = [run(f"a{number}", -3 + number / 30, arm) for number, arm in enumerate(arms)]
     slow = [replace(one, duration_millis=3000) if one.arm is TrialArm.CANARY else one for one in runs]
     found = rollouts(target, 0)
-    step = engine.go_on(found, found.trial(history(*slow)), lambda: pytest.fail("asked"), Limits(), RingLimits())
+    step = engine.go_on(found, found.trial(history(*slow)), unasked, Limits(), RingLimits())
     assert step.step.ring is Ring.ROLLED_BACK
     engine.take(found, step)
     begun(target, -0.9, RATE, 0.3)
     later = rollouts(target, -0.8)
     assert later.steps[-1].at_millis > millis(0)
-    observation, pairs = observed(later.trial(history(*slow)), RingLimits())
-    assert (observation.pairs, pairs) == (0, ())
+    observation, new = observed(later.trial(history(*slow)), RingLimits())
+    assert (observation.pairs, new.pairs) == (0, ())
 
 
 def test_what_ran_with_a_change_that_went_back_from_all_is_no_control_of_the_next(target: Path) -> None:
@@ -178,9 +209,9 @@ def test_what_ran_with_a_change_that_went_back_from_all_is_no_control_of_the_nex
     before = [run(f"b{number}", -20 + number / 10) for number in range(30)]
     found = rollouts(target, -4)
     every = history(*before, *slow)
-    step = engine.go_on(found, found.trial(every), lambda: pytest.fail("asked"), Limits(), RingLimits())
+    step = engine.go_on(found, found.trial(every), unasked, Limits(), RingLimits())
     assert step.step.ring is Ring.ROLLED_BACK
     engine.take(found, step)
     begun(target, 0, RATE, None)
     new = history(*before, *slow, run("quiet", -1), run("new", 2))
-    assert names(observed(rollouts(target, 3).trial(new), RingLimits())[1]) == [("new", "quiet")]
+    assert names(observed(rollouts(target, 3).trial(new), RingLimits())[1].pairs) == [("new", "quiet")]

@@ -21,6 +21,7 @@ from aqe_plugin.tuning.history import (
     QueryHistory,
     Run,
     applications_since,
+    faulty,
     history_of,
     in_arm,
     new_errors,
@@ -132,10 +133,10 @@ def test_an_application_counts_as_ended_with_its_log_or_a_day_after_its_start_or
 
 
 def test_a_change_is_blamed_for_the_plugins_errors_in_queries_that_have_none_without_it() -> None:
-    changed = QueryHistory((), (), (Fault("c", "a", 1, 2), Fault("d", "a", 2, 3)))
-    assert new_errors(changed, QueryHistory((), ())) == 5
-    assert new_errors(changed, QueryHistory((), (), (Fault("c", "b", 1, 1),))) == 3
-    assert new_errors(QueryHistory((), ()), changed) == 0
+    changed = history(Fault("c", "a", 1, 2), Fault("d", "a", 2, 3), Fault("", "a", 2, 4))
+    assert new_errors(changed, frozenset()) == 9
+    assert new_errors(changed, faulty(history(Fault("c", "b", 1, 1), Fault("", "b", 1, 1)))) == 7
+    assert new_errors(history(), faulty(changed)) == 0
 
 
 def test_a_query_without_joins_is_no_evidence() -> None:
