@@ -64,7 +64,7 @@ object ReasonCode {
   case object JoinType extends ReasonCode("JOIN_TYPE", Filter, "the join keeps probe rows that have no partner")
   case object UnsupportedKeyType extends ReasonCode("UNSUPPORTED_KEY_TYPE", Filter, "a key column has a type that filters do not support")
   case object CollatedKey
-      extends ReasonCode("COLLATED_KEY", Filter, "a string key has a collation in which equal keys may differ in bytes")
+      extends ReasonCode("COLLATED_KEY", Filter, "an expression gives a string key its collation, and the scan's column has another one")
   case object KeyNotPlain extends ReasonCode("KEY_NOT_PLAIN", Filter, "a key is an expression that cannot be computed safely at the scan")
   case object NonDeterministic
       extends ReasonCode("NON_DETERMINISTIC", Filter, "the build side may give different rows when it runs again")

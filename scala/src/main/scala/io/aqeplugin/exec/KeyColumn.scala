@@ -1,6 +1,8 @@
 package io.aqeplugin.exec
 
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.vectorized.WritableColumnVector
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnVector
 
@@ -30,12 +32,17 @@ object KeyColumn {
   def apply(ordinal: Int, dataType: DataType): KeyColumn = dataType match {
     case ByteType                                                 => new ByteColumn(ordinal)
     case ShortType                                                => new ShortColumn(ordinal)
-    case IntegerType | DateType                                   => new IntColumn(ordinal)
+    case IntegerType | DateType | _: YearMonthIntervalType        => new IntColumn(ordinal)
     case LongType | TimestampType | TimestampNTZType              => new LongColumn(ordinal)
+    case _: DayTimeIntervalType                                   => new LongColumn(ordinal)
     case BooleanType                                              => new BooleanColumn(ordinal)
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS => new ShortDecimalColumn(ordinal, d)
     case d: DecimalType                                           => new WideDecimalColumn(ordinal, d)
-    case _: StringType                                            => new StringColumn(ordinal)
+    case FloatType                                                => new FloatColumn(ordinal)
+    case DoubleType                                               => new DoubleColumn(ordinal)
+    case BinaryType                                               => new BinaryColumn(ordinal)
+    case s: StringType if SparkBridge.isComparedByBytes(s)        => new StringColumn(ordinal)
+    case s: StringType                                            => new CollatedColumn(ordinal, s.collationId)
     case other => throw new IllegalArgumentException(s"no key codes for ${other.sql}; KeyKind.of should have rejected it")
   }
 
@@ -115,6 +122,47 @@ object KeyColumn {
     def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = KeyHasher.hashUtf8(vector.getUTF8String(p)); i += 1 }
+    }
+  }
+
+  private final class FloatColumn(ordinal: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = KeyHasher.floatingCode(row.getFloat(ordinal).toDouble)
+    def javaCode(value: String): String = s"${Hasher}.floatingCode((double) $value)"
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = KeyHasher.floatingCode(vector.getFloat(p).toDouble); i += 1 }
+    }
+  }
+
+  private final class DoubleColumn(ordinal: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = KeyHasher.floatingCode(row.getDouble(ordinal))
+    def javaCode(value: String): String = s"${Hasher}.floatingCode($value)"
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = KeyHasher.floatingCode(vector.getDouble(p)); i += 1 }
+    }
+  }
+
+  private final class BinaryColumn(ordinal: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = KeyHasher.hashBinary(row.getBinary(ordinal))
+    def javaCode(value: String): String = s"${Hasher}.hashBinary($value)"
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = vector match {
+      // Spark's own vectors copy a binary, and give a string of the same bytes without a copy.
+      case writable: WritableColumnVector =>
+        var i = 0
+        while (i < count) { val p = positions(i); codes(p) = KeyHasher.hashUtf8(writable.getUTF8String(p)); i += 1 }
+      case other =>
+        var i = 0
+        while (i < count) { val p = positions(i); codes(p) = KeyHasher.hashBinary(other.getBinary(p)); i += 1 }
+    }
+  }
+
+  private final class CollatedColumn(ordinal: Int, collation: Int) extends KeyColumn(ordinal) {
+    def code(row: InternalRow): Long = CollatedCode.of(row.getUTF8String(ordinal), collation)
+    def javaCode(value: String): String = s"${CollatedCode.getClass.getName.stripSuffix("$")}.of($value, $collation)"
+    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+      var i = 0
+      while (i < count) { val p = positions(i); codes(p) = CollatedCode.of(vector.getUTF8String(p), collation); i += 1 }
     }
   }
 }

@@ -54,6 +54,12 @@ object KeyHasher {
     */
   def hashUnscaled(bytes: Array[Byte]): Long = hashBytes(bytes, Platform.BYTE_ARRAY_OFFSET.toLong, bytes.length)
 
+  /** Hash of a binary value. */
+  def hashBinary(bytes: Array[Byte]): Long = hashBytes(bytes, Platform.BYTE_ARRAY_OFFSET.toLong, bytes.length)
+
+  /** The code of a floating-point number: its bits as a double. The two zeros are one key, and so are all NaNs, as in Spark's joins. */
+  def floatingCode(value: Double): Long = if (value == 0.0) 0L else java.lang.Double.doubleToLongBits(value)
+
   /** Hash of a run of bytes in memory.
     *
     * Each 16 bytes are folded into the state by one 64 × 64 → 128-bit multiplication whose halves are xor-ed, the construction of Wang Yi's

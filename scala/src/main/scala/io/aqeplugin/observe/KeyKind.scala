@@ -1,7 +1,8 @@
 package io.aqeplugin.observe
 
 import org.apache.spark.sql.aqeplugin.SparkBridge
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, CollationKey, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, CollationKey, Expression, KnownFloatingPointNormalized}
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
@@ -29,6 +30,20 @@ object KeyKind {
   /** Strings that are compared byte by byte. */
   case object BinaryString extends KeyKind("string", false)
 
+  /** Strings of a collation: a hash of the collation key, which is equal for equal strings. */
+  final case class CollatedString(collation: Int) extends KeyKind("collated_string", false)
+
+  case object Binary extends KeyKind("binary", false)
+
+  /** Months. */
+  case object YearMonthInterval extends KeyKind("year_month_interval", true)
+
+  /** Microseconds. */
+  case object DayTimeInterval extends KeyKind("day_time_interval", true)
+
+  /** Floats and doubles: the bits of the double, one pattern for both zeros and one for every NaN. */
+  case object Floating extends KeyKind("floating", false)
+
   /** The kind for a type, or why filters do not support the type. */
   def of(dataType: DataType): Either[Reason, KeyKind] = dataType match {
     case ByteType | ShortType | IntegerType | LongType            => Right(Integral)
@@ -37,13 +52,17 @@ object KeyKind {
     case BooleanType                                              => Right(Bool)
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS => Right(ShortDecimal(d.scale))
     case d: DecimalType                                           => Right(WideDecimal(d.scale))
+    case _: YearMonthIntervalType                                 => Right(YearMonthInterval)
+    case _: DayTimeIntervalType                                   => Right(DayTimeInterval)
+    case FloatType | DoubleType                                   => Right(Floating)
+    case BinaryType                                               => Right(Binary)
     case s: StringType if SparkBridge.isComparedByBytes(s)        => Right(BinaryString)
-    case _: StringType                                            => Left(Reason(ReasonCode.CollatedKey))
+    case s: StringType                                            => Right(CollatedString(s.collationId))
     case _                                                        => Left(Reason(ReasonCode.UnsupportedKeyType))
   }
 }
 
-/** A join key that is a column, below lossless casts. */
+/** A join key that is a column, below lossless casts and what Spark itself puts around keys of some types. */
 final case class PlainKey(attribute: Attribute, kind: KeyKind)
 
 object PlainKey {
@@ -53,14 +72,19 @@ object PlainKey {
     */
   def of(key: Expression): Either[Reason, PlainKey] = for {
     _ <- kindOf(key)
-    attribute <- column(key).toRight(Reason(ReasonCode.KeyNotPlain))
+    attribute <- column(key).toRight(Reason(if (isCollated(key)) ReasonCode.CollatedKey else ReasonCode.KeyNotPlain))
     kind <- KeyKind.of(attribute.dataType)
   } yield PlainKey(attribute, kind)
 
   private def kindOf(key: Expression): Either[Reason, KeyKind] = key match {
-    // In a join key, Spark wraps a string with a non-binary collation in a CollationKey.
-    case _: CollationKey => Left(Reason(ReasonCode.CollatedKey))
-    case other           => KeyKind.of(other.dataType)
+    case CollationKey(of) => KeyKind.of(of.dataType)
+    case other            => KeyKind.of(other.dataType)
+  }
+
+  // A collation that an expression gives to a string is not that of the scan's column.
+  private def isCollated(key: Expression): Boolean = kindOf(key) match {
+    case Right(KeyKind.CollatedString(_)) => true
+    case _                                => false
   }
 
   /** All keys of one side, or the first rejection. */
@@ -68,7 +92,10 @@ object PlainKey {
     keys.foldLeft[Either[Reason, Seq[PlainKey]]](Right(Nil))((found, key) => found.flatMap(plain => of(key).map(plain :+ _)))
 
   private def column(key: Expression): Option[Attribute] = key match {
-    case a: Attribute                                          => Some(a)
+    case a: Attribute => Some(a)
+    // In a join key, Spark makes values equal whose codes are equal.
+    case CollationKey(a: Attribute)                            => Some(a)
+    case KnownFloatingPointNormalized(NormalizeNaNAndZero(of)) => column(of)
     case c: Cast if losesNothing(c.child.dataType, c.dataType) => column(c.child)
     case _                                                     => None
   }
@@ -78,6 +105,7 @@ object PlainKey {
     case (ByteType | ShortType | IntegerType | LongType, ByteType | ShortType | IntegerType | LongType) =>
       from.defaultSize <= to.defaultSize
     case (f: DecimalType, t: DecimalType) => f.scale == t.scale && f.precision <= t.precision && t.precision <= Decimal.MAX_LONG_DIGITS
+    case (FloatType, DoubleType)          => true
     case _                                => from == to
   }
 }

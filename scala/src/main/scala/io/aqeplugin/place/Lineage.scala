@@ -109,8 +109,8 @@ object Lineage {
     })
   }
 
-  /** A filter can pause, and a task that runs again may then pass different rows. Rows that are distributed by position would go elsewhere
-    * than in the first run: a reader that has finished would miss them, or another would read them twice.
+  /** A filter that failed in one run of a task passes rows that it drops in another. Rows that are distributed by position would go
+    * elsewhere than in the first run: a reader that has finished would miss them, or another would read them twice.
     */
   private def isByPosition(exchange: ShuffleExchangeLike): Boolean = exchange.outputPartitioning.isInstanceOf[RoundRobinPartitioning]
 

@@ -50,8 +50,8 @@ object JoinTables {
       supported = true
     ),
     Key("(smallint, int)", "p.k_smallint = b.k_smallint AND p.k_int = b.k_int", "p.k_int", "b.k_int", supported = true),
-    unsupported(column("double")),
-    unsupported(column("binary")),
+    column("double"),
+    column("binary"),
     unsupported(Key("struct field", "p.k_struct.f = b.k_struct.f", "p.k_struct.f", "b.k_struct.f", supported = false)),
     unsupported(Key("expression", "p.k_int + 1 = b.k_int + 1", "p.k_int + 1", "b.k_int + 1", supported = false)),
     unsupported(Key(

@@ -51,8 +51,8 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
     SortMerge
   )
   gives(
-    ReasonCode.CollatedKey,
-    "columns of such strings, which Spark joins by collation keys",
+    ReasonCode.NoTargetScan,
+    "a subquery gives strings the collation in which they are joined",
     "SELECT * FROM (SELECT collate(s, 'UTF8_LCASE') AS cs FROM fact) JOIN (SELECT collate(name, 'UTF8_LCASE') AS cn FROM dim) ON cs = cn",
     SortMerge
   )
@@ -63,7 +63,12 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
     SortMerge,
     "spark.aqePlugin.memory.maxShare" -> "0"
   )
-  gives(ReasonCode.UnsupportedKeyType, "a key of doubles", "SELECT * FROM fact JOIN dim ON x = dx", SortMerge)
+  gives(
+    ReasonCode.UnsupportedKeyType,
+    "a key of structs",
+    "SELECT * FROM fact JOIN dim ON named_struct('a', k, 'b', s) = named_struct('a', dk, 'b', 'd' || dk)",
+    SortMerge
+  )
   gives(ReasonCode.KeyNotPlain, "a computed key", "SELECT * FROM fact JOIN dim ON k + 1 = dk", SortMerge)
   gives(
     ReasonCode.NoBuildExchange,

@@ -103,6 +103,14 @@ class KeyHasherSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("floating-point numbers have equal codes exactly when a join takes them for equal") {
+    val special = Gen.oneOf(0.0, -0.0, Double.NaN, java.lang.Double.longBitsToDouble(0xfff8000000000123L), Double.MinPositiveValue)
+    val numbers = Gen.oneOf(special, Arbitrary.arbitrary[Double], Arbitrary.arbitrary[Float].map(_.toDouble))
+    forAll(numbers, numbers) { (a, b) =>
+      assert((KeyHasher.floatingCode(a) == KeyHasher.floatingCode(b)) == (a == b || a.isNaN && b.isNaN))
+    }
+  }
+
   test("text is hashed by its UTF-8 bytes, whatever slice of memory it is in") {
     forAll { (s: String) =>
       val bytes = s.getBytes(UTF_8)

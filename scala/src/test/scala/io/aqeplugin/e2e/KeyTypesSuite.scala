@@ -1,0 +1,75 @@
+package io.aqeplugin.e2e
+
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.types._
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Keys whose equality is not that of their bytes, or is that of bytes without a type that orders them: a filter is built, and the rows
+  * are those without the plugin.
+  */
+class KeyTypesSuite extends AnyFunSuite with PluginSession {
+
+  private val noBroadcast = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
+
+  /** A table of one key column `k` beside `id`, each value many times. */
+  private def write(name: String, dataType: DataType, values: Seq[Any], rows: Int, format: String): Unit = {
+    val schema = StructType(Seq(StructField("id", LongType), StructField("k", dataType)))
+    val path = folder.resolve(s"$format-$name").toString
+    withConf("spark.aqePlugin.mode" -> "off") {
+      val data = (0 until rows).map(i => Row(i.toLong, values(i % values.size)))
+      spark.createDataFrame(java.util.Arrays.asList(data: _*), schema).coalesce(1).write.mode("overwrite").format(format).save(path)
+    }
+    spark.read.schema(schema).format(format).load(path).createOrReplaceTempView(name)
+  }
+
+  private def filtersRightly(name: String, probe: (DataType, Seq[Any]), build: (DataType, Seq[Any]), formats: Seq[String]): Unit =
+    test(s"$name: a filter, and the same rows") {
+      for (format <- formats) withClue(format) {
+        write("probe", probe._1, probe._2, 500, format)
+        write("build", build._1, build._2, build._2.size, format)
+        for (join <- Seq("JOIN", "LEFT SEMI JOIN")) withConf(noBroadcast) {
+          val ran = sameRows(spark.sql(s"SELECT ${if (join == "JOIN") "p.*, b.id AS bid" else "p.*"} FROM probe p $join build b ON p.k = b.k"))
+          assert(filters(ran.plan).nonEmpty && ran.rows.nonEmpty, s"$join\n${ran.plan}")
+        }
+        val broadcast = sameRows(spark.sql("SELECT p.*, b.id AS bid FROM probe p JOIN build b ON p.k = b.k"))
+        assert(broadcast.rows.nonEmpty)
+      }
+      withConf(noBroadcast) {
+        val pair = sameRows(spark.sql("SELECT p.*, b.id AS bid FROM probe p JOIN build b ON p.k = b.k AND p.id % 7 = b.id % 7"))
+        assert(pair.ended.nonEmpty)
+      }
+    }
+
+  private val otherNaN = java.lang.Double.longBitsToDouble(0xfff8000000000123L)
+  private val doubles: Seq[Any] =
+    Seq(0.0, -0.0, 1.5, -1.5, Double.NaN, otherNaN, Double.PositiveInfinity, Double.NegativeInfinity, Double.MinPositiveValue, 0.1, null)
+  private val floats: Seq[Any] =
+    Seq(0.0f, -0.0f, 1.5f, Float.NaN, java.lang.Float.intBitsToFloat(0xffc00123), Float.PositiveInfinity, Float.MinPositiveValue, 0.1f, 3.0f, null)
+  private val columnar = Seq("parquet", "orc")
+  private val parquet = Seq("parquet")
+
+  filtersRightly("doubles", DoubleType -> doubles, DoubleType -> Seq(-0.0, otherNaN, 1.5, null), columnar)
+  filtersRightly("doubles and a positive zero", DoubleType -> doubles, DoubleType -> Seq(0.0, Double.NaN, Double.NegativeInfinity), parquet)
+  filtersRightly("floats", FloatType -> floats, FloatType -> Seq(-0.0f, Float.NaN, 0.1f, null), parquet)
+  filtersRightly("a float and a double", FloatType -> floats, DoubleType -> Seq(0.0, otherNaN, 0.1, 0.1f.toDouble, 3.0), columnar)
+  filtersRightly("a double and a float", DoubleType -> doubles, FloatType -> Seq(-0.0f, Float.NaN, 0.1f, 1.5f), parquet)
+
+  private def bytes(values: String*): Seq[Any] = values.map(_.getBytes("UTF-8"))
+  filtersRightly(
+    "binaries",
+    BinaryType -> (bytes("", "a", "A", "a ", "key of more than sixteen bytes", "\u0000", "\u0000\u0000") :+ null),
+    BinaryType -> (bytes("", "a", "\u0000\u0000", "key of more than sixteen bytes") :+ null),
+    columnar
+  )
+  filtersRightly("binaries of a row-based scan", BinaryType -> bytes("", "a", "b", "c"), BinaryType -> bytes("", "c"), Seq("json"))
+
+  private def days(values: Int*): Seq[Any] = values.map(n => java.time.Duration.ofDays(n.toLong))
+  private def months(values: Int*): Seq[Any] = values.map(java.time.Period.ofMonths(_))
+  filtersRightly("day-time intervals", DayTimeIntervalType() -> (days(-2, 0, 1, 2, 3) :+ null), DayTimeIntervalType() -> days(-2, 3), parquet)
+  filtersRightly("year-month intervals", YearMonthIntervalType() -> (months(-2, 0, 1, 14) :+ null), YearMonthIntervalType() -> months(-2, 14), parquet)
+
+  private def collated(name: String): DataType = DataType.fromDDL(s"k STRING COLLATE $name").asInstanceOf[StructType].head.dataType
+  private val texts: Seq[Any] = Seq("a", "A", "a ", "A  ", "", "  ", "straße", "STRASSE", "é", "e\u0301", "i", "İ", "ı", "b", "c", null)
+  for (name <- Seq("UTF8_LCASE", "UTF8_BINARY_RTRIM", "UNICODE", "UNICODE_CI_AI", "tr_CI"))
+    filtersRightly(s"strings in $name", collated(name) -> texts, collated(name) -> Seq("A", "STRASSE", "e\u0301", "", "İ", null), parquet)
+}
