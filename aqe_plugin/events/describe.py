@@ -182,6 +182,9 @@ def describe_outcome(outcome: FilterOutcome) -> str:
         return f"{scan}: all rows passed, {describe_reason(outcome.reason)}; {waited}"
     removed = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "nothing"
     rows = f"{_count(outcome.rows_in)} → {quantity(outcome.rows_out, 'rows')}, {removed} removed"
+    if outcome.any_of is not None:
+        is_first = outcome.any_of == outcome.filter_id
+        rows = f"a union with other uses' filters, {rows}" if is_first else "in the union of another filter"
     cost = f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}"
     return f"{scan}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
 

@@ -75,6 +75,13 @@ class PassRateSuite extends AnyFunSuite {
     about(0.2)(estimate(base.build.copy(keys = keys.copy(columns = 2)), ranged))
   }
 
+  test("the rows that pass for other uses of a shared scan are added, up to all rows") {
+    val build = base.build.copy(originRows = Some(10000), keys = oneKey.copy(distinct = Some(1000), originDistinct = Some(10000)))
+    about(0.1)(estimate(build))
+    about(0.35)(estimate(build, base.probe.copy(otherUsesPassRate = 0.25)))
+    about(1)(estimate(build, base.probe.copy(otherUsesPassRate = 0.95)))
+  }
+
   test("each estimate says what it was made from") {
     def source(build: BuildFacts, probe: ProbeFacts = base.probe): PassRateSource = {
       val facts = base.copy(build = build, probe = probe)
