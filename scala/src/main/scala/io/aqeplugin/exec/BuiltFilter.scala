@@ -6,7 +6,7 @@ import io.aqeplugin.filters.{AnyOf, FilterFormat, KeyFilter}
 /** The result of a filter build: a filter, or the reason why there is none and every row passes. */
 sealed trait BuiltFilter {
 
-  /** The result without the filter's bits, which only tasks need. */
+  /** The result without the bits of a large filter, which only tasks need. */
   def result: Either[Reason, FilterSummary]
 
   /** The broadcast bytes: the filter in its stored form, or nothing when there is no filter. */
@@ -34,6 +34,8 @@ object BuiltFilter {
   *   all keys in ascending order, if codes are the keys themselves and are at most [[FilterSummary.MaxValues]]
   * @param rows
   *   number of build rows without a null key
+  * @param small
+  *   the filter itself if it takes at most [[FilterSummary.MaxKeptBytes]], for values that the driver checks
   */
 final case class FilterSummary(
     kind: String,
@@ -41,7 +43,8 @@ final case class FilterSummary(
     ranges: Seq[(Long, Long)],
     values: Option[Seq[Long]],
     rows: Long,
-    buildMillis: Long
+    buildMillis: Long,
+    small: Option[KeyFilter] = None
 ) {
 
   /** Whether no key passes. */
@@ -52,6 +55,9 @@ object FilterSummary {
 
   /** So many keys are kept on the driver as long as the query runs. */
   val MaxValues = 10000
+
+  /** So many bytes of a filter are kept on the driver as long as the query runs. */
+  val MaxKeptBytes: Long = 1L << 20
 
   /** Ranges that a source compares with the statistics of each row group, page or partition. */
   val MaxRanges = 16
@@ -68,7 +74,8 @@ object FilterSummary {
       hull(one, other),
       values,
       one.rows + other.rows,
-      math.max(one.buildMillis, other.buildMillis)
+      math.max(one.buildMillis, other.buildMillis),
+      for (a <- one.small; b <- other.small) yield new AnyOf(Array(a, b))
     )
   }
 

@@ -136,9 +136,10 @@ object FilterBuild {
         val values = sorted.filter(_.length <= FilterSummary.MaxValues).map(_.toSeq)
         val ranges = sorted.map(KeyRanges.of(_, FilterSummary.MaxRanges)).getOrElse(if (coder.isExact) partial.range.toSeq else Nil)
         val buildMillis = (System.nanoTime() - startNanos) / 1000000L
+        val small = Option.when(filter.sizeBytes <= FilterSummary.MaxKeptBytes)(filter)
         BuiltFilter.Ready(
           filter,
-          FilterSummary(filter.kind, filter.sizeBytes, ranges.map(r => (r.min, r.max)), values, keyedRows, buildMillis)
+          FilterSummary(filter.kind, filter.sizeBytes, ranges.map(r => (r.min, r.max)), values, keyedRows, buildMillis, small)
         )
     }
 

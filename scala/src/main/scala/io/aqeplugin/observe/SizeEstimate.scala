@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.types.StructType
@@ -190,6 +191,9 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
         1.0,
         scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width
       )
+    case batch: BatchScanExec =>
+      val bytes = batch.logicalLink.map(_.stats.sizeInBytes.toDouble)
+      bytes.filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
     case _ => 0.0
   }.sum
 

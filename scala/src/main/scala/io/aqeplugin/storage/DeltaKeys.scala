@@ -1,6 +1,7 @@
 package io.aqeplugin.storage
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.types._
 
@@ -32,8 +33,18 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   private def byPartition(scan: FileSourceScanExec, keys: KnownKeys): Option[FileSourceScanExec] =
     // Spark looks such a column up by its name.
-    if (!scan.relation.partitionSchema.exists(_.name == keys.column.name)) None
-    else keys.isListedAtRunTime.map(condition => scan.copy(partitionFilters = scan.partitionFilters :+ condition))
+    Option(scan.relation.partitionSchema.fieldNames.indexOf(keys.column.name)).filter(_ >= 0).flatMap { ordinal =>
+      keys.isListedAtRunTime.orElse(keys.mayBe.map(test => keys.isAmong(passing(scan, ordinal, test))))
+        .map(condition => scan.copy(partitionFilters = scan.partitionFilters :+ condition))
+    }
+
+  /** The values of the listed partitions that may be keys. */
+  private def passing(scan: FileSourceScanExec, ordinal: Int, test: MayBeKey): Seq[Any] = {
+    val field = scan.relation.partitionSchema(ordinal)
+    val value = test.copy(child = BoundReference(0, field.dataType, nullable = true))
+    scan.selectedPartitions.filePartitionIterator.map(_.values.get(ordinal, field.dataType)).toSet
+      .filter((found: Any) => value.eval(InternalRow(found)) == true).toSeq
+  }
 
   private def byStatistics(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[FileSourceScanExec] = {
     // To Delta's statistics any list is the range from the first to the last value.

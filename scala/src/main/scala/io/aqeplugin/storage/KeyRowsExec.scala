@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
   * @param keys
   *   its values as Spark stores them
   */
-private[storage] case class KeyRowsExec(output: Seq[Attribute], keys: Seq[Any]) extends LeafExecNode {
+private[storage] case class KeyRowsExec(output: Seq[Attribute], @transient keys: Seq[Any]) extends LeafExecNode {
   override def executeCollect(): Array[InternalRow] = {
     val project = UnsafeProjection.create(output, output)
     keys.map(key => project(InternalRow(key)).copy(): InternalRow).toArray

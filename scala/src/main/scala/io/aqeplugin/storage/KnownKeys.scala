@@ -23,14 +23,20 @@ private[storage] final case class KnownKeys(column: Attribute, built: FilterSumm
     Option.when(made.forall(_.isDefined))(made.flatten)
   }
 
-  /** The column holds one of the keys, by a set that is searched once a value. */
-  def isListed: Option[Expression] = literals.map(found => InSet(column, found.map(_.value).toSet))
+  /** The column holds one of the keys, by a set that is searched once a value; none for more than `most` keys. */
+  def isListed(most: Int): Option[Expression] = literals.filter(_.size <= most).map(found => InSet(column, found.map(_.value).toSet))
 
   /** The same as a filter whose values Spark takes when the scan starts. */
-  def isListedAtRunTime: Option[Expression] = literals.map { found =>
-    val rows: SparkPlan = KeyRowsExec(Seq(column), found.map(_.value))
+  def isListedAtRunTime: Option[Expression] = literals.map(found => isAmong(found.map(_.value)))
+
+  /** The column holds one of some values, as a filter whose values Spark takes when the scan starts. */
+  def isAmong(values: Seq[Any]): Expression = {
+    val rows: SparkPlan = KeyRowsExec(Seq(column), values)
     DynamicPruningExpression(InSubqueryExec(column, SubqueryExec("keys of a runtime filter", rows, None), NamedExpression.newExprId))
   }
+
+  /** The filter may contain the column's value: of any type, and for any number of keys, but evaluated on the driver alone. */
+  def mayBe: Option[MayBeKey] = built.small.map(MayBeKey(column, _))
 
   /** The column holds a value in one of the ranges that hold all keys; none if that says nothing. */
   def isInRanges: Option[Expression] = {

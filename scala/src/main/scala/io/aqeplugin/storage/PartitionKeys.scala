@@ -2,6 +2,7 @@ package io.aqeplugin.storage
 
 import scala.util.Try
 
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 
@@ -10,10 +11,14 @@ import io.aqeplugin.observe.TableStatistics
 /** Partitions of tables of files, of any format: those without a key are not listed. */
 private[storage] object PartitionKeys extends KeyedFormat {
 
+  /** More keys are not listed: a list is copied to the scan's tasks with its other conditions. */
+  private val MaxListed = 1000
+
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if PartitionRange.isPartition(file, keys.column) =>
-      keys.isListed.orElse(keys.isInRanges)
-        .map(condition => KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters :+ condition)))
+      // A catalog may know what a range is, but not the filter.
+      val found: Seq[Expression] = keys.isListed(MaxListed).fold(keys.isInRanges.toSeq ++ keys.mayBe)(Seq(_))
+      Option.when(found.nonEmpty)(KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters ++ found)))
         .filter(canListPartitions)
     case _ => None
   }

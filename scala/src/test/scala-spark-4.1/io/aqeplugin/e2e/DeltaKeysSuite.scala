@@ -45,15 +45,25 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     (ran, all, some)
   }
 
+  private def jobsWithout(query: String): Int = withConf("spark.aqePlugin.mode" -> "off")(ran(spark.sql(query)).jobs)
+
   private def joined(table: String, dimension: String, condition: String): String =
     s"SELECT count(*), sum(s.v), max(s.word), min(s.narrow) FROM $table s JOIN $dimension d ON $condition"
 
   test("a shuffled join reads the partitions of its keys alone, without a job to list them") {
     val query = joined(path("by_day"), "days", "s.day = d.day")
     val (ran, all, some) = compared(query)
+    assert(ran.jobs == jobsWithout(query))
     assert(scanned(ran, "by_day") == 273 && all.records - some.records == 910 - 273)
     assert(some.bytes < all.bytes * 0.5, s"$some of $all")
     assert(scans(ran.plan, "by_day").map(_.metrics("numPartitions").value) == Seq(3L))
+  }
+
+  test("partitions by strings") {
+    delta("by_word", "SELECT id, day AS v, day AS narrow, concat('w=', day) AS word FROM (SELECT id, id % 11 AS day FROM range(1000))", "PARTITIONED BY (word)")
+    table("words", "SELECT concat('w=', id * 4) AS word FROM range(4)")
+    val ran = sameRows(spark.sql(joined(path("by_word"), "words", "s.word = d.word")))
+    assert(scans(ran.plan, "by_word").map(_.metrics("numPartitions").value) == Seq(3L))
   }
 
   test("a file whose statistics exclude all keys is not read") {
@@ -164,7 +174,7 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
   test("commands change the same rows") {
     def changed(mode: String): Seq[String] = {
       val name = s"target_$mode"
-      delta(name, Rows, properties = "'delta.enableDeletionVectors' = 'true'")
+      delta(name, Rows.replace("1000, 1, 10", "200, 1, 2"), properties = "'delta.enableDeletionVectors' = 'true'")
       withConf("spark.aqePlugin.mode" -> mode, "spark.aqePlugin.test.openGates" -> "true") {
         val _ = spark.sql(
           s"MERGE INTO ${path(name)} t USING ids d ON t.id = d.id WHEN MATCHED AND t.id % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = -1 " +

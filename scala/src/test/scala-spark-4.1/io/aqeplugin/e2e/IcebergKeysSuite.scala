@@ -1,8 +1,13 @@
 package io.aqeplugin.e2e
 
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.exec.FilterSummary
+import io.aqeplugin.observe.TableStatistics
+import io.aqeplugin.storage.ScanAdapter
 
 /** Keys of a finished build side leave out partitions of Iceberg tables. Iceberg's scans forget for good what they were told to leave out. */
 class IcebergKeysSuite extends AnyFunSuite with TableFormats {
@@ -37,6 +42,16 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     assert(all.records - some.records == 700)
     assert(some.bytes < all.bytes * 0.6, s"$some of $all")
     assert(scans(ran.plan, "sales").head.inputRDD.partitions.length <= 3)
+  }
+
+  test("the files of a table are planned once, as without the plugin") {
+    def planned(body: => Any): Int = {
+      val before = PlannedScans.count.get
+      val _ = body
+      PlannedScans.count.get - before
+    }
+    assert(planned(withoutPlugin(spark.sql(joined("ice.db.sales")))) == 1)
+    assert(planned(withPlugin(spark.sql(joined("ice.db.sales")))) == 1)
   }
 
   test("keys that are no partition column leave the scan alone") {
@@ -122,10 +137,21 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     val shared = s"WITH s AS (SELECT /*+ REPARTITION(3, id) */ a.id, a.day FROM ice.db.sales a CROSS JOIN ($one)) " +
       "SELECT 'some', count(s.id), max(s.day) FROM s JOIN (SELECT day FROM days WHERE few) d ON s.day = d.day " +
       "UNION ALL SELECT 'all', count(id), max(day) FROM s"
-    withConf("spark.sql.exchange.reuse" -> "false") {
-      val ran = sameRows(spark.sql(shared))
-      assert(ran.rows == Seq("[all, 1100, 9]", "[some, 300, 2]"))
-      assert(filtered(ran) == Seq("BatchScan ice.db.sales(day)") && !prunes(ran, "sales"), s"${ran.decided} ${ran.plan}")
+    val ran = sameRows(spark.sql(shared))
+    assert(ran.rows == Seq("[all, 1100, 9]", "[some, 300, 2]") && !prunes(ran, "sales"))
+    assert(narrowed(shared).map(_.nonEmpty) == Seq(false, false))
+    assert(narrowed("SELECT id, day FROM ice.db.sales").map(_.nonEmpty) == Seq(true))
+  }
+
+  /** The runtime filters that each scan of a query would get by the day 1, were it asked to. */
+  private def narrowed(query: String): Seq[Seq[Expression]] = withConf("spark.aqePlugin.mode" -> "off") {
+    val execution = spark.sql(query).queryExecution
+    SQLExecution.withNewExecutionId(execution) {
+      scans(execution.executedPlan, "sales").map { scan =>
+        val summary = FilterSummary("exact", 8L, Seq((1L, 1L)), Some(Seq(1L)), 1L, 0L)
+        ScanAdapter.withKnownKeys(scan, scan.output.filter(_.name == "day"), summary, TableStatistics.None, 50)
+          .asInstanceOf[BatchScanExec].runtimeFilters
+      }
     }
   }
 

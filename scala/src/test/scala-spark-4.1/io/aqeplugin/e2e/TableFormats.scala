@@ -1,5 +1,8 @@
 package io.aqeplugin.e2e
 
+import java.util.concurrent.atomic.AtomicInteger
+
+import org.apache.iceberg.metrics.{MetricsReport, MetricsReporter, ScanReport}
 import org.scalatest.Suite
 
 /** A session with Delta as its own catalog and Iceberg as the catalog `ice`. */
@@ -14,6 +17,7 @@ trait TableFormats extends ReadMeter { this: Suite =>
     "spark.sql.catalog.ice" -> "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.ice.type" -> "hadoop",
     "spark.sql.catalog.ice.cache-enabled" -> "false",
+    "spark.sql.catalog.ice.metrics-reporter-impl" -> classOf[PlannedScans].getName,
     "spark.sql.catalog.ice.warehouse" -> folder.resolve("ice").toString,
     // Joins are shuffled, so that Spark's own dynamic pruning has no broadcast to prune by.
     "spark.sql.autoBroadcastJoinThreshold" -> "-1"
@@ -24,4 +28,16 @@ trait TableFormats extends ReadMeter { this: Suite =>
     withConf("spark.aqePlugin.mode" -> "off")(statements.foreach { text =>
       val _ = spark.sql(text)
     })
+}
+
+/** Counts how often Iceberg plans the files of a scan, which reads the manifests of the table. */
+class PlannedScans extends MetricsReporter {
+  override def report(report: MetricsReport): Unit = report match {
+    case _: ScanReport => val _ = PlannedScans.count.incrementAndGet()
+    case _             =>
+  }
+}
+
+object PlannedScans {
+  val count = new AtomicInteger
 }

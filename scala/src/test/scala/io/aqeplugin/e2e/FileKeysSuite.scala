@@ -1,0 +1,124 @@
+package io.aqeplugin.e2e
+
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Keys of a finished build side leave out partitions of files, and row groups and pages of Parquet files. */
+class FileKeysSuite extends AnyFunSuite with ReadMeter {
+
+  override protected def applicationConf: Map[String, String] = super.applicationConf ++ Map(
+    "spark.sql.autoBroadcastJoinThreshold" -> "-1",
+    "spark.hadoop.parquet.block.size" -> "65536",
+    "spark.hadoop.parquet.page.size" -> "4096",
+    // Its reads are made by other threads, and no task counts their bytes.
+    "spark.hadoop.parquet.hadoop.vectored.io.enabled" -> "false"
+  )
+
+  private val Facts = "SELECT id, CAST(id AS int) AS narrow, nullif(id, id DIV 7 * 7) AS sparse, DATE'2020-01-01' + CAST(id AS int) AS at, " +
+    "named_struct('k', id) AS inner, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(0, 200000, 1, 1)"
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("facts", Facts)
+    // Two hundred keys, a hundred at each end; twenty, ten at each end.
+    table("ends", "SELECT IF(id < 100, id, id + 199800) AS k FROM range(200)")
+    table("few", "SELECT IF(id < 10, id, id + 199980) AS k FROM range(20)")
+  }
+
+  private def scans(plan: SparkPlan, name: String): Seq[FileSourceScanExec] = collectWithSubqueries(plan) {
+    case scan: FileSourceScanExec if scan.relation.location.rootPaths.exists(_.toString.contains(name)) => scan
+  }
+
+  private def scanned(ran: Ran, name: String): Long = scans(ran.plan, name).map(_.metrics("numOutputRows").value).sum
+  private def partitions(ran: Ran, name: String): Long = scans(ran.plan, name).map(_.metrics("numPartitions").value).sum
+
+  private def joined(facts: String, condition: String, keys: String): Ran =
+    sameRows(spark.sql(s"SELECT count(*), sum(s.x), min(s.id), max(s.id) FROM $facts s RIGHT JOIN $keys d ON $condition"))
+
+  test("more keys than are listed skip the row groups in the gap between them") {
+    val query = "SELECT count(*), sum(s.x) FROM facts s RIGHT JOIN ends d ON s.id = d.k"
+    val (expected, all) = reading(withoutPlugin(spark.sql(query)))
+    val (ran, some) = reading(withPlugin(spark.sql(query)))
+    assert(ran.rows == expected)
+    assert(scanned(ran, "facts") < 10000, ran.plan)
+    assert(all.records - some.records > 190000 && some.bytes < all.bytes * 0.5, s"$some of $all")
+  }
+
+  test("a list that Parquet takes for one range skips the gap as well") {
+    assert(scanned(joined("facts", "s.id = d.k", "few"), "facts") < 10000)
+  }
+
+  test("ranges of columns with nulls, of dates and of nested columns") {
+    assert(scanned(joined("facts", "s.sparse = d.k", "ends"), "facts") < 10000)
+    table("dates", "SELECT DATE'2020-01-01' + CAST(k AS int) AS k FROM ends")
+    assert(scanned(joined("facts", "s.at = d.k", "dates"), "facts") < 10000)
+    assert(scanned(joined("facts", "s.narrow = d.k", "ends"), "facts") < 10000)
+    val _ = joined("facts", "s.inner.k = d.k", "ends")
+  }
+
+  test("files whose columns are missing, narrower, or have no statistics") {
+    val path = folder.resolve("evolved").toString
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("SELECT id, CAST(id AS int) AS late, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(2000)").write.parquet(path)
+      spark.sql("SELECT id, id + 3000000000 AS late, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(2000)").write.mode("append").parquet(path)
+      spark.sql("SELECT id, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(2000)").write.mode("append").parquet(path)
+      spark.sql("SELECT id, id AS late, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(2000)").write.mode("append")
+        .option("parquet.column.statistics.enabled", "false").parquet(path)
+    }
+    spark.read.schema("id BIGINT, late BIGINT, x BIGINT").parquet(path).createOrReplaceTempView("evolved")
+    for (far <- Seq("3000000100", "1900", "-3000000000")) {
+      table("lates", s"SELECT IF(id < 100, id, $far + id) AS k FROM range(200)")
+      assert(joined("evolved", "s.late = d.k", "lates").rows.nonEmpty)
+      table("lates", s"SELECT IF(id < 10, id, $far + id) AS k FROM range(20)")
+      assert(joined("evolved", "s.late = d.k", "lates").rows.nonEmpty)
+    }
+  }
+
+  test("times before 1900 and dates of the Julian calendar") {
+    for (kind <- Seq("INT96", "TIMESTAMP_MICROS")) {
+      val name = s"old_$kind"
+      withConf("spark.sql.parquet.outputTimestampType" -> kind, "spark.sql.parquet.datetimeRebaseModeInWrite" -> "LEGACY", "spark.sql.parquet.int96RebaseModeInWrite" -> "LEGACY") {
+        table(name, "SELECT id, CAST(rand(1) * 1000000000 AS bigint) AS x, TIMESTAMP'1500-01-01' + make_interval(CAST(id AS int)) AS ts, DATE'1500-01-01' + CAST(id * 365 AS int) AS day FROM range(600)")
+      }
+      table("old_times", "SELECT TIMESTAMP'1500-01-01' + make_interval(CAST(id * 2 AS int)) AS k FROM range(200)")
+      table("old_days", "SELECT DATE'1500-01-01' + CAST(id * 365 * 2 AS int) AS k FROM range(200)")
+      assert(joined(name, "s.ts = d.k", "old_times").rows.head.startsWith("[200, "))
+      assert(joined(name, "s.day = d.k", "old_days").rows.head.startsWith("[200, "))
+    }
+  }
+
+  for (format <- Seq("parquet", "orc", "json"))
+    test(s"partitions of $format files by columns of many types") {
+      val types = Seq("STRING", "DATE", "TIMESTAMP", "DECIMAL(20,2)", "INT")
+      for (kind <- types) {
+        val name = s"by_${kind.take(4).toLowerCase}_$format"
+        val value = kind match {
+          case "STRING"    => "nullif(concat('a b=', id % 12), 'a b=7')"
+          case "DATE"      => "DATE'2024-01-01' + CAST(id % 12 AS int)"
+          case "TIMESTAMP" => "TIMESTAMP'2024-01-01 10:00:00' + make_interval(0, 0, 0, CAST(id % 12 AS int))"
+          case _           => s"CAST(id % 12 AS $kind)"
+        }
+        withConf("spark.aqePlugin.mode" -> "off") {
+          spark.sql(s"CREATE TABLE $name (id BIGINT, x DOUBLE, p $kind) USING $format PARTITIONED BY (p)")
+          spark.sql(s"INSERT INTO $name SELECT id, id * 1.5D, $value FROM range(48)")
+        }
+        table("parts", s"SELECT CAST($value AS $kind) AS k FROM range(5, 10)")
+        val catalogued = joined(name, "s.p = d.k", "parts")
+        val expected = if (kind == "STRING") 4 else 5
+        assert(partitions(catalogued, name) == expected, s"$kind ${catalogued.plan}")
+        val path = folder.resolve("warehouse").resolve(name).toString
+        spark.read.schema(s"id BIGINT, x DOUBLE, p $kind").format(format).load(path).createOrReplaceTempView("by_path")
+        assert(partitions(joined("by_path", "s.p = d.k", "parts"), name) == expected, kind)
+      }
+    }
+
+  test("more keys than are kept choose partitions by the filter") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("CREATE TABLE spread (id BIGINT, x DOUBLE, p BIGINT) USING parquet PARTITIONED BY (p)")
+      spark.sql("INSERT INTO spread SELECT id, 1.0D, id % 8 * 4001 FROM range(64)")
+    }
+    table("plenty", "SELECT id * 2 AS k FROM range(15000)")
+    val ran = joined("spread", "s.p = d.k", "plenty")
+    assert(partitions(ran, "spread") == 4, s"${ran.plan} ${ran.decided}")
+  }
+}
