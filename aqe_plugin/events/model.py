@@ -140,14 +140,36 @@ class BuildFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class PathStep:
+    """An operator that a row of the probe side goes through before it reaches the join; only some kinds have each size.
+
+    Attributes:
+        work: ``shuffle``, ``sort``, ``merge``, ``lookup`` or ``group``.
+        rows: estimated rows that go into it.
+        row_bytes: of a shuffle, bytes of one row in memory.
+        partitions: of a sort, the partitions that are sorted each by itself.
+        table_rows: of a lookup, estimated rows of one hash table.
+        table_row_bytes: of a lookup, bytes of one row of the table in memory.
+    """
+
+    work: str
+    rows: int
+    row_bytes: int | None = None
+    partitions: int | None = None
+    table_rows: int | None = None
+    table_row_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeFacts:
-    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the sources.
+    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last four.
 
     Attributes:
         rows_source: the least sure of what ``rows`` was taken from.
         scan_rows_source: the same of ``scan_rows``.
         prunable_bytes: bytes of files that a filter can leave out, because a key is a partition column.
         other_uses_pass_rate: share of the rows that must pass for other uses of a shared scan.
+        path: the operators between the scans and the join, without its own shuffle and sort.
     """
 
     rows: int
@@ -161,6 +183,7 @@ class ProbeFacts:
     scan_rows_source: str | None = None
     prunable_bytes: int | None = None
     other_uses_pass_rate: float | None = None
+    path: tuple[PathStep, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

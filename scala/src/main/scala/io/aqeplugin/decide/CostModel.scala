@@ -12,12 +12,19 @@ final case class CostTerm(name: String, nanos: Double)
 /** The price of each option in nanoseconds of elapsed time, for the remaining work that differs between options.
   *
   * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes over `x`
-  * shuffles, `v` bytes of files that a filter can leave out, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`:
+  * shuffles, `y` of which are below another join or an aggregate, `v` bytes of files that a filter can leave out, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`:
   * {{{
   * scan              v p scanNanosPerByte / n
   * pipeline          s p rowPipelineNanosPerRow / n
-  * shuffle           x r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
+  * shuffle           (x - y) r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
   * shuffle launch    x jobLaunchNanos                                                each shuffle is a stage of its own
+  *
+  * of each operator between the scans and the join ([[PathStep]]), into which i rows go
+  * shuffle below     i p (its w shuffleNanosPerByte + shuffleNanosPerRow) / n
+  * sort below        i p log2(i p / its partitions) sortNanosPerComparison / n
+  * merge below       i p mergeNanosPerRow / n
+  * lookup below      i p (hashProbeNanosPerRow + misses(its table's bytes, 16 MiB) hashMissNanosPerRow) / n
+  * group below       i p hashBuildNanosPerRow / n
   *
   * sort-merge only
   * sort              (r p log2(r p / partitions) / n + b log2(b / partitions) h) sortNanosPerComparison
@@ -66,6 +73,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   private val buildBytes = buildRows * atLeastZero(facts.build.memoryBytesPerRow)
   private val scanRows = atLeastZero(facts.probe.scanRows)
   private val probeRows = atLeastZero(facts.probe.rows)
+  private val path = new PathPrice(facts.probe.path, slots, thresholds)
 
   /** The price in nanoseconds: the sum of [[terms]]. */
   def price(option: JoinOption): Double = terms(option).map(_.nanos).sum
@@ -84,7 +92,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   private def shuffles(option: JoinOption): Double = {
     // The facts of a broadcast build side already leave out the probe side's shuffle.
     val own = if (option.method == Method.Broadcast && !facts.build.alreadyBroadcast && !facts.orderUsed) 1 else 0
-    math.max(0, facts.probe.exchanges - own).toDouble
+    math.max(path.shuffles, facts.probe.exchanges - own).toDouble
   }
 
   private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(
@@ -92,17 +100,22 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     CostTerm("pipeline", scanRows * passing * thresholds(CostRowPipelineNanosPerRow) / slots),
     CostTerm(
       "shuffle",
-      shuffles * probeRows * passing * (atLeastZero(facts.probe.rowBytes) * thresholds(CostShuffleNanosPerByte) + thresholds(
+      (shuffles - path.shuffles) * probeRows * passing * (atLeastZero(facts.probe.rowBytes) * thresholds(
+        CostShuffleNanosPerByte
+      ) + thresholds(
         CostShuffleNanosPerRow
       )) / slots
     ),
     CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
-  )
+  ) ++ path.terms(passing)
 
   private def sortMergeTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
     CostTerm(
       "sort",
-      (comparisons(probeRowsLeft) / slots + comparisons(buildRows) * heaviestShare) * thresholds(CostSortNanosPerComparison)
+      (comparisons(probeRowsLeft, partitions) / slots + comparisons(
+        buildRows,
+        partitions
+      ) * heaviestShare) * thresholds(CostSortNanosPerComparison)
     ),
     CostTerm("merge", (probeRowsLeft / slots + buildRows * heaviestShare) * thresholds(CostMergeNanosPerRow))
   )
@@ -113,24 +126,17 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     CostTerm(
       "hash misses",
       (buildRows * heaviestShare + probeRows * passRate / slots) *
-        missed(
-          BroadcastChoice.relationBytes(facts.build, thresholds) * heaviestShare,
-          SharedCacheBytes
-        ) * thresholds(CostHashMissNanosPerRow)
+        missedInShared(BroadcastChoice.relationBytes(facts.build, thresholds) * heaviestShare) * thresholds(CostHashMissNanosPerRow)
     )
   )
-
-  /** The share of accesses at random to so many bytes that a cache of `cacheBytes` does not have. */
-  private def missed(bytes: Double, cacheBytes: Double): Double = if (bytes <= cacheBytes) 0.0 else 1 - cacheBytes / bytes
 
   private def hashProbe(probeRowsLeft: Double): CostTerm =
     CostTerm("hash probe", probeRowsLeft * thresholds(CostHashProbeNanosPerRow) / slots)
 
   private def sortAbove(probeRowsLeft: Double): Seq[CostTerm] =
-    if (facts.orderUsed) Seq(CostTerm("sort above", comparisons(probeRowsLeft) * thresholds(CostSortNanosPerComparison) / slots)) else Nil
-
-  /** Comparisons needed to sort `rows` rows in partitions of equal size. */
-  private def comparisons(rows: Double): Double = rows * math.max(0.0, math.log(math.max(1.0, rows / partitions)) / Log2)
+    if (facts.orderUsed)
+      Seq(CostTerm("sort above", comparisons(probeRowsLeft, partitions) * thresholds(CostSortNanosPerComparison) / slots))
+    else Nil
 
   private def broadcastTerms(probeRowsLeft: Double): Seq[CostTerm] = {
     val relation =
@@ -175,6 +181,15 @@ object CostModel {
   private val CoreCacheBytes = (2L << 20).toDouble
   private val SharedCacheBytes = (16L << 20).toDouble
   private val Log2 = math.log(2)
+
+  /** Comparisons needed to sort `rows` rows in partitions of equal size. */
+  private[decide] def comparisons(rows: Double, partitions: Double): Double =
+    rows * math.max(0.0, math.log(math.max(1.0, rows / partitions)) / Log2)
+
+  /** The share of accesses at random to so many bytes that the cache which cores share does not have. */
+  private[decide] def missedInShared(bytes: Double): Double = missed(bytes, SharedCacheBytes)
+
+  private def missed(bytes: Double, cacheBytes: Double): Double = if (bytes <= cacheBytes) 0.0 else 1 - cacheBytes / bytes
 
   /** The price that is the sum of `terms`. */
   def millis(terms: Seq[CostTerm]): Double = terms.map(_.nanos).sum / NanosPerMilli

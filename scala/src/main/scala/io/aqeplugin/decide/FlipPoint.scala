@@ -40,15 +40,13 @@ object FlipFact {
     override def changed(facts: JoinFacts, value: Long): JoinFacts = facts.copy(build = facts.build.copy(memoryBytesPerRow = value))
   }
 
-  /** The rows of the scans change with those that reach the join. */
+  /** The rows of the scans, and of what lies between, change with those that reach the join. */
   case object ProbeRows extends FlipFact("probe_rows", "rows", "rows of the probe side") {
     override def of(facts: JoinFacts): Option[Long] = Some(facts.probe.rows).filter(_ > 0)
 
     override def changed(facts: JoinFacts, value: Long): JoinFacts = {
       val by = value.toDouble / facts.probe.rows
-      facts.copy(probe =
-        facts.probe.copy(rows = value, scanRows = scaled(facts.probe.scanRows, by), prunableBytes = scaled(facts.probe.prunableBytes, by))
-      )
+      facts.copy(probe = facts.probe.scaled(by).copy(rows = value))
     }
   }
 

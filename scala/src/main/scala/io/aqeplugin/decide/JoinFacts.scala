@@ -171,6 +171,8 @@ final case class BuildFacts(
   *   estimated bytes that these scans read of tables of which a key is a partition column, so that a filter leaves out files
   * @param otherUsesPassRate
   *   share of the scans' rows that must pass for other uses of a shared scan, whose filters are in a union with this join's
+  * @param path
+  *   the operators between these scans and the join, without its own shuffle and sort; empty in facts of older plugins
   */
 final case class ProbeFacts(
     rows: Long,
@@ -183,11 +185,27 @@ final case class ProbeFacts(
     rowsSource: Option[EstimateSource] = None,
     scanRowsSource: Option[EstimateSource] = None,
     prunableBytes: Long = 0,
-    otherUsesPassRate: Double = 0
+    otherUsesPassRate: Double = 0,
+    path: Seq[PathStep] = Nil
 ) {
 
   /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */
   def withoutKeys: ProbeFacts = copy(keys = None)
+
+  /** The same with so many times the rows, in the scans, on the path and at the join. Unknown counts stay so. */
+  def scaled(by: Double): ProbeFacts =
+    if (by == 1.0) this
+    else
+      copy(
+        rows = ProbeFacts.times(rows, by),
+        scanRows = ProbeFacts.times(scanRows, by),
+        prunableBytes = ProbeFacts.times(prunableBytes, by),
+        path = path.map(step => step.withRows(ProbeFacts.times(step.rows, by)))
+      )
+}
+
+object ProbeFacts {
+  private def times(count: Long, by: Double): Long = if (count < 0) count else math.min(count * by, Long.MaxValue / 2.0).toLong
 }
 
 /** The size of the cluster that the query runs on.

@@ -23,6 +23,9 @@ final class QueryState(val executionId: Long) {
   /** When the query was first planned, as `System.nanoTime`. */
   val startNanos: Long = System.nanoTime()
 
+  /** The scans that the keys of each join reach. */
+  val reachedScans = new ReachedScans
+
   private val names = new JoinNames
   private val joins = new JoinLives
   private val held = new LongAdder()
@@ -178,6 +181,10 @@ final class QueryState(val executionId: Long) {
 
   /** The decisions made from measured build sides; none once the joins have ended. */
   def decisions: Seq[JoinDecision] = joins.ids.flatMap(decision)
+
+  /** The share of the rows of a join's scans that the filters of the other decided joins leave. */
+  def leftByFilters(joinId: String): Double =
+    reachedScans.leftByOthers(joinId, decisions.filter(_.buildFilter).map(made => made.facts.joinId -> made.passRate).toMap)
 
   /** Ends the states of all joins and returns what is left to report; each decision is returned once. */
   def endJoins(): Seq[JoinDecision] = {

@@ -17,10 +17,14 @@ import io.aqeplugin.observe.PlainKey
   *   the leaf
   * @param keys
   *   the scan's columns that hold the keys, in the order of the join's keys
-  * @param exchanges
-  *   the exchanges between the scan and the join, starting with that of the scan's own stage
+  * @param above
+  *   the operators between the scan and the join, starting with that above the scan
   */
-final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], exchanges: Seq[Exchange])
+final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], above: Seq[SparkPlan]) {
+
+  /** The exchanges among them, starting with that of the scan's own stage. */
+  lazy val exchanges: Seq[Exchange] = above.collect { case exchange: Exchange => exchange }
+}
 
 object ScanTargets {
 
@@ -30,21 +34,20 @@ object ScanTargets {
   /** @param total
     *   whether everything between the join and `plan` gives a value for every row
     */
-  private def search(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange], total: Boolean): Seq[ScanTarget] = plan match {
-    case filtered: RuntimeFilterExec => search(filtered.child, keys, exchanges, total)
+  private def search(plan: SparkPlan, keys: Seq[Expression], above: List[SparkPlan], total: Boolean): Seq[ScanTarget] = plan match {
+    case filtered: RuntimeFilterExec => search(filtered.child, keys, above, total)
     case scan if isScan(scan)        =>
       // The scan's own attributes: a query may spell a column's name in a different case than the files.
       val columns = PlainKey.all(keys).toOption.toSeq.flatten.flatMap(k => scan.output.find(_.exprId == k.attribute.exprId))
-      if (columns.size == keys.size) Seq(ScanTarget(scan, columns, exchanges)) else Nil
-    case exchange: Exchange => descend(exchange, keys, exchange :: exchanges, total)
-    case other              => descend(other, keys, exchanges, total)
+      if (columns.size == keys.size) Seq(ScanTarget(scan, columns, above)) else Nil
+    case other => descend(other, keys, other :: above, total)
   }
 
-  private def descend(plan: SparkPlan, keys: Seq[Expression], exchanges: List[Exchange], total: Boolean): Seq[ScanTarget] = {
+  private def descend(plan: SparkPlan, keys: Seq[Expression], above: List[SparkPlan], total: Boolean): Seq[ScanTarget] = {
     lazy val totalBelow = total && Lineage.evaluated(plan).forall(Total(_))
     Lineage.steps(plan, keys)
       .filter(_.changed.forall(changed => total && changed.forall(Total(_))))
-      .flatMap(step => search(step.child, step.keys, exchanges, totalBelow))
+      .flatMap(step => search(step.child, step.keys, above, totalBelow))
   }
 
   /** Leaves that read data and whose rows can be dropped without changing anything else. */

@@ -2,7 +2,6 @@ package io.aqeplugin.rules
 
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.decide._
@@ -10,8 +9,20 @@ import io.aqeplugin.observe._
 import io.aqeplugin.place.{JoinSite, ScanTarget}
 import io.aqeplugin.storage.{PartitionRange, ScanAdapter}
 
-/** Estimates the joins of a physical plan whose build side has not run. */
-private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, estimates: SizeEstimator, waits: PlannedWaits) {
+/** Estimates the joins of a physical plan whose build side has not run.
+  *
+  * @param unfiltered
+  *   estimates without any filter, which are kept with a join: what the filters of other joins leave is known when it is decided
+  * @param estimates
+  *   estimates with the filters of the joins that were judged before, by which is decided what waits
+  */
+private[rules] final class JoinEstimator(
+    plan: SparkPlan,
+    context: RuleContext,
+    unfiltered: SizeEstimator,
+    estimates: SizeEstimator,
+    waits: PlannedWaits
+) {
   import JoinEstimator._
 
   private lazy val usedOrder = new UsedOrder(plan)
@@ -40,12 +51,17 @@ private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, 
 
   /** The estimate of a join with this build side; includes a wait decision unless the build side has finished. */
   def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
-    val estimate = unweighed(join, buildSide, site)
-    if (site.finishedStage.isDefined) estimate
-    else estimate.copy(waiting = Some(WaitPrice.decide(waitFacts(join, estimate, site), context.thresholds)))
+    val now = unweighed(join, buildSide, site)
+    val kept = now.copy(probe = probeFacts(join, buildSide, site, unfiltered))
+    context.state.reachedScans.note(
+      kept.joinId,
+      reachedBy(site).map(scan => ReachedScan(scan.output.map(_.exprId), rounded(unfiltered(scan).rows)))
+    )
+    if (site.finishedStage.isDefined) kept
+    else kept.copy(waiting = Some(WaitPrice.decide(waitFacts(join, now, site), context.thresholds)))
   }
 
-  /** The same without a wait decision. */
+  /** What is known now, with the filters of the joins that were judged before, and without a wait decision. */
   def unweighed(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts =
     JoinFacts(
       context.state.nameOf(join.id),
@@ -53,7 +69,7 @@ private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, 
       join.texts,
       buildSide,
       buildFacts(join, buildSide, site),
-      probeFacts(join, buildSide, site),
+      probeFacts(join, buildSide, site, estimates),
       context.cluster,
       authorHint(join),
       join.sparkStrategy,
@@ -62,26 +78,31 @@ private[rules] final class JoinEstimator(plan: SparkPlan, context: RuleContext, 
       orderUsed = usedOrder.of(join.node)
     )
 
+  private def reachedBy(site: JoinSite): Seq[SparkPlan] = (site.targets ++ site.refused.map(_._1)).map(_.scan)
+
   /** The facts of a join without any measurement. */
   def unmeasured(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
     estimate.copy(probe = estimate.probe.withoutKeys, sparkStrategy = join.sparkStrategy, filterObstacle = site.obstacle)
 
-  private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite): ProbeFacts = {
+  private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite, estimates: SizeEstimator): ProbeFacts = {
     val probe = join.child(buildSide.other)
     val reached = site.targets ++ site.refused.map(_._1)
+    // A scan that gets no filter is spared nothing.
+    val path = new ProbePath(join.node, if (site.targets.isEmpty) reached else site.targets, estimates)
     val scanned = if (reached.isEmpty) Seq(estimates(probe)) else reached.map(target => estimates(target.scan))
     ProbeFacts(
       rows = rounded(estimates(probe).rows),
       scanRows = rounded(scanned.map(_.rows).sum),
       rowBytes = RowWidth.ofRow(probe.output),
-      exchanges = if (reached.isEmpty) 0 else reached.map(_.exchanges.count(_.isInstanceOf[ShuffleExchangeLike])).max,
+      exchanges = path.shuffles,
       started = reached.isEmpty && FinishedJoin.isStage(probe),
       targets = site.targets.size,
       keys = reached.headOption.flatMap(keysOf(join, _)),
       rowsSource = Some(estimates(probe).source),
       scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*)),
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.scan)).sum),
-      otherUsesPassRate = site.otherUsesPassRate
+      otherUsesPassRate = site.otherUsesPassRate,
+      path = path.steps
     )
   }
 
@@ -145,5 +166,5 @@ private[rules] object JoinEstimator {
   /** How many times smaller Spark wants the side to be that it hashes. */
   private val MuchSmaller = 3
 
-  private def rounded(value: Double): Long = if (value >= Long.MaxValue.toDouble) Long.MaxValue else math.round(value)
+  private[rules] def rounded(value: Double): Long = if (value >= Long.MaxValue.toDouble) Long.MaxValue else math.round(value)
 }

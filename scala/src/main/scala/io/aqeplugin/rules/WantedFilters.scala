@@ -23,9 +23,10 @@ import io.aqeplugin.tell.{ExplainSection, ExplainText}
 private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) {
   private val state = context.state
 
-  private val sizes = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables)
+  private def newSizes: SizeEstimator = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables)
+  private val sizes = newSizes
   private val waits = new PlannedWaits
-  private val estimator = new JoinEstimator(plan, context, sizes, waits)
+  private val estimator = new JoinEstimator(plan, context, newSizes, sizes, waits)
   private val joins = JoinFinder.find(plan)
   private val ranges = JoinRange.find(plan)
   private val uses = new UsesOfScans(context, estimator, sizes)

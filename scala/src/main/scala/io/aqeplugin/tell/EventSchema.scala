@@ -202,7 +202,27 @@ object EventSchema {
         "ratio",
         "share of the scans' rows that must pass for other uses of a shared scan; 0 unless the filter is part of a union",
         required = false
+      ),
+      FieldSchema(
+        "path",
+        "PathStep[]",
+        "",
+        "the operators between the scans and the join, without its own shuffle and sort; missing in old logs",
+        required = false
       )
+    )
+  )
+
+  private val Step = ObjectSchema(
+    "PathStep",
+    "an operator that a row of a probe side goes through before it reaches the join",
+    Seq(
+      FieldSchema("work", "text", "", "what the operator does with the row", values = PathStep.Names),
+      FieldSchema("rows", "integer", "rows", "estimated rows that go into it"),
+      FieldSchema("rowBytes", "integer", "bytes", "of a shuffle: bytes of one row in memory", required = false),
+      FieldSchema("partitions", "integer", "partitions", "of a sort: number of partitions, each sorted by itself", required = false),
+      FieldSchema("tableRows", "integer", "rows", "of a lookup: estimated rows of one hash table", required = false),
+      FieldSchema("tableRowBytes", "integer", "bytes", "of a lookup: bytes of one row of the hash table in memory", required = false)
     )
   )
 
@@ -389,6 +409,7 @@ object EventSchema {
       Probe,
       Keys,
       Bucket,
+      Step,
       Cluster,
       Memory,
       Wait,

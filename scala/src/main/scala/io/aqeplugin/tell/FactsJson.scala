@@ -114,7 +114,31 @@ private[tell] object FactsJson {
     putSource(node, "rowsSource", probe.rowsSource)
     putSource(node, "scanRowsSource", probe.scanRowsSource)
     node.put("prunableBytes", probe.prunableBytes).put("otherUsesPassRate", probe.otherUsesPassRate)
+    val path = node.putArray("path")
+    probe.path.foreach(step => path.add(writeStep(step)))
+    node
   }
+
+  private def writeStep(step: PathStep): ObjectNode = {
+    val node = JsonFields.emptyObject.put("work", step.name).put("rows", step.rows)
+    put(node, "rowBytes", Some(step).collect { case PathStep.Shuffle(_, bytes) => bytes })
+    put(node, "partitions", Some(step).collect { case PathStep.Sort(_, partitions) => partitions.toLong })
+    put(node, "tableRows", Some(step).collect { case PathStep.Lookup(_, rows, _) => rows })
+    put(node, "tableRowBytes", Some(step).collect { case PathStep.Lookup(_, _, bytes) => bytes })
+  }
+
+  private def readStep(fields: JsonFields): Either[String, PathStep] = for {
+    work <- fields.named("work", name => PathStep.Names.find(_ == name))
+    rows <- fields.long("rows")
+    step <- work match {
+      case PathStep.ShuffleName => fields.long("rowBytes").map(PathStep.Shuffle(rows, _))
+      case PathStep.SortName    => fields.int("partitions").map(PathStep.Sort(rows, _))
+      case PathStep.MergeName   => Right(PathStep.Merge(rows))
+      case PathStep.LookupName  =>
+        fields.long("tableRows").flatMap(tableRows => fields.long("tableRowBytes").map(PathStep.Lookup(rows, tableRows, _)))
+      case _ => Right(PathStep.Group(rows))
+    }
+  } yield step
 
   private def readProbe(fields: JsonFields): Either[String, ProbeFacts] = for {
     rows <- fields.long("rows")
@@ -128,6 +152,7 @@ private[tell] object FactsJson {
     scanRowsSource <- fields.optionalNamed("scanRowsSource", EstimateSource.fromName)
     prunableBytes <- fields.optionalLong("prunableBytes")
     otherUses <- fields.optionalDouble("otherUsesPassRate")
+    path <- fields.optionalInners("path")(readStep)
   } yield ProbeFacts(
     rows,
     scanRows,
@@ -139,7 +164,8 @@ private[tell] object FactsJson {
     rowsSource,
     scanRowsSource,
     prunableBytes.getOrElse(0L),
-    otherUses.getOrElse(0.0)
+    otherUses.getOrElse(0.0),
+    path
   )
 
   private def writeKeys(keys: KeyFacts): ObjectNode = {

@@ -155,6 +155,19 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("more work between the scans and the join never removes a filter") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.pathStep) { (facts, thresholds, step) =>
+      val before = DecideJoin.decide(facts, thresholds)
+      // Of work that almost all rows are left to do, so little is saved that the prices come closer in proportion.
+      whenever(before.passRate < 1 - thresholds(AqeConf.CostTieRatio)) {
+        val exchanges = facts.probe.exchanges + (if (step.isInstanceOf[PathStep.Shuffle] && facts.probe.exchanges < Int.MaxValue) 1 else 0)
+        val after =
+          DecideJoin.decide(facts.copy(probe = facts.probe.copy(path = step +: facts.probe.path, exchanges = exchanges)), thresholds)
+        if (before.buildFilter) assert(after.buildFilter)
+      }
+    }
+  }
+
   test("on one slot, keys that the driver has already never remove a filter") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds, Gen.choose(1L, 1000000L)) { (facts, thresholds, distinct) =>
       def decided(kept: Boolean): JoinDecision = {

@@ -100,6 +100,31 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(math.abs(dearer(JoinOption.FilteredSortMerge) - wholeMillis * passRate) < 1e-6)
   }
 
+  test("a filter that saves little in the scan pays if it spares its rows a join below") {
+    val facts = build(_.copy(rows = 31, originRows = Some(3100), alreadyBroadcast = true)).copy(
+      sparkStrategy = Strategy.Broadcast,
+      probe = Typical.probe.copy(rows = 100000, scanRows = 500000, exchanges = 0)
+    )
+    assert(decide(facts).filterReason.code == ReasonCode.FilterCostsMore)
+    val join = PathStep.Lookup(500000, tableRows = 300000, tableRowBytes = 40)
+    assert(decide(facts.copy(probe = facts.probe.copy(path = Seq(join)))).filterReason.code == ReasonCode.FilterPays)
+  }
+
+  test("a shuffle below the join is priced with its own rows, in every option, and launched") {
+    def cost(option: JoinOption, path: Seq[PathStep]): Double =
+      decide(Typical.copy(probe = Typical.probe.copy(exchanges = 1 + path.size, path = path))).options
+        .find(_.option == option).flatMap(_.costMillis).getOrElse(fail("no price"))
+    val rows = 7000000L
+    val shuffle = PathStep.Shuffle(rows, rowBytes = 100)
+    def dearer(option: JoinOption): Double = cost(option, Seq(shuffle)) - cost(option, Nil)
+    val launchMillis = thresholds(AqeConf.CostJobLaunchNanos) / CostModel.NanosPerMilli
+    val wholeMillis = rows * (100 * thresholds(AqeConf.CostShuffleNanosPerByte) + thresholds(AqeConf.CostShuffleNanosPerRow)) /
+      Typical.cluster.slots / CostModel.NanosPerMilli
+    val passRate = decide(Typical).passRate
+    Seq(JoinOption.SortMerge, JoinOption.Broadcast).foreach(option => assert(math.abs(dearer(option) - wholeMillis - launchMillis) < 1e-6))
+    assert(math.abs(dearer(JoinOption.FilteredSortMerge) - wholeMillis * passRate - launchMillis) < 1e-6)
+  }
+
   test("a hash join of shuffles costs less where the build rows are spread than where they are in one partition") {
     def cost(maxPartitionBytes: Long): Option[Double] =
       decide(build(_.copy(maxPartitionBytes = maxPartitionBytes))).options.find(_.option == JoinOption.ShuffledHash).flatMap(_.costMillis)

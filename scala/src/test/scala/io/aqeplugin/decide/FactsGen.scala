@@ -80,6 +80,14 @@ object FactsGen {
     source
   )
 
+  val pathStep: Gen[PathStep] = Gen.oneOf(
+    Gen.zip(count, count).map { case (rows, rowBytes) => PathStep.Shuffle(rows, rowBytes) },
+    Gen.zip(count, small).map { case (rows, partitions) => PathStep.Sort(rows, partitions) },
+    count.map(PathStep.Merge(_)),
+    Gen.zip(count, count, count).map { case (rows, tableRows, tableRowBytes) => PathStep.Lookup(rows, tableRows, tableRowBytes) },
+    count.map(PathStep.Group(_))
+  )
+
   val probeFacts: Gen[ProbeFacts] = for {
     rows <- count
     scanRows <- count
@@ -91,7 +99,21 @@ object FactsGen {
     sources <- Gen.listOfN(2, Gen.option(Gen.oneOf(EstimateSource.All)))
     prunableBytes <- Gen.frequency(3 -> Gen.const(0L), 1 -> count)
     otherUses <- Gen.frequency(5 -> Gen.const(0.0), 1 -> Gen.choose(0.0, 1.5))
-  } yield ProbeFacts(rows, scanRows, rowBytes, exchanges, started, targets, keys, sources.head, sources.last, prunableBytes, otherUses)
+    path <- Gen.resize(4, Gen.listOf(pathStep))
+  } yield ProbeFacts(
+    rows,
+    scanRows,
+    rowBytes,
+    exchanges,
+    started,
+    targets,
+    keys,
+    sources.head,
+    sources.last,
+    prunableBytes,
+    otherUses,
+    path
+  )
 
   val waitDecision: Gen[WaitDecision] = for {
     waits <- Gen.prob(0.5)

@@ -95,7 +95,8 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
     val site: JoinSite = JoinSite.of(join, Side.Right, new ReuseGuard(physical))
     private val context = RuleContext(spark.sparkContext, new QueryState(1L), mode, Thresholds.Default, ClusterFacts(2, 1))
     lazy val estimate: JoinFacts =
-      new JoinEstimator(physical, context, new SizeEstimator(0.2, TableStatistics.None), new PlannedWaits).estimate(join, Side.Right, site)
+      new JoinEstimator(physical, context, newSizes, newSizes, new PlannedWaits).estimate(join, Side.Right, site)
+    private def newSizes: SizeEstimator = new SizeEstimator(0.2, TableStatistics.None)
   }
 
   /** The join of a query, as AQE plans it anew when its right side's stage has finished. */

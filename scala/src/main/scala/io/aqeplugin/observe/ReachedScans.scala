@@ -1,0 +1,32 @@
+package io.aqeplugin.observe
+
+import scala.collection.concurrent.TrieMap
+
+import org.apache.spark.sql.catalyst.expressions.ExprId
+
+/** A scan that the keys of a join reach.
+  *
+  * @param columns
+  *   the scan's columns, which are the same in every plan of a query
+  */
+final case class ReachedScan(columns: Seq[ExprId], rows: Long)
+
+/** The scans that the keys of each join of a query reach. Thread-safe. */
+final class ReachedScans {
+  private val ofJoins = TrieMap.empty[String, Seq[ReachedScan]]
+
+  def note(joinId: String, scans: Seq[ReachedScan]): Unit = ofJoins.update(joinId, scans)
+
+  /** The share of the rows of a join's scans that the filters of other joins leave.
+    *
+    * @param passRates
+    *   the pass rates of all joins with a filter, by join id
+    */
+  def leftByOthers(joinId: String, passRates: Map[String, Double]): Double = {
+    val scans = ofJoins.getOrElse(joinId, Nil).filter(_.rows > 0)
+    val others = (passRates - joinId).toSeq.map { case (other, passRate) => (ofJoins.getOrElse(other, Nil).map(_.columns).toSet, passRate) }
+    def left(scan: ReachedScan): Double = others.collect { case (filtered, passRate) if filtered(scan.columns) => passRate }.product
+    val rows = scans.map(_.rows.toDouble).sum
+    if (others.isEmpty || rows <= 0) 1.0 else scans.map(scan => scan.rows * left(scan)).sum / rows
+  }
+}

@@ -1,0 +1,69 @@
+package io.aqeplugin.rules
+
+import java.util.{Collections, IdentityHashMap}
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.optimizer.BuildLeft
+import org.apache.spark.sql.execution.{SortExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
+import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.types.{ByteType, IntegerType, LongType, ShortType}
+
+import io.aqeplugin.decide.PathStep
+import io.aqeplugin.observe.{RowWidth, SizeEstimator}
+import io.aqeplugin.place.ScanTarget
+
+/** What lies between a join and the scans that its keys reach. */
+private[rules] final class ProbePath(join: SparkPlan, targets: Seq[ScanTarget], estimates: SizeEstimator) {
+
+  private val passed = distinct(targets.flatMap(target => target.above.reverse.zip(target.above.reverse.drop(1) :+ target.scan)))
+
+  private val own: Seq[SparkPlan] = join match {
+    case _: ShuffledJoin => targets.flatMap(target => ownOf(target.above.reverse))
+    case _               => Nil
+  }
+
+  /** Number of shuffles, the join's own included. */
+  def shuffles: Int = passed.count(_._1.isInstanceOf[ShuffleExchangeLike])
+
+  /** The operators without the join's own shuffle and sort. One above several scans, as above a union, counts once. */
+  def steps: Seq[PathStep] =
+    passed.filterNot { case (operator, _) => own.exists(_ eq operator) }.flatMap { case (operator, child) => step(operator, child) }
+
+  private def step(operator: SparkPlan, child: SparkPlan): Option[PathStep] = operator match {
+    case shuffle: ShuffleExchangeLike                                 => Some(PathStep.Shuffle(rows(child), RowWidth.ofRow(shuffle.output)))
+    case _: SortExec                                                  => Some(PathStep.Sort(rows(child), child.outputPartitioning.numPartitions))
+    case _: SortMergeJoinExec                                         => Some(PathStep.Merge(rows(child)))
+    case hash: BroadcastHashJoinExec                                  => lookup(hash, child, tables = 1, isOneInteger(hash.leftKeys))
+    case hash: ShuffledHashJoinExec                                   => lookup(hash, child, hash.outputPartitioning.numPartitions, isDense = false)
+    case aggregate: BaseAggregateExec if aggregate.groupingExpressions.nonEmpty => Some(PathStep.Group(rows(child)))
+    case _                                                            => None
+  }
+
+  /** None for the side that is hashed: it is the smaller one. */
+  private def lookup(join: HashJoin, child: SparkPlan, tables: Int, isDense: Boolean): Option[PathStep] = {
+    val build = if (join.buildSide == BuildLeft) join.left else join.right
+    if (child eq build) None
+    else Some(PathStep.Lookup(rows(child), if (isDense) 0L else rows(build) / math.max(1, tables), RowWidth.ofRow(build.output)))
+  }
+
+  private def isOneInteger(keys: Seq[Expression]): Boolean = keys.size == 1 && keys.forall(_.dataType match {
+    case ByteType | ShortType | IntegerType | LongType => true
+    case _                                             => false
+  })
+
+  private def rows(plan: SparkPlan): Long = JoinEstimator.rounded(estimates(plan).rows)
+
+  /** The operators, from the join down, that serve the join alone. */
+  private def ownOf(below: Seq[SparkPlan]): Seq[SparkPlan] = {
+    val arranging = below.takeWhile(node => node.isInstanceOf[SortExec] || node.isInstanceOf[AQEShuffleReadExec])
+    arranging ++ below.drop(arranging.size).headOption.filter(_.isInstanceOf[ShuffleExchangeLike])
+  }
+
+  private def distinct(steps: Seq[(SparkPlan, SparkPlan)]): Seq[(SparkPlan, SparkPlan)] = {
+    val seen = Collections.newSetFromMap(new IdentityHashMap[SparkPlan, java.lang.Boolean]())
+    steps.filter { case (_, child) => seen.add(child) }
+  }
+}

@@ -1,0 +1,35 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.expressions.NamedExpression
+import org.scalatest.funsuite.AnyFunSuite
+
+class ReachedScansSuite extends AnyFunSuite {
+  private val (sales, returns) = (Seq(NamedExpression.newExprId), Seq(NamedExpression.newExprId))
+
+  private def scans(of: (String, Seq[ReachedScan])*): ReachedScans = {
+    val reached = new ReachedScans
+    of.foreach { case (joinId, scans) => reached.note(joinId, scans) }
+    reached
+  }
+
+  private val known = scans(
+    "item" -> Seq(ReachedScan(sales, 300), ReachedScan(returns, 100)),
+    "date" -> Seq(ReachedScan(sales, 300)),
+    "store" -> Seq(ReachedScan(sales, 300)),
+    "reason" -> Seq(ReachedScan(returns, 100)),
+    "empty" -> Seq(ReachedScan(sales, 0))
+  )
+
+  test("the filters of other joins on a scan multiply, and a join's own does not count") {
+    assert(known.leftByOthers("date", Map("store" -> 0.5, "item" -> 0.1, "date" -> 0.01)) == 0.05)
+  }
+
+  test("a filter on one of several scans counts by that scan's rows") {
+    assert(known.leftByOthers("item", Map("date" -> 0.2)) == (300 * 0.2 + 100) / 400)
+  }
+
+  test("filters on other scans leave all rows, and so do filters of joins that are not known") {
+    assert(known.leftByOthers("date", Map("reason" -> 0.1, "unknown" -> 0.1)) == 1)
+    assert(known.leftByOthers("unknown", Map("date" -> 0.1)) == 1 && known.leftByOthers("empty", Map("date" -> 0.1)) == 1)
+  }
+}
