@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from typer.core import TyperGroup
 
 from aqe_plugin.cli.apply import apply
@@ -45,12 +44,15 @@ from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
-from aqe_plugin.render.queries import query_lines, query_table
-from aqe_plugin.render.terminal import print_json
+from aqe_plugin.render.queries import plain_lines, query_lines, query_table
+from aqe_plugin.render.terminal import print_json, print_lines
 
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
 _SKIPPED_SHOWN = 20
+
+
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class _Commands(TyperGroup):
@@ -62,13 +64,18 @@ class _Commands(TyperGroup):
         except typer.BadParameter as error:
             error.message = plain_message(error)
             raise
+        except _UsageError as error:
+            option = getattr(error, "option_name", "")
+            if option in ("--config", "--version"):
+                error.message = f"{error.message} here; it stands before the command: aqe-plugin {option} ..."
+            raise
 
 
 app = typer.Typer(
     name="aqe-plugin",
     cls=_Commands,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Install and tune aqe-plugin, and explain or export its decisions on the joins of Spark queries.",
     epilog=_EXIT_CODES,
@@ -152,10 +159,18 @@ def explain(
                 progress.hide()
             if output is TableOrJson.JSON:
                 print_json(encode(found), stdout)
-            else:
+            elif stdout.is_terminal:
                 stdout.print(query_table(found) if why else query_lines(found))
-    if printed == 0 and Path(log).is_file() and skipped and skipped[0].line is None:
-        raise EventLogError(f"{skipped[0]}.")
+            else:
+                print_lines(plain_lines(found, why), stdout)
+    whole = [one for one in skipped if one.line is None]
+    if printed == 0 and Path(log).is_file() and whole:
+        raise EventLogError(f"{whole[0]}.")
+    if printed == 0 and len(whole) == progress.read > 0:
+        raise NoDataError(
+            f"{log}: no event log in it: {len(whole):,} {'file is' if len(whole) == 1 else 'files are'} something "
+            f"else, the first: {whole[0]}. Give the folder that spark.eventLog.dir names."
+        )
     _report_skipped(skipped)
     if printed == 0:
         raise _no_decision(log, query, known)
@@ -218,12 +233,16 @@ app.add_typer(pipeline)
 
 
 def _flow(group: typer.Typer) -> None:
-    """Joins the lines of each paragraph of help, which a terminal breaks at its own width, and escapes markup."""
+    """Joins the lines of each paragraph of help, which a terminal breaks at its own width, but breaks no example."""
     for command in group.registered_commands:
         text = inspect.getdoc(command.callback) or ""
-        command.help = escape("\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")))
+        paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+        command.help = "\n\n".join(f"\b\n{one}" if one.startswith("Example:") else one for one in paragraphs)
+        # Without it the list of commands cuts sentences off.
+        command.short_help = paragraphs[0]
     for inner in group.registered_groups:
         if inner.typer_instance is not None:
+            inner.short_help = inner.typer_instance.info.help
             _flow(inner.typer_instance)
 
 

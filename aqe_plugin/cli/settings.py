@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +29,18 @@ from aqe_plugin.logs.addresses import is_hadoop_uri
 PATH = "PATH"
 # Each command has its own meaning for them, so they are not set for all commands at once; nor are switches.
 _OWN = {"format", "jar"}
+_WORDS = tuple(
+    (re.compile(theirs), ours)
+    for theirs, ours in (
+        ("Input should be a valid integer.*", "expected a whole number"),
+        ("Input should be a valid number.*", "expected a number"),
+        ("Input should be a valid boolean.*", "expected true or false"),
+        ("Input should be a valid", "expected a"),
+        ("Input should be greater than or equal to", "expected at least"),
+        ("Input should be less than or equal to", "expected at most"),
+        ("Input should be", "expected"),
+    )
+)
 _ADDRESSES = ("kubernetes:", "sc:/")
 
 
@@ -197,8 +210,11 @@ def _check(value: Any, option: Any, place: str, context: typer.Context) -> None:
 
 
 def plain_message(error: typer.BadParameter) -> str:
-    """What is wrong with a value, without the words that pydantic, which Typer uses, puts before it."""
-    return error.message.removeprefix("Value error, ")
+    """What is wrong with a value, in our words for those of pydantic, which Typer uses."""
+    text = error.message.removeprefix("Value error, ")
+    for theirs, ours in _WORDS:
+        text = theirs.sub(ours, text)
+    return text
 
 
 def _hint(command: str, name: str, place: str, options: Collection[Setting]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -66,7 +66,8 @@ def quantity(value: float, unit: str) -> str:
         return f"{value * 100:.3g} %"
     if unit == "":
         return f"{value:,.6g}"
-    return f"{_count(value)} {unit}"
+    count = _count(value)
+    return f"{count} {unit.removesuffix('s') if count == '1' else unit}"
 
 
 def describe_reason(reason: Reason) -> str:
@@ -93,7 +94,7 @@ def describe_strategy(strategy: Strategy, with_filter: bool = False) -> str:
 
 
 def options_not_taken(decision: JoinDecision) -> list[str]:
-    """One line per rejected option: predicted cost and reason; options with the same cost and reason share a line."""
+    """One line per rejected option: ``not …``, predicted cost, reason; options alike in both share a line."""
     chosen = (decision.choice, decision.build_filter)
     names: dict[tuple[float | None, Reason], list[str]] = {}
     for option in decision.options:
@@ -101,9 +102,13 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
             name = describe_strategy(option.strategy, option.with_filter)
             names.setdefault((option.cost_millis, option.reason), []).append(name)
     return [
-        f"{' or '.join(alike)}{_after_comma(_predicted(cost_millis))}: {describe_reason(reason)}"
+        f"{_none_of(alike)}{_after_comma(_predicted(cost_millis))}: {describe_reason(reason)}"
         for (cost_millis, reason), alike in names.items()
     ]
+
+
+def _none_of(names: Sequence[str]) -> str:
+    return f"{'not' if len(names) == 1 else 'neither'} {' nor '.join(names)}"
 
 
 # Of the chosen option's price; the others are in the event.

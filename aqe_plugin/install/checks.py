@@ -208,4 +208,5 @@ def _read_event_log(path: Path) -> str:
     left_out = f"; {len(skipped)} skipped, first: {skipped[0]}" if skipped else ""
     by_arm = ", ".join(f"{arms[arm]} {arm.value}" for arm in TrialArm)
     tried = f"; queries by arm: {by_arm}" if arms else ""
-    return f"{readable} readable, {decisions} decisions in them{tried}{left_out}"
+    of = f"{decisions} {'decision' if decisions == 1 else 'decisions'}"
+    return f"{readable} readable, {of} in {'it' if readable == 1 else 'them'}{tried}{left_out}"

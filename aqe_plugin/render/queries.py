@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -17,6 +17,7 @@ from aqe_plugin.render.query_text import (
     join_cells,
     join_line,
     limit_lines,
+    plain,
     predicate_lines,
     query_failure,
     query_heading,
@@ -46,6 +47,20 @@ def query_table(query: QueryStory) -> RenderableType:
     )
 
 
+def plain_lines(query: QueryStory, why: bool) -> list[str]:
+    """What :func:`query_lines` or, with ``why``, :func:`query_table` shows, for files and pipes: no line is wrapped."""
+    others = plain((*limit_lines(query), *predicate_lines(query))).splitlines()
+    if not why:
+        joins = [plain(join_line(join)) for join in query.joins]
+        return [*plain(query_line(query)).splitlines(), *_indented(2, [*joins, *others])]
+    lines = plain((*query_heading(query), *query_failure(query), ("\n", ""), *query_summary(query))).splitlines()
+    for join in query.joins:
+        facts, *rest = (plain(cell).splitlines() for cell in join_cells(join))
+        lines += _indented(2, facts)
+        lines += (line for cell in rest for line in _indented(4, cell))
+    return [*lines, *others]
+
+
 class _Joins:
     """The joins of a query, in the layout that fits the terminal."""
 
@@ -64,6 +79,10 @@ class _Joins:
             for cells in self._cells:
                 table.add_row(*map(_styled, cells))
             yield table
+
+
+def _indented(spaces: int, lines: Iterable[str]) -> list[str]:
+    return [f"{' ' * spaces}{line}" for line in lines]
 
 
 def _styled(segments: Segments) -> Text:

@@ -56,6 +56,29 @@ def test_explain_shows_a_line_for_a_query_and_its_join_and_with_why_every_option
         assert part in out
 
 
+@pytest.mark.parametrize("why", [(), ("--why",)])
+def test_explain_breaks_no_line_where_no_terminal_is(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch, why: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    code, out, _ = answer("explain", str(write_log(tmp_path / "app-1")), *why)
+    assert code == 0
+    assert all(line == line.rstrip() for line in out.splitlines())
+    assert max(map(len, out.splitlines())) > 80
+    assert (len(out.splitlines()) == 2) == (not why)
+
+
+def test_explain_of_a_folder_of_something_else_says_so_once(tmp_path: Path, answer: Answer) -> None:
+    for number in range(30):
+        (tmp_path / f"note-{number:02}").write_text("no log")
+    code, _, err = answer("explain", str(tmp_path))
+    assert code == 4
+    assert err == (
+        f"{tmp_path}: no event log in it: 30 files are something else, the first: {tmp_path}/note-00: not a Spark "
+        "event log. Give the folder that spark.eventLog.dir names.\n"
+    )
+
+
 def test_explain_gives_json_lines(tmp_path: Path, answer: Answer) -> None:
     write_log(tmp_path / "app-1", query_lines(1), query_lines(2))
     code, out, _ = answer("explain", str(tmp_path), "--format", "json")
@@ -243,7 +266,7 @@ def test_doctor_has_a_line_for_each_check_and_looks_at_the_users_log(tmp_path: P
     assert names == ["Java", "PySpark", "jar", "session", "event log"]
     assert out.splitlines()[-2:] == [
         "not run session   left out by --no-session",
-        "ok      event log 1 readable, 1 decisions in them",
+        "ok      event log 1 readable, 1 decision in it",
     ]
 
 
@@ -263,7 +286,7 @@ def test_doctor_does_not_call_a_foreign_file_readable(tmp_path: Path, answer: An
     write_log(tmp_path / "app-1")
     code, out, _ = answer("doctor", "--no-session", "--event-log", str(tmp_path))
     assert code == 0
-    assert "ok      event log 1 readable, 1 decisions in them; 1 skipped, first: " in out
+    assert "ok      event log 1 readable, 1 decision in it; 1 skipped, first: " in out
 
 
 # the frame
@@ -274,6 +297,33 @@ def test_help_lists_every_command_and_the_exit_codes(answer: Answer) -> None:
     assert code == 0
     assert all(command in out for command in ("explain", "export", "doctor", "jar-path"))
     assert "Exit codes: 0 done, 1 a fault of aqe-plugin itself, 2 command line not understood" in " ".join(out.split())
+
+
+def test_help_is_whole_on_a_narrow_terminal(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    told = {command: answer(*command.split(), "--help")[1] for command in ("", "run", "install", "apply", "explain")}
+    # Only what may be repeated, and a path in an example, have dots.
+    assert not any(re.search(r"\w\.\.\.|\w\u2026", text.replace("logs...", "")) for text in told.values())
+    for part in ("--history-running-every", "those below [apply] in the settings file"):
+        assert part in " ".join(told["run"].split())
+    assert "(sc://HOST:PORT/;session_id=UUID)" in told["install"]
+    assert "  Example: aqe-plugin explain /tmp/spark-events --query 7 --why\n" in told["explain"]
+    assert "--yes  " in told["install"]
+
+
+def test_an_option_that_stands_before_the_command_is_named(answer: Answer) -> None:
+    code, _, err = answer("config", "show", "--config", "x.toml")
+    assert (code, "it stands before the command: aqe-plugin --config" in err) == (2, True)
+
+
+def test_a_value_is_refused_in_plain_words(answer: Answer) -> None:
+    for words, said in (
+        (("export", "x", "--port", "abc"), "'--port': expected a whole number"),
+        (("apply", "x", "--canary-share", "3"), "'--canary-share': expected at most 0.999"),
+        (("apply", "x", "--canary-share", "x"), "'--canary-share': expected a number"),
+    ):
+        code, _, err = answer(*words)
+        assert (code, said in err) == (2, True), err
 
 
 @pytest.mark.parametrize("command", ["explain", "export", "doctor", "jar-path"])
@@ -317,7 +367,7 @@ def test_an_internal_fault_is_one_line_too(answer: Answer, monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr("aqe_plugin.cli.app.read_queries", broken)
+    monkeypatch.setattr("aqe_plugin.cli.app.queries_of", broken)
     code, _, err = answer("explain", "x")
     assert (code, err) == (1, "ZeroDivisionError: by\\nzero (a fault of aqe-plugin; --debug shows where)\n")
 

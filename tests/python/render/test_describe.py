@@ -125,10 +125,15 @@ def test_an_unknown_reason_code_is_shown_with_its_numbers() -> None:
     )
 
 
+def test_one_of_a_thing_is_no_plural() -> None:
+    assert [quantity(value, "rows") for value in (0, 1, 2, 1000)] == ["0 rows", "1 row", "2 rows", "1,000 rows"]
+    assert quantity(1, "millis") == "1 ms"
+
+
 def test_options_not_taken_have_their_cost_and_reason() -> None:
     broadcast, plain = options_not_taken(DECISION)
-    assert broadcast.startswith(f"broadcast: {reason_meanings()['BROADCAST_MEMORY']} (BROADCAST_MEMORY: ")
-    assert plain.startswith(f"plain sort-merge, predicted 4.2 s: {reason_meanings()['COSTLIER']} (COSTLIER: ")
+    assert broadcast.startswith(f"not broadcast: {reason_meanings()['BROADCAST_MEMORY']} (BROADCAST_MEMORY: ")
+    assert plain.startswith(f"not plain sort-merge, predicted 4.2 s: {reason_meanings()['COSTLIER']} (COSTLIER: ")
 
 
 def test_a_flip_point_names_the_other_decision_and_the_value_that_brings_it() -> None:
@@ -140,7 +145,7 @@ def test_a_flip_point_names_the_other_decision_and_the_value_that_brings_it() ->
 def test_options_with_the_same_reason_share_a_line() -> None:
     too_large = [WeighedOption(Strategy.BROADCAST, with_filter, None, TOO_LARGE) for with_filter in (False, True)]
     (both,) = options_not_taken(replace(DECISION, options=tuple(too_large)))
-    assert both.startswith("broadcast or broadcast with filter: ")
+    assert both.startswith("neither broadcast nor broadcast with filter: ")
 
 
 def test_a_join_is_described_with_the_size_of_both_sides() -> None:
