@@ -65,9 +65,10 @@ class _Commands(TyperGroup):
             error.message = plain_message(error)
             raise
         except _UsageError as error:
+            usage: Any = error
             option = getattr(error, "option_name", "")
             if option in ("--config", "--version"):
-                error.message = f"{error.message} here; it stands before the command: aqe-plugin {option} ..."
+                usage.message = f"{usage.message} here; it stands before the command: aqe-plugin {option} ..."
             raise
 
 

@@ -15,7 +15,9 @@ from aqe_plugin.cli.install import HomeOption, TargetOption, WhyOption, YesOptio
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
 from aqe_plugin.cli.settings import PATH
-from aqe_plugin.conf.stores.file_store import store_of
+from aqe_plugin.conf.keys import PLUGIN_CLASS, PLUGINS_KEY
+from aqe_plugin.conf.keys import entries_of as entries_of_list
+from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.conf.syntax.java_properties import entries_of
@@ -30,7 +32,7 @@ from aqe_plugin.tuning.recommendation import Limits, best
 from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.engine import NextStep, Rollouts
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, locked
-from aqe_plugin.tuning.rollout.rings import RingLimits
+from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, is_over
 from aqe_plugin.tuning.unseen import choosing
 
 
@@ -77,6 +79,7 @@ def apply(
     file = place_of(target, spark_home)
     if canary_share is not None and isinstance(file, SessionStore):
         raise ConfError(f"--canary-share {canary_share:g}: a running session is one application, which has no share.")
+    _warn_without_plugin(file)
     limits = Limits(max_step=max_step, min_runs=min_runs)
     asked_values = _values_of(asked or (), values)
     with locked(file) if yes else nullcontext():
@@ -117,13 +120,23 @@ def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_sha
     return None if chosen is None else engine.begin(rollouts, chosen, canary_share, source.history.until_millis)
 
 
+def _warn_without_plugin(file: Where) -> None:
+    store = store_of(file)
+    listed = entries_of_list(read_target(file).conf.get(PLUGINS_KEY))
+    if store.why_not_loaded() is None and PLUGIN_CLASS not in listed:
+        warn(
+            f"{store.name}: {PLUGINS_KEY} does not name the plugin, so a rollout changes nothing but for applications "
+            "that load it themselves. aqe-plugin install does that."
+        )
+
+
 def _require_same(last: RolloutStep, asked: Mapping[str, str], canary_share: float | None) -> None:
     """Refuses options that do not fit the rollout under way, whose last step is ``last``."""
     if asked:
         key, value = next(iter(asked.items()))
         raise ConfError(
             f"{key}={value}: rollout no. {last.number} ({last.group}) is under way, in the ring {last.ring.value}. "
-            "Let it end first."
+            "Let it end first, or take it back: aqe-plugin rollback."
         )
     if canary_share is not None and canary_share != last.canary_share:
         has = "has no share" if last.canary_share is None else f"has the share {last.canary_share:g}"
@@ -153,7 +166,8 @@ def _text_of(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise TargetError(f"--values {file}: the file cannot be read: {error}.") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise TargetError(f"--values {file}: the file cannot be read ({why}).") from error
 
 
 def _show(next_step: NextStep, done: bool, output: StepFormat) -> None:
@@ -164,9 +178,15 @@ def _show(next_step: NextStep, done: bool, output: StepFormat) -> None:
     elif output is StepFormat.JSON:
         print_json(rollout_step_json(next_step.step, next_step.before, done), Console(soft_wrap=True))
     else:
-        print_rollout_step(next_step.step, next_step.before, Console())
+        changes = next_step.step.changes
+        if next_step.step.ring is Ring.ROLLED_BACK:
+            changes = () if proposal is None else proposal.changes
+        print_rollout_step(next_step.step, next_step.before, changes, Console())
     if done:
-        say("Done. Run the same again when there are new logs; aqe-plugin history shows every step.")
+        done_so = "Done." if proposal is None or proposal.nothing_to_do else f"Done: {proposal.store.effect}"
+        over = is_over(next_step.step.ring)
+        again = "The rollout is over" if over else "Run the same again when there are new logs"
+        say(f"{done_so} {again}; aqe-plugin history shows every step.")
     elif not next_step.moves:
         say("The rollout stays where it is.")
     else:

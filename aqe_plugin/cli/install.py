@@ -148,7 +148,8 @@ def verify_command(
     home = spark_home_of(path, spark_home, os.environ)
     if jar is not None:
         require_jar(jar)
-    say(f"Starting Spark in {home} ...")
+    if status_of(path).plugin_listed:
+        say(f"Starting Spark in {home} ...")
     if not print_checks(verify(path, home, jar, os.environ), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 

@@ -37,7 +37,9 @@ def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str)
     """
     _require_one_plugin(conf, name)
     _require_known_mode(conf, name)
-    wanted = [(MODE_KEY, mode or conf.get(MODE_KEY) or DEFAULT_MODE, "the plugin's mode: off, observe or apply")]
+    chosen = mode or conf.get(MODE_KEY) or DEFAULT_MODE
+    why = "it decides and records, and changes no plan" if chosen == DEFAULT_MODE else "it changes plans"
+    wanted = [(MODE_KEY, chosen, why)]
     if jar is not None:
         _require_line(conf, jar, name)
         jars = _with_jar(conf, jar, name)

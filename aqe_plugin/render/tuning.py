@@ -58,14 +58,16 @@ def conf_lines(chosen: Recommendation) -> list[str]:
     return [f"{change.key} {written(change.key, change.new)}" for change in chosen.changes]
 
 
-def print_rollout_step(step: RolloutStep, before: Ring | None, console: Console) -> None:
-    """The ring before and after the step, why, and the keys."""
-    way = step.ring.value if before in (None, step.ring) else f"{before.value if before else ''} -> {step.ring.value}"
+def print_rollout_step(step: RolloutStep, before: Ring | None, changes: Sequence[Change], console: Console) -> None:
+    """The ring before and after the step, why, and ``changes``: what is rolled out, or what goes back."""
+    after = _in_plain_words(step.ring)
+    way = after if before in (None, step.ring) else f"{_in_plain_words(before)} -> {after}"
     console.print(Text(f"rollout no. {step.number} ({step.group}): {way}", style="bold"))
     console.print(Text(f"  {visible(step.why)}"))
     if step.canary_share is not None:
         console.print(Text(f"  canary: {step.canary_share:.3g} of the applications"))
-    console.print(changes_table(step.changes))
+    if changes:
+        console.print(changes_table(changes))
 
 
 def rollout_step_json(step: RolloutStep, before: Ring | None, done: bool) -> dict[str, object]:
@@ -108,7 +110,11 @@ def _in_words(evidence: Evidence, confidence: float) -> str:
 def _ring(step: RolloutStep) -> str:
     if step.ring is Ring.CANARY and step.canary_share is not None:
         return f"{step.ring.value} ({step.canary_share:.3g})"
-    return step.ring.value
+    return _in_plain_words(step.ring)
+
+
+def _in_plain_words(ring: Ring | None) -> str:
+    return "" if ring is None else ring.value.replace("_", " ")
 
 
 def _change(change: Change) -> str:

@@ -55,7 +55,9 @@ class FileStore(ConfStore):
 
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
         if not self.path.parent.is_dir():
-            raise TargetError(f"{self.path.parent}: no such folder. Give a conf folder that exists, or a file in one.")
+            raise TargetError(
+                f"{self.path.parent}: no such folder. Create it (mkdir -p), or give a file in a conf folder."
+            )
         return ""
 
     def replace(
@@ -80,6 +82,8 @@ def parse_target(path: Path, content: bytes | None) -> TargetConf:
     """
     if content is not None and content.startswith(_EVENT_LOG):
         raise TargetError(f"{path}: an event log, not a conf. Give {CONF_FILE}, or a Kubernetes file in YAML.")
+    if content is not None and b"\0" in content:
+        raise TargetError(f"{path}: not a text. Give {CONF_FILE}, or a Kubernetes file in YAML.")
     if path.suffix.lower() not in _YAML:
         return parse_properties(content, str(path))
     if content is None:

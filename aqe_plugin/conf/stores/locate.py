@@ -57,6 +57,10 @@ def find_target(
         return open_store(str(file), environment, say)
     if file is not None and str(file).startswith(SCHEME):
         return open_session(str(file), environment, say)
+    if file is not None and str(file).strip().lower().startswith((LIVE, SCHEME)):
+        raise ConfError(
+            f"{file}: an address begins with {LIVE} or {SCHEME}/, in small letters and with no space before."
+        )
     if file is not None:
         return file.resolve()
     if spark_home is not None and not spark_home.is_dir():

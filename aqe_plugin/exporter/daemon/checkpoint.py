@@ -78,7 +78,7 @@ def opened(path: Path, source: str) -> Iterator[Checkpoint]:
         ConflictError: another process works with it.
         ConfError: it belongs to another source.
         StateError: it is damaged, no checkpoint, or of another version.
-        TargetError: it is a folder, or cannot be read.
+        TargetError: it is a folder, or in none, or cannot be read.
         WriteError: it cannot be written.
     """
     path = path.resolve()
@@ -86,6 +86,8 @@ def opened(path: Path, source: str) -> Iterator[Checkpoint]:
         raise TargetError(
             f"{path}: a folder, not a file. Give --checkpoint a file in it, e.g. {path / 'checkpoint.db'}."
         )
+    if not path.parent.is_dir():
+        raise TargetError(f"{path.parent}: no such folder. Create it (mkdir -p), or give another --checkpoint.")
     with ExitStack() as held:
         try:
             held.enter_context(lock(path.with_name(f"{path.name}.lock")))

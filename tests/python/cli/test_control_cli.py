@@ -146,7 +146,7 @@ def test_json_shows_the_changes_and_whether_they_were_made(conf: Path, jar: str,
     assert shown["changes"][2] == {
         "key": "spark.aqePlugin.mode",
         "new": "observe",
-        "why": "the plugin's mode: off, observe or apply",
+        "why": "it decides and records, and changes no plan",
     }
     assert json.loads(answer(*words, "--yes")[1])["applied"] is True
     again = json.loads(answer(*words, "--yes")[1])
@@ -323,3 +323,28 @@ def test_a_missing_folder_is_exit_code_4(tmp_path: Path, jar: str, answer: Answe
 def test_every_command_has_help(command: str, answer: Answer) -> None:
     code, out, _ = answer(command, "--help")
     assert (code, "Usage:" in out, "--target" in out) == (0, True, True)
+
+
+@pytest.mark.parametrize(
+    "address", ["Kubernetes:spark/configmap/conf", " kubernetes:spark/configmap/conf", "SC://h:1/"]
+)
+def test_an_address_in_another_spelling_is_no_file(address: str, answer: Answer) -> None:
+    code, _, err = answer("status", "--target", address)
+    assert (code, "an address begins with kubernetes: or sc://, in small letters" in err) == (5, True), err
+
+
+def test_a_file_that_is_no_text_is_no_conf(conf: Path, answer: Answer) -> None:
+    conf.write_bytes(bytes(range(256)))
+    assert answer("status", "--target", str(conf)) == (
+        4,
+        "",
+        f"{conf}: not a text. Give spark-defaults.conf, or a Kubernetes file in YAML.\n",
+    )
+
+
+def test_verify_of_a_conf_without_the_plugin_starts_nothing(
+    conf: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = answer("verify", "--target", str(conf))
+    assert (code, "Starting Spark" in err) == (3, False), err
+    assert "the plugin is not installed in it" in out

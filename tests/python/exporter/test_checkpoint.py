@@ -113,7 +113,7 @@ def test_a_damaged_member_is_an_error(tmp_path: Path, member: str) -> None:
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    absent = pytest.raises(WriteError, match=r"nowhere/checkpoint\.db.*: cannot be written")
+    absent = pytest.raises(TargetError, match=r"nowhere: no such folder\. Create it")
     with absent, opened(tmp_path / "nowhere" / "checkpoint.db", "logs"):
         pass
 

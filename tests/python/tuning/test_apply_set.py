@@ -18,7 +18,7 @@ def test_set_begins_without_logs(cluster: Cluster, answer: Answer) -> None:
     assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\n")
     # From then on there is something to compare.
     code, _, err = answer("apply", "--target", str(cluster.target), "--yes")
-    assert (code, err[:15]) == (5, "Give event logs")
+    assert (code, err.splitlines()[-1][:15]) == (5, "Give event logs")
 
 
 def test_a_value_of_set_goes_to_all_without_a_canary(cluster: Cluster, answer: Answer) -> None:
@@ -60,10 +60,44 @@ def test_a_value_that_the_plugin_refuses_begins_no_rollout(
 def test_set_is_refused_while_a_rollout_is_under_way(cluster: Cluster, answer: Answer) -> None:
     step(cluster, answer, "--set", ASKED)
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED)
-    assert (code, "rollout no. 1 (asked) is under way, in the ring all. Let it end first" in err) == (5, True), err
+    assert (
+        code,
+        "rollout no. 1 (asked) is under way, in the ring all. Let it end first, or take it back: aqe-plugin rollback."
+        in err,
+    ) == (5, True), err
 
 
 def test_a_value_that_is_already_set_begins_no_rollout(cluster: Cluster, answer: Answer) -> None:
     cluster.target.write_text("spark.aqePlugin.filter.buildTimeout 10\n")
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED, "--yes")
     assert (code, "Nothing to change" in err) == (0, True), err
+
+
+def test_a_rollout_in_a_conf_without_the_plugin_is_warned_of(cluster: Cluster, answer: Answer) -> None:
+    words = ("apply", "--target", str(cluster.target), "--set", ASKED, "--canary-share", "0.1")
+    _, _, err = answer(*words)
+    assert f"{cluster.target}: spark.plugins does not name the plugin, so a rollout changes nothing" in err
+    cluster.target.write_text("spark.plugins com.acme.P,io.aqeplugin.AqePlugin\n")
+    _, _, err = answer(*words)
+    assert "spark.plugins" not in err
+
+
+def test_a_step_says_when_it_takes_effect_and_a_rollout_that_is_over_says_so(cluster: Cluster, answer: Answer) -> None:
+    words = ("apply", "--target", str(cluster.target), "--yes")
+    _, out, err = answer(*words, "--set", ASKED)
+    assert "observe -> all" in out
+    assert f"Done: applications that start from now on read {cluster.target} as it is now. Run the same again" in err
+    answer("rollback", "--target", str(cluster.target), "--yes")
+    _, out, err = answer(*words)
+    assert "all -> rolled back" in out
+    # Nothing of what went back is shown as if it were made.
+    assert "asked for" not in out
+    assert "Done. The rollout is over; aqe-plugin history shows every step." in err
+
+
+def test_values_that_cannot_be_read_are_an_error_in_words(cluster: Cluster, answer: Answer) -> None:
+    code, _, err = answer("apply", "--target", str(cluster.target), "--values", "/no/such.conf")
+    assert (code, err.splitlines()[-1]) == (
+        4,
+        "--values /no/such.conf: the file cannot be read (No such file or directory).",
+    )
