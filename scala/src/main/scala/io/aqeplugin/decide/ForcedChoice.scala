@@ -3,7 +3,8 @@ package io.aqeplugin.decide
 import io.aqeplugin.conf.{AqeConf, ForcedMethod, ForcedOption}
 
 /** Forces one join to an option as far as that is legal. An illegal method leaves the model's, and an illegal filter is not built; the
-  * reason is the obstacle. The options have the prices and reasons that the model would give them if the probe side were waiting.
+  * reason is the obstacle. The options have the prices that the model would give them if the probe side were waiting; those that another one
+  * was forced over say so, and the others have the model's reasons.
   */
 private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption, thresholds: Thresholds) {
 
@@ -22,12 +23,16 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
       case ForcedMethod.SortMerge    => unless(sortMergeObstacle, Method.SortMerge)
     }
     val filterRefusal = if (option.withFilter) filterObstacle(method) else None
+    val buildFilter = option.withFilter && filterRefusal.isEmpty
+    def isForcedOver(weighed: WeighedOption): Boolean =
+      weighed.costMillis.isDefined && (reason == forced || filterRefusal.isEmpty && weighed.option.withFilter != buildFilter)
     unstarted.copy(
       facts = facts,
       method = method,
       reason = reason,
-      buildFilter = option.withFilter && filterRefusal.isEmpty,
-      filterReason = filterRefusal.getOrElse(forced)
+      buildFilter = buildFilter,
+      filterReason = filterRefusal.getOrElse(forced),
+      options = unstarted.options.map(weighed => if (isForcedOver(weighed)) weighed.copy(reason = forced) else weighed)
     )
   }
 

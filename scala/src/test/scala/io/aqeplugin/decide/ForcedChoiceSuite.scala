@@ -43,10 +43,23 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(strategies.toSet == Strategy.All.toSet)
   }
 
-  test("the options have the prices and reasons that the model gives them") {
+  test("the options have the prices that the model gives them") {
     forAllForced { (facts, _, thresholds, decision) =>
       val model = DecideJoin.decide(facts.copy(probe = facts.probe.copy(started = false)), thresholds)
-      assert(decision.options == model.options && decision.passRate == model.passRate)
+      assert(decision.options.map(_.copy(reason = decision.reason)) == model.options.map(_.copy(reason = decision.reason)))
+      assert(decision.passRate == model.passRate)
+    }
+  }
+
+  test("an option that another one was forced over says so; what is impossible keeps its obstacle") {
+    forAllForced { (facts, option, thresholds, decision) =>
+      val model = DecideJoin.decide(facts.copy(probe = facts.probe.copy(started = false)), thresholds)
+      decision.options.zip(model.options).foreach { case (weighed, modelled) =>
+        val isForcedOver = weighed.costMillis.isDefined &&
+          (decision.reason.code == ReasonCode.Forced ||
+            decision.buildFilter == option.withFilter && weighed.option.withFilter != option.withFilter)
+        assert(weighed.reason == (if (isForcedOver) Reason(ReasonCode.Forced, confKey = "spark.aqePlugin.force") else modelled.reason))
+      }
     }
   }
 
