@@ -79,7 +79,6 @@ def apply(
     file = place_of(target, spark_home)
     if canary_share is not None and isinstance(file, SessionStore):
         raise ConfError(f"--canary-share {canary_share:g}: a running session is one application, which has no share.")
-    _warn_without_plugin(file)
     limits = Limits(max_step=max_step, min_runs=min_runs)
     asked_values = _values_of(asked or (), values)
     with locked(file) if yes else nullcontext():
@@ -107,6 +106,8 @@ def apply(
             warn(f"The step to {step.step.ring.value} was interrupted before.")
         if yes:
             engine.take(rollouts, step)
+    if step.step.ring in (Ring.CANARY, Ring.ALL):
+        _warn_without_plugin(file)
     _show(step, yes and step.moves, output)
 
 

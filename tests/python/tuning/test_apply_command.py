@@ -115,11 +115,11 @@ def test_rollback_to_a_number_undoes_all_later_changes(cluster: Cluster, answer:
     back = next(one for one in reversed(newest) if "action" in one)
     assert (back["action"], back["undoes"], back["after"]) == ("rollback", 2, first)
     assert answer("rollback", *target, "--to", "2")[::2] == (
-        4,
+        9,
         f"{cluster.target}: change no. 2 is not in force; in force: 1. 0 goes back before the first.\n",
     )
     assert answer("rollback", *target, "--to", "1")[::2] == (
-        4,
+        9,
         f"{cluster.target}: change no. 1 is the last one in force; there is nothing to roll back.\n",
     )
     assert answer("rollback", *target, "--to", "0", "--yes")[0] == 0

@@ -55,9 +55,10 @@ def test_the_next_apply_finishes_an_interrupted_step(
         assert answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
     assert cluster.target.read_bytes() == before
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
-    assert (code, err.splitlines()) == (
+    assert (code, err.splitlines()[0], err.splitlines()[-1]) == (
         0,
-        ["The step to all was interrupted before.", "Nothing was written; --yes makes the change."],
+        "The step to all was interrupted before.",
+        "Nothing was written; --yes makes the change.",
     )
     assert step(cluster, answer)["ring"] == "all"
     assert cluster.target.read_bytes() != before
