@@ -8,9 +8,12 @@ in ``FOLDER/events``. The application is a process of its own, because a JVM wri
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -74,9 +77,7 @@ def run_probe(command: list[str], environment: Mapping[str, str], folder: Path) 
         SessionError: no session started.
     """
     try:
-        ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=_SESSION_SECONDS, check=False, env=dict(environment)
-        )
+        stderr = _ran(command, environment)
     except OSError as error:
         raise SessionError(f"{command[0]} does not run ({error.strerror}).") from error
     except subprocess.TimeoutExpired as error:
@@ -84,13 +85,31 @@ def run_probe(command: list[str], environment: Mapping[str, str], folder: Path) 
         raise SessionError(message) from error
     probe = read_answer(folder)
     if probe is None:
-        last = (ran.stderr.strip().splitlines() or ["no message"])[-1]
+        last = (stderr.strip().splitlines() or ["no message"])[-1]
         raise SessionError(f"the session ended before it could report: {last}")
     if probe.error:
         raise SessionError(
             f"{probe.error}. Try the same with plain PySpark; `aqe-plugin jar-path` names the jar in use."
         )
-    return probe, ran.stderr
+    return probe, stderr
+
+
+def _ran(command: list[str], environment: Mapping[str, str]) -> str:
+    """The standard error of ``command``. Nothing that it started, such as a JVM, outlives an interrupt or this call."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(environment),
+        start_new_session=True,
+    ) as process:
+        try:
+            return process.communicate(timeout=_SESSION_SECONDS)[1]
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def submit_command(home: Path, properties: Path, folder: Path) -> list[str]:

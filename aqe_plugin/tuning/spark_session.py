@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -57,12 +60,43 @@ def job_session(name: str, *, few_rows: bool = False, local: bool = False) -> It
         chosen = {key: value for key, value in wanted.items() if key not in set_already}
         builder = builder.config(map={**_QUIET, **chosen, **(_LOCAL if local else {})})
     try:
-        spark = configure(builder, mode="off").getOrCreate()
+        with held_interrupts():
+            spark = configure(builder, mode="off").getOrCreate()
     except (OSError, RuntimeError) as error:
         raise SessionError(
             f"the Spark session did not start: {error}. `aqe-plugin doctor` says what is missing."
         ) from error
+    # An interrupted command says so by its exit code, and py4j would add a traceback.
+    logging.getLogger().addFilter(_no_interrupt)
     try:
         yield spark
     finally:
         spark.stop()
+        logging.getLogger().removeFilter(_no_interrupt)
+
+
+def _no_interrupt(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("KeyboardInterrupt")
+
+
+@contextmanager
+def held_interrupts() -> Iterator[None]:
+    """An interrupt (SIGINT) in the block comes when the block ends, and as Python's own.
+
+    A JVM whose Python is interrupted while it starts stays for good. Later PySpark would turn an interrupt into an
+    error of py4j.
+
+    Raises:
+        KeyboardInterrupt: one came.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
