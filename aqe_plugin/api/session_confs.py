@@ -56,20 +56,25 @@ class ConfScope(Shown):
         changes: the old and the new value of every key; ``None`` is a key that is not set.
     """
 
-    __slots__ = ("_conf", "_restored", "changes")
+    __slots__ = ("_conf", "_left", "changes")
 
     def __init__(self, conf: SessionConf, changes: tuple[Change, ...]) -> None:
         self._conf = conf
-        self._restored = False
+        self._left = list(changes)
         self.changes = changes
 
     def restore(self) -> None:
-        """Restores every key; a second call does nothing."""
-        if self._restored:
-            return
-        self._restored = True
-        for change in reversed(self.changes):
-            put(self._conf, change.key, change.old)
+        """Restores every key; a second call restores those that the session refused, and else does nothing."""
+        refusals: list[Exception] = []
+        for change in self._left[::-1]:
+            try:
+                put(self._conf, change.key, change.old)
+            except Exception as error:  # noqa: BLE001 - the other keys are restored whatever happens to one
+                refusals.append(error)
+            else:
+                self._left.remove(change)
+        if refusals:
+            raise refusals[0]
 
     def __enter__(self) -> ConfScope:
         return self
@@ -80,4 +85,4 @@ class ConfScope(Shown):
     def _tables(self) -> tuple[Table, ...]:
         shown = [tuple("not set" if value is None else value for value in (one.old, one.new)) for one in self.changes]
         rows = tuple((one.key, old, new, one.why) for one, (old, new) in zip(self.changes, shown, strict=True))
-        return (Table("restored" if self._restored else "in force", ("key", "before", "now", "why"), rows),)
+        return (Table("in force" if self._left else "restored", ("key", "before", "now", "why"), rows),)

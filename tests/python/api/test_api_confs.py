@@ -253,3 +253,29 @@ def test_an_unknown_strategy_is_refused_with_the_known_ones_and_what_switches_of
     for force in (_force_one, _force_all):
         with pytest.raises(ConfError, match=told):
             force(strategy)
+
+
+class RefusingOnce(Confs):
+    """Refuses one write, as a server that is away for a moment."""
+
+    refuses = False
+
+    def set(self, key: str, value: str, /) -> None:
+        if self.refuses:
+            self.refuses = False
+            raise ConnectionError("the server is away")
+        super().set(key, value)
+
+
+def test_a_refused_restore_restores_the_other_keys_and_can_be_tried_again() -> None:
+    confs = RefusingOnce({"a": "1", "b": "2"})
+    scope = set_for_a_while(confs, {"a": "10", "b": "20"}, "")
+    confs.refuses = True
+    with pytest.raises(ConnectionError):
+        scope.restore()
+    assert confs.values == {"a": "1", "b": "20"}
+    assert repr(scope).startswith("in force")
+    scope.restore()
+    assert confs.values == {"a": "1", "b": "2"}
+    scope.restore()
+    assert repr(scope).startswith("restored")
