@@ -13,7 +13,14 @@ from rich.console import Console
 from aqe_plugin.cli.history_source import HistorySource, opened_history
 from aqe_plugin.cli.install import HomeOption, TargetOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
-from aqe_plugin.cli.recommend import DecisionsOption, LogsArgument, RunsOption, StepOption, print_nothing_recommended
+from aqe_plugin.cli.recommend import (
+    DecisionsOption,
+    LogsArgument,
+    RunsOption,
+    StepOption,
+    print_nothing_recommended,
+    say_held_back,
+)
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.keys import PLUGIN_CLASS, PLUGINS_KEY
 from aqe_plugin.conf.keys import entries_of as entries_of_list
@@ -27,9 +34,9 @@ from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.terminal import print_json, print_lines
 from aqe_plugin.render.tuning import in_future, print_rollout_step, rollout_step_json
 from aqe_plugin.tuning.groups import current
-from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits, best
 from aqe_plugin.tuning.rollout import engine
+from aqe_plugin.tuning.rollout.attempts import findings_after, sure_enough
 from aqe_plugin.tuning.rollout.engine import NextStep, Rollouts
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, locked
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, is_over
@@ -114,10 +121,12 @@ def apply(
 def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_share: float | None) -> NextStep | None:
     with source.replay() as replay:
         thresholds = current(read_target(rollouts.file).conf.items())
-        findings = recommend(choosing(source.history.runs), thresholds, limits, replay)
-    chosen = best(findings, limits)
+        sure = sure_enough(rollouts.steps, limits)
+        findings = findings_after(rollouts.steps, choosing(source.history.runs), thresholds, sure, replay)
+    say_held_back(findings)
+    chosen = best(findings, sure)
     if chosen is None:
-        print_nothing_recommended(findings, limits)
+        print_nothing_recommended(findings, sure)
     return None if chosen is None else engine.begin(rollouts, chosen, canary_share, source.history.until_millis)
 
 

@@ -16,8 +16,9 @@ from aqe_plugin.render.messages import say
 from aqe_plugin.render.terminal import print_json, print_lines
 from aqe_plugin.render.tuning import conf_lines, finding_json, print_findings
 from aqe_plugin.tuning.groups import current
-from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, best
+from aqe_plugin.tuning.rollout.attempts import findings_after, sure_enough
+from aqe_plugin.tuning.rollout.ledger import rollouts_of
 
 LogsArgument = Annotated[
     list[str] | None,
@@ -47,16 +48,20 @@ def recommend_command(
 ) -> None:
     """Recommend thresholds from the times of recurring queries; changes nothing.
 
-    Steps start from the values of the conf that --target or --spark-home names, else from the defaults. The plugin
-    itself decides the logged joins again, in a Spark session on this machine.
+    Steps start from the values of the conf that --target or --spark-home names, else from the defaults; what a rollout
+    of that conf lately took back is held back. The plugin itself decides the logged joins again, in a Spark session on
+    this machine.
 
     Example: aqe-plugin recommend /tmp/spark-events --target spark-defaults.conf
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
     path = place_of(target, spark_home) if target is not None or spark_home is not None else None
     conf = {} if path is None else read_target(path).conf.items()
+    steps = () if path is None else rollouts_of(path)
+    limits = sure_enough(steps, limits)
     with opened_history(logs, decisions, hadoop_conf) as source, source.replay() as replay:
-        findings = recommend(source.history.runs, current(conf), limits, replay)
+        findings = findings_after(steps, source.history.runs, current(conf), limits, replay)
+    say_held_back(findings)
     _show_findings(findings, limits, output)
 
 
@@ -74,11 +79,18 @@ def _show_findings(findings: tuple[Finding, ...], limits: Limits, output: Findin
         print_nothing_recommended(findings, limits)
 
 
+def say_held_back(findings: tuple[Finding, ...]) -> None:
+    """Names on standard error each group that a rollout took back lately."""
+    for finding in findings:
+        if finding.held_back:
+            say(f"{finding.group}: {finding.reason}.")
+
+
 def print_nothing_recommended(findings: tuple[Finding, ...], limits: Limits) -> None:
     """Prints on standard error that no group of ``findings`` is within ``limits``."""
     stopped = sum(finding.recommendation is not None for finding in findings)
     more = f" {stopped} would save time but exceed a limit." if stopped else ""
     say(
         f"Nothing to change: no group passes with at least {limits.min_runs} runs of a fingerprint, steps of at most "
-        f"x{limits.max_step:g}, and confidence {limits.min_confidence:g}.{more}"
+        f"x{limits.max_step:g}, and confidence {limits.min_confidence:.4g}.{more}"
     )

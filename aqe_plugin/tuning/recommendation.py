@@ -104,11 +104,16 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result for one group: a recommendation, or in ``reason`` why there is none."""
+    """The result for one group: a recommendation, or in ``reason`` why there is none.
+
+    Attributes:
+        held_back: whether the reason is that a rollout of it went back lately.
+    """
 
     group: str
     recommendation: Recommendation | None
     reason: str
+    held_back: bool = False
 
 
 def violations(recommendation: Recommendation, limits: Limits) -> tuple[str, ...]:

@@ -16,8 +16,10 @@ from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory
 from aqe_plugin.tuning.recommendation import Evidence, Limits, Recommendation
 from aqe_plugin.tuning.replay import Replay
+from aqe_plugin.tuning.rollout.attempts import sure_enough, tried_until
 from aqe_plugin.tuning.rollout.file_changes import file_change
 from aqe_plugin.tuning.rollout.ledger import (
+    ASKED,
     SCHEMA_VERSION,
     Look,
     RolloutStep,
@@ -31,8 +33,6 @@ from aqe_plugin.tuning.rollout.manual_edits import carried_out_elsewhere, manual
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, after_observing, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, observed
 
-# The group of a rollout of values that somebody asked for.
-_ASKED = "asked"
 _NO_EVIDENCE = Evidence(0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 
 
@@ -64,7 +64,13 @@ class Rollouts:
         looks = looks_of(self.file, last)
         pairs = tuple(pair for look in looks for pair in look.pairs)
         faulty = frozenset(name for look in looks for name in look.faulty or ())
-        return Trial(steps, history, pairs, _since_others(self.steps, last.number), faulty)
+        since_millis, tried_millis = _since_others(self.earlier), tried_until(self.earlier, last.group)
+        return Trial(steps, history, pairs, since_millis, faulty, tried_millis)
+
+    @property
+    def earlier(self) -> tuple[RolloutStep, ...]:
+        """The steps of the rollouts before the last one."""
+        return tuple(step for step in self.steps if step.number < self.steps[-1].number)
 
     @property
     def now_millis(self) -> int:
@@ -185,7 +191,8 @@ def go_on(
     seen: Look | None = None
     if last.ring is Ring.OBSERVE:
         with replay() as decide:
-            found = confirmed(trial, read_target(rollouts.file).conf, decide, limits)
+            sure = sure_enough(rollouts.earlier, limits)
+            found = confirmed(trial, read_target(rollouts.file).conf, decide, sure)
         move = after_observing(found, last.has_canary)
     else:
         observation, new = observed(trial, rings)
@@ -251,7 +258,7 @@ def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share
         ring=Ring.OBSERVE,
         why=why,
         asked_why=rollouts.by.why,
-        group=_ASKED,
+        group=ASKED,
         changes=changes,
         evidence=_NO_EVIDENCE,
         confidence=0.0,
@@ -307,14 +314,8 @@ def _between(step: RolloutStep, seen_until_millis: int | None) -> RolloutStep:
     )
 
 
-def _since_others(steps: Sequence[RolloutStep], number: int) -> int:
-    """Since when the values of no rollout before ``number`` came into force everywhere, or went out of it."""
-    moves = [(before, step) for before, step in pairwise((None, *steps)) if step and step.number < number]
-    return max(
-        (
-            step.after_since
-            for before, step in moves
-            if step.ring is Ring.ALL or (step.ring is Ring.ROLLED_BACK and before and before.ring is Ring.ALL)
-        ),
-        default=0,
-    )
+def _since_others(earlier: Sequence[RolloutStep]) -> int:
+    """Since when no values of ``earlier`` rollouts came into force everywhere, or went out of it."""
+    into = [step for step in earlier if step.ring is Ring.ALL]
+    out = [step for before, step in pairwise(earlier) if before.ring is Ring.ALL and step.ring is Ring.ROLLED_BACK]
+    return max((step.after_since for step in (*into, *out)), default=0)

@@ -28,6 +28,9 @@ from aqe_plugin.tuning.rollout.rings import Ring
 
 T = TypeVar("T")
 
+# The group of a rollout of values that somebody asked for.
+ASKED = "asked"
+
 SCHEMA_VERSION = 4
 # Version 3 has no pairs.
 _READABLE_VERSIONS = (3, 4)

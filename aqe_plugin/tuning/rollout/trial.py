@@ -33,8 +33,9 @@ class Trial:
         steps: its steps so far, oldest first; at least one.
         history: the queries of the applications that read the file.
         pairs: those of its present ring that were seen before.
-        faulty: fingerprints in which the plugin had errors without the change, in logs that may be gone.
         since_millis: since when no other rollout changed what applications without the change read.
+        faulty: fingerprints in which the plugin had errors without the change, in logs that may be gone.
+        tried_until_millis: when an earlier rollout of the group went back; runs until then have had their say.
     """
 
     steps: tuple[RolloutStep, ...]
@@ -42,6 +43,7 @@ class Trial:
     pairs: tuple[Pair, ...] = ()
     since_millis: int = 0
     faulty: frozenset[str] = frozenset()
+    tried_until_millis: int = 0
 
     @property
     def last(self) -> RolloutStep:
@@ -77,7 +79,8 @@ def confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) ->
     if len(values) < len(trial.last.changes):
         return Confirmation(False, "this version of aqe-plugin does not take the keys or values of the change")
     change = Step(group_named(trial.last.group), values)
-    found = judge(confirming(trial.history.runs, chosen_at), current(conf.items()), change, limits, replay)
+    unseen = [run for run in confirming(trial.history.runs, chosen_at) if run.at_millis > trial.tried_until_millis]
+    found = judge(unseen, current(conf.items()), change, limits, replay)
     made = found.recommendation
     stopped = (found.reason,) if made is None else violations(made, limits)
     if made is None or stopped:

@@ -28,6 +28,7 @@ def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer)
     assert cluster.thresholds(cluster.target)["cost.hashBuildNanosPerRow"] > 80
     assert cluster.fleet.excess(cluster.thresholds(cluster.target)) < cluster.fleet.excess(DEFAULTS)
     cluster.week()
+    cluster.week()
     assert step(cluster, answer)["ring"] == "settled"
 
     _, table, _ = answer("history", "--target", str(cluster.target))
@@ -60,7 +61,7 @@ def test_without_a_canary_the_control_is_the_runs_before_the_change(cluster: Clu
     cluster.week()
     assert step(cluster, answer)["ring"] == "all"
     assert cluster.target.read_bytes() != before
-    slow = cluster.fleet.week(cluster.thresholds(cluster.target))
+    slow = cluster.fleet.week(cluster.thresholds(cluster.target), 16)
     cluster.write([replace(run, duration_millis=3 * run.duration_millis) for run in slow])
     assert step(cluster, answer)["ring"] == "rolled_back"
     assert cluster.target.read_bytes() == before
@@ -76,7 +77,7 @@ def test_a_rollout_of_a_configmap_on_an_api_server_goes_back(
     words = ("apply", str(cluster.logs), "--target", "kubernetes:cm/conf", "--yes", "--format", "json")
     assert json.loads(answer(*words, "--set", "spark.aqePlugin.filter.buildTimeout=10")[1])["ring"] == "all"
     assert "buildTimeout 10" in api.objects[path]["data"]["spark-defaults.conf"]
-    slow = cluster.fleet.week(None)
+    slow = cluster.fleet.week(None, 16)
     cluster.write([replace(run, duration_millis=3 * run.duration_millis) for run in slow])
     assert json.loads(answer(*words)[1])["ring"] == "rolled_back"
     assert api.objects[path]["data"] == before
@@ -95,6 +96,7 @@ def test_the_next_rollout_starts_when_one_is_over(cluster: Cluster, answer: Answ
     cluster.week()
     step(cluster, answer)
     cluster.week()
+    cluster.week()
     assert step(cluster, answer)["ring"] == "settled"
     following = step(cluster, answer)
     assert (following["number"], following["ring"]) == (2, "observe")
@@ -107,6 +109,7 @@ def test_rollback_to_a_number_undoes_all_later_changes(cluster: Cluster, answer:
         step(cluster, answer)
         cluster.week()
         step(cluster, answer)
+        cluster.week()
         cluster.week()
         step(cluster, answer)
     first = json.loads(answer("history", *target, "--format", "json")[1].splitlines()[0])["after"]
