@@ -79,7 +79,7 @@ def apply(
     Run it again and again, e.g. daily: each time it reads the logs, or the tables that `pipeline ingest` made of them,
     prints what they show and, with --yes, moves the rollout on by at most one ring. Without --canary-share the step
     after observe is all. What --set or --values asks for goes to the canary at once, without a look at logs, and from
-    there the same way.
+    there the same way. With --format patch, --yes keeps what the logs show and leaves the object to its repository.
 
     Example: aqe-plugin apply /tmp/spark-events --target spark-defaults.conf --canary-share 0.1 --yes
     """
@@ -111,11 +111,17 @@ def apply(
             return
         if step.interrupted:
             warn(f"The step to {step.step.ring.value} was interrupted before.")
+        patch = _patch(step) if output is StepFormat.PATCH else []
+        left = step.changes_target and output is StepFormat.PATCH
         if yes:
-            engine.take(rollouts, step)
+            engine.take(rollouts, step, leaves_target=left)
     if step.step.ring in (Ring.CANARY, Ring.ALL):
         _warn_without_plugin(file)
-    _show(step, yes and step.moves, output)
+    if output is StepFormat.PATCH:
+        print_lines(patch, Console(soft_wrap=True))
+    else:
+        _show(step, yes and step.moves, output)
+    _say_what_was_done(step, yes, left)
 
 
 def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_share: float | None) -> NextStep | None:
@@ -181,18 +187,21 @@ def _text_of(file: Path) -> str:
 
 
 def _show(next_step: NextStep, done: bool, output: StepFormat) -> None:
-    proposal = next_step.proposal
-    if output is StepFormat.PATCH:
-        if proposal is not None:
-            print_lines(proposal.store.patch(proposal.before, proposal.after).splitlines(), Console(soft_wrap=True))
-    elif output is StepFormat.JSON:
+    if output is StepFormat.JSON:
         print_json(rollout_step_json(next_step.step, next_step.before, done), Console(soft_wrap=True))
     else:
-        changes = next_step.step.changes
+        proposal, changes = next_step.proposal, next_step.step.changes
         if next_step.step.ring is Ring.ROLLED_BACK:
             changes = () if proposal is None else proposal.changes
         print_rollout_step(next_step.step, next_step.before, changes, Console())
-    if done:
+
+
+def _say_what_was_done(next_step: NextStep, yes: bool, left: bool) -> None:
+    """``left``: the step that ``yes`` asks for is left to a repository."""
+    proposal = next_step.proposal
+    if yes and left:
+        say("What the logs show is kept. Once the repository has deployed the patch, the next apply --yes goes on.")
+    elif yes and next_step.moves:
         done_so = "Done." if proposal is None or proposal.nothing_to_do else f"Done: {proposal.store.effect}"
         over = is_over(next_step.step.ring)
         again = "The rollout is over" if over else "Run the same again when there are new logs"
@@ -201,3 +210,9 @@ def _show(next_step: NextStep, done: bool, output: StepFormat) -> None:
         say("The rollout stays where it is.")
     else:
         say("Nothing was written; --yes makes the change.")
+
+
+def _patch(next_step: NextStep) -> list[str]:
+    """Before anything is kept, because not every target has one."""
+    proposal = next_step.proposal
+    return [] if proposal is None else proposal.store.patch(proposal.before, proposal.after).splitlines()

@@ -30,7 +30,7 @@ from aqe_plugin.tuning.rollout.ledger import (
     write,
 )
 from aqe_plugin.tuning.rollout.manual_edits import carried_out_elsewhere, manual_edits
-from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, after_observing, is_over
+from aqe_plugin.tuning.rollout.rings import Move, Ring, RingLimits, advance, after_observing, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, observed
 
 _NO_EVIDENCE = Evidence(0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0)
@@ -114,6 +114,11 @@ class NextStep:
         """Whether there is anything to do."""
         return self.step.ring is not self.before
 
+    @property
+    def changes_target(self) -> bool:
+        """Whether the target has other values after it."""
+        return self.moves and self.proposal is not None and not self.proposal.nothing_to_do
+
 
 def unfinished(rollouts: Rollouts) -> NextStep | None:
     """The step that comes before any other: it records what somebody else did to the file, or finishes an interrupted
@@ -189,7 +194,10 @@ def go_on(
     """
     last = rollouts.steps[-1]
     seen: Look | None = None
-    if last.ring is Ring.OBSERVE:
+    if last.ring is Ring.OBSERVE and last.group == ASKED:
+        # Nobody has deployed it yet.
+        move = Move(Ring.CANARY if last.has_canary else Ring.ALL, last.why)
+    elif last.ring is Ring.OBSERVE:
         with replay() as decide:
             sure = sure_enough(rollouts.earlier, limits)
             found = confirmed(trial, read_target(rollouts.file).conf, decide, sure)
@@ -211,8 +219,12 @@ def go_on(
     return step if edits is None else _ended(rollouts, edits)
 
 
-def take(rollouts: Rollouts, step: NextStep) -> None:
-    """Takes ``step`` and keeps its pairs; when it is interrupted, the next command finishes it.
+def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> None:
+    """Takes ``step`` and keeps what the look saw; when it is interrupted, the next command finishes it.
+
+    Args:
+        leaves_target: somebody else changes the target. A step that changes it is then not taken; once its values are
+            there, it is found to be.
 
     Raises:
         ConflictError: another machine took a step, or saw pairs, after ``rollouts`` was read; nothing was written.
@@ -228,7 +240,13 @@ def take(rollouts: Rollouts, step: NextStep) -> None:
             )
         if step.look is not None:
             write(rollouts.file, step.look)
-        changed = _moved_on(rollouts, step) if step.moves else False
+        changed = False
+        if leaves_target and step.changes_target:
+            for line in step.first:
+                if line.phase is Phase.DONE:
+                    write(rollouts.file, line)
+        elif step.moves:
+            changed = _moved_on(rollouts, step)
         store.share_state(closing=changed)
 
 
@@ -236,8 +254,7 @@ def _moved_on(rollouts: Rollouts, step: NextStep) -> bool:
     """Takes the step; returns whether it changed the file."""
     for line in step.first:
         write(rollouts.file, line)
-    proposal = step.proposal
-    changed = proposal is not None and not proposal.nothing_to_do
+    proposal, changed = step.proposal, step.changes_target
     if proposal is not None and changed:
         why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
         carry_out_held(replace(proposal, step=step.step.id), replace(rollouts.by, why=why))

@@ -184,6 +184,44 @@ def test_a_look_without_yes_shares_nothing(sites: Sites) -> None:
     assert sites.api.objects[CONFIGMAP] == before
 
 
+# a repository
+
+
+def test_with_a_patch_pairs_are_kept_and_the_repository_takes_the_steps(sites: Sites) -> None:
+    before = sites.conf
+
+    def patch(*more: str) -> str:
+        words = ("apply", str(sites.applications.logs), *TARGET, "--format", "patch", "--yes", *more)
+        code, out, err = sites.on("ann", *words)
+        assert (code, "Once the repository has deployed the patch" in err) == (0, bool(out)), err
+        return str(json.loads(out)["data"]["spark-defaults.conf"]) if out else ""
+
+    def deployed(conf: str) -> None:
+        sites.api.objects[CONFIGMAP]["data"]["spark-defaults.conf"] = conf
+
+    first = patch(*ASKED, *SHARE)
+    assert (CANARY_SHARE in first, sites.conf, sites.rings("bob")) == (True, before, [("ann", "observe")])
+    assert patch() == first
+    deployed(first)
+    assert patch() == ""
+    assert sites.rings("bob") == [("ann", "observe"), ("ann", "canary")]
+    looks = [""]
+    while looks[-1] == "" and len(looks) < 12:
+        sites.days(2)
+        looks.append(patch())
+        for log in sites.applications.logs.iterdir():
+            log.unlink()
+    assert (CANARY_SHARE in looks[-1], "filter.buildTimeout 10" in looks[-1]) == (False, True)
+    assert len(looks) > 2
+    assert CANARY_SHARE in sites.conf
+    # What was seen stays seen: without a log, the same patch.
+    sites.days(1)
+    assert patch() == looks[-1]
+    deployed(looks[-1])
+    assert patch() == ""
+    assert sites.rings("bob")[-1] == ("ann", "all")
+
+
 # two controllers at once
 
 
