@@ -107,10 +107,10 @@ class _Log:
     deleted: int
 
 
-def rollout(fleet: Fleet, effect: Effect, share: float, limits: RingLimits, seed: int) -> Ending:
-    """One rollout, from the moment at which ``share`` of the applications have the change to its end."""
+def rollout(fleet: Fleet, effect: Effect, share: float | None, limits: RingLimits, seed: int) -> Ending:
+    """One rollout, from the moment at which ``share`` of the applications, or without one all, have the change."""
     dice = random.Random(seed)
-    steps = [rollout_step(Ring.CANARY, _FIRST_DAY * DAY_MILLIS, share)]
+    steps = [rollout_step(Ring.CANARY if share else Ring.ALL, _FIRST_DAY * DAY_MILLIS, share)]
     level = dice.gauss(0, fleet.daily)
     logs: list[_Log] = []
     pairs: list[Pair] = []
@@ -119,7 +119,7 @@ def rollout(fleet: Fleet, effect: Effect, share: float, limits: RingLimits, seed
         level = _LIKE_THE_DAY_BEFORE * level + dice.gauss(0, fleet.daily) * math.sqrt(1 - _LIKE_THE_DAY_BEFORE**2)
         ring = steps[-1].ring if day >= _FIRST_DAY else Ring.OBSERVE
         for _ in range(fleet.a_day):
-            arm = _drawn(share, dice) if ring is Ring.CANARY else None
+            arm = _drawn(share, dice) if share and ring is Ring.CANARY else None
             has_change = arm is TrialArm.CANARY or ring is Ring.ALL
             logs.append(_log(fleet, effect if has_change else Effect(), arm, day, level, dice))
         logs = [one for one in logs if one.deleted > day]

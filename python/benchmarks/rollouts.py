@@ -25,31 +25,54 @@ _COLOURS = ("#4c78a8", "#e4572e")
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A fleet, and what a change does to it."""
+    """A fleet, what a change does to it, and the share of its applications that try the change first."""
 
     name: str
     fleet: Fleet
     effect: Effect
+    share: float | None = _SHARE
 
 
 _USUAL = Fleet()
 _HARSH = replace(_USUAL, kept_days=2, late=0.5)
 _UNLIKE = replace(_USUAL, spread=0.3)
+_DAYS = replace(_USUAL, daily=0.2)
+_NIGHTLY = replace(_USUAL, starts_within_millis=5_000)
+# Applications take about four minutes.
+_RUNNING = replace(_NIGHTLY, looked_at_millis=220_000)
 SCENARIOS = (
     Scenario("no difference", _USUAL, Effect()),
     Scenario("no difference; logs kept for 2 days, half of them late", _HARSH, Effect()),
     Scenario("no difference; 1 % of all queries fail", replace(_USUAL, fails=0.01), Effect()),
     Scenario("no difference; 20 % of all queries fail", replace(_USUAL, fails=0.2), Effect()),
+    Scenario(
+        "no difference; a failed query ends its application, 2 % fail",
+        replace(_USUAL, fails=0.02, aborts=True),
+        Effect(),
+    ),
+    Scenario("no difference; all start within 5 s of a night", _NIGHTLY, Effect()),
+    Scenario("no difference; the same, looked at while they run", _RUNNING, Effect()),
+    Scenario("no difference; days differ by 20 %", _DAYS, Effect()),
     Scenario("no difference; applications differ by 30 %", _UNLIKE, Effect()),
     Scenario("20 % faster", _USUAL, Effect(0.8)),
     Scenario("20 % faster; applications differ by 30 %", _UNLIKE, Effect(0.8)),
     Scenario("10 % slower", _USUAL, Effect(1.1)),
     Scenario("10 % slower; logs kept for 2 days, half of them late", _HARSH, Effect(1.1)),
+    Scenario("10 % slower; all start within 5 s of a night", _NIGHTLY, Effect(1.1)),
+    Scenario("10 % slower; the same, one query each", replace(_NIGHTLY, fingerprints=1), Effect(1.1)),
+    Scenario("10 % slower; the same, looked at while they run", _RUNNING, Effect(1.1)),
+    Scenario("10 % slower; days differ by 20 %", _DAYS, Effect(1.1)),
     Scenario("10 % slower; applications differ by 30 %", _UNLIKE, Effect(1.1)),
+    Scenario("10 % slower; the same, within 5 s of a night", replace(_NIGHTLY, spread=0.3), Effect(1.1)),
     Scenario("30 % slower", _USUAL, Effect(1.3)),
     Scenario("1 % of the queries fail", _USUAL, Effect(fails=0.01)),
     Scenario("10 % of the queries fail", _USUAL, Effect(fails=0.1)),
     Scenario("every query fails", _USUAL, Effect(fails=1.0)),
+    Scenario("2 % of the queries end their driver", _USUAL, Effect(kills=0.02)),
+    Scenario("10 % of the queries end their driver", _USUAL, Effect(kills=0.1)),
+    Scenario("no difference; no share", _USUAL, Effect(), share=None),
+    Scenario("no difference; no share, days differ by 10 %", replace(_USUAL, daily=0.1), Effect(), share=None),
+    Scenario("10 % slower; no share", _USUAL, Effect(1.1), share=None),
 )
 
 
@@ -64,14 +87,16 @@ def main() -> None:
     limits = RingLimits(max_pairs=asked.pairs)
     with ProcessPoolExecutor(asked.processes) as pool:
 
-        def endings(fleet: Fleet, effect: Effect) -> list[Ending]:
-            one = partial(rollout, fleet, effect, _SHARE, limits)
+        def endings(fleet: Fleet, effect: Effect, share: float | None = _SHARE) -> list[Ending]:
+            one = partial(rollout, fleet, effect, share, limits)
             return list(pool.map(one, range(asked.trials), chunksize=5))
 
-        print("| The change | settles | rolled back: worse | undecided | applications (quartiles) | days |")
-        print("|---|---:|---:|---:|---:|---:|")
+        print(
+            "| The change | settles | of these no control left | rolled back: worse | undecided | applications | days |"
+        )
+        print("|---|---:|---:|---:|---:|---:|---:|")
         for scenario in SCENARIOS:
-            print(_row(scenario.name, endings(scenario.fleet, scenario.effect)), flush=True)
+            print(_row(scenario.name, endings(scenario.fleet, scenario.effect, scenario.share)), flush=True)
         if asked.plot:
             slower = [(factor - 1, endings(_USUAL, Effect(factor))) for factor in _SLOWDOWNS]
             failing = [(share, endings(_USUAL, Effect(fails=share))) for share in _FAILURES]
@@ -80,12 +105,14 @@ def main() -> None:
 
 def _row(name: str, endings: Sequence[Ending]) -> str:
     settled = _share(endings, lambda one: one.ring is Ring.SETTLED)
+    unshown = _share(endings, lambda one: one.ring is Ring.SETTLED and one.why.startswith("no application"))
     worse = _share(endings, _is_alarm)
     undecided = _share(endings, lambda one: one.ring is not Ring.SETTLED and not _is_alarm(one))
     low, middle, high = quantiles([one.applications for one in endings], n=4)
     days = sorted(one.days for one in endings)[len(endings) // 2]
     return (
-        f"| {name} | {settled:.1%} | {worse:.1%} | {undecided:.1%} | {middle:.0f} ({low:.0f} to {high:.0f}) | {days} |"
+        f"| {name} | {settled:.1%} | {unshown:.1%} | {worse:.1%} | {undecided:.1%} "
+        f"| {middle:.0f} ({low:.0f} to {high:.0f}) | {days} |"
     )
 
 
