@@ -42,9 +42,10 @@ object ReasonExamples {
     case NoTargetScan    => "The key is `count(*)` of a subquery, which is no column of a scan."
     case NoBuildExchange => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
     case ReusedExchange  => "TPC-DS q24: the returns are read once for the query and its subquery, which keeps the items of all colours."
-    case UnionOfUses     => "TPC-DS q64: the sales of two years are read once, and the scan keeps the rows of both."
-    case ReuseOff        => "`spark.sql.exchange.reuse=false`."
-    case CacheNotLoaded  => "The first query after `CACHE LAZY TABLE dim` that shuffles `dim` for a join; the next one has its filters."
+    case UnionOfUses     =>
+      "One aggregate of the sales is joined to the returns for one reason, and again for another: its scan keeps the sales returned for either."
+    case ReuseOff       => "`spark.sql.exchange.reuse=false`."
+    case CacheNotLoaded => "The first query after `CACHE LAZY TABLE dim` that shuffles `dim` for a join; the next one has its filters."
     case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
     case MaxFiltersPerScan      =>
       "A fact table is joined with six filtered dimensions, and `filter.maxPerScan` is 4: the two filters with the highest pass rates are left out."

@@ -20,6 +20,7 @@ class PruningReuseSuite extends AnyFunSuite with PluginSession {
     spark.read.parquet(path).createOrReplaceTempView("parted")
     table("d1", "SELECT id % 20 AS part, id % 100 AS k FROM range(1000)", files = 2)
     table("d2", "SELECT id AS k, 'n' || (id % 100) AS name FROM range(300)")
+    table("d3", "SELECT id AS k, id % 7 AS r FROM range(100)")
   }
 
   private def filesRead(ran: Ran): Seq[Long] = collectWithSubqueries(ran.plan) {
@@ -42,6 +43,21 @@ class PruningReuseSuite extends AnyFunSuite with PluginSession {
     withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
       val on = sameRows(spark.sql(query("MERGE")))
       assert(filtered(on).contains("parquet-d1(k)"), on.plan)
+    }
+  }
+
+  test("pruning keeps no filter out of a broadcast that it cannot use") {
+    def joined = spark.sql(
+      """SELECT /*+ BROADCAST(d, b), MERGE(x) */ count(*), sum(f.v)
+        |FROM parted f JOIN d2 d ON f.part = d.k JOIN d1 b ON f.v = b.k JOIN d3 x ON b.k = x.k WHERE d.name = 'n3' AND x.r = 2""".stripMargin
+    )
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val off = withConf("spark.aqePlugin.mode" -> "off")(ran(joined))
+      val on = withPlugin(joined)
+      assert(on.rows == off.rows)
+      assert(filesRead(off) == Seq(1L) && filesRead(on) == filesRead(off), on.plan)
+      val tables = outcomes(on).map(_.path("table").asText)
+      assert(tables.contains("parquet-d1") && !tables.contains("parquet-d2"), on.plan)
     }
   }
 
