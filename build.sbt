@@ -88,6 +88,8 @@ def sparkProject(line: SparkLine): Project =
       // A folder of their own: the plugin's default is the one that the jar is made of.
       Jmh / classDirectory := crossTarget.value / "jmh-classes",
       Jmh / dependencyClasspath := (Compile / fullClasspath).value,
+      // What `run` takes. The plugin's default is the tests', without what Spark provides.
+      Jmh / fullClasspathAsJars := (Jmh / fullClasspath).value,
       // The tests compile for a quick start, which is not what is measured.
       Jmh / javaOptions := Seq("-Xmx3g"),
       Jmh / unmanagedSourceDirectories := Seq((ThisBuild / baseDirectory).value / "scala" / "src" / "jmh" / "scala"),

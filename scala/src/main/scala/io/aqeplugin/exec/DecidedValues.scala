@@ -15,6 +15,7 @@ private[exec] final class DecidedValues(column: KeyColumn, filter: KeyFilter) {
 
   private var dictionary = Option.empty[Dictionary]
   private var verdicts = Array.emptyByteArray // by id of the dictionary
+  private var sawUndecided = false
   private val one = new Array[Int](1)
 
   /** Keeps the positions whose key may be in the filter, as [[KeyFilter.retain]] does. None of them may be null.
@@ -42,21 +43,41 @@ private[exec] final class DecidedValues(column: KeyColumn, filter: KeyFilter) {
     present.isDefined
   }
 
-  // Once per row. The branch is taken once for each entry.
   private def byId(vector: WritableColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Int = {
     val ids = vector.getDictionaryIds
-    val decided = verdicts
+    val kept = notDropped(ids, positions, count)
+    if (sawUndecided) {
+      decide(vector, ids, positions, kept, codes)
+      notDropped(ids, positions, kept)
+    } else kept
+  }
+
+  // Once per row. It calls nothing that could change an array, so the compiler keeps them in registers: the call of `verdict` alone made
+  // it twice as slow.
+  private def notDropped(ids: WritableColumnVector, positions: Array[Int], count: Int): Int = {
+    val known = verdicts
+    var seen = 0
     var kept = 0
     var i = 0
     while (i < count) {
       val p = positions(i)
-      val id = ids.getDictId(p)
-      if (decided(id) == Undecided) decided(id) = verdict(vector, p, codes).toByte
+      val of = known(ids.getDictId(p)).toInt
+      seen |= of
       positions(kept) = p
-      kept += decided(id)
+      kept += of & Passes
       i += 1
     }
+    sawUndecided = (seen & Undecided & ~Passes) != 0
     kept
+  }
+
+  private def decide(vector: WritableColumnVector, ids: WritableColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    var i = 0 // once per row of a batch that has an entry for the first time
+    while (i < count) {
+      val id = ids.getDictId(positions(i))
+      if (verdicts(id) == Undecided) verdicts(id) = verdict(vector, positions(i), codes).toByte
+      i += 1
+    }
   }
 
   /** 1 if the key at a position may be in the filter, else 0. */
@@ -69,5 +90,8 @@ private[exec] final class DecidedValues(column: KeyColumn, filter: KeyFilter) {
 
 private[exec] object DecidedValues {
   final val Unknown = -1
-  private final val Undecided: Byte = 2
+
+  // Verdicts; 0 drops a row. An entry that is not decided passes for now, and has a bit of its own.
+  private final val Passes = 1
+  private final val Undecided: Byte = 3
 }
