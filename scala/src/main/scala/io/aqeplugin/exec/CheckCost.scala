@@ -28,10 +28,10 @@ private[exec] object CheckCost {
 
   private def nanosOfColumn(dataType: DataType): Double = dataType match {
     case d: DecimalType if d.precision > Decimal.MAX_LONG_DIGITS => 60.0
-    case _: DecimalType                                         => 5.0
-    case s: StringType if !SparkBridge.isComparedByBytes(s)     => 200.0
-    case _: StringType | BinaryType                             => 10.0
-    case _                                                      => 1.0
+    case _: DecimalType                                          => 5.0
+    case s: StringType if !SparkBridge.isComparedByBytes(s)      => 200.0
+    case _: StringType | BinaryType                              => 10.0
+    case _                                                       => 1.0
   }
 
   // The second-level cache of a core, as in the cost model.

@@ -71,7 +71,13 @@ private[exec] final class DecidedValues(column: KeyColumn, filter: KeyFilter) {
     kept
   }
 
-  private def decide(vector: WritableColumnVector, ids: WritableColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+  private def decide(
+      vector: WritableColumnVector,
+      ids: WritableColumnVector,
+      positions: Array[Int],
+      count: Int,
+      codes: Array[Long]
+  ): Unit = {
     var i = 0 // once per row of a batch that has an entry for the first time
     while (i < count) {
       val id = ids.getDictId(positions(i))

@@ -28,7 +28,8 @@ class KeyTypesSuite extends AnyFunSuite with PluginSession {
         write("probe", probe._1, probe._2, 500, format)
         write("build", build._1, build._2, build._2.size, format)
         for (join <- Seq("JOIN", "LEFT SEMI JOIN")) withConf(noBroadcast) {
-          val ran = sameRows(spark.sql(s"SELECT ${if (join == "JOIN") "p.*, b.id AS bid" else "p.*"} FROM probe p $join build b ON p.k = b.k"))
+          val ran =
+            sameRows(spark.sql(s"SELECT ${if (join == "JOIN") "p.*, b.id AS bid" else "p.*"} FROM probe p $join build b ON p.k = b.k"))
           assert(filters(ran.plan).nonEmpty && ran.rows.nonEmpty, s"$join\n${ran.plan}")
         }
         val broadcast = sameRows(spark.sql("SELECT p.*, b.id AS bid FROM probe p JOIN build b ON p.k = b.k"))
@@ -44,7 +45,18 @@ class KeyTypesSuite extends AnyFunSuite with PluginSession {
   private val doubles: Seq[Any] =
     Seq(0.0, -0.0, 1.5, -1.5, Double.NaN, otherNaN, Double.PositiveInfinity, Double.NegativeInfinity, Double.MinPositiveValue, 0.1, null)
   private val floats: Seq[Any] =
-    Seq(0.0f, -0.0f, 1.5f, Float.NaN, java.lang.Float.intBitsToFloat(0xffc00123), Float.PositiveInfinity, Float.MinPositiveValue, 0.1f, 3.0f, null)
+    Seq(
+      0.0f,
+      -0.0f,
+      1.5f,
+      Float.NaN,
+      java.lang.Float.intBitsToFloat(0xffc00123),
+      Float.PositiveInfinity,
+      Float.MinPositiveValue,
+      0.1f,
+      3.0f,
+      null
+    )
   private val columnar = Seq("parquet", "orc")
   private val parquet = Seq("parquet")
 
@@ -65,8 +77,18 @@ class KeyTypesSuite extends AnyFunSuite with PluginSession {
 
   private def days(values: Int*): Seq[Any] = values.map(n => java.time.Duration.ofDays(n.toLong))
   private def months(values: Int*): Seq[Any] = values.map(java.time.Period.ofMonths(_))
-  filtersRightly("day-time intervals", DayTimeIntervalType() -> (days(-2, 0, 1, 2, 3) :+ null), DayTimeIntervalType() -> days(-2, 3), parquet)
-  filtersRightly("year-month intervals", YearMonthIntervalType() -> (months(-2, 0, 1, 14) :+ null), YearMonthIntervalType() -> months(-2, 14), parquet)
+  filtersRightly(
+    "day-time intervals",
+    DayTimeIntervalType() -> (days(-2, 0, 1, 2, 3) :+ null),
+    DayTimeIntervalType() -> days(-2, 3),
+    parquet
+  )
+  filtersRightly(
+    "year-month intervals",
+    YearMonthIntervalType() -> (months(-2, 0, 1, 14) :+ null),
+    YearMonthIntervalType() -> months(-2, 14),
+    parquet
+  )
 
   private def collated(name: String): DataType = DataType.fromDDL(s"k STRING COLLATE $name").asInstanceOf[StructType].head.dataType
   private val texts: Seq[Any] = Seq("a", "A", "a ", "A  ", "", "  ", "straße", "STRASSE", "é", "e\u0301", "i", "İ", "ı", "b", "c", null)
