@@ -23,6 +23,9 @@ private[storage] object DeltaScan {
   /** The column mapping of a table whose columns have their own names in its files. */
   private val NoMapping = "none"
 
+  /** The column mapping of a table whose columns have names in its files that Delta's log has. */
+  private val MappingByName = "name"
+
   /** The list of files that Delta made while it planned the query. */
   private val PreparedIndex = "org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex"
 
@@ -53,6 +56,11 @@ private[storage] object DeltaScan {
       Try(valueOf(valueOf(scan.relation.location, "preparedScan"), "files")).toOption.collect { case files: scala.collection.Seq[_] =>
         files.size
       }
+
+  /** Whether the names that Delta gives to conditions are those of the same columns in each file. Columns that are read by their field ids may
+    * have any name in a file.
+    */
+  def readsByName(scan: FileSourceScanExec): Boolean = columnMapping(scan).exists(Set(NoMapping, MappingByName))
 
   private def valueOf(owner: AnyRef, method: String): AnyRef = owner.getClass.getMethod(method).invoke(owner)
 

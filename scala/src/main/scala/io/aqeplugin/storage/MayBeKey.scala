@@ -10,7 +10,8 @@ import io.aqeplugin.filters.KeyFilter
 /** Whether a filter may contain a value of a type that filters hold; false for null. For values that the driver checks, such as those of
   * partitions: a scan's conditions are copied to its tasks, and the filter is not.
   */
-private[storage] final case class MayBeKey(child: Expression, @transient filter: KeyFilter) extends UnaryExpression with Predicate with CodegenFallback {
+private[storage] final case class MayBeKey(child: Expression, @transient filter: KeyFilter) extends UnaryExpression with Predicate
+    with CodegenFallback {
 
   @transient private lazy val coder: KeyCoder = {
     val value = AttributeReference("value", child.dataType)()

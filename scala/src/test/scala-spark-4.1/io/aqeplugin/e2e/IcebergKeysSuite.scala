@@ -194,7 +194,7 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m", "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly" -> "false") {
       for (join <- Seq("JOIN", "LEFT JOIN")) {
         val ran = sameRows(spark.sql(
-          s"SELECT /*+ MERGE(g) */ count(*), sum(s.v), count(g.wanted) FROM ice.db.sales s JOIN (SELECT c.day, c.g FROM ice.db.calendar c WHERE c.day < 8) c " +
+          "SELECT /*+ MERGE(g) */ count(*), sum(s.v), count(g.wanted) FROM ice.db.sales s JOIN (SELECT c.day, c.g FROM ice.db.calendar c WHERE c.day < 8) c " +
             s"ON s.day = c.day $join groups g ON c.g = g.g"
         ))
         assert(prunes(ran, "sales") && !prunes(ran, "calendar"))

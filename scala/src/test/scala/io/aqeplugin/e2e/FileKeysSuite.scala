@@ -14,8 +14,9 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
     "spark.hadoop.parquet.hadoop.vectored.io.enabled" -> "false"
   )
 
-  private val Facts = "SELECT id, CAST(id AS int) AS narrow, nullif(id, id DIV 7 * 7) AS sparse, DATE'2020-01-01' + CAST(id AS int) AS at, " +
-    "named_struct('k', id) AS inner, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(0, 200000, 1, 1)"
+  private val Facts =
+    "SELECT id, CAST(id AS int) AS narrow, nullif(id, id DIV 7 * 7) AS sparse, DATE'2020-01-01' + CAST(id AS int) AS at, " +
+      "named_struct('k', id) AS inner, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(0, 200000, 1, 1)"
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
@@ -60,7 +61,9 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
     val path = folder.resolve("evolved").toString
     withConf("spark.aqePlugin.mode" -> "off") {
       spark.sql("SELECT id, CAST(id AS int) AS late, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(2000)").write.parquet(path)
-      spark.sql("SELECT id, id + 3000000000 AS late, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(2000)").write.mode("append").parquet(path)
+      spark.sql(
+        "SELECT id, id + 3000000000 AS late, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(2000)"
+      ).write.mode("append").parquet(path)
       spark.sql("SELECT id, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(2000)").write.mode("append").parquet(path)
       spark.sql("SELECT id, id AS late, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(2000)").write.mode("append")
         .option("parquet.column.statistics.enabled", "false").parquet(path)
@@ -77,8 +80,15 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
   test("times before 1900 and dates of the Julian calendar") {
     for (kind <- Seq("INT96", "TIMESTAMP_MICROS")) {
       val name = s"old_$kind"
-      withConf("spark.sql.parquet.outputTimestampType" -> kind, "spark.sql.parquet.datetimeRebaseModeInWrite" -> "LEGACY", "spark.sql.parquet.int96RebaseModeInWrite" -> "LEGACY") {
-        table(name, "SELECT id, CAST(rand(1) * 1000000000 AS bigint) AS x, TIMESTAMP'1500-01-01' + make_interval(CAST(id AS int)) AS ts, DATE'1500-01-01' + CAST(id * 365 AS int) AS day FROM range(600)")
+      withConf(
+        "spark.sql.parquet.outputTimestampType" -> kind,
+        "spark.sql.parquet.datetimeRebaseModeInWrite" -> "LEGACY",
+        "spark.sql.parquet.int96RebaseModeInWrite" -> "LEGACY"
+      ) {
+        table(
+          name,
+          "SELECT id, CAST(rand(1) * 1000000000 AS bigint) AS x, TIMESTAMP'1500-01-01' + make_interval(CAST(id AS int)) AS ts, DATE'1500-01-01' + CAST(id * 365 AS int) AS day FROM range(600)"
+        )
       }
       table("old_times", "SELECT TIMESTAMP'1500-01-01' + make_interval(CAST(id * 2 AS int)) AS k FROM range(200)")
       table("old_days", "SELECT DATE'1500-01-01' + CAST(id * 365 * 2 AS int) AS k FROM range(200)")
