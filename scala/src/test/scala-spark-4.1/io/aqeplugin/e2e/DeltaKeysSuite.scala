@@ -119,7 +119,11 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     }
 
   test("deleted rows in row groups and pages of which some are skipped") {
-    delta("large", "SELECT id, id AS v, 1 AS narrow, 'w' AS word FROM range(0, 50000, 1, 1)", properties = "'delta.enableDeletionVectors' = 'true'")
+    delta(
+      "large",
+      "SELECT id, id AS v, 1 AS narrow, 'w' AS word FROM range(0, 50000, 1, 1)",
+      properties = "'delta.enableDeletionVectors' = 'true'"
+    )
     made(s"DELETE FROM ${path("large")} WHERE id % 2 = 0")
     table("ends", "SELECT IF(id < 100, id + 5000, id + 49800) AS id FROM range(200)")
     for (reader <- Seq("true", "false"))
