@@ -1,8 +1,9 @@
 package io.aqeplugin.storage
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, Predicate, UnaryExpression}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
+import org.apache.spark.sql.types.{BooleanType, DataType}
 
 import io.aqeplugin.exec.KeyCoder
 import io.aqeplugin.filters.KeyFilter
@@ -10,14 +11,14 @@ import io.aqeplugin.filters.KeyFilter
 /** Whether a filter may contain a value of a type that filters hold; false for null. For values that the driver checks, such as those of
   * partitions: a scan's conditions are copied to its tasks, and the filter is not.
   */
-private[storage] final case class MayBeKey(child: Expression, @transient filter: KeyFilter) extends UnaryExpression with Predicate
-    with CodegenFallback {
+private[storage] final case class MayBeKey(child: Expression, @transient filter: KeyFilter) extends UnaryExpression with CodegenFallback {
 
   @transient private lazy val coder: KeyCoder = {
     val value = AttributeReference("value", child.dataType)()
     KeyCoder(Seq(value), Seq(value))
   }
 
+  override def dataType: DataType = BooleanType
   override def nullable: Boolean = false
 
   override def eval(input: InternalRow): Any = {
