@@ -54,10 +54,13 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private val filtered = new IdentityHashMap[SparkPlan, Double]().asScala
 
   /** Includes a filter of another join, which keeps this share of a scan's rows, in later estimates. */
-  def filter(scan: SparkPlan, kept: Double): Unit = {
+  def filter(scan: SparkPlan, kept: Double): Unit = if (kept != 1.0) {
     filtered.update(scan, filtered.getOrElse(scan, 1.0) * kept)
     known.clear()
   }
+
+  /** Whether a filter is included. */
+  def isFiltered: Boolean = filtered.nonEmpty
 
   def apply(plan: SparkPlan): SizeEstimate = known.getOrElseUpdate(plan, withFilters(plan, compute(plan)))
 
@@ -183,19 +186,24 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     case other            => Seq(other)
   }
 
+  private val scanned = new IdentityHashMap[SparkPlan, Double]().asScala
+
   /** Bytes of the needed columns in the files that the scans below `plan` read. */
-  def scanBytes(plan: SparkPlan): Double = plan.collectLeaves().map {
-    case scan: FileSourceScanExec =>
-      val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
-      bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes) * math.min(
-        1.0,
-        scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width
-      )
-    case batch: BatchScanExec =>
-      val bytes = batch.logicalLink.map(_.stats.sizeInBytes.toDouble)
-      bytes.filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
-    case _ => 0.0
-  }.sum
+  def scanBytes(plan: SparkPlan): Double = scanned.getOrElseUpdate(
+    plan,
+    plan match {
+      case scan: FileSourceScanExec =>
+        val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
+        bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes) * math.min(
+          1.0,
+          scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width
+        )
+      case batch: BatchScanExec =>
+        val bytes = batch.logicalLink.map(_.stats.sizeInBytes.toDouble)
+        bytes.filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
+      case other => other.children.map(scanBytes).sum
+    }
+  )
 
   private def bytesRead(scan: FileSourceScanExec): Option[Double] =
     tables.bytesRead(scan).orElse(tables.of(scan).flatMap(_.bytes)).map(_.toDouble).filter(_ < SizeEstimator.Unbelievable)

@@ -37,6 +37,9 @@ final case class JoinSite(
     case (stage: QueryStageExec, keys) if stage.isMaterialized => (stage, keys)
   }
 
+  /** The filters of the site. */
+  def requests: Seq[FilterRequest] = targets.flatMap(request)
+
   /** The filter of the site on `target`. */
   def request(target: ScanTarget): Option[FilterRequest] = source.map { case (source, keys) => FilterRequest(source, keys, bounds, target) }
 
@@ -47,19 +50,10 @@ final case class JoinSite(
 
 object JoinSite {
 
-  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = {
-    val site = reach(join, buildSide)
-    if (site.targets.isEmpty) site else judged(site, join.child(buildSide.other), guard)
-  }
+  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = judged(reach(join, buildSide), join.child(buildSide.other), guard)
 
-  /** The filters that a join requests as far as nothing else uses the scans. */
-  def requests(join: FoundJoin, buildSide: Side): Seq[FilterRequest] = {
-    val site = reach(join, buildSide)
-    site.targets.flatMap(site.request)
-  }
-
-  /** The site, with every scan that the keys reach as a target. */
-  private def reach(join: FoundJoin, buildSide: Side): JoinSite = join.range.fold(ofKeys(join, buildSide))(ofRange(join, _))
+  /** The site, with every scan that the keys reach as a target, whatever else uses these scans. */
+  def reach(join: FoundJoin, buildSide: Side): JoinSite = join.range.fold(ofKeys(join, buildSide))(ofRange(join, _))
 
   private def ofRange(join: FoundJoin, range: JoinRange): JoinSite = {
     val build = join.child(range.buildSide)
@@ -97,7 +91,13 @@ object JoinSite {
     }
   }
 
-  private def judged(site: JoinSite, probe: SparkPlan, guard: ReuseGuard): JoinSite = {
+  /** The site that was reached, without the scans that may get no filter.
+    *
+    * @param probe
+    *   the side that the scans are below
+    */
+  def judged(site: JoinSite, probe: SparkPlan, guard: ReuseGuard): JoinSite = if (site.targets.isEmpty) site
+  else {
     lazy val spark = filteredBySpark(probe)
     val codes = site.targets.map { target =>
       if (site.request(target).exists(guard.refuses)) target -> Some(ReasonCode.ReusedExchange)

@@ -25,6 +25,8 @@ private[rules] final class JoinEstimator(
 ) {
   import JoinEstimator._
 
+  // Of a wait; reading it copies the application's conf.
+  private lazy val memory = context.memory
   private lazy val usedOrder = new UsedOrder(plan)
   private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
@@ -52,10 +54,11 @@ private[rules] final class JoinEstimator(
   /** The estimate of a join with this build side; includes a wait decision unless the build side has finished. */
   def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
     val now = unweighed(join, buildSide, site)
-    val kept = now.copy(probe = probeFacts(join, buildSide, site, unfiltered))
+    val bare = if (estimates.isFiltered) unfiltered else estimates
+    val kept = if (estimates.isFiltered) now.copy(probe = probeFacts(join, buildSide, site, unfiltered)) else now
     context.state.reachedScans.note(
       kept.joinId,
-      reachedBy(site).map(scan => ReachedScan(scan.output.map(_.exprId), rounded(unfiltered(scan).rows)))
+      reachedBy(site).map(scan => ReachedScan(scan.output.map(_.exprId), rounded(bare(scan).rows)))
     )
     if (site.finishedStage.isDefined) kept
     else kept.copy(waiting = Some(WaitPrice.decide(waitFacts(join, now, site), context.thresholds)))
@@ -143,7 +146,7 @@ private[rules] final class JoinEstimator(
     val buildScanBytes = estimates.scanBytes(join.child(estimate.buildSide))
     val others = math.max(0.0, planScanBytes - buildScanBytes - estimates.scanBytes(join.child(estimate.buildSide.other)))
     WaitFacts(
-      estimate.copy(memory = Some(context.memory)),
+      estimate.copy(memory = Some(memory)),
       buildScanBytes = rounded(buildScanBytes),
       buildTasks = tasks(buildScanBytes),
       shufflePartitions = SQLConf.get.numShufflePartitions,

@@ -33,13 +33,13 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[ScanTarget], 
     passed.filterNot { case (operator, _) => own.exists(_ eq operator) }.flatMap { case (operator, child) => step(operator, child) }
 
   private def step(operator: SparkPlan, child: SparkPlan): Option[PathStep] = operator match {
-    case shuffle: ShuffleExchangeLike                                 => Some(PathStep.Shuffle(rows(child), RowWidth.ofRow(shuffle.output)))
-    case _: SortExec                                                  => Some(PathStep.Sort(rows(child), child.outputPartitioning.numPartitions))
-    case _: SortMergeJoinExec                                         => Some(PathStep.Merge(rows(child)))
-    case hash: BroadcastHashJoinExec                                  => lookup(hash, child, tables = 1, isOneInteger(hash.leftKeys))
-    case hash: ShuffledHashJoinExec                                   => lookup(hash, child, hash.outputPartitioning.numPartitions, isDense = false)
+    case shuffle: ShuffleExchangeLike => Some(PathStep.Shuffle(rows(child), RowWidth.ofRow(shuffle.output)))
+    case _: SortExec                  => Some(PathStep.Sort(rows(child), child.outputPartitioning.numPartitions))
+    case _: SortMergeJoinExec         => Some(PathStep.Merge(rows(child)))
+    case hash: BroadcastHashJoinExec  => lookup(hash, child, tables = 1, isOneInteger(hash.leftKeys))
+    case hash: ShuffledHashJoinExec   => lookup(hash, child, hash.outputPartitioning.numPartitions, isDense = false)
     case aggregate: BaseAggregateExec if aggregate.groupingExpressions.nonEmpty => Some(PathStep.Group(rows(child)))
-    case _                                                            => None
+    case _                                                                      => None
   }
 
   /** None for the side that is hashed: it is the smaller one. */

@@ -33,7 +33,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private lazy val guard =
     new ReuseGuard(
       plan,
-      (joins ++ ranges.filter(mayBeRange)).flatMap(j => uses.noted(j, sideOf(j), JoinSite.requests(j, sideOf(j)))),
+      (joins ++ ranges.filter(mayBeRange)).flatMap(j => uses.noted(j, sideOf(j), reached(j, sideOf(j)).requests)),
       context.plans
     )
   private val reuses = SQLConf.get.exchangeReuseEnabled
@@ -73,7 +73,25 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     inside.contains
   }
 
-  private def nameOf(join: FoundJoin): String = state.nameOf(join.id)
+  private val names = new IdentityHashMap[FoundJoin, String]().asScala
+  private def nameOf(join: FoundJoin): String = names.getOrElseUpdate(join, state.nameOf(join.id))
+
+  // To follow the keys down costs most. The guard asks for all joins of the plan, and then each join is judged.
+  private val sites = new IdentityHashMap[FoundJoin, Map[Side, JoinSite]]().asScala
+
+  private def reached(join: FoundJoin, buildSide: Side): JoinSite = {
+    val known = sites.getOrElse(join, Map.empty)
+    known.getOrElse(
+      buildSide, {
+        val site = JoinSite.reach(join, buildSide)
+        sites.update(join, known.updated(buildSide, site))
+        site
+      }
+    )
+  }
+
+  private def judged(join: FoundJoin, buildSide: Side): JoinSite =
+    JoinSite.judged(reached(join, buildSide), join.child(buildSide.other), guard)
 
   /** The filters that a join requests now. */
   private def of(join: FoundJoin): Seq[Placement] =
@@ -134,7 +152,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private def leftAlone(join: FoundJoin): Seq[Placement] = {
     val decision = state.leaveAloneOnce(nameOf(join), ReasonCode.ReusedExchange) {
       val side = estimator.buildSide(join)
-      val site = JoinSite.of(join, side, guard).refuseAll(ReasonCode.ReusedExchange)
+      val site = judged(join, side).refuseAll(ReasonCode.ReusedExchange)
       undecided(join, estimator.estimate(join, side, site), site, Reason(ReasonCode.ReusedExchange))
     }
     explain(join, ExplainText.line(decision))
@@ -154,7 +172,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private def sideOf(join: FoundJoin): Side = state.estimate(nameOf(join)).fold(estimator.buildSide(join))(_.buildSide)
 
   private def siteOf(join: FoundJoin, buildSide: Side): JoinSite = {
-    val site = JoinSite.of(join, buildSide, guard)
+    val site = judged(join, buildSide)
     if (site.targets.isEmpty) site
     else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
     else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)

@@ -15,7 +15,9 @@ class FiltersOfOneScanSuite extends AnyFunSuite with PluginSession {
 
   test("a join is priced by the rows that the filters of decided joins leave, whatever was expected of undecided ones") {
     val ran = sameRows(
-      spark.sql("SELECT n, k, v FROM fact JOIN (SELECT * FROM dim WHERE name = 3) ON k = dk JOIN (SELECT * FROM other WHERE name = 4) ON v = ok")
+      spark.sql(
+        "SELECT n, k, v FROM fact JOIN (SELECT * FROM dim WHERE name = 3) ON k = dk JOIN (SELECT * FROM other WHERE name = 4) ON v = ok"
+      )
     )
     def scanRows(decision: JsonNode): Long = decision.path("facts").path("probe").path("scanRows").asLong
     ran.decided.map(_.decision).filter(_.path("buildFilter").asBoolean).sortBy(-scanRows(_)) match {

@@ -42,7 +42,8 @@ class ProbePathSuite extends AnyFunSuite with PluginSession {
   private def rowsOf(table: String): Long =
     math.round(new SizeEstimator(0.3, TableStatistics.None)(initialPlan(s"SELECT * FROM $table ORDER BY 1", Nil)).rows)
 
-  private val AboveTwoColumns = "SELECT f.*, dim.name FROM (SELECT * FROM fact LEFT JOIN returned ON k = rk AND n = rn) f JOIN dim ON k = dk"
+  private val AboveTwoColumns =
+    "SELECT f.*, dim.name FROM (SELECT * FROM fact LEFT JOIN returned ON k = rk AND n = rn) f JOIN dim ON k = dk"
   private val AboveAJoin = "SELECT f.*, dim.name FROM (SELECT * FROM fact LEFT JOIN returned ON n = rn) f JOIN dim ON k = dk"
 
   test("a broadcast join below looks every row up in its hash table") {
