@@ -182,9 +182,11 @@ final class QueryState(val executionId: Long) {
   /** The decisions made from measured build sides; none once the joins have ended. */
   def decisions: Seq[JoinDecision] = joins.ids.flatMap(decision)
 
-  /** The share of the rows of a join's scans that the filters of the other decided joins leave. */
-  def leftByFilters(joinId: String): Double =
-    reachedScans.leftByOthers(joinId, decisions.filter(_.buildFilter).map(made => made.facts.joinId -> made.passRate).toMap)
+  /** The share of the rows of a join's scans that the filters of the other decided joins leave: of those at least as selective as its own. */
+  def leftByFilters(joinId: String, passRate: Double): Double = {
+    val filters = decisions.filter(made => made.buildFilter && made.passRate <= passRate)
+    reachedScans.leftByOthers(joinId, filters.map(made => made.facts.joinId -> made.passRate).toMap)
+  }
 
   /** Ends the states of all joins and returns what is left to report; each decision is returned once. */
   def endJoins(): Seq[JoinDecision] = {

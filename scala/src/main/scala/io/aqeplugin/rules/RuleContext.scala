@@ -38,13 +38,14 @@ final case class RuleContext(
     MemoryFacts(limit.toLong, QueryStates.heldBytes, Some(math.max(0L, taskBytes)))
   }
 
-  /** The decision of a join, made from `facts`, what the filters of decided joins leave of its scans, and the memory that is left now, if there
-    * is none yet.
+  /** The decision of a join, made from `facts`, what more selective filters of decided joins leave of its scans, and the memory that is left
+    * now, if there is none yet.
     */
   def decideOnce(joinId: String)(facts: => Option[JoinFacts]): Option[JoinDecision] = state.decision(joinId).orElse(facts.map { found =>
     state.decideOnce(joinId) {
-      val probe = found.probe.scaled(state.leftByFilters(joinId))
-      DecideJoin.decide(found.copy(probe = probe, memory = Some(memory)), thresholds)
+      val alone = DecideJoin.decide(found.copy(memory = Some(memory)), thresholds)
+      val left = state.leftByFilters(joinId, alone.passRate)
+      if (left == 1.0) alone else DecideJoin.decide(alone.facts.copy(probe = found.probe.scaled(left)), thresholds)
     }
   })
 
