@@ -55,12 +55,14 @@ class KubernetesStore(ConfStore):
         state: the folder on this machine that holds the journals.
         spec: the spec of an application, empty for a ConfigMap.
         keeper: as in the store's interface.
+        uid: the object's own, which no other object has, in whatever cluster it has the same name.
     """
 
     api: ObjectApi
     state: Path
     spec: Mapping[str, Any]
     keeper: str = ""
+    uid: str = ""
 
     @property
     def name(self) -> str:
@@ -214,7 +216,7 @@ class KubernetesStore(ConfStore):
     def _target(self) -> str:
         address = self.api.address
         kept_in = ".".join((*address.kind.spec, "sparkConf")) if address.kind.spec else address.key
-        return f"{self.api.namespace}/{address.kind_name}/{address.name}/{kept_in}"
+        return "/".join(filter(None, (self.api.namespace, address.kind_name, address.name, kept_in, self.uid)))
 
     @property
     def _annotation(self) -> str:
@@ -333,7 +335,8 @@ def open_store(
     api = connect(address, environment, patience or Patience(), say)
     found = api.get()
     spec = _spec(found, address.kind.spec, api.name) if address.kind.spec else {}
-    store = KubernetesStore(api, state_home(environment), spec, _keeper(found))
+    uid = (found.get("metadata") or {}).get("uid") or ""
+    store = KubernetesStore(api, state_home(environment), spec, _keeper(found), str(uid))
     store.look_at_state(found)
     return store
 

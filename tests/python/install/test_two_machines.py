@@ -319,6 +319,19 @@ def test_the_annotation_of_a_copied_object_does_not_count(api: ApiServer, ann: M
     assert ann.history() == [(1, "done", ANN)]
 
 
+def test_the_annotation_of_another_clusters_object_of_the_same_name_does_not_count(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    api.objects[CONFIGMAP]["metadata"]["uid"] = "staging"
+    ann.tunes("mode", "off")
+    assert bob.history() == [(1, "done", ANN)]
+    other = Machine(ann.here, ann.state.with_name("cem"))
+    api.objects[CONFIGMAP]["metadata"]["uid"] = "production"
+    assert other.history() == []
+    (said,) = other.said
+    assert "is about another object, from which this one was copied, so it does not count" in said
+
+
 def test_where_there_is_no_room_the_oldest_backups_stay_where_they_were_made(
     api: ApiServer, ann: Machine, bob: Machine
 ) -> None:
