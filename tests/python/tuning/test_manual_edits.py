@@ -94,7 +94,7 @@ def ended(cluster: Cluster, answer: Answer, before: str) -> str:
     """Why the rollout is over; checks that apply does not change the file, with --yes or without."""
     held = cluster.held()
     code, out, err = answer(*words(cluster))
-    assert (code, f"{before} -> rolled_back" in out) == (0, True), err
+    assert (code, f"{before} -> rolled back" in out) == (0, True), err
     assert err == "Nothing was written; --yes makes the change.\n"
     found = step(cluster, answer)
     assert (found["before"], found["ring"], found["applied"]) == (before, "rolled_back", True)
