@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.conf.keys import CANARY_SET, CANARY_SHARE, PREFIX
+from aqe_plugin.conf.keys import CANARY_SET, CANARY_SHARE, PLUGIN_CLASS, PLUGINS_KEY, PREFIX
 from aqe_plugin.errors import WriteError
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.controller import Proposal
@@ -30,7 +30,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.fleet = fleet_of(0, queries=4)
         self.target, self.logs = folder / "spark-defaults.conf", folder / "events"
-        self.target.write_text(f"# ours\n{RATE} 0.7\n")
+        self.target.write_text(f"# ours\n{PLUGINS_KEY} {PLUGIN_CLASS}\n{RATE} 0.7\n")
         self.logs.mkdir()
         self.days(8)
 
@@ -193,6 +193,7 @@ def test_a_step_that_a_repository_took_is_recorded_and_goes_on(cluster: Cluster,
 def test_what_ran_between_a_repositorys_step_and_the_look_that_found_it_is_no_control(
     cluster: Cluster, answer: Answer
 ) -> None:
+    cluster.days(6)
     begun(cluster, answer, "--canary-share", "0.25")
     cluster.days(3, slowdown=1.0)
     assert step(cluster, answer)["ring"] == "canary"
@@ -200,7 +201,7 @@ def test_what_ran_between_a_repositorys_step_and_the_look_that_found_it_is_no_co
     cluster.target.write_text(text.replace(f"{RATE} 0.7", f"{RATE} 0.5") + f"{TIMEOUT} 10\n")
     cluster.days_of_all(6, factor=3)
     assert step(cluster, answer)["ring"] == "all"
-    cluster.days_of_all(8, factor=3)
+    cluster.days_of_all(12, factor=3)
     found = step(cluster, answer)
     assert (found["ring"], found["why"].startswith("slower: slower in ")) == ("rolled_back", True), found["why"]
 
