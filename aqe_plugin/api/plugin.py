@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 _RAN = "The frame was run once, its rows discarded."
 
 
+def _require_frame(method: str, frame: DataFrame) -> None:
+    if not hasattr(frame, "sparkSession"):
+        raise TypeError(f"{method} takes a DataFrame, such as that of spark.sql(...), not {type(frame).__name__}.")
+
+
 class AqePlugin:
     """Shows and sets what the plugin does in one session, classic or of Spark Connect.
 
@@ -155,27 +160,32 @@ class AqePlugin:
 
         Raises:
             NotAvailableError: the mode is ``off``, which decides nothing; nothing was run.
+            TypeError: ``frame`` is no frame.
 
         Examples:
             >>> aqe.analyze(sales.join(items, "item")).decisions[0].facts.build.rows
             200
         """
+        _require_frame("analyze", frame)
         self._require_deciding()
         return Analysis(_RAN, run_and_read(self._spark, frame))
 
     def explain(self, frame: DataFrame) -> Explanation:
         """What the plan of ``frame`` says of its joins; nothing is run.
 
-        Before ``frame`` has run, that is which joins will be decided, and what each waits for; afterwards the choices,
-        in a classic session. Spark Connect plans a frame anew each time.
+        Before ``frame`` has run, that is which joins will be decided, and what each waits for. After an action of
+        ``frame`` itself such as ``collect``, the choices, in a classic session; :meth:`analyze` and writers run a plan
+        of their own. Spark Connect plans a frame anew each time.
 
         Raises:
             NotAvailableError: the plugin has no section in the application's EXPLAIN.
+            TypeError: ``frame`` is no frame.
 
         Examples:
             >>> len(aqe.explain(sales.join(items, "item")).lines)
             1
         """
+        _require_frame("explain", frame)
         found = explained(frame)
         if found is None:
             raise NotAvailableError(

@@ -87,6 +87,14 @@ def test_a_session_is_asked_for_by_the_type_that_was_given(spark: Any) -> None:
     assert str(error.value) == f"AqePlugin takes a SparkSession, not {type(spark).__name__}."
 
 
+@pytest.mark.parametrize("method", ["analyze", "explain"])
+def test_what_is_no_frame_is_refused(method: str) -> None:
+    aqe = object.__new__(AqePlugin)  # without a session, which nothing is asked of
+    with pytest.raises(TypeError) as error:
+        getattr(aqe, method)("SELECT 1")
+    assert str(error.value) == f"{method} takes a DataFrame, such as that of spark.sql(...), not str."
+
+
 class Explained:
     """A frame that begins its EXPLAIN by setting one event, and prints when another is set."""
 
