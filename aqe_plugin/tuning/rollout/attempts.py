@@ -56,6 +56,7 @@ def findings_after(
     thresholds: Mapping[str, float],
     limits: Limits,
     replay: Replay,
+    *,
     groups: Sequence[Group] = (*COEFFICIENTS, *GATES),
 ) -> tuple[Finding, ...]:
     """:func:`recommend`, but a group that went back is judged by newer runs, and its direction is held back at first.

@@ -289,6 +289,7 @@ def _moved(
     ring: Ring,
     why: str,
     first: tuple[RolloutStep, ...] = (),
+    *,
     seen_until_millis: int | None = None,
 ) -> NextStep:
     """From ``last`` into ``ring``; ``first`` are lines of the ledger that go before those of the step."""

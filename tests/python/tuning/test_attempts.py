@@ -56,7 +56,7 @@ def dear_broadcasts() -> Fleet:
 
 
 def reasons(fleet: Fleet, runs: list[Run], *steps: RolloutStep) -> tuple[bool, str]:
-    (finding,) = findings_after(steps, runs, DEFAULTS, LIMITS, fleet.replay, [BROADCAST])
+    (finding,) = findings_after(steps, runs, DEFAULTS, LIMITS, fleet.replay, groups=[BROADCAST])
     return finding.recommendation is not None, finding.reason
 
 
@@ -108,7 +108,9 @@ def attempts(fleet: Fleet, looks: int) -> tuple[int, bool]:
     steps: list[RolloutStep] = []
     for number in range(1, looks + 1):
         limits = sure_enough(steps, LIMITS)
-        made = best(findings_after(steps, choosing(history), at_best, limits, fleet.replay, COEFFICIENTS), limits)
+        made = best(
+            findings_after(steps, choosing(history), at_best, limits, fleet.replay, groups=COEFFICIENTS), limits
+        )
         chosen_at = max(run.at_millis for run in history)
         history += fleet.week(at_best, 5)
         if made is None:
