@@ -32,7 +32,8 @@ private[storage] object BatchScanKeys extends KeyedFormat {
   }
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
-    case batch: BatchScanExec if filters(batch, keys.column) && isAlone(batch) =>
+    case batch: BatchScanExec
+        if filters(batch, keys.column) && IcebergColumns.hasOneMeaning(batch.scan, keys.column.name) && isAlone(batch) =>
       keys.isListedAtRunTime.map { filter =>
         KeyedFormat.linked(batch, ThisSparkLine.withRuntimeFilters(batch, batch.runtimeFilters :+ filter))
       }

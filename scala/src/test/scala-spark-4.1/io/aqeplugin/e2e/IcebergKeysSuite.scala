@@ -122,6 +122,26 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     assert(scanned(today, "gone") == 240 && scanned(earlier, "gone") == 300)
   }
 
+  test("an older version whose columns have other names now") {
+    made(
+      "CREATE TABLE ice.db.renamed (id bigint, day int NOT NULL) USING iceberg PARTITIONED BY (day)",
+      "INSERT INTO ice.db.renamed SELECT id, CAST(id % 10 AS int) FROM range(200)",
+      "CREATE TABLE ice.db.swapped (id bigint, day int NOT NULL, z int NOT NULL) USING iceberg PARTITIONED BY (bucket(8, day), truncate(10, z))",
+      "INSERT INTO ice.db.swapped SELECT id, CAST(id % 10 AS int), CAST(1000 + id % 3 * 50 AS int) FROM range(200)"
+    )
+    def versionOf(name: String): Long = spark.sql(s"SELECT snapshot_id FROM ice.db.$name.snapshots").head().getLong(0)
+    val (renamed, swapped) = (versionOf("renamed"), versionOf("swapped"))
+    made(
+      "ALTER TABLE ice.db.renamed RENAME COLUMN day TO weekday",
+      "ALTER TABLE ice.db.swapped RENAME COLUMN day TO weekday",
+      "ALTER TABLE ice.db.swapped RENAME COLUMN z TO day"
+    )
+    def joined(version: String) =
+      s"SELECT count(*), sum(s.id) FROM (SELECT * FROM ice.db.$version) s JOIN (SELECT day FROM days WHERE few) d ON s.day = d.day"
+    assert(sameRows(spark.sql(joined(s"renamed VERSION AS OF $renamed"))).rows == Seq("[60, 5760]"))
+    assert(sameRows(spark.sql(joined(s"swapped VERSION AS OF $swapped"))).rows == Seq("[60, 5760]"))
+  }
+
   test("two scans of one table, of which one gets keys") {
     val selfJoin = "SELECT count(*), sum(a.v), sum(b.v) FROM ice.db.sales a JOIN (SELECT day FROM days WHERE few) d ON a.day = d.day " +
       "RIGHT JOIN ice.db.sales b ON a.id = b.id"

@@ -1,0 +1,48 @@
+package io.aqeplugin.storage
+
+import java.lang.reflect.Method
+
+import scala.annotation.tailrec
+import scala.util.Try
+
+import org.apache.spark.sql.connector.read.Scan
+
+/** The columns of an Iceberg scan. Iceberg is known by name: the plugin does not depend on it. */
+private[storage] object IcebergColumns {
+  private val Package = "org.apache.iceberg."
+
+  /** Whether a name stands for the same column in what the scan reads and in what Iceberg filters at run time; false if that is not known,
+    * true for a scan of another source.
+    *
+    * A scan of an older version, or one that was planned before a column was renamed, reads a column by its old name. Iceberg looks for the
+    * names of its runtime filters among the columns that the table has now: it finds none and fails, or another column and leaves out rows.
+    * A field's id never changes.
+    */
+  def hasOneMeaning(scan: Scan, column: String): Boolean = !scan.getClass.getName.startsWith(Package) || Try {
+    val now = publicly(called(scan, "table"), Package + "Table", "schema")
+    val read = idOf(called(scan, "schema"), column)
+    read.isDefined && read == idOf(now, column)
+  }.getOrElse(false)
+
+  private def idOf(schema: AnyRef, column: String): Option[AnyRef] =
+    Option(schema.getClass.getMethod("findField", classOf[String]).invoke(schema, column))
+      .map(field => field.getClass.getMethod("fieldId").invoke(field))
+
+  /** The result of a method of an interface, which the class of `owner` may not make public. */
+  private def publicly(owner: AnyRef, interface: String, method: String): AnyRef =
+    Class.forName(interface, true, owner.getClass.getClassLoader).getMethod(method).invoke(owner)
+
+  /** The result of a method that is meant for the scan's own package. */
+  private def called(owner: AnyRef, name: String): AnyRef = {
+    val found = declared(owner.getClass, name)
+    found.setAccessible(true)
+    found.invoke(owner)
+  }
+
+  @tailrec
+  private def declared(in: Class[_], name: String): Method =
+    in.getDeclaredMethods.find(method => method.getName == name && method.getParameterCount == 0) match {
+      case Some(found) => found
+      case None        => declared(in.getSuperclass, name)
+    }
+}
