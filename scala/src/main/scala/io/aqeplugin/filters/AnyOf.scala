@@ -4,8 +4,16 @@ package io.aqeplugin.filters
   *
   * It has buffers for the rows of one batch. Unlike its members it must not be shared between threads, and it is never stored.
   */
-final class AnyOf(members: Array[KeyFilter]) extends KeyFilter {
+final class AnyOf(private val members: Array[KeyFilter]) extends KeyFilter {
   override def kind: String = AnyOf.Kind
+
+  /** Unions of the very same filters are equal: copies of a scan that are asked by one must stay equal. */
+  override def equals(other: Any): Boolean = other match {
+    case union: AnyOf => union.members.corresponds(members)(_ eq _)
+    case _            => false
+  }
+  override def hashCode: Int = members.foldLeft(members.length)((hash, member) => 31 * hash + System.identityHashCode(member))
+
   override val sizeBytes: Long = members.map(_.sizeBytes).sum
 
   override def mightContain(code: Long): Boolean = {

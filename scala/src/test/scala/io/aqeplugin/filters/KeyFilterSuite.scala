@@ -55,6 +55,13 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("unions of the very same filters are equal, and of other filters are not") {
+    val Seq(one, other) = Seq(Seq(1L, 5L), Seq(9L)).map(KeySets.everyFilterOf(_).last)
+    def union(members: KeyFilter*) = new AnyOf(members.toArray)
+    assert(union(one, other) == union(one, other) && union(one, other).hashCode == union(one, other).hashCode)
+    assert(union(one, other) != union(other, one) && union(one) != union(one, other))
+  }
+
   test("exact kinds contain exactly the added codes") {
     forAll(KeySets.codes, Gen.listOf(KeySets.code)) { (codes, others) =>
       KeySets.everyFilterOf(codes).collect { case exact: ExactFilter =>
