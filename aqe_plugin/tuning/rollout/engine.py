@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
-from aqe_plugin.errors import ConflictError
+from aqe_plugin.errors import AqePluginError, ConflictError
 from aqe_plugin.install.controller import Proposal, carry_out_held, held, propose_tuning, settle_held
 from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory
@@ -257,12 +257,30 @@ def _moved_on(rollouts: Rollouts, step: NextStep) -> bool:
     proposal, changed = step.proposal, step.changes_target
     if proposal is not None and changed:
         why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
-        carry_out_held(replace(proposal, step=step.step.id), replace(rollouts.by, why=why))
+        try:
+            carry_out_held(replace(proposal, step=step.step.id), replace(rollouts.by, why=why))
+        except AqePluginError:
+            _stay(rollouts, step, proposal)
+            raise
     else:
         # The step may have been interrupted after its change; the journal then lacks the end of it.
         settle_held(store_of(rollouts.file), rollouts.by)
     write(rollouts.file, step.step)
     return changed
+
+
+def _stay(rollouts: Rollouts, step: NextStep, proposal: Proposal) -> None:
+    """After ``step`` was refused: a change in force stays in its ring, and is watched there until the next try.
+
+    A step back is tried again whatever later logs show, and so is one before which nothing was in force.
+    """
+    if step.before in (None, Ring.OBSERVE) or proposal.takes_back:
+        return
+    with suppress(AqePluginError):
+        # A server may have taken the change, and its answer was lost.
+        if proposal.store.read() == proposal.before:
+            last = step_before_last(rollouts.steps, rollouts.file) if step.interrupted else rollouts.steps[-1]
+            write(rollouts.file, last)
 
 
 def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share: float | None) -> RolloutStep:

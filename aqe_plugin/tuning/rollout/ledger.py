@@ -2,9 +2,10 @@
 
 ``rollouts.jsonl`` is beside the journal of the file that all applications read. It holds values of the plugin's own
 keys, and ids of applications with their durations. A step has two lines, one from before the files are changed and one
-from after, so that the next command recognizes a step that was interrupted, and finishes it. A look at new logs that
-found pairs of applications, or errors of the plugin without the change, has a line with them: they count from then on
-as they are, also when their logs are gone.
+from after, so that the next command recognizes a step that was interrupted, and finishes it. Where the step forward of
+a change in force was refused, the second line is that of the step before, once more. A look at new logs that found
+pairs of applications, or errors of the plugin without the change, has a line with them: they count from then on as they
+are, also when their logs are gone.
 """
 
 from __future__ import annotations
@@ -132,7 +133,9 @@ def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
             continue
         if step.phase is Phase.DONE and steps and steps[-1].phase is Phase.BEGUN:
             steps.pop()
-        steps.append(step)
+        # After a step that was refused, the one before has a second line.
+        if step not in steps[-1:]:
+            steps.append(step)
     return tuple(steps)
 
 

@@ -18,7 +18,7 @@ from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs, free_applications
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Confirmation, Observation, Ring, RingLimits
-from aqe_plugin.tuning.rollout.sequential import compare, excess
+from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome, compare, excess
 from aqe_plugin.tuning.unseen import confirming
 
 # A log that comes later than that is not waited for.
@@ -106,16 +106,11 @@ def observed(trial: Trial, rings: RingLimits) -> tuple[Observation, New]:
     changed, unchanged = _sides(trial)
     new = tuple(application_pairs(changed, unchanged, rings.max_pairs - len(trial.pairs), trial.pairs))
     pairs = (*trial.pairs, *new)
-    timed = [
-        (pair.changed.millis, pair.unchanged.millis)
-        for pair in pairs
-        if pair.changed.millis is not None and pair.unchanged.millis is not None
-    ]
     # After a canary has shown what the change costs beside its control, other days may look slower by chance.
     drift = rings.drift if trial.last.ring is Ring.ALL and trial.last.has_canary else 0.0
     observation = Observation(
         pairs=len(pairs),
-        comparison=compare(timed, rings.margin, rings.durations, drift),
+        comparison=_compared(_timed(pairs), len(_timed(trial.pairs)), rings, drift),
         allowed=(1 + drift) * (1 + rings.margin) - 1,
         failures=excess([(pair.changed.failed, pair.unchanged.failed) for pair in pairs], rings.counts),
         cancellations=excess([(pair.changed.cancelled, pair.unchanged.cancelled) for pair in pairs], rings.counts),
@@ -124,6 +119,29 @@ def observed(trial: Trial, rings: RingLimits) -> tuple[Observation, New]:
         exhausted=_is_exhausted(trial, changed, unchanged, pairs),
     )
     return observation, New(new, tuple(sorted(faulty(unchanged) - trial.faulty)))
+
+
+def _timed(pairs: Sequence[Pair]) -> list[tuple[float, float]]:
+    """The elapsed times of the two sides, of pairs that have both."""
+    return [
+        (pair.changed.millis, pair.unchanged.millis)
+        for pair in pairs
+        if pair.changed.millis is not None and pair.unchanged.millis is not None
+    ]
+
+
+def _compared(timed: Sequence[tuple[float, float]], seen: int, rings: RingLimits, drift: float) -> Comparison:
+    """Compares the durations, of which the first ``seen`` are of earlier looks.
+
+    An all-clear of an earlier look stands, but the ring was not left: the step was refused, or waits for a repository.
+    What came after that all-clear is compared anew, since a canary may become slow then.
+    """
+    found = compare(timed, rings.margin, rings.durations, drift)
+    if found.outcome is Outcome.NOT_WORSE and found.pairs <= seen:
+        later = _compared(timed[found.pairs :], seen - found.pairs, rings, drift)
+        if later.outcome is Outcome.WORSE:
+            return later
+    return found
 
 
 def _is_exhausted(trial: Trial, changed: QueryHistory, unchanged: QueryHistory, pairs: Sequence[Pair]) -> bool:

@@ -359,6 +359,23 @@ def test_a_slow_canary_goes_back_whatever_became_of_the_annotation(sites: Sites,
     assert sites.rings("ann")[-1] == ("ann", "rolled_back")
 
 
+def test_a_canary_whose_step_forward_found_no_room_is_watched_on_and_goes_back_once_it_is_slow(sites: Sites) -> None:
+    before = sites.conf
+    sites.apply("ann", *ASKED, *SHARE)
+    annotations = sites.api.objects[CONFIGMAP]["metadata"]["annotations"]
+    taken = sum(len(name) + len(text) for name, text in annotations.items())
+    sites.api.annotate(CONFIGMAP, {**annotations, "theirs": "x" * ((256 << 10) - taken - 100)})
+    sites.days(16)
+    for _ in range(2):
+        code, _, err = sites.on("ann", *sites.words())
+        assert (code, "no longer fit into the annotation" in err, "interrupted" in err) == (8, True, False), err
+        assert sites.rings("ann") == [("ann", "observe"), ("ann", "canary")]
+    sites.days(16, slowdown=9)
+    found = sites.apply("ann")
+    assert (found["ring"], found["why"].partition(":")[0]) == ("rolled_back", "slower"), found
+    assert sites.conf == before
+
+
 def test_an_object_deleted_between_two_looks_is_an_error_and_goes_on_when_it_is_back(sites: Sites) -> None:
     sites.apply("ann", *ASKED, *SHARE)
     gone = sites.api.objects.pop(CONFIGMAP)
