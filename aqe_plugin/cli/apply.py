@@ -114,7 +114,9 @@ def apply(
         patch = _patch(step) if output is StepFormat.PATCH else []
         left = step.changes_target and output is StepFormat.PATCH
         if yes:
-            engine.take(rollouts, step, leaves_target=left)
+            unshared = engine.take(rollouts, step, leaves_target=left)
+            if unshared:
+                warn(f"{unshared} What the logs show is kept on this machine alone.")
     if step.step.ring in (Ring.CANARY, Ring.ALL):
         _warn_without_plugin(file)
     if output is StepFormat.PATCH:

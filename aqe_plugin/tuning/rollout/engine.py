@@ -10,7 +10,7 @@ from itertools import pairwise
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
-from aqe_plugin.errors import AqePluginError, ConflictError
+from aqe_plugin.errors import AqePluginError, ConflictError, StateError, WriteError
 from aqe_plugin.install.controller import Proposal, carry_out_held, held, propose_tuning, settle_held
 from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory
@@ -29,7 +29,7 @@ from aqe_plugin.tuning.rollout.ledger import (
     step_before_last,
     write,
 )
-from aqe_plugin.tuning.rollout.manual_edits import carried_out_elsewhere, manual_edits
+from aqe_plugin.tuning.rollout.manual_edits import ManualEdits, carried_out_elsewhere, manual_edits
 from aqe_plugin.tuning.rollout.rings import Move, Ring, RingLimits, advance, after_observing, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, observed
 
@@ -61,7 +61,7 @@ class Rollouts:
         """The rollout that is under way, with the queries of readers of the file."""
         last = self.steps[-1]
         steps = tuple(step for step in self.steps if step.number == last.number)
-        looks = looks_of(self.file, last)
+        looks = _looks(self, last)
         pairs = tuple(pair for look in looks for pair in look.pairs)
         faulty = frozenset(name for look in looks for name in look.faulty or ())
         since_millis, tried_millis = _since_others(self.earlier), tried_until(self.earlier, last.group)
@@ -99,7 +99,7 @@ class NextStep:
         first: the ledger's lines from before the file is changed.
         proposal: the change of the file, if any.
         interrupted: whether an earlier process began the step.
-        look: what the look at the logs adds to what is known of the ring until now, for the ledger.
+        look: what the look at the logs adds to what is known of the ring until now, if there was one.
     """
 
     step: RolloutStep
@@ -130,7 +130,7 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     if taken is not None:
         last = rollouts.steps[-1]
         why = f"{target.store.name} has the values of the ring {taken.value}, by a repository or by hand"
-        known = max([last.before_until, *(look.held_until for look in looks_of(rollouts.file, last))])
+        known = max([last.before_until, *(look.held_until for look in _looks(rollouts, last))])
         step = replace(_signed(rollouts, last), ring=taken, why=why, before_until_millis=known)
         return NextStep(step, last.ring)
     edits = manual_edits(rollouts.steps, target)
@@ -205,13 +205,12 @@ def go_on(
     else:
         observation, new = observed(trial, rings)
         move = advance(last.ring, observation, rings)
-        if new.pairs or new.faulty:
-            seen = Look(
-                *(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis),
-                new.pairs,
-                trial.history.until_millis,
-                new.faulty or None,
-            )
+        seen = Look(
+            *(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis),
+            new.pairs,
+            trial.history.until_millis,
+            new.faulty or None,
+        )
     moved = _moved(rollouts, last, move.ring, move.why, seen_until_millis=trial.history.until_millis)
     step = replace(moved, look=seen)
     # Reading the history may have taken an hour.
@@ -219,18 +218,23 @@ def go_on(
     return step if edits is None else _ended(rollouts, edits)
 
 
-def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> None:
+def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> str:
     """Takes ``step`` and keeps what the look saw; when it is interrupted, the next command finishes it.
 
     Args:
         leaves_target: somebody else changes the target. A step that changes it is then not taken; once its values are
-            there, it is found to be.
+            there, it is found to be. The reason of a step back is kept.
+
+    Returns:
+        What keeps other machines from seeing that a step back is left to somebody else, empty when nothing does.
 
     Raises:
         ConflictError: another machine took a step, or saw pairs, after ``rollouts`` was read; nothing was written.
     """
     store = store_of(rollouts.file)
-    with held(store, step.proposal is not None and step.proposal.takes_back):
+    takes_back = step.proposal is not None and step.proposal.takes_back
+    left = leaves_target and step.changes_target
+    with held(store, takes_back):
         if mark_of(rollouts.file) != rollouts.mark:
             latest = rollouts_of(rollouts.file)
             by = f": {latest[-1].who} took the last step, to {latest[-1].ring.value}" if latest else ""
@@ -239,15 +243,38 @@ def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> 
                 "Look (aqe-plugin history) and try again."
             )
         if step.look is not None:
-            write(rollouts.file, step.look)
+            _keep(rollouts, step.look, step.step.why if left and takes_back else None)
         changed = False
-        if leaves_target and step.changes_target:
+        if left:
             for line in step.first:
                 if line.phase is Phase.DONE:
                     write(rollouts.file, line)
         elif step.moves:
             changed = _moved_on(rollouts, step)
-        store.share_state(closing=changed)
+        try:
+            store.share_state(closing=changed)
+        except (StateError, WriteError) as error:
+            # Harm must be told of though its record cannot be shared.
+            if not (left and takes_back):
+                raise
+            return str(error)
+    return ""
+
+
+def _keep(rollouts: Rollouts, look: Look, left: str | None) -> None:
+    """Writes what the look adds to what is known, with the reason of the step back that is ``left``, if one is."""
+    if look.pairs or look.faulty or left not in (None, _left(rollouts)):
+        write(rollouts.file, replace(look, left=left))
+
+
+def _looks(rollouts: Rollouts, step: RolloutStep) -> list[Look]:
+    return [look for look in looks_of(rollouts.file, step.number) if look.ring is step.ring]
+
+
+def _left(rollouts: Rollouts) -> str | None:
+    """Why the step back that is left to somebody else is due, ``None`` when none is."""
+    looks = _looks(rollouts, rollouts.steps[-1])
+    return looks[-1].left if looks else None
 
 
 def _moved_on(rollouts: Rollouts, step: NextStep) -> bool:
@@ -316,12 +343,14 @@ def _moved(
     return NextStep(step, last.ring, (*first, replace(step, phase=Phase.BEGUN)), proposal)
 
 
-def _ended(rollouts: Rollouts, edits: str) -> NextStep:
+def _ended(rollouts: Rollouts, edits: ManualEdits) -> NextStep:
     """Ends a rollout whose values somebody changed; the file stays as it is."""
     last = rollouts.steps[-1]
     interrupted = last.phase is Phase.BEGUN
     before = step_before_last(rollouts.steps, rollouts.file).ring if interrupted else last.ring
-    return NextStep(replace(_signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=edits), before)
+    due = _left(rollouts) if edits.are_a_rollback else None
+    why = f"{due}; {edits.text}" if due else edits.text
+    return NextStep(replace(_signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=why), before)
 
 
 def _signed(rollouts: Rollouts, last: RolloutStep) -> RolloutStep:

@@ -103,6 +103,7 @@ class Look:
         at_millis: when, in milliseconds since 1970.
         until_millis: the newest time in these logs.
         faulty: fingerprints in which the plugin had errors without the change.
+        left: why the step back is due that is left to somebody else, ``None`` when none is.
     """
 
     schema_version: int
@@ -112,6 +113,7 @@ class Look:
     pairs: tuple[Pair, ...]
     until_millis: int | None = None
     faulty: tuple[str, ...] | None = None
+    left: str | None = None
 
     @property
     def held_until(self) -> int:
@@ -119,10 +121,10 @@ class Look:
         return self.at_millis if self.until_millis is None else min(self.at_millis, self.until_millis)
 
 
-def looks_of(file: Where, step: RolloutStep) -> tuple[Look, ...]:
-    """What looks at the logs kept in the rollout and ring of ``step``, oldest first."""
+def looks_of(file: Where, number: int) -> tuple[Look, ...]:
+    """What looks at the logs kept in the rollout ``number``, oldest first."""
     seen = (_decoded(Look, value) for value in _values(file))
-    return tuple(one for one in seen if one and (one.number, one.ring) == (step.number, step.ring))
+    return tuple(one for one in seen if one and one.number == number)
 
 
 def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:

@@ -45,8 +45,21 @@ def carried_out_elsewhere(steps: Sequence[RolloutStep], target: Target) -> Ring 
     return following if all(one.is_kept for one in _reading(last, following, target)) else None
 
 
-def manual_edits(steps: Sequence[RolloutStep], target: Target) -> str | None:
-    """A sentence that names every key that somebody changed, with the values that were expected and found.
+@dataclass(frozen=True, slots=True)
+class ManualEdits:
+    """What somebody changed of a rollout's keys.
+
+    Attributes:
+        text: a sentence that names every such key, with the values that were expected and found.
+        are_a_rollback: whether every such key has its value from before the rollout.
+    """
+
+    text: str
+    are_a_rollback: bool
+
+
+def manual_edits(steps: Sequence[RolloutStep], target: Target) -> ManualEdits | None:
+    """What somebody changed of the keys of the last rollout.
 
     Args:
         steps: those of the rollout so far, at least one; if the last was interrupted, the file may hold the values from
@@ -65,10 +78,12 @@ def manual_edits(steps: Sequence[RolloutStep], target: Target) -> str | None:
         return None
     keeper = target.store.keeper
     by = f"by {keeper}, which keeps it as its repository says" if keeper else "by hand"
-    how = f"rolled back {by}" if all(one.is_undone for one in changed) else f"changed {by}"
+    undone = all(one.is_undone for one in changed)
+    how = f"rolled back {by}" if undone else f"changed {by}"
     edits = [f"{one.file}: {one.key}: expected {_text(one.expected)}, found {_text(one.found)}" for one in changed]
     stays = [f"{one.file}: {one.key} = {_text(one.found)}" for one in held if one.is_kept and not one.is_undone]
-    return f"{how}: {'; '.join(edits)}" + (f"; left unchanged: {'; '.join(stays)}" if stays else "")
+    kept = f"; left unchanged: {'; '.join(stays)}" if stays else ""
+    return ManualEdits(f"{how}: {'; '.join(edits)}{kept}", undone)
 
 
 def _held(steps: Sequence[RolloutStep], target: Target) -> list[_Held]:

@@ -80,6 +80,10 @@ class Sites:
         (journal,) = (self._home / name).rglob("rollouts.jsonl")
         return journal.parent
 
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        """The lines of the machine's own ledger."""
+        return [json.loads(line) for line in (self.folder(name) / "rollouts.jsonl").read_text().splitlines()]
+
     def shared(self, log: str = "rollouts.jsonl") -> list[dict[str, Any]]:
         """The lines that the object holds."""
         (text,) = self.api.objects[CONFIGMAP]["metadata"]["annotations"].values()
@@ -348,13 +352,27 @@ def test_an_edited_annotation_stops_steps_and_shows_this_machines_copy(sites: Si
 
 
 @pytest.mark.parametrize("trouble", ["edited", "no room"])
-def test_a_slow_canary_goes_back_whatever_became_of_the_annotation(sites: Sites, trouble: str) -> None:
+@pytest.mark.parametrize("output", ["json", "patch"])
+def test_a_slow_canary_goes_back_whatever_became_of_the_annotation(sites: Sites, output: str, trouble: str) -> None:
     before = sites.conf
     sites.apply("ann", *ASKED, *SHARE)
     (name,) = sites.api.objects[CONFIGMAP]["metadata"]["annotations"]
     sites.api.annotate(CONFIGMAP, {name: "edited"} if trouble == "edited" else {"theirs": "x" * ((256 << 10) - 500)})
     sites.days(16, slowdown=1.5)
-    assert sites.apply("ann")["ring"] == "rolled_back"
+    if output == "patch":
+        looks = [sites.on("ann", *sites.words("--format", "patch")) for _ in range(2)]
+        assert {code for code, _, _ in looks} == {0}, looks
+        assert "the change is made" not in looks[0][2]
+        assert looks[0][1] == looks[1][1]
+        sites.api.objects[CONFIGMAP]["data"] |= json.loads(looks[0][1])["data"]
+        sites.api.annotate(CONFIGMAP, {})
+        found = sites.apply("ann")
+        why, _, by = found["why"].partition("; ")
+        assert (why[:18], by[:22]) == ("slower: slower in ", "rolled back by hand: k"), found
+        assert len([line for line in sites.lines("ann") if "left" in line]) == 1
+    else:
+        found = sites.apply("ann")
+    assert found["ring"] == "rolled_back"
     assert sites.conf == before
     assert sites.rings("ann")[-1] == ("ann", "rolled_back")
 
