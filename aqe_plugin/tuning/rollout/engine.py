@@ -61,8 +61,9 @@ class Rollouts:
         """The rollout that is under way, with the queries of readers of the file."""
         last = self.steps[-1]
         steps = tuple(step for step in self.steps if step.number == last.number)
-        looks = _looks(self, last)
-        pairs = tuple(pair for look in looks for pair in look.pairs)
+        looks = looks_of(self.file, last.number)
+        pairs = tuple(pair for look in looks if look.ring is last.ring for pair in look.pairs)
+        # Applications without the change had these, whichever ring it was in.
         faulty = frozenset(name for look in looks for name in look.faulty or ())
         since_millis, tried_millis = _since_others(self.earlier), tried_until(self.earlier, last.group)
         return Trial(steps, history, pairs, since_millis, faulty, tried_millis)

@@ -80,6 +80,25 @@ def test_an_error_that_the_control_had_too_is_excused_also_when_that_log_is_gone
     assert engine.go_on(found, found.trial(other), unasked, Limits(), RingLimits()).step.ring is Ring.ROLLED_BACK
 
 
+def test_an_error_that_the_control_had_in_the_canary_stays_excused_in_all(target: Path) -> None:
+    begun(target, -9, RATE, 0.3)
+    control = Fault("c", "old", millis(-8), 1, TrialArm.CONTROL)
+    found = rollouts(target, -7)
+    engine.take(found, engine.go_on(found, found.trial(history(control)), unasked, Limits(), RingLimits()))
+    arms = [(TrialArm.CANARY, 500), (TrialArm.CONTROL, 1000)] * 30
+    runs = [
+        replace(run(f"a{number}", -6 + number / 100, arm), duration_millis=took + number)
+        for number, (arm, took) in enumerate(arms)
+    ]
+    found = rollouts(target, -2)
+    step = engine.go_on(found, found.trial(history(*runs)), unasked, Limits(), RingLimits())
+    assert step.step.ring is Ring.ALL
+    engine.take(found, step)
+    found = rollouts(target, 0)
+    seen = history(*runs, run("new", -0.5), Fault("c", "new", millis(-0.5), 1))
+    assert engine.go_on(found, found.trial(seen), unasked, Limits(), RingLimits()).step.ring is Ring.ALL
+
+
 def test_an_error_in_a_query_without_a_decided_join_excuses_nothing(target: Path) -> None:
     begun(target, -9, RATE, 0.3)
     faults = [Fault("", "a", millis(-1), 1, arm) for arm in (TrialArm.CONTROL, TrialArm.CANARY)]
