@@ -33,6 +33,8 @@ from aqe_plugin.tuning.rollout.manual_edits import ManualEdits, carried_out_else
 from aqe_plugin.tuning.rollout.rings import Move, Ring, RingLimits, advance, after_observing, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, observed
 
+# How far the clocks of this machine and of the cluster may be apart where no log shows it.
+_CLOCKS_APART_MILLIS = DAY_MILLIS // 24
 _NO_EVIDENCE = Evidence(0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 
 
@@ -132,8 +134,8 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
         last = rollouts.steps[-1]
         why = f"{target.store.name} has the values of the ring {taken.value}, by a repository or by hand"
         known = max([last.before_until, *(look.held_until for look in _looks(rollouts, last))])
-        step = replace(_signed(rollouts, last), ring=taken, why=why, before_until_millis=known)
-        return NextStep(step, last.ring)
+        step = _between(replace(_signed(rollouts, last), ring=taken, why=why), None)
+        return NextStep(replace(step, before_until_millis=known), last.ring)
     edits = manual_edits(rollouts.steps, target)
     if edits is not None:
         return _ended(rollouts, edits)
@@ -143,7 +145,8 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     before = step_before_last(rollouts.steps, rollouts.file)
     proposal = file_change(before, last.ring, rollouts.file)
     # The file may have its values only from now on.
-    step = replace(last, phase=Phase.DONE, after_since_millis=max(last.after_since, rollouts.now_millis))
+    found = _between(replace(last, at_millis=max(last.at_millis, rollouts.now_millis)), None)
+    step = replace(last, phase=Phase.DONE, after_since_millis=max(last.after_since, found.after_since))
     return NextStep(step, before.ring, (), proposal, interrupted=True)
 
 
@@ -176,7 +179,7 @@ def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_shar
     changes = tuple(Change(key, conf.get(key), value, why) for key, value in values.items() if conf.get(key) != value)
     if not changes:
         return None
-    observed = _first_step(rollouts, why, changes, canary_share)
+    observed = _between(_first_step(rollouts, why, changes, canary_share), None)
     return _moved(rollouts, observed, Ring.CANARY if observed.has_canary else Ring.ALL, why, (observed,))
 
 
@@ -340,7 +343,7 @@ def _moved(
 ) -> NextStep:
     """From ``last`` into ``ring``; ``first`` are lines of the ledger that go before those of the step."""
     proposal = file_change(last, ring, rollouts.file)
-    step = replace(_between(_signed(rollouts, last), seen_until_millis), ring=ring, why=why)
+    step = _between(replace(_signed(rollouts, last), ring=ring, why=why), seen_until_millis)
     return NextStep(step, last.ring, (*first, replace(step, phase=Phase.BEGUN)), proposal)
 
 
@@ -351,7 +354,8 @@ def _ended(rollouts: Rollouts, edits: ManualEdits) -> NextStep:
     before = step_before_last(rollouts.steps, rollouts.file).ring if interrupted else last.ring
     due = _left(rollouts) if edits.are_a_rollback else None
     why = f"{due}; {edits.text}" if due else edits.text
-    return NextStep(replace(_signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=why), before)
+    step = replace(_signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=why)
+    return NextStep(_between(step, None), before)
 
 
 def _signed(rollouts: Rollouts, last: RolloutStep) -> RolloutStep:
@@ -368,9 +372,16 @@ def _signed(rollouts: Rollouts, last: RolloutStep) -> RolloutStep:
 
 
 def _between(step: RolloutStep, seen_until_millis: int | None) -> RolloutStep:
-    """``step``, taken when the newest time in the logs, by the clocks of the cluster, was ``seen_until_millis``."""
+    """``step``, taken when the newest time in the logs, by the clocks of the cluster, was ``seen_until_millis``.
+
+    Args:
+        seen_until_millis: ``None`` when no log was read.
+    """
     if seen_until_millis is None:
-        return step
+        # In the canary events name the arm.
+        margin = 0 if step.ring is Ring.CANARY else _CLOCKS_APART_MILLIS
+        at = step.at_millis
+        return replace(step, before_until_millis=at - margin, after_since_millis=at + margin)
     # One application with a clock far off must not keep all others from counting.
     believed = min(seen_until_millis, step.at_millis + DAY_MILLIS)
     return replace(

@@ -198,6 +198,54 @@ def test_with_a_clock_apart_from_the_clusters_the_hour_between_counts_for_neithe
     assert (last.before_until, last.after_since) == (millis(min(0, hours)), millis(max(0, hours)))
 
 
+@pytest.mark.parametrize("way", ["asked for", "interrupted", "by a repository"])
+@pytest.mark.parametrize("hours", [-1.0, 1.0], ids=["behind", "ahead"])
+def test_a_step_without_a_look_at_logs_leaves_an_hour_to_either_side(
+    target: Path, hours: float, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    # By the clock of the cluster it is noon.
+    if way == "by a repository":
+        found = rollouts(target, hours)
+        step = engine.begin_with_values(found, {RATE: "0.5"}, None)
+        assert step is not None
+        engine.take(found, step, leaves_target=True)
+        target.write_text(f"spark.master yarn\n{RATE} 0.5\n")
+    elif way == "interrupted":
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out_held", killed)
+            begun(target, hours, RATE, None)
+    else:
+        begun(target, hours, RATE, None)
+    found = rollouts(target, hours)
+    late = engine.unfinished(found)
+    assert (late is None) == (way == "asked for")
+    if late is not None:
+        engine.take(found, late)
+    runs = [run(f"old{number}", -5 + number / 10) for number in range(49)]
+    runs += [run(f"new{number}", 0.1 + number / 10) for number in range(49)]
+    found = rollouts(target, hours + 5)
+    pairs = names(observed(found.trial(history(*runs)), RingLimits())[1].pairs)
+    assert len(pairs) >= 20
+    assert {(one[:3], other[:3]) for one, other in pairs} == {("new", "old")}
+
+
+def test_what_ran_until_a_rollback_was_found_by_a_clock_that_is_behind_is_no_control_of_the_next(target: Path) -> None:
+    before = target.read_text()
+    begun(target, -9, RATE, None)
+    # At noon by the clock of the cluster.
+    target.write_text(before)
+    found = rollouts(target, -1)
+    step = engine.unfinished(found)
+    assert step is not None
+    engine.take(found, step)
+    begun(target, 3, TIMEOUT, None)
+    runs = [run("with the other change", -0.1), run("before", 1), run("after", 5), run("later", 6)]
+    assert names(observed(rollouts(target, 6).trial(history(*runs)), RingLimits())[1].pairs) == [("after", "before")]
+
+
 def test_an_application_whose_clock_is_far_off_does_not_keep_all_others_from_counting(target: Path) -> None:
     begun(target, -20, RATE, 0.3)
     found = rollouts(target, 0)
