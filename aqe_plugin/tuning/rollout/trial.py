@@ -23,6 +23,8 @@ from aqe_plugin.tuning.unseen import confirming
 
 # A log that comes later than that is not waited for.
 _MOST_DAYS_LATE = 3
+# A job that did not run for so long is not waited for.
+_MOST_DAYS_APART = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def _compared(timed: Sequence[tuple[float, float]], seen: int, rings: RingLimits
 
 
 def _is_exhausted(trial: Trial, changed: QueryHistory, unchanged: QueryHistory, pairs: Sequence[Pair]) -> bool:
-    """Whether an application with the change waits for a control, and no control is left that any of them could take.
+    """Whether an application with the change waits for a control, and none is left for any job that still runs.
 
     The logs of the applications from before may come days late, so not in the first days.
     """
@@ -153,7 +155,8 @@ def _is_exhausted(trial: Trial, changed: QueryHistory, unchanged: QueryHistory, 
     if newest - trial.began.after_since < _MOST_DAYS_LATE * DAY_MILLIS:
         return False
     free = free_applications(changed, unchanged, pairs)
-    kinds = {one.kind for one in changed.applications}
+    running_since = newest - _MOST_DAYS_APART * DAY_MILLIS
+    kinds = {one.kind for one in changed.applications if one.started_millis >= running_since}
     waits = any(one.changed for one in free.values())
     return waits and not any(one.unchanged for kind, one in free.items() if kind in kinds)
 

@@ -148,6 +148,15 @@ def test_a_control_of_a_kind_that_nothing_with_the_change_has_is_none() -> None:
     assert not exhausted(*new[:1], *(run(f"old{number}", -number) for number in range(1, 7)))
 
 
+@pytest.mark.parametrize(("days", "over"), [(10, False), (30, True)])
+def test_a_control_of_a_job_that_runs_no_more_is_not_waited_for(days: int, over: bool) -> None:
+    new = [run(f"new{number}", 1 + 24 * number) for number in range(days)]
+    weekly = [run("before", -3), run("left over", -20), run("after", 2)]
+    kinds = {one.application: Application(one.application, "weekly", "a = b", one.at_millis) for one in weekly}
+    trial = Trial((at(Ring.ALL, 0, 0, 0.3),), history(*new, *weekly, applications=kinds))
+    assert observed(trial, RingLimits())[0].exhausted is over
+
+
 def test_while_logs_may_come_late_the_control_is_not_over() -> None:
     assert not exhausted(*(run(f"new{number}", 1 + 10 * number) for number in range(7)))
     assert exhausted(*(run(f"new{number}", 1 + 10 * number) for number in range(9)))
