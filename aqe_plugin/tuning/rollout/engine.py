@@ -394,5 +394,6 @@ def _between(step: RolloutStep, seen_until_millis: int | None) -> RolloutStep:
 def _since_others(earlier: Sequence[RolloutStep]) -> int:
     """Since when no values of ``earlier`` rollouts came into force everywhere, or went out of it."""
     into = [step for step in earlier if step.ring is Ring.ALL]
-    out = [step for before, step in pairwise(earlier) if before.ring is Ring.ALL and step.ring is Ring.ROLLED_BACK]
+    in_force = (Ring.ALL, Ring.SETTLED)
+    out = [step for before, step in pairwise(earlier) if before.ring in in_force and step.ring is Ring.ROLLED_BACK]
     return max((step.after_since for step in (*into, *out)), default=0)

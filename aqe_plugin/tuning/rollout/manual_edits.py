@@ -67,14 +67,16 @@ def manual_edits(steps: Sequence[RolloutStep], target: Target) -> ManualEdits | 
         target: the file as it is now.
 
     Returns:
-        ``None`` when the file holds what it should, or the rollout is over.
+        ``None`` when the file holds what it should, or the rollout is over; but a rollout that settled may be taken back
+        as a whole.
     """
     last = steps[-1]
-    if last.phase is Phase.DONE and is_over(last.ring):
+    is_done = last.phase is Phase.DONE and is_over(last.ring)
+    if is_done and last.ring is not Ring.SETTLED:
         return None
     held = _held(steps, target)
     changed = [one for one in held if not one.is_kept]
-    if not changed:
+    if not changed or (is_done and not all(one.is_undone for one in held)):
         return None
     keeper = target.store.keeper
     by = f"by {keeper}, which keeps it as its repository says" if keeper else "by hand"

@@ -101,6 +101,24 @@ def test_apply_and_recommend_name_what_they_hold_back(cluster: Cluster, answer: 
     assert json.loads(ledger[-1])["number"] == 1
 
 
+def test_a_settled_change_that_somebody_takes_back_is_held_back_as_well(cluster: Cluster, answer: Answer) -> None:
+    rings = [step(cluster, answer)["ring"]]
+    while rings[-1] in ("observe", "all") and len(rings) < 9:
+        cluster.week()
+        rings.append(step(cluster, answer)["ring"])
+    assert rings[-1] == "settled"
+    assert answer("rollback", "--target", str(cluster.target), "--yes")[0] == 0
+    held = cluster.target.read_bytes()
+    found = step(cluster, answer)
+    assert (found["number"], found["before"], found["ring"]) == (1, "settled", "rolled_back")
+    assert found["why"].startswith("rolled back by hand: ")
+    cluster.write(cluster.fleet.week(None, 5))
+    cluster.write(cluster.fleet.week(DEFAULTS, 6))
+    code, _, err = answer("recommend", str(cluster.logs), "--target", str(cluster.target))
+    assert (code, "broadcast: held back: rollout no. 1 of it went back on " in err) == (0, True), err
+    assert cluster.target.read_bytes() == held
+
+
 def attempts(fleet: Fleet, looks: int) -> tuple[int, bool]:
     """How many changes were chosen in looks every five days, and whether one was confirmed that saves no time."""
     at_best = fleet.best_thresholds()

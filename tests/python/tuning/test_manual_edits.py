@@ -233,6 +233,28 @@ def test_a_rollback_ends_a_rollout_without_a_canary(cluster: Cluster, answer: An
     assert ended(cluster, answer, "all").startswith("rolled back by hand: ")
 
 
+def settled(cluster: Cluster, answer: Answer) -> None:
+    cluster.days_of_all(20, factor=1)
+    begun(cluster, answer)
+    cluster.days_of_all(20, factor=0.5)
+    assert step(cluster, answer)["ring"] == "settled"
+
+
+def test_a_settled_rollout_that_is_taken_back_ends_as_rolled_back(cluster: Cluster, answer: Answer) -> None:
+    before = cluster.held()
+    settled(cluster, answer)
+    rolled_back(cluster.target, answer)
+    assert ended(cluster, answer, "settled").startswith("rolled back by hand: ")
+    assert cluster.held() == before
+    assert step(cluster, answer, *ASKED)["number"] == 2
+
+
+def test_an_edit_after_a_rollout_settled_is_none_of_it(cluster: Cluster, answer: Answer) -> None:
+    settled(cluster, answer)
+    edited(cluster.target, f"{RATE} 0.5", f"{RATE} 0.4")
+    assert step(cluster, answer, "--set", f"{TIMEOUT}=20")["number"] == 2
+
+
 # Edits meanwhile, and interrupted steps
 
 

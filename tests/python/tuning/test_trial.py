@@ -223,9 +223,10 @@ def test_a_step_without_a_look_at_logs_leaves_an_hour_to_either_side(
         engine.take(found, step, leaves_target=True)
         target.write_text(f"spark.master yarn\n{RATE} 0.5\n")
     elif way == "interrupted":
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        with monkeypatch.context() as patched:
             patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out_held", killed)
-            begun(target, hours, RATE, None)
+            with pytest.raises(KeyboardInterrupt):
+                begun(target, hours, RATE, None)
     else:
         begun(target, hours, RATE, None)
     found = rollouts(target, hours)
@@ -239,6 +240,14 @@ def test_a_step_without_a_look_at_logs_leaves_an_hour_to_either_side(
     pairs = names(observed(found.trial(history(*runs)), RingLimits())[1].pairs)
     assert len(pairs) >= 20
     assert {(one[:3], other[:3]) for one, other in pairs} == {("new", "old")}
+
+
+def test_what_ran_with_a_settled_change_that_was_taken_back_is_no_control_of_the_next() -> None:
+    others = (Ring.OBSERVE, -40), (Ring.ALL, -39), (Ring.SETTLED, -20), (Ring.ROLLED_BACK, -5)
+    steps = [at(ring, hours, hours) for ring, hours in others]
+    following = replace(at(Ring.ALL, 0, 0), number=2)
+    found = Rollouts(Path("unused"), (*steps, following), Actor("ann", "", lambda: NOON), None)
+    assert found.trial(history()).since_millis == millis(-5)
 
 
 def test_what_ran_until_a_rollback_was_found_by_a_clock_that_is_behind_is_no_control_of_the_next(target: Path) -> None:
