@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change
+from aqe_plugin.conf.keys import MODE_KEY, conf_keys
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
-from aqe_plugin.errors import AqePluginError, ConflictError, StateError, WriteError
+from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, StateError, WriteError
 from aqe_plugin.install.controller import Proposal, carry_out_held, held, propose_tuning, settle_held
 from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory
@@ -29,7 +30,7 @@ from aqe_plugin.tuning.rollout.ledger import (
     step_before_last,
     write,
 )
-from aqe_plugin.tuning.rollout.manual_edits import ManualEdits, carried_out_elsewhere, manual_edits
+from aqe_plugin.tuning.rollout.manual_edits import ManualEdits, carried_out_elsewhere, manual_edits, same_value
 from aqe_plugin.tuning.rollout.rings import Move, Ring, RingLimits, advance, after_observing, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, observed
 
@@ -169,16 +170,28 @@ def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_shar
     """Begins a rollout of values that somebody asks for, on the canary or, without one, everywhere.
 
     Returns:
-        ``None`` when the file has these values already.
+        ``None`` when these values hold already, as the file has them or by default.
+
+    Raises:
+        ConfError: a value is refused, or no share of the applications can try it.
     """
     asked_why = rollouts.by.why
     why = f"asked for: {asked_why}" if asked_why else "asked for"
     # Refuses what the plugin does not take.
     propose_tuning(rollouts.file, values, why)
-    conf = read_target(rollouts.file).conf
-    changes = tuple(Change(key, conf.get(key), value, why) for key, value in values.items() if conf.get(key) != value)
+    conf, known = read_target(rollouts.file).conf, conf_keys()
+    changes = tuple(
+        Change(key, conf.get(key), value, why)
+        for key, value in values.items()
+        if not same_value(key, value, conf.get(key) or (known[key].default if key in known else None))
+    )
     if not changes:
         return None
+    if canary_share is not None and any(change.key == MODE_KEY for change in changes):
+        raise ConfError(
+            f"--canary-share {canary_share:g}: {MODE_KEY} = {values[MODE_KEY]}: an application whose mode is off logs "
+            "no decision, so the two sides of a canary cannot be compared. Leave the share out."
+        )
     observed = _between(_first_step(rollouts, why, changes, canary_share), None)
     return _moved(rollouts, observed, Ring.CANARY if observed.has_canary else Ring.ALL, why, (observed,))
 

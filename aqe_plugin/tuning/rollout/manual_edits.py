@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aqe_plugin.conf.keys import CANARY_SHARE, number_of
+from aqe_plugin.conf.keys import CANARY_SHARE, conf_keys, number_of
 from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import Target
 from aqe_plugin.install.journal import Phase, journal_of
@@ -29,11 +29,11 @@ class _Held:
 
     @property
     def is_kept(self) -> bool:
-        return _same(self.key, self.expected, self.found)
+        return same_value(self.key, self.expected, self.found)
 
     @property
     def is_undone(self) -> bool:
-        return _same(self.key, self.before, self.found)
+        return same_value(self.key, self.before, self.found)
 
 
 def carried_out_elsewhere(steps: Sequence[RolloutStep], target: Target) -> Ring | None:
@@ -67,8 +67,8 @@ def manual_edits(steps: Sequence[RolloutStep], target: Target) -> ManualEdits | 
         target: the file as it is now.
 
     Returns:
-        ``None`` when the file holds what it should, or the rollout is over; but a rollout that settled may be taken back
-        as a whole.
+        ``None`` when the file holds what it should, or the rollout is over; but one that settled may be taken back as a
+        whole.
     """
     last = steps[-1]
     is_done = last.phase is Phase.DONE and is_over(last.ring)
@@ -124,9 +124,13 @@ def _values(step: RolloutStep, ring: Ring) -> Values:
     return {**values, **dict.fromkeys(tried)}
 
 
-def _same(key: str, one: str | None, other: str | None) -> bool:
+def same_value(key: str, one: str | None, other: str | None) -> bool:
+    """Whether two values of ``key`` mean the same, in whatever notation; ``None`` is a key that is not set."""
     if one is None or other is None or one == other:
         return one == other
+    known = conf_keys().get(key)
+    if known is not None and known.allowed.startswith("one of "):
+        return one.lower() == other.lower()
     first, second = number_of(key, one), number_of(key, other)
     if key == CANARY_SHARE:
         # Whoever runs the cluster may change the share, as long as it is above 0.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from aqe_plugin.conf.keys import CANARY_SET
 from commands import Answer
 from tuned_cluster import Cluster, step
 
@@ -71,6 +72,37 @@ def test_a_value_that_is_already_set_begins_no_rollout(cluster: Cluster, answer:
     cluster.target.write_text("spark.aqePlugin.filter.buildTimeout 10\n")
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED, "--yes")
     assert (code, "Nothing to change" in err) == (0, True), err
+
+
+@pytest.mark.parametrize(
+    ("conf", "asked"),
+    [
+        ("", "spark.aqePlugin.filter.maxPassRate=0.70"),
+        ("", "spark.aqePlugin.mode=apply"),
+        ("spark.aqePlugin.filter.maxPassRate 0.5\n", "spark.aqePlugin.filter.maxPassRate=0.50"),
+        ("spark.aqePlugin.mode observe\n", "spark.aqePlugin.mode=OBSERVE"),
+        (f"{CANARY_SET}mode off\n", f"{CANARY_SET}mode=off"),
+    ],
+)
+def test_a_value_that_holds_already_begins_no_rollout_however_it_is_written(
+    cluster: Cluster, answer: Answer, conf: str, asked: str
+) -> None:
+    cluster.target.write_text(f"spark.master yarn\n{conf}")
+    code, _, err = answer("apply", "--target", str(cluster.target), "--set", asked, "--yes")
+    assert (code, "Nothing to change" in err) == (0, True), err
+    assert cluster.target.read_text() == f"spark.master yarn\n{conf}"
+
+
+@pytest.mark.parametrize("value", ["off", "observe"])
+def test_the_mode_is_no_value_for_a_share(cluster: Cluster, answer: Answer, value: str) -> None:
+    words = ("apply", "--target", str(cluster.target), "--set", f"spark.aqePlugin.mode={value}", "--yes")
+    code, _, err = answer(*words, "--canary-share", "0.1")
+    assert code == 5
+    assert err == (
+        f"--canary-share 0.1: spark.aqePlugin.mode = {value}: an application whose mode is off logs no decision, so "
+        "the two sides of a canary cannot be compared. Leave the share out.\n"
+    )
+    assert answer(*words)[0] == 0
 
 
 def test_a_rollout_in_a_conf_without_the_plugin_is_warned_of(cluster: Cluster, answer: Answer) -> None:
