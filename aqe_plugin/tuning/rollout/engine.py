@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import MODE_KEY, conf_keys
@@ -14,7 +13,7 @@ from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, StateError, WriteError
 from aqe_plugin.install.controller import Proposal, carry_out_held, held, propose_tuning, settle_held
 from aqe_plugin.install.journal import Actor, Phase
-from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory
+from aqe_plugin.tuning.history import QueryHistory
 from aqe_plugin.tuning.recommendation import Evidence, Limits, Recommendation
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout.attempts import sure_enough, tried_until
@@ -32,10 +31,9 @@ from aqe_plugin.tuning.rollout.ledger import (
 )
 from aqe_plugin.tuning.rollout.manual_edits import ManualEdits, carried_out_elsewhere, manual_edits, same_value
 from aqe_plugin.tuning.rollout.rings import Move, Ring, RingLimits, advance, after_observing, is_over
+from aqe_plugin.tuning.rollout.step_times import between, since_others
 from aqe_plugin.tuning.rollout.trial import Trial, changes_of, confirmed, observed
 
-# How far the clocks of this machine and of the cluster may be apart where no log shows it.
-_CLOCKS_APART_MILLIS = DAY_MILLIS // 24
 _NO_EVIDENCE = Evidence(0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 
 
@@ -68,7 +66,7 @@ class Rollouts:
         pairs = tuple(pair for look in looks if look.ring is last.ring for pair in look.pairs)
         # Applications without the change had these, whichever ring it was in.
         faulty = frozenset(name for look in looks for name in look.faulty or ())
-        since_millis, tried_millis = _since_others(self.earlier), tried_until(self.earlier, last.group)
+        since_millis, tried_millis = since_others(self.earlier), tried_until(self.earlier, last.group)
         return Trial(steps, history, pairs, since_millis, faulty, tried_millis)
 
     @property
@@ -135,7 +133,7 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
         last = rollouts.steps[-1]
         why = f"{target.store.name} has the values of the ring {taken.value}, by a repository or by hand"
         known = max([last.before_until, *(look.held_until for look in _looks(rollouts, last))])
-        step = _between(replace(_signed(rollouts, last), ring=taken, why=why), None)
+        step = between(replace(_signed(rollouts, last), ring=taken, why=why), None)
         return NextStep(replace(step, before_until_millis=known), last.ring)
     edits = manual_edits(rollouts.steps, target)
     if edits is not None:
@@ -146,7 +144,7 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     before = step_before_last(rollouts.steps, rollouts.file)
     proposal = file_change(before, last.ring, rollouts.file)
     # The file may have its values only from now on.
-    found = _between(replace(last, at_millis=max(last.at_millis, rollouts.now_millis)), None)
+    found = between(replace(last, at_millis=max(last.at_millis, rollouts.now_millis)), None)
     step = replace(last, phase=Phase.DONE, after_since_millis=max(last.after_since, found.after_since))
     return NextStep(step, before.ring, (), proposal, interrupted=True)
 
@@ -163,7 +161,7 @@ def begin(
     step = _first_step(rollouts, recommendation.why, changes, canary_share)
     confidence = recommendation.risk.confidence
     step = replace(step, group=recommendation.group, evidence=recommendation.evidence, confidence=confidence)
-    return NextStep(_between(step, seen_until_millis), None)
+    return NextStep(between(step, seen_until_millis), None)
 
 
 def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_share: float | None) -> NextStep | None:
@@ -192,7 +190,7 @@ def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_shar
             f"--canary-share {canary_share:g}: {MODE_KEY} = {values[MODE_KEY]}: an application whose mode is off logs "
             "no decision, so the two sides of a canary cannot be compared. Leave the share out."
         )
-    observed = _between(_first_step(rollouts, why, changes, canary_share), None)
+    observed = between(_first_step(rollouts, why, changes, canary_share), None)
     return _moved(rollouts, observed, Ring.CANARY if observed.has_canary else Ring.ALL, why, (observed,))
 
 
@@ -356,7 +354,7 @@ def _moved(
 ) -> NextStep:
     """From ``last`` into ``ring``; ``first`` are lines of the ledger that go before those of the step."""
     proposal = file_change(last, ring, rollouts.file)
-    step = _between(replace(_signed(rollouts, last), ring=ring, why=why), seen_until_millis)
+    step = between(replace(_signed(rollouts, last), ring=ring, why=why), seen_until_millis)
     return NextStep(step, last.ring, (*first, replace(step, phase=Phase.BEGUN)), proposal)
 
 
@@ -368,7 +366,7 @@ def _ended(rollouts: Rollouts, edits: ManualEdits) -> NextStep:
     due = _left(rollouts) if edits.are_a_rollback else None
     why = f"{due}; {edits.text}" if due else edits.text
     step = replace(_signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=why)
-    return NextStep(_between(step, None), before)
+    return NextStep(between(step, None), before)
 
 
 def _signed(rollouts: Rollouts, last: RolloutStep) -> RolloutStep:
@@ -382,31 +380,3 @@ def _signed(rollouts: Rollouts, last: RolloutStep) -> RolloutStep:
         before_until_millis=None,
         after_since_millis=None,
     )
-
-
-def _between(step: RolloutStep, seen_until_millis: int | None) -> RolloutStep:
-    """``step``, taken when the newest time in the logs, by the clocks of the cluster, was ``seen_until_millis``.
-
-    Args:
-        seen_until_millis: ``None`` when no log was read.
-    """
-    if seen_until_millis is None:
-        # In the canary events name the arm.
-        margin = 0 if step.ring is Ring.CANARY else _CLOCKS_APART_MILLIS
-        at = step.at_millis
-        return replace(step, before_until_millis=at - margin, after_since_millis=at + margin)
-    # One application with a clock far off must not keep all others from counting.
-    believed = min(seen_until_millis, step.at_millis + DAY_MILLIS)
-    return replace(
-        step,
-        before_until_millis=min(step.at_millis, believed),
-        after_since_millis=max(step.at_millis, believed),
-    )
-
-
-def _since_others(earlier: Sequence[RolloutStep]) -> int:
-    """Since when no values of ``earlier`` rollouts came into force everywhere, or went out of it."""
-    into = [step for step in earlier if step.ring is Ring.ALL]
-    in_force = (Ring.ALL, Ring.SETTLED)
-    out = [step for before, step in pairwise(earlier) if before.ring in in_force and step.ring is Ring.ROLLED_BACK]
-    return max((step.after_since for step in (*into, *out)), default=0)
