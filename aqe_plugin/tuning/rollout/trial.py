@@ -136,7 +136,8 @@ def _compared(timed: Sequence[tuple[float, float]], seen: int, rings: RingLimits
     """Compares the durations, of which the first ``seen`` are of earlier looks.
 
     An all-clear of an earlier look stands, but the ring was not left: the step was refused, or waits for a repository.
-    What came after that all-clear is compared anew, since a canary may become slow then.
+    What came after that all-clear is compared anew, since a canary may become slow then; each comparison anew may raise
+    a false alarm of its own.
     """
     found = compare(timed, rings.margin, rings.durations, drift)
     if found.outcome is Outcome.NOT_WORSE and found.pairs <= seen:
