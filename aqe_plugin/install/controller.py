@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change, as_kept, changes_between, merged
-from aqe_plugin.conf.keys import JARS_KEY, PLUGINS_KEY, PREFIX, foreign_key, problem_of, sentence
+from aqe_plugin.conf.keys import CANARY_SHARE, JARS_KEY, PLUGINS_KEY, PREFIX, foreign_key, problem_of, sentence
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
@@ -29,6 +29,7 @@ from aqe_plugin.install.journal import (
     in_force,
     journal_of,
     of_last_rollout,
+    went_back,
 )
 from aqe_plugin.install.plan import is_ours, plan_install, plan_uninstall, purged
 from aqe_plugin.machine.disk import digest, leftovers, replace_file
@@ -134,13 +135,16 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
 def propose_rollback(where: Where, force: bool, to: int | None = None) -> Proposal:
     """Restores the target from before the last change in force, byte for byte; steps of a rollout are one change.
 
+    A canary that is over is not restored, since nobody watches it: what was changed while it ran is undone too.
+
     Args:
         force: undo changes of somebody else too; a backup keeps the present file.
         to: number of the change to go back to, which stays in force; 0 goes back before the first.
 
     Raises:
         ConflictError: somebody else changed the target since, and ``force`` is not given.
-        StateError: there is nothing to roll back, ``to`` is not in force, or the backup is missing.
+        StateError: there is nothing to roll back, ``to`` is not in force or has the canary of a rollout that went back,
+            or the backup is missing.
     """
     store = store_of(where)
     content, journal = store.read(), journal_of(store)
@@ -155,6 +159,16 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
             "A rollback would undo that too: --force does so and keeps the present file as a backup."
         )
     first = of_last_rollout(changed)[0] if to is None else _first_after(to, changed, store.name)
+    canary = _canary_before(first, changed, store, journal)
+    if canary is not None and to is not None and any(went_back(one) for one in changed if one.number >= first.number):
+        known = ", ".join(str(record.number) for record in changed)
+        earlier = next((one.number for one in reversed(changed) if one.number < canary.number), 0)
+        raise StateError(
+            f"{store.name}: change no. {to} has the canary of a rollout that went back, and nobody would watch it; "
+            f"in force: {known}. --to {earlier} goes back before the canary."
+        )
+    if canary is not None and to is None and CANARY_SHARE not in _items(store, content):
+        first = canary
     before = journal.kept(first.before)
     why = f"as before {first.action.value} no. {first.number}"
     changes = changes_between(_items(store, content), _items(store, before), why)
@@ -278,6 +292,18 @@ def _first_after(number: int, changed: list[Record], name: str) -> Record:
     if later is None:
         raise StateError(f"{name}: change no. {number} is the last one in force; there is nothing to roll back.")
     return later
+
+
+def _canary_before(first: Record, changed: list[Record], store: ConfStore, journal: Journal) -> Record | None:
+    """The change that began the canary which the target had before ``first``, if it had one."""
+    earlier = [one for one in changed if one.number < first.number]
+    begins = (one for one in reversed(earlier) if any(_begins_canary(change) for change in one.changes))
+    found = next(begins, None)
+    return found if found is not None and CANARY_SHARE in _items(store, journal.kept(first.before)) else None
+
+
+def _begins_canary(change: Change) -> bool:
+    return change.key == CANARY_SHARE and change.old is None and change.new is not None
 
 
 def _last_installs(records: tuple[Record, ...]) -> list[Record]:

@@ -23,6 +23,8 @@ from aqe_plugin.machine.disk import append_line, digest, make_folder, read_or_no
 
 SCHEMA_VERSION = 1
 _PRIVATE = 0o600
+# The rings that follow the first look, in the order in which a rollout takes them.
+_RINGS = ("canary", "all", "settled", "rolled_back")
 
 
 class Action(str, Enum):
@@ -164,7 +166,11 @@ def journal_of(where: Where) -> Journal:
 
 
 def in_force(records: tuple[Record, ...]) -> list[Record]:
-    """The changes that were carried out and not undone, oldest first; a rollout that went back is undone."""
+    """The changes that were carried out and not undone, oldest first.
+
+    A rollout that went back is undone, unless another change lies between its steps: that one was made with the
+    rollout's values in place, and what it replaced is nothing to go back to.
+    """
     stack: list[Record] = []
     for record in records:
         if record.phase is not Phase.DONE:
@@ -175,21 +181,42 @@ def in_force(records: tuple[Record, ...]) -> list[Record]:
             stack.append(record)
             rollout = of_last_rollout(stack)
             changes = merged(tuple(change for one in rollout for change in one.changes))
-            if len(rollout) > 1 and all(change.old == change.new for change in changes.values()):
-                stack = [kept for kept in stack if kept not in rollout]
+            is_undone = len(rollout) > 1 and all(change.old == change.new for change in changes.values())
+            if is_undone and stack[-len(rollout) :] == rollout:
+                stack = stack[: -len(rollout)]
     return stack
 
 
 def of_last_rollout(changed: list[Record]) -> list[Record]:
-    """The last change and, if it is a step of a rollout, the rollout's steps before it; oldest first."""
+    """The last change and, if it is a step of a rollout, the rollout's steps before it; oldest first.
+
+    Numbers begin anew when a ledger was moved away, so a step that is no earlier ring is one of an older rollout.
+    """
     found = [changed[-1]]
+    number, ring = _rollout_and_ring(found[0])
     for record in reversed(changed[:-1]):
-        first = found[0].step
-        if first is None or "-canary-" in first:
+        if ring <= 0:
             break
-        if record.step is not None and record.step.partition("-")[0] == first.partition("-")[0]:
-            found.insert(0, record)
+        of_number, of_ring = _rollout_and_ring(record)
+        if of_number != number:
+            continue
+        if of_ring >= ring:
+            break
+        found.insert(0, record)
+        ring = of_ring
     return found
+
+
+def went_back(record: Record) -> bool:
+    """Whether the change took a rollout back."""
+    return _rollout_and_ring(record)[1] == _RINGS.index("rolled_back")
+
+
+def _rollout_and_ring(record: Record) -> tuple[str, int]:
+    """The number of the rollout, and how far it went; -1 for what is no step of one."""
+    number, _, ring_and_time = (record.step or "").partition("-")
+    ring = ring_and_time.rpartition("-")[0]
+    return number, _RINGS.index(ring) if ring in _RINGS else -1
 
 
 def _record(line: bytes, folder: Path) -> Record | None:

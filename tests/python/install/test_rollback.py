@@ -184,3 +184,52 @@ def test_a_rollback_undoes_one_rollout_at_a_time(conf: Path) -> None:
     assert conf.read_bytes() == first
     rollback(conf)
     assert conf.read_bytes() == THEIRS
+
+
+def test_a_rollback_takes_what_lies_between_the_steps_of_a_rollout_that_went_back_and_never_its_canary(
+    conf: Path,
+) -> None:
+    install(conf)
+    installed = conf.read_bytes()
+    takes_step(conf, "1-canary-100", CANARY)
+    install(conf, "observe")
+    takes_step(conf, "1-rolled_back-200", NO_CANARY)
+    assert b"canary" not in conf.read_bytes()
+    with pytest.raises(StateError, match=r"change no\. 3 has the canary .* in force: 1, 2, 3, 4") as error:
+        propose_rollback(conf, force=True, to=3)
+    assert "--to 1" in str(error.value)
+    for force, to in ((False, None), (True, None), (False, 1)):
+        assert propose_rollback(conf, force=force, to=to).after == installed
+    rollback(conf)
+    rollback(conf)
+    assert conf.read_bytes() == THEIRS
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_rollback_of_a_later_change_leaves_a_rollout_that_went_back_as_it_is(conf: Path, force: bool) -> None:
+    install(conf)
+    takes_step(conf, "1-canary-100", CANARY)
+    install(conf, "observe")
+    takes_step(conf, "1-rolled_back-200", NO_CANARY)
+    before = conf.read_bytes()
+    takes_step(conf, "2-all-300", {"filter.buildTimeout": "20"})
+    assert propose_rollback(conf, force=force).after == before
+
+
+def test_a_forced_rollback_over_an_editor_who_ended_a_canary_does_not_bring_it_back(conf: Path) -> None:
+    install(conf)
+    installed = conf.read_bytes()
+    takes_step(conf, "1-canary-100", CANARY)
+    install(conf, "observe")
+    conf.write_bytes(b"".join(line for line in conf.read_bytes().splitlines(True) if b"canary" not in line))
+    assert propose_rollback(conf, force=True).after == installed
+
+
+def test_a_rollout_of_a_new_ledger_is_not_the_one_of_the_same_number_in_an_older(conf: Path) -> None:
+    takes_step(conf, "1-canary-100", CANARY)
+    takes_step(conf, "1-all-200", {**NO_CANARY, "filter.buildTimeout": "10"})
+    install(conf)
+    before = conf.read_bytes()
+    takes_step(conf, "1-all-300", {"filter.buildTimeout": "20"})
+    rollback(conf)
+    assert conf.read_bytes() == before
