@@ -107,8 +107,7 @@ class Application:
             without words that hold a digit.
         first_join: the condition of the join that was decided first, empty without any.
         started_millis: when it started, else when the first of its queries that ended did; milliseconds since 1970.
-        has_ended: whether what it did so far is taken for all: its log has ended, or was not written to for a day, or
-            it started more than a day ago.
+        has_ended: whether what it did on its first day is known: as of ``application_has_ended``.
     """
 
     name: str
@@ -158,7 +157,7 @@ def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
     """The queries among ``stories`` that have ended, and all their applications.
 
     A query without a decided join has no fingerprint: it is neither a run nor a failure, but its faults count. A query
-    without an end is a failure once nothing more can come of it: its log has ended, or was not written to for a day.
+    without an end is a failure once it is lost: as of ``query_is_lost``.
     """
     runs: list[Run] = []
     failures: list[Failure] = []
@@ -187,9 +186,29 @@ def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
     failures += [
         Failure(fingerprint(story), story.application, story.last_event_millis, story.arm, story.cancelled)
         for story in without_end
-        if seen[story.application].is_idle(newest_millis)
+        if query_is_lost(story.last_event_millis, seen[story.application].written_millis, newest_millis)
     ]
     return QueryHistory(tuple(runs), tuple(failures), tuple(faults), applications)
+
+
+def application_has_ended(started_millis: int, written_millis: int | None, now_millis: int) -> bool:
+    """Whether an application's log has ended or was not written to for a day, or it started more than two days ago.
+
+    Every query that was last heard of on its first day has then ended or is lost: both go by this clock.
+
+    Args:
+        written_millis: when its log was last written to, ``None`` for one that has ended.
+    """
+    return _is_idle(written_millis, now_millis) or now_millis - started_millis > 2 * DAY_MILLIS
+
+
+def query_is_lost(last_event_millis: int, written_millis: int | None, now_millis: int) -> bool:
+    """Whether a query without an end will have none: its log has ended, or it or its log said nothing for a day."""
+    return _is_idle(written_millis, now_millis) or now_millis - last_event_millis > DAY_MILLIS
+
+
+def _is_idle(written_millis: int | None, now_millis: int) -> bool:
+    return written_millis is None or now_millis - written_millis > DAY_MILLIS
 
 
 def in_arm(history: QueryHistory, arm: TrialArm | None) -> QueryHistory:
@@ -233,10 +252,6 @@ class _Seen:
         if story.log_written_millis is not None:
             self.written_millis = max(self.written_millis or 0, story.log_written_millis, story.last_event_millis)
 
-    def is_idle(self, newest_millis: int) -> bool:
-        """Whether its log has ended, or was not written to in the day before ``newest_millis``."""
-        return self.written_millis is None or newest_millis - self.written_millis > DAY_MILLIS
-
     def application(self, newest_millis: int) -> Application:
         """As of ``newest_millis``, the newest time in any log."""
         first, started_millis = self.first, self.started_millis or self.first_millis or self.last_millis
@@ -245,7 +260,7 @@ class _Seen:
             " ".join(filter(None, map(_without_numbers, (first.application_name, first.description)))),
             condition_of(first.joins[0].decision.facts) if first.joins else "",
             started_millis,
-            self.is_idle(newest_millis) or newest_millis - started_millis > DAY_MILLIS,
+            application_has_ended(started_millis, self.written_millis, newest_millis),
         )
 
 

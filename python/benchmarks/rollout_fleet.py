@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.journal import Phase
-from aqe_plugin.tuning.history import DAY_MILLIS, Application, Failure, QueryHistory, Run
+from aqe_plugin.tuning.history import (
+    DAY_MILLIS,
+    Application,
+    Failure,
+    QueryHistory,
+    Run,
+    application_has_ended,
+    query_is_lost,
+)
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep
@@ -23,6 +31,7 @@ from aqe_plugin.tuning.rollout.trial import Trial, observed
 _FIRST_DAY = 20_000
 _MOST_DAYS = 365
 _QUERY_MILLIS = 60_000
+_LONG_APPLICATION_MILLIS = 20 * 3_600_000
 _LIKE_THE_DAY_BEFORE = 0.9
 
 
@@ -42,6 +51,7 @@ class Fleet:
         aborts: whether a failed query ends its application.
         late: share of the logs that arrive one to ``most_days_late`` days late.
         kept_days: a log is deleted when it is that old.
+        long: share of the applications that take about 20 hours.
     """
 
     a_day: int = 20
@@ -56,6 +66,7 @@ class Fleet:
     late: float = 0.1
     most_days_late: int = 3
     kept_days: int = 7
+    long: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,8 @@ class Effect:
     Attributes:
         slowdown: factor of all durations.
         fails: share of the queries that it makes fail.
-        kills: share of the queries that end their driver; such a log never ends, and counts as ended after a day.
+        kills: share of the queries that end their driver, long ones just before they would have ended; such a log
+            never ends.
     """
 
     slowdown: float = 1.0
@@ -94,7 +106,7 @@ class _Log:
 
     Attributes:
         queries: in the order in which they ended; at most one in ``open`` did not.
-        ended_millis: of the application.
+        ended_millis: of the application, when its log was last written to.
         is_whole: whether its log ended with it.
     """
 
@@ -144,14 +156,19 @@ def _drawn(share: float, dice: random.Random) -> TrialArm:
 
 def _log(fleet: Fleet, effect: Effect, arm: TrialArm | None, day: int, level: float, dice: random.Random) -> _Log:
     name = f"application_{day}_{dice.getrandbits(48):012x}"
-    scale = _QUERY_MILLIS * effect.slowdown * math.exp(level + dice.gauss(0, fleet.spread))
+    # Without long applications no number is drawn, so that the seeds of all other fleets mean what they did.
+    is_long = fleet.long > 0 and dice.random() < fleet.long
+    usual_millis = _LONG_APPLICATION_MILLIS / fleet.fingerprints if is_long else _QUERY_MILLIS
+    scale = usual_millis * effect.slowdown * math.exp(level + dice.gauss(0, fleet.spread))
     started_millis = at_millis = day * DAY_MILLIS + dice.randrange(1, fleet.starts_within_millis)
     queries: list[Run | Failure] = []
     killed: list[Failure] = []
     for number in range(fleet.fingerprints):
         millis = max(1, round(scale * math.exp(dice.gauss(0, fleet.noise))))
         if dice.random() < effect.kills:
+            # Its last event is that of its decisions, which come early.
             killed.append(Failure(f"c{number}", name, at_millis, arm))
+            at_millis += millis if is_long else 0
             break
         at_millis += millis
         if dice.random() < fleet.fails or dice.random() < effect.fails:
@@ -161,7 +178,7 @@ def _log(fleet: Fleet, effect: Effect, arm: TrialArm | None, day: int, level: fl
         else:
             queries.append(Run(f"c{number}", name, at_millis, millis, (), arm))
     late = dice.randint(1, fleet.most_days_late) if dice.random() < fleet.late else 0
-    application = Application(name, "nightly", "c0", started_millis)
+    application = Application(name, "long" if is_long else "nightly", "c0", started_millis)
     days = day + late, day + late + fleet.kept_days
     return _Log(application, tuple(queries), tuple(killed), at_millis, not killed, *days)
 
@@ -170,10 +187,11 @@ def _history(logs: Sequence[_Log], now_millis: int) -> QueryHistory:
     queries: list[Run | Failure] = []
     applications = []
     for log in logs:
-        has_ended = log.ended_millis + (0 if log.is_whole else DAY_MILLIS) <= now_millis
+        written = None if log.is_whole and log.ended_millis <= now_millis else min(log.ended_millis, now_millis)
+        has_ended = application_has_ended(log.application.started_millis, written, now_millis)
         applications.append(replace(log.application, has_ended=has_ended))
         queries += [one for one in log.queries if one.at_millis <= now_millis]
-        queries += log.open if has_ended else ()
+        queries += [one for one in log.open if query_is_lost(one.at_millis, written, now_millis)]
     return QueryHistory(
         tuple(one for one in queries if isinstance(one, Run)),
         tuple(one for one in queries if isinstance(one, Failure)),

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from aqe_plugin.tuning.history import DAY_MILLIS
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits
 from benchmarks.rollout_fleet import Effect, Fleet, rollout
 from tests.extent import cases
@@ -69,6 +70,13 @@ def test_a_change_that_ends_drivers_goes_back() -> None:
     # Such a log never ends, and nobody ever says that the query failed.
     assert endings(USUAL, Effect(kills=0.1))[Ring.ROLLED_BACK] >= 0.95 * TRIALS
     assert endings(NIGHTLY, Effect(kills=0.1))[Ring.ROLLED_BACK] >= 0.95 * TRIALS
+
+
+def test_a_change_that_ends_the_drivers_of_long_jobs_late_goes_back() -> None:
+    # At the second look they are 26 hours old, and most that died have been silent for less than a day.
+    long = replace(NIGHTLY, long=1.0, looked_at_millis=DAY_MILLIS // 12)
+    assert endings(long, Effect(kills=0.07))[Ring.ROLLED_BACK] >= 0.9 * TRIALS
+    assert endings(long, Effect())[Ring.ROLLED_BACK] <= 0.05 * TRIALS
 
 
 def test_a_change_that_saves_time_settles() -> None:

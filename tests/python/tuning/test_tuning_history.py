@@ -57,12 +57,14 @@ def test_a_query_that_has_no_end_is_a_failure_of_its_arm_once_its_log_has_ended(
         STORY, ended=None, duration_millis=None, error=error, last_event_millis=7, decided_arm=TrialArm.CANARY
     )
     assert history_of([open_]).failures == (Failure(fingerprint(STORY), "app-1", 7, TrialArm.CANARY),)
-    growing = replace(open_, log_written_millis=10 * DAY_MILLIS, application_started_millis=10 * DAY_MILLIS)
+    growing = replace(open_, log_written_millis=10 * DAY_MILLIS, last_event_millis=10 * DAY_MILLIS)
     idle = replace(STORY, application="another", last_event_millis=11 * DAY_MILLIS + 1)
     assert history_of([growing]).failures == ()
     assert len(history_of([growing, idle]).failures) == 1
-    # It started long ago, but its log grows: a query may take days.
-    assert history_of([replace(growing, application_started_millis=1)]).failures == ()
+    # Its log grows, but of the query itself nothing came for more than a day: it hangs.
+    silent = replace(growing, last_event_millis=9 * DAY_MILLIS)
+    assert history_of([silent]).failures == ()
+    assert len(history_of([replace(silent, last_event_millis=9 * DAY_MILLIS - 1)]).failures) == 1
     assert history_of([replace(open_, joins=())]).failures == ()
 
 
@@ -119,17 +121,44 @@ def test_an_application_started_when_its_log_says_or_its_first_query_did() -> No
         (10 * DAY_MILLIS, 10 * DAY_MILLIS - 1, False),
         (9 * DAY_MILLIS, 10 * DAY_MILLIS - 1, False),
         (9 * DAY_MILLIS - 1, 10 * DAY_MILLIS - 1, True),
-        (10 * DAY_MILLIS, 9 * DAY_MILLIS - 1, True),
+        (10 * DAY_MILLIS, 8 * DAY_MILLIS, False),
+        (10 * DAY_MILLIS, 8 * DAY_MILLIS - 1, True),
     ],
-    ids=["log ended", "being written", "written a day ago", "written earlier", "old"],
+    ids=["log ended", "being written", "written a day ago", "written earlier", "two days old", "old"],
 )
-def test_an_application_counts_as_ended_with_its_log_or_a_day_after_its_start_or_its_logs_last_change(
+def test_an_application_counts_as_ended_with_its_log_or_a_day_after_the_logs_last_change_or_two_after_its_start(
     written: int | None, started: int, has_ended: bool
 ) -> None:
     asked = replace(STORY, application_started_millis=started, log_written_millis=written)
     other = replace(STORY, application="another", last_event_millis=10 * DAY_MILLIS)
     found = {one.name: one.has_ended for one in history_of([asked, other]).applications}
     assert found == {"app-1": has_ended, "another": True}
+
+
+@pytest.mark.parametrize("dies", [True, False], ids=["its driver dies", "it hangs and the log grows"])
+@pytest.mark.parametrize("last_hour", [1, 12, 20, 24])
+def test_an_open_query_of_the_first_day_is_a_failure_as_soon_as_its_application_counts_as_ended(
+    dies: bool, last_hour: int
+) -> None:
+    hour, started = DAY_MILLIS // 24, 10 * DAY_MILLIS
+    last = started + last_hour * hour
+    taken_at = []
+    for look in range(last_hour, 80):
+        now = started + look * hour
+        asked = replace(
+            STORY,
+            ended=None,
+            duration_millis=None,
+            application_started_millis=started,
+            last_event_millis=last,
+            log_written_millis=last if dies else now,
+        )
+        found = history_of([asked, replace(STORY, application="another", last_event_millis=now)])
+        (application,) = (one for one in found.applications if one.name == "app-1")
+        if application.has_ended:
+            taken_at.append(look)
+            assert len(found.failures) == 1, look
+    assert taken_at == list(range(last_hour + 25 if dies else 49, 80))
 
 
 def test_a_change_is_blamed_for_the_plugins_errors_in_queries_that_have_none_without_it() -> None:
