@@ -157,38 +157,72 @@ def history_of(stories: Iterable[QueryStory]) -> QueryHistory:
     """The queries among ``stories`` that have ended, and all their applications.
 
     A query without a decided join has no fingerprint: it is neither a run nor a failure, but its faults count. A query
-    without an end is a failure once it is lost: as of ``query_is_lost``.
+    without an end is a failure once it is lost: as of ``query_is_lost``. A query that is told twice, because its log
+    was copied, counts once, as it is told more fully.
     """
-    runs: list[Run] = []
-    failures: list[Failure] = []
-    faults: list[Fault] = []
-    without_end: list[QueryStory] = []
+    found: dict[tuple[str, int, int], _Evidence] = {}
     seen: dict[str, _Seen] = {}
     for story in stories:
         seen.setdefault(story.application, _Seen(story)).add(story)
-        if story.ended is None:
-            if story.joins and (story.error is not None or story.duration_millis is None):
-                without_end.append(story)
-            continue
-        name = fingerprint(story) if story.joins else ""
-        where = (name, story.application, story.ended.time_millis)
-        if story.ended.errors > 0:
-            faults.append(Fault(*where, story.ended.errors, story.arm))
-        if not story.joins:
-            continue
-        run = run_of(story)
-        if run is not None:
-            runs.append(run)
-        elif story.error is not None:
-            failures.append(Failure(*where, story.arm, story.cancelled))
+        # The start tells attempts of an application apart, in each of which ids begin anew.
+        key = (story.application, story.application_started_millis, story.execution_id)
+        evidence = _evidence(story)
+        if key not in found or found[key].fullness < evidence.fullness:
+            found[key] = evidence
     newest_millis = max((one.last_millis for one in seen.values()), default=0)
-    applications = tuple(one.application(newest_millis) for one in seen.values())
-    failures += [
-        Failure(fingerprint(story), story.application, story.last_event_millis, story.arm, story.cancelled)
-        for story in without_end
-        if query_is_lost(story.last_event_millis, seen[story.application].written_millis, newest_millis)
-    ]
-    return QueryHistory(tuple(runs), tuple(failures), tuple(faults), applications)
+    failures = (
+        one.failure
+        for one in found.values()
+        if one.failure is not None
+        and (
+            one.has_end
+            or query_is_lost(one.failure.at_millis, seen[one.failure.application].written_millis, newest_millis)
+        )
+    )
+    return QueryHistory(
+        tuple(one.run for one in found.values() if one.run is not None),
+        tuple(failures),
+        tuple(one.fault for one in found.values() if one.fault is not None),
+        tuple(one.application(newest_millis) for one in seen.values()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What one story may count for.
+
+    Attributes:
+        has_end: whether the query ended; if not, its failure is one only when it is lost.
+        last_event_millis: the newest time that the story tells of.
+    """
+
+    has_end: bool
+    last_event_millis: int
+    run: Run | None = None
+    failure: Failure | None = None
+    fault: Fault | None = None
+
+    @property
+    def fullness(self) -> tuple[bool, int]:
+        """The greater of two stories of one query tells more."""
+        return self.has_end, self.last_event_millis
+
+
+def _evidence(story: QueryStory) -> _Evidence:
+    if story.ended is None:
+        is_open = story.joins and (story.error is not None or story.duration_millis is None)
+        failure = _failure(story, story.last_event_millis) if is_open else None
+        return _Evidence(False, story.last_event_millis, failure=failure)
+    at_millis, errors = story.ended.time_millis, story.ended.errors
+    name = fingerprint(story) if story.joins else ""
+    fault = Fault(name, story.application, at_millis, errors, story.arm) if errors > 0 else None
+    run = run_of(story) if story.joins else None
+    failed = story.joins and run is None and story.error is not None
+    return _Evidence(True, story.last_event_millis, run, _failure(story, at_millis) if failed else None, fault)
+
+
+def _failure(story: QueryStory, at_millis: int) -> Failure:
+    return Failure(fingerprint(story), story.application, at_millis, story.arm, story.cancelled)
 
 
 def application_has_ended(started_millis: int, written_millis: int | None, now_millis: int) -> bool:

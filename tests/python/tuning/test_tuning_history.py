@@ -41,9 +41,11 @@ def run(application: str, at: int) -> Run:
 
 
 def test_finished_queries_are_runs_failed_ones_failures_running_ones_neither() -> None:
-    failed = replace(STORY, error="out of disk")
-    running = replace(STORY, ended=None, duration_millis=None, log_written_millis=STORY.last_event_millis)
-    stopped = replace(failed, cancelled=True)
+    failed = replace(STORY, execution_id=8, error="out of disk")
+    running = replace(
+        STORY, execution_id=9, ended=None, duration_millis=None, log_written_millis=STORY.last_event_millis
+    )
+    stopped = replace(failed, execution_id=10, cancelled=True)
     found = history_of([STORY, failed, stopped, running])
     assert [one.duration_millis for one in found.runs] == [3400]
     failure = Failure(fingerprint(STORY), "app-1", 1_700_000_009_000)
@@ -68,13 +70,27 @@ def test_a_query_that_has_no_end_is_a_failure_of_its_arm_once_its_log_has_ended(
     assert history_of([replace(open_, joins=())]).failures == ()
 
 
+@pytest.mark.parametrize("first", ["whole", "cut off"])
+def test_a_query_whose_log_is_in_two_folders_counts_once_as_the_fuller_log_has_it(first: str) -> None:
+    whole = replace(STORY, ended=replace(ended(), errors=2), last_event_millis=9)
+    cut_off = replace(STORY, ended=None, duration_millis=None, last_event_millis=7)
+    copies = [whole, cut_off, whole] if first == "whole" else [cut_off, whole, whole]
+    found = history_of(copies)
+    assert (len(found.runs), len(found.faults), found.failures) == (1, 1, ())
+    failed = replace(STORY, error="out of disk")
+    assert len(history_of([failed, failed]).failures) == 1
+    # Ids of queries begin anew in another attempt, and in another application.
+    attempts = [STORY, replace(STORY, application_started_millis=5), replace(STORY, application="another")]
+    assert len(history_of([*attempts, *attempts]).runs) == 3
+
+
 def test_a_query_of_which_only_the_plugins_end_is_lost_is_no_failure() -> None:
     assert history_of([replace(STORY, ended=None, error=None)]).failures == ()
 
 
 def test_errors_of_the_plugin_count_also_where_it_decided_no_join() -> None:
     faulty = replace(STORY, ended=replace(ended(), errors=2))
-    found = history_of([faulty, replace(faulty, joins=())])
+    found = history_of([faulty, replace(faulty, execution_id=8, joins=())])
     assert [(fault.fingerprint, fault.errors) for fault in found.faults] == [(fingerprint(STORY), 2), ("", 2)]
     assert len(found.runs) == 1
 
@@ -170,7 +186,7 @@ def test_a_change_is_blamed_for_the_plugins_errors_in_queries_that_have_none_wit
 
 def test_a_query_without_joins_is_no_evidence() -> None:
     limits_only = replace(STORY, joins=(), limits=(limited(),))
-    found = history_of([limits_only, replace(limits_only, error="out of disk")])
+    found = history_of([limits_only, replace(limits_only, execution_id=8, error="out of disk")])
     assert (found.runs, found.failures) == ((), ())
 
 
