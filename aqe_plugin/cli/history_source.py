@@ -24,7 +24,7 @@ from aqe_plugin.tuning.spark_session import job_session
 
 @dataclass(frozen=True, slots=True)
 class HistorySource:
-    """Past queries, and what starts the decision function."""
+    """Past queries, and what starts the decision function, which raises NoDataError where no query can be decided."""
 
     history: QueryHistory
     replay: Callable[[], AbstractContextManager[Replay]]
@@ -38,14 +38,16 @@ def opened_history(
 
     Raises:
         ConfError: neither is given, or both.
-        NoDataError: there is no finished query with a decision.
+        NoDataError: there is no query that ended with a decision, a failure or an error of the plugin.
     """
     if (tables is None) == (not logs):
         raise ConfError("Give event logs, or --decisions with the tables that were made of them.")
     if tables is None:
-        history = _checked(history_of_logs(logs or (), hadoop_conf or ()), ", ".join(logs or ()))
+        place = ", ".join(logs or ())
+        history = _checked(history_of_logs(logs or (), hadoop_conf or ()), place)
 
         def local() -> AbstractContextManager[Replay]:
+            _require_runs(history, place)
             say(f"{_counted(history)}. Starting Spark to decide them again ...")
             return local_replay()
 
@@ -58,6 +60,7 @@ def opened_history(
         history = _checked(history_in(spark, tables), tables)
 
         def replay() -> AbstractContextManager[Replay]:
+            _require_runs(history, tables)
             say(f"{_counted(history)}. Deciding them again ...")
             return nullcontext(SparkReplay(spark))
 
@@ -78,9 +81,15 @@ def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHis
 
 
 def _checked(history: QueryHistory, source: str) -> QueryHistory:
+    # Failures and errors are evidence against a change also where nothing succeeded.
+    if not (history.failures or history.faults):
+        _require_runs(history, source)
+    return history
+
+
+def _require_runs(history: QueryHistory, source: str) -> None:
     if not history.runs:
         raise NoDataError(f"{source}: no finished query with a decision of aqe-plugin in it.")
-    return history
 
 
 def _counted(history: QueryHistory) -> str:

@@ -10,6 +10,8 @@ from aqe_plugin.errors import WriteError
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.rollout.ledger import locked
 from commands import Answer
+from fleet import log_of
+from samples import over
 from tuned_cluster import Cluster, step
 
 pytestmark = pytest.mark.simulation
@@ -102,4 +104,24 @@ def test_a_change_of_a_key_that_is_gone_is_not_confirmed(cluster: Cluster, answe
     assert (found["ring"], found["why"]) == (
         "rolled_back",
         "this version of aqe-plugin does not take the keys or values of the change",
+    )
+
+
+def test_errors_of_the_plugin_take_a_change_back_also_where_every_query_failed(
+    cluster: Cluster, answer: Answer
+) -> None:
+    before = cluster.target.read_bytes()
+    step(cluster, answer, "--set", "spark.aqePlugin.filter.buildTimeout=10")
+    for log in cluster.logs.iterdir():
+        log.unlink()
+    log = log_of(cluster.fleet.week(None)[-1:], "app-new", errors=2)
+    (cluster.logs / "app-new").write_bytes(log.replace(over(1), over(1, error="out of disk")))
+    found = step(cluster, answer)
+    assert (found["ring"], "2 errors of the plugin" in found["why"]) == ("rolled_back", True)
+    assert cluster.target.read_bytes() == before
+    # There is nothing to learn a threshold from.
+    code, _, err = answer("recommend", str(cluster.logs))
+    assert (code, err.splitlines()[-1]) == (
+        4,
+        f"{cluster.logs}: no finished query with a decision of aqe-plugin in it.",
     )
