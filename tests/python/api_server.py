@@ -1,10 +1,11 @@
 """A real HTTP server that answers as a Kubernetes API server does, for the two verbs that are used of it.
 
 What it keeps to: paths of core and custom resources, bearer tokens (401), a ``resourceVersion`` that grows with each
-write and must match when a patch names one (409), JSON Merge Patch (RFC 7396, 415 for other patches), ``dryRun=All``,
-the limit of all annotations together (422), and ``Status`` objects as bodies of refusals. Of patches at the same time
-one comes after the other. It can be told to be busy, to hang, to hang up, to refuse, and to be overtaken by others. No
-cluster runs in the tests: whatever else a real server does, admission above all, is not in it.
+write and must match when a patch names one (409), a ``uid`` that no other object ever had, JSON Merge Patch (RFC 7396,
+415 for other patches), ``dryRun=All``, the limit of all annotations together (422), and ``Status`` objects as bodies
+of refusals. Of patches at the same time one comes after the other. It can be told to be busy, to hang, to hang up, to
+refuse, and to be overtaken by others. No cluster runs in the tests: whatever else a real server does, admission above
+all, is not in it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import pytest
 
@@ -47,9 +49,14 @@ class ApiServer:
     def put(self, path: str, **members: Any) -> None:
         """Anybody's write, by which the version grows."""
         self._version += 1
-        present = self.objects.get(path, {"metadata": {"name": path.rsplit("/", 1)[1]}})
+        present = self.objects.get(path, {"metadata": {"name": path.rsplit("/", 1)[1], "uid": str(uuid4())}})
         metadata = {**present["metadata"], "resourceVersion": str(self._version)}
         self.objects[path] = {**copy.deepcopy(present), **copy.deepcopy(members), "metadata": metadata}
+
+    def restore(self, path: str, saved: Mapping[str, Any]) -> None:
+        """Makes an object anew as it was ``saved``, annotations included."""
+        self.put(path, **{name: value for name, value in saved.items() if name != "metadata"})
+        self.annotate(path, saved["metadata"].get("annotations") or {})
 
     def annotate(self, path: str, annotations: Mapping[str, str]) -> None:
         """Gives an object these annotations and no other."""

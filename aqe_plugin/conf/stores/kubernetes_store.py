@@ -33,7 +33,7 @@ from aqe_plugin.conf.stores.state_folder import StateFolder
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import AqePluginError, ConflictError, StateError, TargetError, WriteError
-from aqe_plugin.machine.disk import state_home
+from aqe_plugin.machine.disk import digest, state_home
 
 _TRIES = 5
 # By name, the labels and annotations, and the field manager.
@@ -55,7 +55,8 @@ class KubernetesStore(ConfStore):
         state: the folder on this machine that holds the journals.
         spec: the spec of an application, empty for a ConfigMap.
         keeper: as in the store's interface.
-        uid: the object's own, which no other object has, in whatever cluster it has the same name.
+        uid: the object's own. An object of the same name in another cluster has another one, and so has this one when
+            it is made anew.
     """
 
     api: ObjectApi
@@ -213,10 +214,15 @@ class KubernetesStore(ConfStore):
         return StateFolder(self.journal_folder)
 
     @property
-    def _target(self) -> str:
+    def _place(self) -> str:
+        """Where the conf is in a cluster."""
         address = self.api.address
         kept_in = ".".join((*address.kind.spec, "sparkConf")) if address.kind.spec else address.key
-        return "/".join(filter(None, (self.api.namespace, address.kind_name, address.name, kept_in, self.uid)))
+        return "/".join((self.api.namespace, address.kind_name, address.name, kept_in))
+
+    @property
+    def _target(self) -> str:
+        return "/".join(filter(None, (self._place, self.uid)))
 
     @property
     def _annotation(self) -> str:
@@ -231,7 +237,7 @@ class KubernetesStore(ConfStore):
         return f"kubectl{context} annotate -n {self.api.namespace} {resource}/{address.name} {self._annotation}-"
 
     def _shared(self, found: Mapping[str, Any]) -> SharedState | None:
-        """What the object's annotation says; ``None`` when it has none, or that of the object it was copied from.
+        """What the object's annotation says; ``None`` when it has none, or that of another object.
 
         Raises:
             StateError: the annotation cannot be read.
@@ -248,7 +254,13 @@ class KubernetesStore(ConfStore):
                 f"it, or remove it: {self._removal}. Then the copy of the machine that changes the conf next counts "
                 "for all, so change it next from the machine that changed it last."
             ) from error
-        return shared if shared.target == self._target else None
+        return shared if shared.target == self._target or self._came_back(shared, found) else None
+
+    def _came_back(self, shared: SharedState, found: Mapping[str, Any]) -> bool:
+        """Whether ``shared`` is of an object of this name that was deleted and restored with its annotations: it holds
+        what the journal's last change left, which of a copy for another cluster only an equal conf does."""
+        is_of_place = f"{shared.target}/".startswith(f"{self._place}/")
+        return is_of_place and digest(self._content(found)) in shared.left
 
     def _take_over(self, shared: SharedState) -> None:
         news = [line for one in self._folder.beside(shared).values() for line in one.news]
@@ -259,7 +271,7 @@ class KubernetesStore(ConfStore):
             )
 
     def _has_news(self, state: SharedState, found: Mapping[str, Any]) -> bool:
-        """Whether this machine, which knows ``state``, recorded what the object does not know.
+        """Whether this machine, which knows ``state``, has records that the object has not, or not as its own.
 
         Raises:
             ConflictError: the object knows what this machine does not.
@@ -275,7 +287,8 @@ class KubernetesStore(ConfStore):
                 f"{self.name}: {_who(news)} went on with it from another machine in the meantime; nothing was written. "
                 "Look (aqe-plugin history) and try again."
             )
-        return any(one.lead is Lead.OURS for one in both.values())
+        # What came back from a backup is to be the object's own before somebody edits the conf.
+        return shared.target != self._target or any(one.lead is Lead.OURS for one in both.values())
 
     def _records(self, state: SharedState, found: Mapping[str, Any]) -> dict[str, Any]:
         """The part of the object's metadata that shows what this machine recorded; empty when nothing is new.

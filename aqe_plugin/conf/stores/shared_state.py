@@ -52,6 +52,17 @@ class SharedState:
     def is_empty(self) -> bool:
         return not any(self.logs.values())
 
+    @property
+    def left(self) -> frozenset[str]:
+        """Digests of what the conf may hold since the last change of the journal; two where its end is not recorded.
+
+        Empty without a change, and where the change left no conf.
+        """
+        changes = (one for one in map(_object, reversed(_lines(self.logs.get("journal.jsonl", b"")))) if "phase" in one)
+        last = next(changes, {})
+        names = {"begun": ("before", "after"), "abandoned": ("before",)}.get(str(last.get("phase")), ("after",))
+        return frozenset(value for name in names if isinstance(value := last.get(name), str))
+
 
 class Lead(Enum):
     """Which of two copies of a log knows more."""

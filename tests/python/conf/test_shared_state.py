@@ -44,6 +44,10 @@ def digest_of(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
+def change(phase: str, before: str | None = "old", after: str | None = "new") -> bytes:
+    return json.dumps({"number": 1, "phase": phase, "before": before, "after": after}).encode()
+
+
 def pairs(number: int, name: str) -> bytes:
     return json.dumps({"schemaVersion": 4, "number": number, "pairs": [name]}).encode()
 
@@ -236,3 +240,19 @@ def test_a_machine_that_missed_a_whole_rollout_takes_it_over() -> None:
 )
 def test_the_last_signed_line_says_who_went_on(lines: list[bytes], who: str) -> None:
     assert signature(lines) == who
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ([], set()),
+        ([change("begun")], {"old", "new"}),
+        ([change("begun"), change("done")], {"new"}),
+        ([change("done"), change("abandoned", "new", "newer")], {"new"}),
+        ([change("done"), b'{"cut'], {"new"}),
+        ([change("done", "old", None)], set()),
+    ],
+)
+def test_what_the_conf_holds_since_the_last_change_is_known(lines: list[bytes], left: set[str]) -> None:
+    state = SharedState("t", {"journal.jsonl": log(lines)})
+    assert state.left == left

@@ -53,6 +53,11 @@ def packed_value(value: object) -> str:
     return base64.b64encode(zlib.compress(json.dumps(value).encode())).decode()
 
 
+def cem(like: Machine) -> Machine:
+    """A machine that has nothing of what the others recorded."""
+    return Machine(like.here, like.state.with_name("cem"))
+
+
 # what one did, the other sees
 
 
@@ -322,14 +327,49 @@ def test_the_annotation_of_a_copied_object_does_not_count(api: ApiServer, ann: M
 def test_the_annotation_of_another_clusters_object_of_the_same_name_does_not_count(
     api: ApiServer, ann: Machine, bob: Machine
 ) -> None:
-    api.objects[CONFIGMAP]["metadata"]["uid"] = "staging"
     ann.tunes("mode", "off")
     assert bob.history() == [(1, "done", ANN)]
-    other = Machine(ann.here, ann.state.with_name("cem"))
-    api.objects[CONFIGMAP]["metadata"]["uid"] = "production"
+    staging = copy.deepcopy(api.objects.pop(CONFIGMAP))
+    api.restore(CONFIGMAP, {**staging, "data": {"spark-defaults.conf": "spark.master production\n"}})
+    other = cem(ann)
     assert other.history() == []
     (said,) = other.said
     assert "is about another object, from which this one was copied, so it does not count" in said
+
+
+@pytest.mark.parametrize(
+    "undone", [False, True], ids=["as its last change left it", "as before a change without effect"]
+)
+def test_the_annotation_of_an_object_that_came_back_from_a_backup_counts(
+    api: ApiServer, ann: Machine, bob: Machine, undone: bool
+) -> None:
+    ann.tunes("filter.buildTimeout", "10")
+    if undone:
+        api.before_patch = [lambda: None, lambda: api.put(CONFIGMAP, immutable=True)]
+        with pytest.raises(AqePluginError):
+            ann.tunes("filter.buildTimeout", "20")
+        del api.objects[CONFIGMAP]["immutable"]
+        ann.opened().share_state()
+        assert [line["phase"] for line in shared_lines(api)][-1] == "abandoned"
+    api.restore(CONFIGMAP, copy.deepcopy(api.objects.pop(CONFIGMAP)))
+    ended = ann.history()
+    assert (bob.history(), bob.said) == (ended, [])
+    bob.rolls_back()
+    assert conf(api) == THEIRS
+    # From then on it is the object's own, whoever edits the conf.
+    api.put(CONFIGMAP, data={"spark-defaults.conf": "spark.master yarn\n"})
+    assert cem(ann).history() == bob.history() == ann.history()
+    assert len(ann.history()) == len(ended) + 1
+
+
+def test_the_next_command_that_shares_records_makes_the_annotation_of_a_restored_object_its_own(
+    api: ApiServer, ann: Machine
+) -> None:
+    ann.tunes("mode", "off")
+    api.restore(CONFIGMAP, copy.deepcopy(api.objects.pop(CONFIGMAP)))
+    ann.opened().share_state()
+    api.put(CONFIGMAP, data={"spark-defaults.conf": "spark.master yarn\n"})
+    assert cem(ann).history() == [(1, "done", ANN)]
 
 
 def test_where_there_is_no_room_the_oldest_backups_stay_where_they_were_made(

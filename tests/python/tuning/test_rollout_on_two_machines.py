@@ -406,13 +406,22 @@ def test_an_object_deleted_between_two_looks_is_an_error_and_goes_on_when_it_is_
     assert sites.rings("bob")[-1] == ("ann", "all")
 
 
+def test_a_rollout_of_an_object_that_came_back_from_a_backup_goes_on_anywhere(sites: Sites) -> None:
+    sites.apply("ann", *ASKED, *SHARE)
+    sites.api.restore(CONFIGMAP, copy.deepcopy(sites.api.objects.pop(CONFIGMAP)))
+    sites.days(16)
+    assert sites.rings("bob") == [("ann", "observe"), ("ann", "canary")]
+    assert sites.apply("bob")["ring"] == "all"
+    assert sites.rings("ann")[-1] == ("bob", "all")
+
+
 def test_an_object_deleted_during_a_look_is_an_error_and_no_step(sites: Sites) -> None:
     sites.apply("ann", *ASKED, *SHARE)
     sites.days(16)
     gone = copy.deepcopy(sites.api.objects[CONFIGMAP])
     sites.while_looking(lambda: sites.api.objects.pop(CONFIGMAP))
     assert sites.on("ann", *sites.words())[0] == 4
-    sites.api.objects[CONFIGMAP] = gone
+    sites.api.restore(CONFIGMAP, gone)
     assert sites.rings("ann") == [("ann", "observe"), ("ann", "canary")]
     assert sites.apply("bob")["ring"] == "all"
 
