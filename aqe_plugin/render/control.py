@@ -5,6 +5,7 @@ A conf and a journal may hold anything: all of it is shown as plain text with co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import unified_diff
 
@@ -14,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.conf.changes import Change, as_kept
-from aqe_plugin.conf.credentials import without_credentials, without_secret_value
+from aqe_plugin.conf.credentials import HIDDEN, conf_without_secrets, without_credentials
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.jars import JarStatus
@@ -23,6 +24,8 @@ from aqe_plugin.install.status import InstallStatus
 from aqe_plugin.render.terminal import visible
 
 _DIGEST_SHOWN = 12
+_HEADER_LINES = 2
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _ENDS = {
     Phase.DONE: ("done", "green"),
     Phase.ABANDONED: ("not done", "yellow"),
@@ -32,14 +35,29 @@ _ENDS = {
 
 def diff_of(proposal: Proposal) -> list[str]:
     """The lines of a unified diff of the file, with CRLF made visible where it is, and secrets hidden."""
-    before, after = (_lines(content) for content in (proposal.before, proposal.after))
+    texts = [_lines(content) for content in (proposal.before, proposal.after)]
+    before, after = ([visible(line) for line in lines] for lines in texts)
     old, new = (
         "/dev/null" if content is None else visible(proposal.store.name)
         for content in (proposal.before, proposal.after)
     )
-    return [
-        without_credentials(without_secret_value(line)) for line in unified_diff(before, after, old, new, lineterm="")
-    ]
+    # Secrets are hidden in the whole text and not in a hunk, which may begin amid an entry of several lines.
+    old_shown, new_shown = ([visible(line) for line in conf_without_secrets(lines)] for lines in texts)
+    at_before = at_after = 0
+    shown: list[str] = []
+    for number, line in enumerate(unified_diff(before, after, old, new, lineterm="")):
+        hunk = _HUNK.match(line)
+        if number < _HEADER_LINES or hunk is not None:
+            if hunk is not None:
+                at_before, at_after = int(hunk[1]) - 1, int(hunk[2]) - 1
+            shown.append(without_credentials(line))
+            continue
+        is_old, is_new = line[0] != "+", line[0] != "-"
+        seen = {*([old_shown[at_before]] if is_old else []), *([new_shown[at_after]] if is_new else [])}
+        # A line that both have may belong to a secret on one side alone.
+        shown.append(line[0] + (seen.pop() if len(seen) == 1 else HIDDEN))
+        at_before, at_after = at_before + is_old, at_after + is_new
+    return shown
 
 
 def changes_table(changes: Iterable[Change]) -> Table:
@@ -110,7 +128,7 @@ def print_history(journal: Journal, console: Console) -> None:
 def _lines(content: bytes | None) -> list[str]:
     text = (content or b"").decode("utf-8", "surrogateescape")
     *whole, rest = text.split("\n")
-    return [*(visible(line) for line in whole), *([visible(rest) + " (no end of line)"] if rest else [])]
+    return [*whole, *([f"{rest} (no end of line)"] if rest else [])]
 
 
 def _cell(text: str | None) -> Text:

@@ -139,6 +139,28 @@ def test_the_diff_format_is_a_diff_of_the_file(conf: Path, jar: str, answer: Ans
     ]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_diff_has_no_secret_of_a_line_that_goes_on_or_of_an_option_of_java(
+    conf: Path, jar: str, answer: Answer, end: str
+) -> None:
+    lines = [
+        "my.password \\",
+        "  S3CRET1\\",
+        "  S3CRET2\\",
+        "  S3CRET3",
+        "spark.plugins com.acme.P",
+        "spark.driver.extraJavaOptions -Da=b -Dmy.password=S3CRET",
+        "spark.app.name nightly",
+    ]
+    conf.write_bytes("".join(line + end for line in lines).encode())
+    _, out, _ = answer("install", "--target", str(conf), "--jar", jar, "--format", "diff")
+    assert "S3CRET" not in out
+    shown = [line.rstrip("\r").removesuffix("\\r") for line in out.split("\n")]
+    assert shown[3:6] == [" (hidden)"] * 3
+    assert any(line.startswith(" spark.driver.extraJavaOptions -Da=b -Dmy.password=(hidden)") for line in shown)
+    assert any(line.startswith(" spark.app.name nightly") for line in shown)
+
+
 def test_json_shows_the_changes_and_whether_they_were_made(conf: Path, jar: str, answer: Answer) -> None:
     words = ("install", "--target", str(conf), "--jar", jar, "--format", "json")
     shown = json.loads(answer(*words)[1])
