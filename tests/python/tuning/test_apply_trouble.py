@@ -112,8 +112,8 @@ def test_errors_of_the_plugin_take_a_change_back_also_where_every_query_failed(
 ) -> None:
     before = cluster.target.read_bytes()
     step(cluster, answer, "--set", "spark.aqePlugin.filter.buildTimeout=10")
-    for log in cluster.logs.iterdir():
-        log.unlink()
+    for old in cluster.logs.iterdir():
+        old.unlink()
     log = log_of(cluster.fleet.week(None)[-1:], "app-new", errors=2)
     (cluster.logs / "app-new").write_bytes(log.replace(over(1), over(1, error="out of disk")))
     found = step(cluster, answer)
