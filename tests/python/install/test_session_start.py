@@ -25,7 +25,7 @@ def test_doctor_passes_on_a_working_machine() -> None:
     ], ran.stdout + ran.stderr
     assert rows[4][2] == "io.aqeplugin.AqePlugin is loaded and its rules are in force"
     assert rows[5][2] == "apply"
-    assert rows[6][2] == "1 readable, 1 decisions in them"
+    assert rows[6][2] == "1 readable, 1 decision in it"
     assert ran.returncode == 0
 
 
