@@ -56,7 +56,8 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("unions of the very same filters are equal, and of other filters are not") {
-    val Seq(one, other) = Seq(Seq(1L, 5L), Seq(9L)).map(KeySets.everyFilterOf(_).last)
+    val one = KeySets.everyFilterOf(Array(1L, 5L)).last
+    val other = KeySets.everyFilterOf(Array(9L)).last
     def union(members: KeyFilter*) = new AnyOf(members.toArray)
     assert(union(one, other) == union(one, other) && union(one, other).hashCode == union(one, other).hashCode)
     assert(union(one, other) != union(other, one) && union(one) != union(one, other))
