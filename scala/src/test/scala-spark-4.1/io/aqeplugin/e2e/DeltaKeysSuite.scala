@@ -109,7 +109,7 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
         "spark.databricks.delta.deletionVectors.useMetadataRowIndex" -> byPosition,
         "spark.sql.parquet.enableVectorizedReader" -> byPosition
       ) {
-        delta(name, FewRows, properties = "'delta.enableDeletionVectors' = 'true'")
+        delta(name, Rows, properties = "'delta.enableDeletionVectors' = 'true'")
         made(s"DELETE FROM ${path(name)} WHERE id % 2 = 0 AND id < 200")
         val ran = sameRows(spark.sql(joined(path(name), "ids", "s.id = d.id")))
         assert(ran.rows.head.startsWith("[4, ") && files(ran, name) == 1)
