@@ -240,7 +240,7 @@ def test_explain_shows_the_same_for_an_address_and_its_path(tmp_path: Path, answ
 
 def test_the_history_at_an_address_is_that_at_its_path(logs: Path) -> None:
     write_log(logs / "app-1")
-    write_log(logs / "app-2.inprogress")
+    write_log(logs / "app-2.inprogress", query_lines(2))
     by_path, by_uri = (history_of_logs([one], []) for one in (str(logs), logs.as_uri()))
     assert by_uri == by_path
     assert len(by_path.runs) == 2
