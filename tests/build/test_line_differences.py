@@ -36,7 +36,9 @@ def _spark_members(line: str) -> dict[str, frozenset[Member]]:
 
 def _is_of_spark(member: Member) -> bool:
     is_ours = "/aqeplugin/" in member.owner
-    return member.owner.startswith("org/apache/spark/") and not is_ours and member.owner not in _INHERITED
+    # Scala also writes `name$`, a forwarder for each method of a trait, into the class that extends the trait.
+    is_inherited = member.owner in _INHERITED or member.name.endswith("$")
+    return member.owner.startswith("org/apache/spark/") and not is_ours and not is_inherited
 
 
 def _is_shared(name: str) -> bool:
