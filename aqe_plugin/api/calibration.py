@@ -23,7 +23,7 @@ from aqe_plugin.tuning.calibration.experiments import (
 from aqe_plugin.tuning.calibration.fit import Fit, fit
 from aqe_plugin.tuning.calibration.samples import Effort, Runner, Timed, measure, samples_of
 from aqe_plugin.tuning.groups import value_of
-from aqe_plugin.tuning.history import run_of
+from aqe_plugin.tuning.runs import run_of
 from aqe_plugin.tuning.spark_replay import SparkReplay
 
 if TYPE_CHECKING:

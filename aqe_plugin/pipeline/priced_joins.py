@@ -1,6 +1,6 @@
 """Decided joins with their outcomes, and the prices of other options, by the plugin's own decision function.
 
-Outcomes are read as in :mod:`aqe_plugin.tuning.history`; a test compares the two.
+Outcomes are read as in :mod:`aqe_plugin.tuning.runs`; a test compares the two.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from aqe_plugin.pipeline.fingerprint import join_condition
-from aqe_plugin.tuning.history import FILTERS_WITHOUT_EFFECT, MIN_PASS_RATE
 from aqe_plugin.tuning.run_scales import NO_COMPOSITE_BOUND
+from aqe_plugin.tuning.runs import FILTERS_WITHOUT_EFFECT, MIN_PASS_RATE
 from aqe_plugin.tuning.spark_replay import with_decisions
 
 if TYPE_CHECKING:

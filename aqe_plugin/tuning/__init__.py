@@ -2,9 +2,9 @@
 
 Pure functions over plain values::
 
-    queries -> fingerprint -> history -> run_scales -> recommend -> recommendation (its limits)
-                                            |              |
-                                            +--- replay ---+   the plugin's own decision function, behind a port
+    queries -> fingerprint -> runs -> history -> run_scales -> recommend -> recommendation (its limits)
+                                                    |              |
+                                                    +--- replay ---+   the plugin's own decision function, behind a port
 
 ``calibration`` measures the same coefficients by queries of its own, on an idle cluster.
 

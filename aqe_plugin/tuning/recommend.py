@@ -16,10 +16,10 @@ from statistics import NormalDist
 
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.tuning.groups import COEFFICIENTS, GATES, Group, moved
-from aqe_plugin.tuning.history import Run, newest, without_outliers
 from aqe_plugin.tuning.recommendation import Evidence, Finding, KeyChange, Limits, Recommendation, Risk
 from aqe_plugin.tuning.replay import JoinOption, Replay, Replayed
 from aqe_plugin.tuning.run_scales import Prices, RunPrices, prices_of, scales_of
+from aqe_plugin.tuning.runs import Run, newest, without_outliers
 from aqe_plugin.tuning.scales import Scales
 
 # Rounding to three digits must not take a full step beyond its limit.

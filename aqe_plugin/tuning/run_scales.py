@@ -22,8 +22,8 @@ from statistics import median
 
 from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.groups import COEFFICIENTS, Group, alone
-from aqe_plugin.tuning.history import Run, median_deviation
 from aqe_plugin.tuning.replay import JoinOption, Replay
+from aqe_plugin.tuning.runs import Run, median_deviation
 from aqe_plugin.tuning.scales import Misfit, Scales, residuals
 
 # One option of one join: milliseconds by group.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from aqe_plugin.tuning.history import DAY_MILLIS, Run
+from aqe_plugin.tuning.history import DAY_MILLIS
+from aqe_plugin.tuning.runs import Run
 
 
 def choosing(runs: Iterable[Run]) -> list[Run]:

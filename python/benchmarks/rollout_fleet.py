@@ -18,7 +18,6 @@ from aqe_plugin.tuning.history import (
     Application,
     Failure,
     QueryHistory,
-    Run,
     application_has_ended,
     query_is_lost,
 )
@@ -27,6 +26,7 @@ from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance, is_over
 from aqe_plugin.tuning.rollout.trial import Trial, observed
+from aqe_plugin.tuning.runs import Run
 
 _FIRST_DAY = 20_000
 _MOST_DAYS = 365

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from aqe_plugin.events.model import JoinFacts, Strategy
 from aqe_plugin.tuning.groups import COEFFICIENTS, current
-from aqe_plugin.tuning.history import JoinRun, Run
 from aqe_plugin.tuning.replay import JoinOption, Replayed
+from aqe_plugin.tuning.runs import JoinRun, Run
 from samples import APPLICATION_START, DECISION, FACTS, LOG_START, OUTCOME, decided, ended, line, over, started
 
 __all__ = ["DEFAULTS", "OPTIONS", "Fleet", "Noise", "Query", "fleet_of", "log_of"]

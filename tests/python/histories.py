@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from aqe_plugin.tuning.history import Application, Ended, Failure, Fault, QueryHistory, Run
+from aqe_plugin.tuning.history import Application, Ended, Failure, Fault, QueryHistory
+from aqe_plugin.tuning.runs import Run
 
 __all__ = ["history"]
 

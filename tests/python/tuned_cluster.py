@@ -15,7 +15,7 @@ from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.groups import current
-from aqe_plugin.tuning.history import Run
+from aqe_plugin.tuning.runs import Run
 from commands import Answer
 from fleet import DAY_MILLIS, Fleet, fleet_of, log_of
 

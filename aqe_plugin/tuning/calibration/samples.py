@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from aqe_plugin.tuning.calibration.experiments import MEASURED, Arm, Experiment
 from aqe_plugin.tuning.groups import Group
-from aqe_plugin.tuning.history import JoinRun, Run, median_deviation
 from aqe_plugin.tuning.replay import JoinOption, Replay
 from aqe_plugin.tuning.run_scales import Prices, prices_of
+from aqe_plugin.tuning.runs import JoinRun, Run, median_deviation
 
 NANOS_PER_MILLI = 1e6
 # The error of a median is this many times the one of a mean.

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from aqe_plugin.tuning.history import DAY_MILLIS, Application, Failure, QueryHistory, Run
+from aqe_plugin.tuning.history import DAY_MILLIS, Application, Failure, QueryHistory
+from aqe_plugin.tuning.runs import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,13 @@ from itertools import groupby
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import number_of
 from aqe_plugin.tuning.groups import COEFFICIENTS, GATES, Group, value_of
-from aqe_plugin.tuning.history import DAY_MILLIS, Run
+from aqe_plugin.tuning.history import DAY_MILLIS
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout.ledger import ASKED, RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
+from aqe_plugin.tuning.runs import Run
 
 WAIT_DAYS = 14
 

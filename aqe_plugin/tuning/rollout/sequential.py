@@ -35,7 +35,7 @@ from enum import Enum
 from functools import lru_cache
 from statistics import median
 
-from aqe_plugin.tuning.history import MAD_TO_SIGMA
+from aqe_plugin.tuning.runs import MAD_TO_SIGMA
 
 # Differences between canary and control that are looked for, in standard deviations of a pair.
 _EFFECTS = (0.1, 0.2, 0.4, 0.8, 1.6, 4.0)

@@ -25,7 +25,8 @@ from aqe_plugin.pipeline.ingest import ingest
 from aqe_plugin.pipeline.priced_joins import joined_outcomes, measured_joins
 from aqe_plugin.pipeline.warehouse import Warehouse
 from aqe_plugin.tuning.fingerprint import fingerprint as python_fingerprint
-from aqe_plugin.tuning.history import history_of, run_of
+from aqe_plugin.tuning.history import history_of
+from aqe_plugin.tuning.runs import run_of
 from pipeline_logs import named, read, stored
 from samples import (
     APPLICATION_START,

@@ -10,12 +10,12 @@ import pytest
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.tuning.groups import COEFFICIENTS, group_named
-from aqe_plugin.tuning.history import Run
 from aqe_plugin.tuning.recommend import Step, judge
 from aqe_plugin.tuning.recommendation import Limits, best, violations
 from aqe_plugin.tuning.rollout.attempts import findings_after, sure_enough, tried_until
 from aqe_plugin.tuning.rollout.ledger import ASKED, RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
+from aqe_plugin.tuning.runs import Run
 from aqe_plugin.tuning.unseen import choosing, confirming
 from benchmarks.rollout_fleet import rollout_step
 from commands import Answer

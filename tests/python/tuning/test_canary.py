@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX, conf_keys, problem_of
 from aqe_plugin.events.model import TrialArm
-from aqe_plugin.tuning.history import DAY_MILLIS, Application, Failure, QueryHistory, Run, in_arm
+from aqe_plugin.tuning.history import DAY_MILLIS, Application, Failure, QueryHistory, in_arm
 from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs
 from aqe_plugin.tuning.rollout.file_changes import canary_keys
 from aqe_plugin.tuning.rollout.sequential import ErrorRates, Outcome, compare
+from aqe_plugin.tuning.runs import Run
 from drawing import draws, position
 from histories import history
 

@@ -13,9 +13,9 @@ import pytest
 
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.tuning.groups import COEFFICIENTS
-from aqe_plugin.tuning.history import Run
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Finding, Limits, Recommendation, best, violations
+from aqe_plugin.tuning.runs import Run
 from fleet import DEFAULTS, Fleet, fleet_of
 from tests.extent import cases
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from aqe_plugin.conf.keys import PREFIX, conf_keys, problem_of
 from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.groups import COEFFICIENTS, GATES, alone, current, moved, written
-from aqe_plugin.tuning.history import Run
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import (
     Evidence,
@@ -27,6 +26,7 @@ from aqe_plugin.tuning.recommendation import (
     violations,
 )
 from aqe_plugin.tuning.replay import Replayed
+from aqe_plugin.tuning.runs import Run
 from fleet import DEFAULTS, Fleet, Noise, fleet_of
 
 LIMITS = Limits()

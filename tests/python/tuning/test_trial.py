@@ -12,7 +12,7 @@ import pytest
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.journal import Actor
-from aqe_plugin.tuning.history import Application, Fault, Run
+from aqe_plugin.tuning.history import Application, Fault
 from aqe_plugin.tuning.recommendation import Limits
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout import engine
@@ -21,6 +21,7 @@ from aqe_plugin.tuning.rollout.engine import Rollouts
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance
 from aqe_plugin.tuning.rollout.trial import Trial, observed
+from aqe_plugin.tuning.runs import Run
 from benchmarks.rollout_fleet import rollout_step
 from histories import history
 

@@ -19,7 +19,6 @@ from aqe_plugin.tuning.history import (
     Failure,
     Fault,
     QueryHistory,
-    Run,
     applications_since,
     faulty,
     history_of,
@@ -27,6 +26,7 @@ from aqe_plugin.tuning.history import (
     new_errors,
 )
 from aqe_plugin.tuning.rollout.application_pairs import application_pairs
+from aqe_plugin.tuning.runs import Run
 from fleet import fleet_of, log_of
 from histories import history
 from samples import DECISION, OUTCOME, PLANNED, ended, limited

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from aqe_plugin.events.model import FilterOutcome, PluginMode, QueryEnded, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.tuning.history import JoinRun, Run, newest, run_of, without_outliers
 from aqe_plugin.tuning.replay import JoinOption
+from aqe_plugin.tuning.runs import JoinRun, Run, newest, run_of, without_outliers
 from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, ended
 
 PLAIN = JoinOption(Strategy.PLAIN_SORT_MERGE, False)

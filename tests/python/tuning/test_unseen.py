@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.tuning.groups import COEFFICIENTS, group_named
-from aqe_plugin.tuning.history import Run
 from aqe_plugin.tuning.recommend import Step, judge, recommend
 from aqe_plugin.tuning.recommendation import Limits, best, violations
+from aqe_plugin.tuning.runs import Run
 from aqe_plugin.tuning.unseen import choosing, confirming
 from fleet import DAY_MILLIS, DEFAULTS, Fleet, Noise, fleet_of
 from tests.extent import cases
