@@ -21,7 +21,7 @@
     ├── ConflictError                  7  a file to change is in a state that is left alone
     └── WriteError                     8  a file cannot be written
 
-Messages are complete sentences for a person and say how to mend it. A function's ``Raises`` names what it finds wrong
+Messages are complete sentences for a person and say how to fix it. A function's ``Raises`` names what it finds wrong
 itself, a port's what callers must expect; errors of what a function calls pass through it.
 """
 
@@ -109,7 +109,7 @@ class ClusterError(InputError):
 class StateError(InputError):
     """What aqe-plugin itself wrote (a journal, a checkpoint, tables) is damaged, of another version, or not there.
 
-    Trying again does not mend it, as it may mend what is missing elsewhere.
+    Trying again does not fix it, as it may fix what is missing elsewhere.
     """
 
     exit_code = 9

@@ -34,7 +34,7 @@ def value_of(key: ConfKey, text: str | None) -> float:
     """What ``text`` comes to in the key's unit; its default when it is ``None``.
 
     Raises:
-        ConfError: it is not allowed, so that the plugin stands aside until it is mended.
+        ConfError: it is not allowed, so that the plugin stands aside until it is fixed.
     """
     number = number_of(key.key, key.default if text is None else text)
     if number is None:

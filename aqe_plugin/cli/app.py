@@ -214,7 +214,7 @@ def doctor(
     session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
     output: TableOrJsonOption = TableOrJson.TABLE,
 ) -> None:
-    """Check Java, PySpark, the jar, and the plugin in a real session; each failure says how to mend it."""
+    """Check Java, PySpark, the jar, and the plugin in a real session; each failure says how to fix it."""
     if not print_checks(doctor_checks(event_log, session), output, Console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 

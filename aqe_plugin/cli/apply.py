@@ -94,6 +94,13 @@ def apply(
         if rollouts.steps and rollouts.steps[-1].at_millis > rollouts.now_millis:
             store = store_of(file)
             warn(in_future(rollouts.steps[-1], str(store.journal_folder), store.other_copies))
+        ended = _ended_first(rollouts, step) if asked_values else None
+        if ended is not None:
+            if yes:
+                engine.take(rollouts, ended)
+                rollouts = engine.read_rollouts(file, actor(why))
+            say(f"Rollout no. {ended.step.number} is over: {ended.step.why}.")
+            step, last = None, None
         if step is None and asked_values and last is None:
             step = engine.begin_with_values(rollouts, asked_values, canary_share)
             if step is None:
@@ -124,6 +131,13 @@ def apply(
     else:
         _show(step, yes and step.moves, output)
     _say_what_was_done(step, yes, left)
+
+
+def _ended_first(rollouts: Rollouts, step: NextStep | None) -> NextStep | None:
+    """The step that ends a rollout in whose place another one is asked for; ``step`` is what comes before any other."""
+    if step is not None and is_over(step.step.ring):
+        return step
+    return engine.never_in_force(rollouts)
 
 
 def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_share: float | None) -> NextStep | None:

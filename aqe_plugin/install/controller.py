@@ -135,7 +135,8 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
 def propose_rollback(where: Where, force: bool, to: int | None = None) -> Proposal:
     """Restores the target from before the last change in force, byte for byte; steps of a rollout are one change.
 
-    A canary that is over is not restored, since nobody watches it: what was changed while it ran is undone too.
+    A canary that is over is not restored, since nobody watches it: what was changed while it ran is undone too. Nor is
+    one that something else took out of the target.
 
     Args:
         force: undo changes of somebody else too; a backup keeps the present file.
@@ -143,8 +144,8 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
 
     Raises:
         ConflictError: somebody else changed the target since, and ``force`` is not given.
-        StateError: there is nothing to roll back, ``to`` is not in force or has the canary of a rollout that went back,
-            or the backup is missing.
+        StateError: there is nothing to roll back, ``to`` is not in force or has a canary that is over, or the backup
+            is missing.
     """
     store = store_of(where)
     content, journal = store.read(), journal_of(store)
@@ -160,11 +161,14 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
         )
     first = of_last_rollout(changed)[0] if to is None else _first_after(to, changed, store.name)
     canary = _canary_before(first, changed, store, journal)
-    if canary is not None and to is not None and any(went_back(one) for one in changed if one.number >= first.number):
+    is_over = CANARY_SHARE not in _items(store, content) or any(
+        went_back(one) for one in changed if one.number >= first.number
+    )
+    if canary is not None and to is not None and is_over:
         known = ", ".join(str(record.number) for record in changed)
         earlier = next((one.number for one in reversed(changed) if one.number < canary.number), 0)
         raise StateError(
-            f"{store.name}: change no. {to} has the canary of a rollout that went back, and nobody would watch it; "
+            f"{store.name}: change no. {to} has a canary that is over, and nobody would watch it; "
             f"in force: {known}. --to {earlier} goes back before the canary."
         )
     if canary is not None and to is None and CANARY_SHARE not in _items(store, content):

@@ -132,7 +132,8 @@ class Tuner:
             return
         self._running = None
         with running.files:
-            out, err = _text(running.stdout), without_credentials(_text(running.stderr)[-_MAX_STDERR_CHARS:])
+            # A cut through an address would leave a password without what shows that it is one.
+            out, err = _text(running.stdout), without_credentials(_text(running.stderr))[-_MAX_STDERR_CHARS:]
         answers = [answer for line in out.splitlines() if (answer := _json(line)) is not None]
         run = {
             "schemaVersion": SCHEMA_VERSION,

@@ -10,6 +10,7 @@ from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import MODE_KEY, conf_keys
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
+from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, StateError, WriteError
 from aqe_plugin.install.controller import Proposal, carry_out_held, held, propose_tuning, settle_held
 from aqe_plugin.install.journal import Actor, Phase
@@ -67,7 +68,7 @@ class Rollouts:
         # Applications without the change had these, whichever ring it was in.
         faulty = frozenset(name for look in looks for name in look.faulty or ())
         since_millis, tried_millis = since_others(self.earlier), tried_until(self.earlier, last.group)
-        return Trial(steps, history, pairs, since_millis, faulty, tried_millis)
+        return Trial(steps, history, pairs, since_millis, faulty, tried_millis, self.now_millis)
 
     @property
     def earlier(self) -> tuple[RolloutStep, ...]:
@@ -149,6 +150,27 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     return NextStep(step, before.ring, (), proposal, interrupted=True)
 
 
+def never_in_force(rollouts: Rollouts) -> NextStep | None:
+    """The step that ends the rollout under way, if it never changed the file: it is remembered only, its first step was
+    refused, or a repository has not taken it. ``None`` when there is no such rollout."""
+    last = rollouts.under_way
+    if last is None:
+        return None
+    if last.phase is Phase.BEGUN:
+        before = step_before_last(rollouts.steps, rollouts.file)
+        proposal = file_change(before, last.ring, rollouts.file)
+        if proposal is None or proposal.nothing_to_do:
+            return None
+    else:
+        before = last
+    if before.ring is not Ring.OBSERVE:
+        return None
+    why = "another one takes its place before it came into force"
+    return NextStep(
+        between(replace(_signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=why), None), before.ring
+    )
+
+
 def begin(
     rollouts: Rollouts, recommendation: Recommendation, canary_share: float | None, seen_until_millis: int
 ) -> NextStep:
@@ -177,18 +199,20 @@ def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_shar
     why = f"asked for: {asked_why}" if asked_why else "asked for"
     # Refuses what the plugin does not take.
     propose_tuning(rollouts.file, values, why)
-    conf, known = read_target(rollouts.file).conf, conf_keys()
+    conf = read_target(rollouts.file).conf
     changes = tuple(
         Change(key, conf.get(key), value, why)
         for key, value in values.items()
-        if not same_value(key, value, conf.get(key) or (known[key].default if key in known else None))
+        if not same_value(key, value, _value_in(conf, key))
     )
     if not changes:
         return None
-    if canary_share is not None and any(change.key == MODE_KEY for change in changes):
+    switches = [change for change in changes if change.key == MODE_KEY]
+    if canary_share is not None and any(_is_off(one.new) or _is_off(_value_in(conf, one.key)) for one in switches):
         raise ConfError(
-            f"--canary-share {canary_share:g}: {MODE_KEY} = {values[MODE_KEY]}: an application whose mode is off logs "
-            "no decision, so the two sides of a canary cannot be compared. Leave the share out."
+            f"--canary-share {canary_share:g}: {MODE_KEY} = {values[MODE_KEY]}, before: {_value_in(conf, MODE_KEY)}: "
+            "an application whose mode is off logs no decision, so the two sides of a canary cannot be compared. Leave "
+            "the share out."
         )
     observed = between(_first_step(rollouts, why, changes, canary_share), None)
     return _moved(rollouts, observed, Ring.CANARY if observed.has_canary else Ring.ALL, why, (observed,))
@@ -219,7 +243,9 @@ def go_on(
         move = after_observing(found, last.has_canary)
     else:
         observation, new = observed(trial, rings)
-        move = advance(last.ring, observation, rings)
+        due = _left(rollouts)
+        # The logs that showed the harm may be gone before the repository has taken the step.
+        move = advance(last.ring, observation, rings) if due is None else Move(Ring.ROLLED_BACK, due)
         seen = Look(
             *(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis),
             new.pairs,
@@ -323,6 +349,16 @@ def _stay(rollouts: Rollouts, step: NextStep, proposal: Proposal) -> None:
         if proposal.store.read() == proposal.before:
             last = step_before_last(rollouts.steps, rollouts.file) if step.interrupted else rollouts.steps[-1]
             write(rollouts.file, last)
+
+
+def _is_off(mode: str | None) -> bool:
+    return mode is not None and mode.lower() == "off"
+
+
+def _value_in(conf: TargetConf, key: str) -> str | None:
+    """The value that applications read, which may be the default."""
+    known = conf_keys()
+    return conf.get(key) or (known[key].default if key in known else None)
 
 
 def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share: float | None) -> RolloutStep:

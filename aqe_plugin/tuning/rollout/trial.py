@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import PREFIX, number_of
@@ -38,6 +38,7 @@ class Trial:
         since_millis: since when no other rollout changed what applications without the change read.
         faulty: fingerprints in which the plugin had errors without the change, in logs that may be gone.
         tried_until_millis: when an earlier rollout of the group went back; runs until then have had their say.
+        now_millis: the time by the clock of this machine, ``None`` when the logs alone tell it.
     """
 
     steps: tuple[RolloutStep, ...]
@@ -46,6 +47,7 @@ class Trial:
     since_millis: int = 0
     faulty: frozenset[str] = frozenset()
     tried_until_millis: int = 0
+    now_millis: int | None = None
 
     @property
     def last(self) -> RolloutStep:
@@ -106,21 +108,56 @@ class New:
 def observed(trial: Trial, rings: RingLimits) -> tuple[Observation, New]:
     """In a ring with the change in force: what its pairs and the plugin's errors show, and what of that is new."""
     changed, unchanged = _sides(trial)
-    new = tuple(application_pairs(changed, unchanged, rings.max_pairs - len(trial.pairs), trial.pairs))
-    pairs = (*trial.pairs, *new)
     # After a canary has shown what the change costs beside its control, other days may look slower by chance.
     drift = rings.drift if trial.last.ring is Ring.ALL and trial.last.has_canary else 0.0
+    _, cleared = _compared(trial.pairs, len(trial.pairs), rings, drift)
+    most = rings.max_pairs - (len(trial.pairs) - cleared)
+    new = tuple(application_pairs(changed, unchanged, most, trial.pairs))
+    pairs = (*trial.pairs, *new)
+    comparison, cleared = _compared(pairs, len(trial.pairs), rings, drift)
     observation = Observation(
-        pairs=len(pairs),
-        comparison=_compared(_timed(pairs), len(_timed(trial.pairs)), rings, drift),
+        pairs=len(pairs) - cleared,
+        comparison=comparison,
         allowed=(1 + drift) * (1 + rings.margin) - 1,
         failures=excess([(pair.changed.failed, pair.unchanged.failed) for pair in pairs], rings.counts),
         cancellations=excess([(pair.changed.cancelled, pair.unchanged.cancelled) for pair in pairs], rings.counts),
-        errors=new_errors(changed, trial.faulty | faulty(unchanged)),
+        errors=new_errors(_with_errors(trial), trial.faulty | faulty(unchanged)),
         has_canary=trial.last.has_canary,
         exhausted=_is_exhausted(trial, changed, unchanged, pairs),
     )
     return observation, New(new, tuple(sorted(faulty(unchanged) - trial.faulty)))
+
+
+def _compared(pairs: Sequence[Pair], seen: int, rings: RingLimits, drift: float) -> tuple[Comparison, int]:
+    """Compares the durations, of which the first ``seen`` pairs are of earlier looks.
+
+    An all-clear of an earlier look stands, but the ring was not left: the step was refused, or waits for a repository.
+    The canary may become slow then, so what came after the all-clear is compared anew, again and again, each time with
+    half the chance of a false alarm: all together at most double it.
+
+    Returns:
+        The comparison, and how many pairs came before the one that is not decided yet.
+    """
+    begin, first, rates = 0, None, rings.durations
+    while True:
+        rest = pairs[begin:]
+        found = compare(_timed(rest), rings.margin, rates, drift)
+        if found.outcome is Outcome.WORSE:
+            return found, begin
+        is_decided = found.outcome is Outcome.NOT_WORSE or (first is not None and len(rest) >= rings.max_pairs)
+        first = first or found
+        end = begin + _position(rest, found)
+        if not is_decided or end > seen:
+            return first, begin
+        begin, rates = end, replace(rates, false_alarm=rates.false_alarm / 2)
+
+
+def _position(pairs: Sequence[Pair], found: Comparison) -> int:
+    """How many of ``pairs`` were looked at until the decision."""
+    if found.outcome is Outcome.UNDECIDED:
+        return len(pairs)
+    timed = [number for number, pair in enumerate(pairs, start=1) if _timed([pair])]
+    return timed[found.pairs - 1]
 
 
 def _timed(pairs: Sequence[Pair]) -> list[tuple[float, float]]:
@@ -132,27 +169,15 @@ def _timed(pairs: Sequence[Pair]) -> list[tuple[float, float]]:
     ]
 
 
-def _compared(timed: Sequence[tuple[float, float]], seen: int, rings: RingLimits, drift: float) -> Comparison:
-    """Compares the durations, of which the first ``seen`` are of earlier looks.
-
-    An all-clear of an earlier look stands, but the ring was not left: the step was refused, or waits for a repository.
-    What came after that all-clear is compared anew, since a canary may become slow then; each comparison anew may raise
-    a false alarm of its own.
-    """
-    found = compare(timed, rings.margin, rings.durations, drift)
-    if found.outcome is Outcome.NOT_WORSE and found.pairs <= seen:
-        later = _compared(timed[found.pairs :], seen - found.pairs, rings, drift)
-        if later.outcome is Outcome.WORSE:
-            return later
-    return found
-
-
 def _is_exhausted(trial: Trial, changed: QueryHistory, unchanged: QueryHistory, pairs: Sequence[Pair]) -> bool:
     """Whether an application with the change waits for a control, and none is left for any job that still runs.
 
     The logs of the applications from before may come days late, so not in the first days.
     """
     newest = max((one.started_millis for one in changed.applications), default=0)
+    if trial.now_millis is not None:
+        # One application with a clock far ahead must not end the wait for all others.
+        newest = min(newest, trial.now_millis + DAY_MILLIS)
     if newest - trial.began.after_since < _MOST_DAYS_LATE * DAY_MILLIS:
         return False
     free = free_applications(changed, unchanged, pairs)
@@ -178,6 +203,19 @@ def _sides(trial: Trial) -> tuple[QueryHistory, QueryHistory]:
     tried = (TrialArm.CANARY, TrialArm.OWN)
     older = trial.history.of_applications(lambda one: trial.since_millis < one.started_millis <= began.before_until)
     return changed, older.where(lambda query: query.arm not in tried)
+
+
+def _with_errors(trial: Trial) -> QueryHistory:
+    """The queries whose errors of the plugin count against the change.
+
+    In ``all`` also those of applications that started while the clocks may disagree: an error is no comparison, and
+    nothing else would ever tell of an application that lives for weeks.
+    """
+    began = trial.began
+    newer = applications_since(trial.history, min(began.after_since, began.at_millis))
+    if trial.last.ring is Ring.CANARY:
+        return in_arm(newer, TrialArm.CANARY)
+    return in_arm(newer, None) if trial.last.has_canary else newer
 
 
 def _new_values(changes: tuple[Change, ...]) -> dict[str, float]:

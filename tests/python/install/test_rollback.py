@@ -157,13 +157,22 @@ def test_a_rollback_of_a_rollout_leaves_no_canary(conf: Path) -> None:
     before = conf.read_bytes()
     takes_step(conf, "1-canary-100", CANARY)
     takes_step(conf, "1-all-200", {**NO_CANARY, "filter.buildTimeout": "10"})
-    canary = propose_rollback(conf, force=False, to=2).after
-    assert canary is not None
-    assert b"canary.share" in canary
     rollback(conf)
     assert conf.read_bytes() == before
     rollback(conf)
     assert conf.read_bytes() == THEIRS
+
+
+def test_no_change_is_gone_back_to_that_has_a_canary_which_is_over(conf: Path) -> None:
+    install(conf)
+    installed = conf.read_bytes()
+    takes_step(conf, "1-canary-100", CANARY)
+    install(conf, "observe")
+    takes_step(conf, "1-all-200", {**NO_CANARY, "filter.buildTimeout": "10"})
+    assert propose_rollback(conf, force=False, to=1).after == installed
+    for number in (2, 3):
+        with pytest.raises(StateError, match=f"change no. {number} has a canary that is over"):
+            propose_rollback(conf, force=False, to=number)
 
 
 def test_a_rollout_that_went_back_is_no_change_in_force(conf: Path) -> None:
@@ -195,7 +204,7 @@ def test_a_rollback_takes_what_lies_between_the_steps_of_a_rollout_that_went_bac
     install(conf, "observe")
     takes_step(conf, "1-rolled_back-200", NO_CANARY)
     assert b"canary" not in conf.read_bytes()
-    with pytest.raises(StateError, match=r"change no\. 3 has the canary .* in force: 1, 2, 3, 4") as error:
+    with pytest.raises(StateError, match=r"change no\. 3 has a canary .* in force: 1, 2, 3, 4") as error:
         propose_rollback(conf, force=True, to=3)
     assert "--to 1" in str(error.value)
     for force, to in ((False, None), (True, None), (False, 1)):

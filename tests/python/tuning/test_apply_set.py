@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from aqe_plugin.conf.keys import CANARY_SET
+from aqe_plugin.errors import WriteError
+from aqe_plugin.tuning.rollout.ledger import rollouts_of
+from aqe_plugin.tuning.rollout.rings import Ring
 from commands import Answer
 from tuned_cluster import Cluster, step
 
@@ -93,16 +96,54 @@ def test_a_value_that_holds_already_begins_no_rollout_however_it_is_written(
     assert cluster.target.read_text() == f"spark.master yarn\n{conf}"
 
 
-@pytest.mark.parametrize("value", ["off", "observe"])
-def test_the_mode_is_no_value_for_a_share(cluster: Cluster, answer: Answer, value: str) -> None:
+@pytest.mark.parametrize(("before", "value"), [("apply", "OFF"), ("observe", "off"), ("off", "apply")])
+def test_a_mode_that_logs_nothing_is_no_side_of_a_canary(
+    cluster: Cluster, answer: Answer, before: str, value: str
+) -> None:
+    cluster.target.write_text(f"spark.aqePlugin.mode {before}\n")
     words = ("apply", "--target", str(cluster.target), "--set", f"spark.aqePlugin.mode={value}", "--yes")
     code, _, err = answer(*words, "--canary-share", "0.1")
     assert code == 5
     assert err == (
-        f"--canary-share 0.1: spark.aqePlugin.mode = {value}: an application whose mode is off logs no decision, so "
-        "the two sides of a canary cannot be compared. Leave the share out.\n"
+        f"--canary-share 0.1: spark.aqePlugin.mode = {value}, before: {before}: an application whose mode is off logs "
+        "no decision, so the two sides of a canary cannot be compared. Leave the share out.\n"
     )
     assert answer(*words)[0] == 0
+
+
+def test_a_share_of_a_cluster_that_only_observes_may_try_the_plugin(cluster: Cluster, answer: Answer) -> None:
+    cluster.target.write_text("spark.aqePlugin.mode observe\n")
+    words = ("--set", "spark.aqePlugin.mode=apply", "--canary-share", "0.1", "--yes")
+    assert answer("apply", "--target", str(cluster.target), *words)[0] == 0
+    assert f"{CANARY_SET}mode" in cluster.target.read_text()
+
+
+def test_values_are_begun_also_where_the_rollout_before_them_was_taken_back(cluster: Cluster, answer: Answer) -> None:
+    words = ("apply", "--target", str(cluster.target), "--yes", "--set")
+    assert answer(*words, ASKED)[0] == 0
+    assert answer("rollback", "--target", str(cluster.target), "--yes")[0] == 0
+    code, _, err = answer(*words, "spark.aqePlugin.filter.maxPassRate=0.5")
+    assert (code, "Rollout no. 1 is over: rolled back by hand" in err) == (0, True), err
+    assert "filter.maxPassRate" in cluster.target.read_text()
+
+
+def test_a_rollout_that_never_came_into_force_gives_way_to_values_that_are_asked_for(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("apply", "--target", str(cluster.target), "--yes", "--set")
+
+    def refused(*_: object) -> None:
+        raise WriteError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out_held", refused)
+        assert answer(*words, ASKED)[0] == 8
+    assert "aqePlugin" not in cluster.target.read_text()
+    code, _, err = answer(*words, "spark.aqePlugin.filter.maxPassRate=0.5")
+    assert (code, "Rollout no. 1 is over: another one takes its place" in err) == (0, True), err
+    assert "filter.maxPassRate" in cluster.target.read_text()
+    assert "filter.buildTimeout" not in cluster.target.read_text()
+    assert [step.ring for step in rollouts_of(cluster.target)][-2:] == [Ring.OBSERVE, Ring.ALL]
 
 
 def test_a_rollout_in_a_conf_without_the_plugin_is_warned_of(cluster: Cluster, answer: Answer) -> None:

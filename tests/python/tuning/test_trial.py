@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -110,6 +112,74 @@ def test_an_error_in_a_query_without_a_decided_join_excuses_nothing(target: Path
     assert step.step.ring is Ring.ROLLED_BACK
 
 
+def test_an_error_of_an_application_that_started_while_clocks_may_disagree_takes_the_change_back(target: Path) -> None:
+    begun(target, 0, RATE, None)
+    server = {"server": Application("server", "thrift", "a = b", millis(0.25))}
+    found = rollouts(target, 24 * 9)
+    seen = history(run("server", 5), Fault("c", "server", millis(5), 500), applications=server)
+    step = engine.go_on(found, found.trial(seen), unasked, Limits(), RingLimits()).step
+    assert (step.ring, step.why.partition(" of")[0]) == (Ring.ROLLED_BACK, "500 errors")
+
+
+def test_a_step_back_that_waits_for_a_repository_stays_due_when_the_log_that_showed_the_harm_is_gone(
+    target: Path,
+) -> None:
+    begun(target, -9, RATE, 0.3)
+    arms = [(TrialArm.CANARY, 500), (TrialArm.CONTROL, 1000)] * 30
+    good = [
+        replace(run(f"a{number}", -6 + number / 100, arm), duration_millis=took + number)
+        for number, (arm, took) in enumerate(arms)
+    ]
+    harm = Fault("c", "gone", millis(-6), 3, TrialArm.CANARY)
+    for hours, seen in ((0, history(*good, harm)), (24 * 8, history(*good))):
+        found = rollouts(target, hours)
+        step = engine.go_on(found, found.trial(seen), unasked, Limits(), RingLimits())
+        assert (step.step.ring, step.step.why.partition(" of")[0]) == (Ring.ROLLED_BACK, "3 errors")
+        engine.take(found, step, leaves_target=True)
+
+
+# A canary whose step forward waits
+
+
+def days_of(factors: list[float], pairs_a_day: int, seed: int) -> list[list[Run]]:
+    """Runs of a canary and its control for each day, on which the canary takes so many times as long."""
+    noise = Random(seed)
+    return [
+        [
+            replace(
+                run(f"d{day}n{number}{arm.value}", 24 * day + 1 + number / 100, arm),
+                duration_millis=round(1000 * math.exp(noise.gauss(0, 0.1)) * (factor if arm is TrialArm.CANARY else 1)),
+            )
+            for number in range(pairs_a_day)
+            for arm in (TrialArm.CANARY, TrialArm.CONTROL)
+        ]
+        for day, factor in enumerate(factors, start=1)
+    ]
+
+
+def verdicts(days: list[list[Run]]) -> list[Ring]:
+    pairs: tuple[Pair, ...] = ()
+    found = []
+    for runs in days:
+        observation, new = observed(Trial((at(Ring.CANARY, 0, 0, 0.5),), history(*runs), pairs), RingLimits())
+        pairs = (*pairs, *new.pairs)
+        found.append(advance(Ring.CANARY, observation, RingLimits()).ring)
+    return found
+
+
+def test_a_canary_whose_step_forward_waits_is_watched_however_many_pairs_it_has() -> None:
+    found = verdicts(days_of([1.0] * 12 + [9.0], pairs_a_day=60, seed=1))
+    assert set(found[3:12]) == {Ring.ALL}
+    assert found[12] is Ring.ROLLED_BACK
+
+
+def test_a_good_canary_whose_step_forward_waits_for_weeks_is_seldom_called_worse() -> None:
+    trials = 60
+    called = sum(Ring.ROLLED_BACK in verdicts(days_of([1.0] * 10, pairs_a_day=60, seed=seed)) for seed in range(trials))
+    # The bound is 3 % of the trials.
+    assert called <= 0.1 * trials
+
+
 # The ring all after a canary
 
 
@@ -156,6 +226,14 @@ def test_a_control_of_a_job_that_runs_no_more_is_not_waited_for(days: int, over:
     kinds = {one.application: Application(one.application, "weekly", "a = b", one.at_millis) for one in weekly}
     trial = Trial((at(Ring.ALL, 0, 0, 0.3),), history(*new, *weekly, applications=kinds))
     assert observed(trial, RingLimits())[0].exhausted is over
+
+
+def test_one_application_with_a_clock_far_ahead_does_not_end_the_wait_for_late_logs() -> None:
+    runs = [run("new", 1), run("ahead", 24 * 20), *(run(f"old{number}", -5 - number) for number in range(9))]
+    kinds = {"ahead": Application("ahead", "test", "a = b", millis(24 * 20))}
+    trial = Trial((at(Ring.ALL, 0, 0, 0.3),), history(*runs, applications=kinds), now_millis=millis(12))
+    assert not observed(trial, RingLimits())[0].exhausted
+    assert observed(replace(trial, now_millis=None), RingLimits())[0].exhausted
 
 
 def test_while_logs_may_come_late_the_control_is_not_over() -> None:
