@@ -31,7 +31,7 @@ final class QueryState(val executionId: Long) {
   private val held = new LongAdder()
   private val hashed = new LongAdder()
   private val limits = new ConcurrentLinkedQueue[DecidedLimit]()
-  private val explainLines = new ConcurrentHashMap[String, AtomicReference[String]]()
+  private val explainLines = new ConcurrentHashMap[String, AtomicReference[() => String]]()
   private val predicates = ConcurrentHashMap.newKeySet[String]()
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
   private val ended = new AtomicBoolean()
@@ -214,8 +214,9 @@ final class QueryState(val executionId: Long) {
   /** The limits of the query, in the order of their decisions. */
   def decidedLimits: Seq[DecidedLimit] = limits.asScala.toSeq
 
-  /** The line of EXPLAIN for a join, empty at first. */
-  def explainLine(joinId: String): AtomicReference[String] = explainLines.computeIfAbsent(joinId, _ => new AtomicReference(""))
+  /** The line of EXPLAIN for a join, empty at first. It is written when EXPLAIN asks: planning would write it for nothing. */
+  def explainLine(joinId: String): AtomicReference[() => String] =
+    explainLines.computeIfAbsent(joinId, _ => new AtomicReference(() => ""))
 
   /** Records a predicate that was inferred across a join; returns whether this was the first time. */
   def notePredicate(predicate: String): Boolean = predicates.add(predicate)

@@ -136,7 +136,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     }
   }
 
-  private def explain(join: FoundJoin, text: String): Unit = ExplainSection.note(join.node, state.explainLine(nameOf(join)), text)
+  private def explain(join: FoundJoin, text: => String): Unit = ExplainSection.note(join.node, state.explainLine(nameOf(join)), text)
 
   private def sketch(site: JoinSite): Unit = site.source.foreach {
     case (exchange: Exchange, keys) if context.thresholds(AqeConf.SketchMaxKeys) > 0 => builds += SketchedBuild(exchange, keys)

@@ -19,7 +19,7 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
   override def generateExtendedInfo(plan: SparkPlan): String =
     try {
       // A stage that is read twice shows its joins twice.
-      val lines = collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Line).map(_.get) }.flatten.distinct
+      val lines = collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Line).map(_.get.apply()) }.flatten.distinct
       if (lines.isEmpty) "no join is decided" else lines.mkString("\n")
     } catch {
       case Survivable(error) =>
@@ -29,15 +29,15 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
 }
 
 object ExplainSection {
-  private val Line = TreeNodeTag[AtomicReference[String]]("io.aqeplugin.decision")
+  private val Line = TreeNodeTag[AtomicReference[() => String]]("io.aqeplugin.decision")
 
   /** Sets the line of a join.
     *
     * @param line
     *   of this join in all plans of its query: AQE goes on with an older plan if a new one equals it
     */
-  def note(join: SparkPlan, line: AtomicReference[String], text: String): Unit = {
-    line.set(text)
+  def note(join: SparkPlan, line: AtomicReference[() => String], text: => String): Unit = {
+    line.set(() => text)
     join.setTagValue(Line, line)
   }
 }
