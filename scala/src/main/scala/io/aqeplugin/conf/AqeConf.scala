@@ -249,7 +249,7 @@ object AqeConf {
       "Putting one row into a hash table; of a broadcast relation, one thread of the driver does it."
     )
   val CostHashProbeNanosPerRow: ConfEntry[Double] =
-    nanos("cost.hashProbeNanosPerRow", 30.0, "nanos/row", "Looking one probe row up in a hash table.")
+    nanos("cost.hashProbeNanosPerRow", 15.0, "nanos/row", "Looking one probe row up in a hash table.")
   val CostHashMissNanosPerRow: ConfEntry[Double] =
     nanos(
       "cost.hashMissNanosPerRow",
@@ -276,7 +276,7 @@ object AqeConf {
     )
   val CostRowPipelineNanosPerRow: ConfEntry[Double] = nanos(
     "cost.rowPipelineNanosPerRow",
-    45.0,
+    8.0,
     "nanos/row",
     "Work on one row between its scan and its join, without shuffles: columns to rows, projections, Spark's own predicates."
   )

@@ -29,6 +29,7 @@ final case class CostTerm(name: String, nanos: Double)
   * sort-merge only
   * sort              (r p log2(r p / partitions) / n + b log2(b / partitions) h) sortNanosPerComparison
   * merge             (r p / n + b h) mergeNanosPerRow
+  * spill             max(0, r p w - 2 t partitions) shuffleNanosPerByte / n
   *
   * shuffled hash only
   * hash build        b h hashBuildNanosPerRow
@@ -44,18 +45,22 @@ final case class CostTerm(name: String, nanos: Double)
   *
   * not sort-merge, and an operator above relies on the order
   * sort above        r p log2(r p / partitions) sortNanosPerComparison / n
+  * spill above       max(0, r p w - 2 t partitions) shuffleNanosPerByte / n
   *
   * filter only
   * filter build      b filterBuildNanosPerRow / n                                    one thread when it reads a broadcast relation; d instead
   *                                                                                   of b, and one thread, when the driver has the d keys
   * filter hand over  filter bytes (collectNanosPerByte + broadcastNanosPerByte e)
-  * filter launch     jobLaunchNanos                                                  0 when the driver has the keys
+  * filter launch     jobLaunchNanos                                                  a stage of its own, after which AQE plans anew
   * filter check      s (filterCheckNanosPerRow + (key columns - 1) filterHashNanosPerColumn) / n
   * filter misses     s misses(filter bytes, 2 MiB) filterMissNanosPerRow / n
   * }}}
   * Of accesses at random, those to memory are misses(bytes, cache) = 1 - cache / bytes. The hash table of a slot is the share `h` of the build
   * side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in it. A
   * broadcast relation has no such term: its keys are from everywhere and so lie densely, while those of one partition do not.
+  *
+  * A sort writes to disk and reads back what its task has no memory for, as a shuffle does. Of the execution memory, a task is sure of `t` and
+  * gets twice as much while no more tasks run than there are slots. The build side, which is sorted beside it, is left out as the smaller one.
   *
   * A new broadcast saves the probe side's last shuffle, so its `x` is one less, unless an operator above relies on the partitioning. The
   * share `h` of the build rows that one slot reads is that of the largest partition, and at least 1 / n. Other bytes of the probe
@@ -117,8 +122,15 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
         partitions
       ) * heaviestShare) * thresholds(CostSortNanosPerComparison)
     ),
-    CostTerm("merge", (probeRowsLeft / slots + buildRows * heaviestShare) * thresholds(CostMergeNanosPerRow))
+    CostTerm("merge", (probeRowsLeft / slots + buildRows * heaviestShare) * thresholds(CostMergeNanosPerRow)),
+    spill("spill", probeRowsLeft)
   )
+
+  private def spill(name: String, sortedRows: Double): CostTerm = {
+    val bytes = sortedRows * atLeastZero(facts.probe.rowBytes)
+    val spilled = facts.memory.flatMap(_.taskBytes).fold(0.0)(task => math.max(0.0, bytes - 2 * atLeastZero(task) * partitions))
+    CostTerm(name, spilled * thresholds(CostShuffleNanosPerByte) / slots)
+  }
 
   private def shuffledHashTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
     CostTerm("hash build", buildRows * heaviestShare * thresholds(CostHashBuildNanosPerRow)),
@@ -135,7 +147,10 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 
   private def sortAbove(probeRowsLeft: Double): Seq[CostTerm] =
     if (facts.orderUsed)
-      Seq(CostTerm("sort above", comparisons(probeRowsLeft, partitions) * thresholds(CostSortNanosPerComparison) / slots))
+      Seq(
+        CostTerm("sort above", comparisons(probeRowsLeft, partitions) * thresholds(CostSortNanosPerComparison) / slots),
+        spill("spill above", probeRowsLeft)
+      )
     else Nil
 
   private def broadcastTerms(probeRowsLeft: Double): Seq[CostTerm] = {
@@ -162,7 +177,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
         "filter hand over",
         filter.bytes * (thresholds(CostCollectNanosPerByte) + thresholds(CostBroadcastNanosPerByte) * executors)
       ),
-      CostTerm("filter launch", if (kept.isDefined) 0.0 else thresholds(CostJobLaunchNanos)),
+      CostTerm("filter launch", thresholds(CostJobLaunchNanos)),
       CostTerm(
         "filter check",
         scanRows * (thresholds(CostFilterCheckNanosPerRow) + furtherColumns * thresholds(CostFilterHashNanosPerColumn)) / slots

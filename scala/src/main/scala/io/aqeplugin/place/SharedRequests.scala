@@ -81,7 +81,12 @@ private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan],
     }
   )
 
-  private def inCopies(place: Place, exchange: Exchange): InCopies = {
+  private val requested = mutable.Map.empty[(Same, Place), InCopies]
+
+  private def inCopies(place: Place, exchange: Exchange): InCopies =
+    requested.getOrElseUpdate((Same(copiesOf(exchange).head), place), compared(place, exchange))
+
+  private def compared(place: Place, exchange: Exchange): InCopies = {
     val uses = copiesOf(exchange).map {
       case copy: Exchange => usesIn.getOrElse(copy, Nil).filter(_.place == place)
       // A stage runs already, without the filter.
@@ -112,7 +117,7 @@ private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan],
 
   private def useOf(request: FilterRequest, exchange: Exchange): Use = Use(
     request,
-    Place(pathTo(request.target.scan, exchange).getOrElse(Nil), positions(request.target.keys, request.target.scan)),
+    Place(pathTo(request.target, exchange), positions(request.target.keys, request.target.scan)),
     Filter(Same(copiesOf(request.source).head), positions(request.sourceKeys, request.source), request.bounds)
   )
 }
@@ -159,8 +164,8 @@ private[place] object SharedRequests {
 
   private def positions(keys: Seq[Attribute], plan: SparkPlan): Seq[Int] = keys.map(key => plan.output.indexWhere(_.exprId == key.exprId))
 
-  private def pathTo(scan: SparkPlan, from: SparkPlan): Option[List[Int]] =
-    if (from eq scan) Some(Nil)
-    else
-      from.children.iterator.zipWithIndex.flatMap { case (child, i) => pathTo(scan, child).map(i :: _) }.nextOption()
+  private def pathTo(target: ScanTarget, from: Exchange): Seq[Int] = {
+    val downwards = from +: target.above.takeWhile(_ ne from).reverse :+ target.scan
+    downwards.lazyZip(downwards.tail).map((parent, child) => parent.children.indexWhere(_ eq child))
+  }
 }

@@ -1,6 +1,7 @@
 package io.aqeplugin.place
 
 import scala.annotation.tailrec
+import scala.collection.mutable
 
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
@@ -19,17 +20,18 @@ private[place] final class WaitGraph(copiesOf: SparkPlan => Seq[SparkPlan], sour
     * waits for the exchange that it would be placed in, nothing waits for itself.
     */
   def waitsFor(source: SparkPlan, exchange: SparkPlan): Boolean = {
-    val goal = copiesOf(exchange).head
+    val (from, goal) = (copiesOf(source).head, copiesOf(exchange).head)
+    known.getOrElseUpdate((Same(from), Same(goal)), reaches(goal, List(from), Set.empty))
+  }
 
-    @tailrec
-    def isReached(from: List[SparkPlan], seen: Set[Same]): Boolean = from match {
-      case Nil                              => false
-      case next :: _ if next eq goal        => true
-      case next :: rest if seen(Same(next)) => isReached(rest, seen)
-      case next :: rest                     => isReached(neededBy(next).map(copiesOf(_).head).toList ::: rest, seen + Same(next))
-    }
+  private val known = mutable.Map.empty[(Same, Same), Boolean]
 
-    isReached(List(copiesOf(source).head), Set.empty)
+  @tailrec
+  private def reaches(goal: SparkPlan, from: List[SparkPlan], seen: Set[Same]): Boolean = from match {
+    case Nil                              => false
+    case next :: _ if next eq goal        => true
+    case next :: rest if seen(Same(next)) => reaches(goal, rest, seen)
+    case next :: rest                     => reaches(goal, neededBy(next).map(copiesOf(_).head).toList ::: rest, seen + Same(next))
   }
 
   /** The exchanges inside any copy of `node`, and the sources of the filters that its scans may get. */

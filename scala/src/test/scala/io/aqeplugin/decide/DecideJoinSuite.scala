@@ -50,6 +50,23 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(reason.confKey == "spark.aqePlugin.broadcast.maxMemoryBytes")
   }
 
+  test("a sort pays for the bytes that its tasks have no memory for, and a filter spares it some of them") {
+    val taskBytes = 32L << 10
+    val facts = Typical.copy(orderUsed = true, memory = Some(MemoryFacts(1L << 40, 0, Some(taskBytes))))
+    def nanos(name: String, option: JoinOption): Double =
+      decide(facts).options.filter(_.option == option).flatMap(_.terms).filter(_.name == name).map(_.nanos).sum
+    val decision = decide(facts)
+    def spilled(passing: Double): Double = {
+      val sorted = facts.probe.rows * passing * facts.probe.rowBytes
+      (sorted - 2.0 * taskBytes * facts.build.partitions) * thresholds(AqeConf.CostShuffleNanosPerByte) / facts.cluster.slots
+    }
+    assert(spilled(decision.passRate) > 0)
+    assert(nanos("spill", JoinOption.SortMerge) == spilled(1.0))
+    assert(nanos("spill", JoinOption.FilteredSortMerge) == spilled(decision.passRate))
+    assert(nanos("spill above", JoinOption.FilteredBroadcast) == spilled(decision.passRate))
+    assert(decide(facts.copy(memory = None)).options.flatMap(_.terms).forall(!_.name.startsWith("spill")))
+  }
+
   test("a hint fixes the method and leaves the filter open") {
     val decision = decide(Typical.copy(hint = Some("merge")))
     assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.Hint)
