@@ -240,26 +240,28 @@ bench-jmh: prerequisites ## nanoseconds of one filter's checks or one sketch's r
 venv: $(VENV)/.installed
 
 # What .installed holds, .demo holds and .data holds, so that each is enough for what needs less.
-INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --constraint python/constraints.txt
+# The image's pins too: a test compares what each of its packages asks for with the rest.
+PINS := python/constraints.txt deploy/docker/requirements.txt
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check $(PINS:%=--constraint %)
 
 $(BIN)/python:
 	@project/prerequisites python java
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml python/constraints.txt | $(BIN)/python
+$(VENV)/.installed: pyproject.toml $(PINS) | $(BIN)/python
 	@echo "Installing the Python half with its test and demo packages into $(VENV) (a few minutes the first time) ..."
 	$(INSTALL) --editable '.[dev,demo,spark]'
 	@touch $(VENV)/.data $(VENV)/.demo $(VENV)/.wheel $@
 
-$(VENV)/.demo: pyproject.toml python/constraints.txt $(VENV)/.data
+$(VENV)/.demo: pyproject.toml $(PINS) $(VENV)/.data
 	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,metrics,spark]'
 	@touch $@
 
-$(VENV)/.data: pyproject.toml python/constraints.txt | $(BIN)/python
+$(VENV)/.data: pyproject.toml $(PINS) | $(BIN)/python
 	@project/timed "DuckDB, which makes the data" .build/setup/duckdb.log $(INSTALL) duckdb duckdb-extension-tpcds
 	@touch $@
 
-$(VENV)/.wheel: pyproject.toml python/constraints.txt | $(BIN)/python
+$(VENV)/.wheel: pyproject.toml $(PINS) | $(BIN)/python
 	@project/timed "what builds a wheel" .build/setup/build.log $(INSTALL) build
 	@touch $@
 

@@ -107,7 +107,7 @@ def apply(
                 say(f"Nothing to change: {store_of(file).name} has these values.")
         elif step is None:
             if last is not None:
-                _require_same(last, asked_values, canary_share)
+                _require_same(last, asked_values, canary_share, store_of(file).name)
             with opened_history(logs, decisions, hadoop_conf) as source:
                 if last is not None:
                     trial = rollouts.trial(source.history)
@@ -162,13 +162,14 @@ def _warn_without_plugin(file: Where) -> None:
         )
 
 
-def _require_same(last: RolloutStep, asked: Mapping[str, str], canary_share: float | None) -> None:
+def _require_same(last: RolloutStep, asked: Mapping[str, str], canary_share: float | None, target: str) -> None:
     """Refuses options that do not fit the rollout under way, whose last step is ``last``."""
     if asked:
         key, value = next(iter(asked.items()))
+        changed = ", ".join(f"{change.key} = {change.new}" for change in last.changes)
         raise ConfError(
-            f"{key}={value}: rollout no. {last.number} ({last.group}) is under way, in the ring {last.ring.value}. "
-            "Let it end first, or take it back: aqe-plugin rollback."
+            f"{key}={value}: rollout no. {last.number} ({changed}) is under way, in the ring {last.ring.value}. "
+            f"Let it end first, or take it back: aqe-plugin rollback --target {target}."
         )
     if canary_share is not None and canary_share != last.canary_share:
         has = "has no share" if last.canary_share is None else f"has the share {last.canary_share:g}"
@@ -182,6 +183,9 @@ def _values_of(words: Sequence[str], file: Path | None) -> dict[str, str]:
     values: dict[str, str] = {}
     if file is not None:
         values = {entry.key: entry.value for entry in entries_of(_text_of(file), str(file))}
+        for key, value in values.items():
+            if not value:
+                raise ConfError(f"--values {file}: {key} has no value.")
         if not values:
             raise NoDataError(f"--values {file}: no line with a key and a value in it.")
     for word in words:
@@ -220,7 +224,7 @@ def _say_what_was_done(next_step: NextStep, yes: bool, left: bool) -> None:
     elif yes and next_step.moves:
         done_so = "Done." if proposal is None or proposal.nothing_to_do else f"Done: {proposal.store.effect}"
         over = is_over(next_step.step.ring)
-        again = "The rollout is over" if over else "Run the same again when there are new logs"
+        again = "The rollout is over" if over else "Run apply with the event logs, daily"
         say(f"{done_so} {again}; aqe-plugin history shows every step.")
     elif not next_step.moves:
         say("The rollout stays where it is.")

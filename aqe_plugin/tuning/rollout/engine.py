@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.keys import MODE_KEY, conf_keys
+from aqe_plugin.conf.keys import CANARY, MODE_KEY, conf_keys
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import TargetConf
@@ -195,8 +195,12 @@ def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_shar
     Raises:
         ConfError: a value is refused, or no share of the applications can try it.
     """
-    asked_why = rollouts.by.why
-    why = f"asked for: {asked_why}" if asked_why else "asked for"
+    why = "asked for"
+    for key, value in values.items():
+        if key.startswith(CANARY):
+            raise ConfError(
+                f"{key} = {value}: apply sets the canary's keys itself. Name the key to try and --canary-share."
+            )
     # Refuses what the plugin does not take.
     propose_tuning(rollouts.file, values, why)
     conf = read_target(rollouts.file).conf

@@ -134,7 +134,11 @@ def advance(ring: Ring, seen: Observation, limits: RingLimits) -> Move:
         if found.is_shown:
             return Move(Ring.ROLLED_BACK, f"more queries {what}: {_in_words(found)}")
     compared = seen.comparison
-    numbers = f"slower in {compared.slower} of {compared.pairs} pairs, median ratio {compared.median_ratio:.3f}"
+    numbers = (
+        f"slower in {compared.slower} of {compared.pairs} pairs, median ratio {compared.median_ratio:.3f}"
+        if compared.pairs
+        else "no pair of applications yet"
+    )
     if compared.outcome is Outcome.WORSE:
         return Move(Ring.ROLLED_BACK, f"slower: {numbers}")
     doubt = _doubt(seen)
