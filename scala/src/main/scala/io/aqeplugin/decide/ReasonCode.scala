@@ -24,7 +24,7 @@ object ReasonCode {
   // Why a strategy was taken or not.
   case object Cheapest extends ReasonCode("CHEAPEST", Strategy, "this is the cheapest option that fits into memory")
   case object Costlier extends ReasonCode("COSTLIER", Strategy, "another option is cheaper")
-  case object Tie extends ReasonCode("TIE", Any, "the price is too close to that of Spark's own plan, which is kept")
+  case object Tie extends ReasonCode("TIE", Any, "the two prices are too close to tell which is lower, so the plan stays as it is")
   case object Hint extends ReasonCode("HINT", Strategy, "the user's own join hint fixes the strategy")
   case object BroadcastMemory extends ReasonCode("BROADCAST_MEMORY", Strategy, "the build side takes too much memory to be broadcast")
   case object BroadcastRows extends ReasonCode("BROADCAST_ROWS", Strategy, "the build side has too many rows to be broadcast")

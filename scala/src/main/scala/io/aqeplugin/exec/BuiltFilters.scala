@@ -2,6 +2,8 @@ package io.aqeplugin.exec
 
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
@@ -40,11 +42,23 @@ object BuiltFilters {
   }
 
   /** The filter over `keys` of a finished build stage, by the values of the keys or by `bounds`, if one was built. */
-  def get(stage: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds]): Option[Built] = for {
-    exchange <- exchangeOf(stage)
-    record <- exchange.getTagValue(Tag)
-    filter <- Option(record.filters.get((ordinals(stage, keys), bounds)))
-  } yield filter
+  def get(stage: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds]): Option[Built] =
+    new Reading().get(stage, keys, bounds)
+
+  /** The filters as they were when each was first asked for: copies of a scan that Spark runs once are made alike though a filter is finished
+    * meanwhile. For one thread.
+    */
+  final class Reading {
+    private val asked = mutable.Map.empty[(Record, Seq[Int], Option[RangeBounds]), Option[Built]]
+
+    /** As [[BuiltFilters.get]]. */
+    def get(stage: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds]): Option[Built] = for {
+      exchange <- exchangeOf(stage)
+      record <- exchange.getTagValue(Tag)
+      columns = ordinals(stage, keys)
+      filter <- asked.getOrElseUpdate((record, columns, bounds), Option(record.filters.get((columns, bounds))))
+    } yield filter
+  }
 
   /** The extremes of `keys`, read from the rows of a finished broadcast once, whoever asks. */
   private[exec] def extremes(stage: BroadcastQueryStageExec, keys: Seq[Attribute])(

@@ -47,6 +47,7 @@ final class PlaceFilters(
     tables: TableStatistics,
     clockNanos: Option[Long] = None
 ) {
+  private val builtFilters = new BuiltFilters.Reading
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
 
   private val ofScan: collection.Map[SparkPlan, Seq[Placement]] = {
@@ -94,7 +95,7 @@ final class PlaceFilters(
 
   /** What is known of the keys that pass one filter, or one of several; none unless all are built. */
   private def known(filter: Seq[FilterRequest]): Option[FilterSummary] = {
-    val built = filter.map(r => BuiltFilters.get(r.source, r.sourceKeys, r.bounds).flatMap(_.result.toOption))
+    val built = filter.map(r => builtFilters.get(r.source, r.sourceKeys, r.bounds).flatMap(_.result.toOption))
     if (built.forall(_.isDefined)) built.flatten.reduceOption(FilterSummary.either) else None
   }
 }

@@ -49,11 +49,15 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     */
   private def unbroadcast(join: Join, context: RuleContext): JoinHint = {
     val forced = context.thresholds(AqeConf.Force)
-    val isForced = (forced ne Forced.None) && EqualityJoin.of(join).flatMap(one => context.state.knownNameOf(one.id)).exists { id =>
+    val isForced = (forced ne Forced.None) && EqualityJoin.of(join).filterNot(isBroadcast).flatMap(one =>
+      context.state.knownNameOf(one.id)
+    ).exists { id =>
       forced.of(id).exists(option => ChooseJoinStrategy.OfTwoShuffles(option.method)) && context.state.estimate(id).exists(_.hint.isEmpty)
     }
     if (isForced) PlannerHints.withoutBroadcast(join.hint) else join.hint
   }
+
+  private def isBroadcast(join: EqualityJoin): Boolean = Seq(Side.Left, Side.Right).exists(FinishedJoin.of(join, _).exists(_.isBroadcast))
 
   private def decided(join: Join, context: RuleContext): Option[JoinDecision] = {
     val state = context.state
@@ -66,7 +70,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       estimate <- state.estimate(id)
       if estimate.hint.isEmpty
       finished <- FinishedJoin.of(equal, estimate.buildSide)
-      decision <- context.decideOnce(id)(finished.facts(estimate, context.mode, context.tables))
+      // A broadcast has no other method to choose, and only a physical plan shows which scans its filter can still reach.
+      decision <- if (finished.isBroadcast) known else context.decideOnce(id)(finished.facts(estimate, context.mode, context.tables))
       // A decision made for the other build side, on another thread of the query, does not apply here.
       if decision.facts.buildSide == estimate.buildSide
     } yield decision

@@ -131,4 +131,16 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
       assert(placed.map(_.path("reason").path("code").asText) == Seq("OBSERVE_MODE"))
     }
   }
+
+  test("a broadcast join whose scan has started beside inputs that have not is decided without a filter") {
+    val _ = spark.udf.register("slowly", (id: Long) => { Thread.sleep(100); id >= 0 })
+    val days = "SELECT /*+ BROADCAST(d) */ v FROM fact JOIN (SELECT CAST(id AS int) AS id FROM range(13) WHERE slowly(id)) d ON v = d.id"
+    val query = s"SELECT /*+ BROADCAST(dim) */ f.k, f.s FROM fact f JOIN dim ON f.k = dk WHERE f.v IN ($days)"
+    withConf(SortMerge, "spark.aqePlugin.wait.savingShare" -> "0", "spark.aqePlugin.cost.jobLaunchNanos" -> "0") {
+      val result = ran(spark.sql(query))
+      val ofDim = result.decided.filter(_.decision.path("facts").path("keys").toString.contains("dk"))
+      assert(ofDim.map(_.decision.path("buildFilter").asBoolean) == Seq(false), result.decided)
+      assert(filters(result.plan).isEmpty)
+    }
+  }
 }

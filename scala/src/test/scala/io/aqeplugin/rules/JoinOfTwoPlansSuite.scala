@@ -1,11 +1,11 @@
 package io.aqeplugin.rules
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory}
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, HashedRelationBroadcastMode, SortMergeJoinExec}
@@ -112,22 +112,10 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a filter that was built twice is not requested again, with a reason") {
-    val query = spark.sql("SELECT * FROM fact JOIN dim ON k = dk")
-    val halfDone = withConf("spark.aqePlugin.mode" -> "off", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
-      val _ = query.collect()
-      query.queryExecution.executedPlan match {
-        case adaptive: AdaptiveSparkPlanExec =>
-          val stage = collect(adaptive) { case stage: ShuffleQueryStageExec if isBy(stage.shuffle, "dk") => stage }.head
-          adaptive.initialPlan.transformUp { case exchange: ShuffleExchangeExec if isBy(exchange, "dk") => stage }
-        case other => fail(s"not adaptive: $other")
-      }
-    }
+    val halfDone = withFinishedDim()
     val state = new QueryState(1L)
     assert(filtered(state, halfDone) == Seq("k"))
-    val (stage, keys) = JoinSite
-      .of(joinOf(halfDone), Side.Right, new ReuseGuard(halfDone))
-      .finishedStage
-      .getOrElse(fail(s"no finished stage in $halfDone"))
+    val (stage, keys) = finished(halfDone)
     BuiltFilters.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
     assert(filtered(state, halfDone) == Seq("k"))
     BuiltFilters.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
@@ -136,6 +124,34 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
       state.filtersOf(state.nameOf(joinOf(halfDone).id)).map(filter => filter.scanColumns -> (filter.applied -> filter.reason.code))
     assert(told == Seq(Seq("k") -> (false -> ReasonCode.RepeatedRequest)))
   }
+
+  test("a filter that is finished while a plan is made is known in all of the plan or in none") {
+    val halfDone = withFinishedDim()
+    val (stage, keys) = finished(halfDone)
+    BuiltFilters.prepare(stage)
+    val ofOnePlan = new BuiltFilters.Reading
+    assert(ofOnePlan.get(stage, keys, None).isEmpty)
+    BuiltFilters.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
+    assert(ofOnePlan.get(stage, keys, None).isEmpty)
+    assert(new BuiltFilters.Reading().get(stage, keys, None).map(_.times).contains(1))
+  }
+
+  /** The plan of the two tables' join with the shuffle of `dim` finished. */
+  private def withFinishedDim(): SparkPlan = {
+    val query = spark.sql("SELECT * FROM fact JOIN dim ON k = dk")
+    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val _ = query.collect()
+      query.queryExecution.executedPlan match {
+        case adaptive: AdaptiveSparkPlanExec =>
+          val stage = collect(adaptive) { case stage: ShuffleQueryStageExec if isBy(stage.shuffle, "dk") => stage }.head
+          adaptive.initialPlan.transformUp { case exchange: ShuffleExchangeExec if isBy(exchange, "dk") => stage }
+        case other => fail(s"not adaptive: $other")
+      }
+    }
+  }
+
+  private def finished(plan: SparkPlan): (QueryStageExec, Seq[Attribute]) =
+    JoinSite.of(joinOf(plan), Side.Right, new ReuseGuard(plan)).finishedStage.getOrElse(fail(s"no finished stage in $plan"))
 
   private def isBy(exchange: ShuffleExchangeLike, column: String): Boolean = exchange.outputPartitioning match {
     case HashPartitioning(keys, _) => keys.exists(_.references.exists(_.name == column))
