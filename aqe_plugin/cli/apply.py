@@ -38,7 +38,8 @@ from aqe_plugin.tuning.recommendation import Limits, best
 from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.attempts import findings_after, sure_enough
 from aqe_plugin.tuning.rollout.engine import NextStep, Rollouts
-from aqe_plugin.tuning.rollout.ledger import RolloutStep, locked
+from aqe_plugin.tuning.rollout.ledger import ASKED, RolloutStep, locked
+from aqe_plugin.tuning.rollout.manual_edits import same_value
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, is_over
 from aqe_plugin.tuning.unseen import choosing
 
@@ -91,6 +92,9 @@ def apply(
     with locked(file) if yes else nullcontext():
         rollouts = engine.read_rollouts(file, actor(why))
         step, last = engine.unfinished(rollouts), rollouts.under_way
+        if last is not None and _is_of(last, asked_values):
+            # The words that began it are those of each later look.
+            asked_values = {}
         if rollouts.steps and rollouts.steps[-1].at_millis > rollouts.now_millis:
             store = store_of(file)
             warn(in_future(rollouts.steps[-1], str(store.journal_folder), store.other_copies))
@@ -160,6 +164,13 @@ def _warn_without_plugin(file: Where) -> None:
             f"{store.name}: {PLUGINS_KEY} does not name the plugin, so a rollout changes nothing but for applications "
             "that load it themselves. aqe-plugin install does that."
         )
+
+
+def _is_of(last: RolloutStep, asked: Mapping[str, str]) -> bool:
+    """Whether the rollout whose last step is ``last`` is the one of the values ``asked``."""
+    tried = {change.key: change.new for change in last.changes}
+    same = tried.keys() == asked.keys() and all(same_value(key, asked[key], tried[key]) for key in asked)
+    return last.group == ASKED and same
 
 
 def _require_same(last: RolloutStep, asked: Mapping[str, str], canary_share: float | None, target: str) -> None:

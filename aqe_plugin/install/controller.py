@@ -14,7 +14,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from aqe_plugin.conf.changes import Change, as_kept, changes_between, merged
-from aqe_plugin.conf.keys import CANARY_SHARE, JARS_KEY, PLUGINS_KEY, PREFIX, foreign_key, problem_of, sentence
+from aqe_plugin.conf.keys import (
+    CANARY_SET,
+    CANARY_SHARE,
+    JARS_KEY,
+    PLUGINS_KEY,
+    PREFIX,
+    foreign_key,
+    problem_of,
+    sentence,
+)
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
@@ -161,9 +170,8 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
         )
     first = of_last_rollout(changed)[0] if to is None else _first_after(to, changed, store.name)
     canary = _canary_before(first, changed, store, journal)
-    is_over = CANARY_SHARE not in _items(store, content) or any(
-        went_back(one) for one in changed if one.number >= first.number
-    )
+    is_gone = not _has_canary(_items(store, content))
+    is_over = is_gone or any(went_back(one) for one in changed if one.number >= first.number)
     if canary is not None and to is not None and is_over:
         known = ", ".join(str(record.number) for record in changed)
         earlier = next((one.number for one in reversed(changed) if one.number < canary.number), 0)
@@ -171,7 +179,7 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
             f"{store.name}: change no. {to} has a canary that is over, and nobody would watch it; "
             f"in force: {known}. --to {earlier} goes back before the canary."
         )
-    if canary is not None and to is None and CANARY_SHARE not in _items(store, content):
+    if canary is not None and to is None and is_gone:
         first = canary
     before = journal.kept(first.before)
     why = f"as before {first.action.value} no. {first.number}"
@@ -303,7 +311,12 @@ def _canary_before(first: Record, changed: list[Record], store: ConfStore, journ
     earlier = [one for one in changed if one.number < first.number]
     begins = (one for one in reversed(earlier) if any(_begins_canary(change) for change in one.changes))
     found = next(begins, None)
-    return found if found is not None and CANARY_SHARE in _items(store, journal.kept(first.before)) else None
+    return found if found is not None and _has_canary(_items(store, journal.kept(first.before))) else None
+
+
+def _has_canary(items: Mapping[str, str]) -> bool:
+    """Whether some applications try values: a share alone, which `uninstall` leaves when it was edited, tries nothing."""
+    return any(key.startswith(CANARY_SET) for key in items)
 
 
 def _begins_canary(change: Change) -> bool:

@@ -175,6 +175,16 @@ def test_no_change_is_gone_back_to_that_has_a_canary_which_is_over(conf: Path) -
             propose_rollback(conf, force=False, to=number)
 
 
+def test_a_share_that_somebody_edited_and_uninstall_left_is_no_canary(conf: Path) -> None:
+    install(conf)
+    takes_step(conf, "1-canary-100", CANARY)
+    conf.write_bytes(conf.read_bytes().replace(b"canary.share 0.3", b"canary.share 0.2"))
+    done(propose_uninstall(conf, purge=False))
+    assert b"canary.set" not in conf.read_bytes()
+    rollback(conf)
+    assert b"canary" not in conf.read_bytes()
+
+
 def test_a_rollout_that_went_back_is_no_change_in_force(conf: Path) -> None:
     install(conf)
     for number in (1, 2):

@@ -63,9 +63,17 @@ def test_a_value_that_the_plugin_refuses_begins_no_rollout(
     assert answer("history", "--target", str(cluster.target), "--format", "json")[1] == ""
 
 
-def test_set_is_refused_while_a_rollout_is_under_way(cluster: Cluster, answer: Answer) -> None:
+def test_the_words_that_began_a_rollout_go_on_with_it(cluster: Cluster, answer: Answer) -> None:
+    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--yes", "--set")
+    assert answer(*words, ASKED)[0] == 0
+    code, out, err = answer(*words, ASKED)
+    assert (code, "The rollout stays where it is" in err) == (0, True), out + err
+
+
+def test_another_value_is_refused_while_a_rollout_is_under_way(cluster: Cluster, answer: Answer) -> None:
     step(cluster, answer, "--set", ASKED)
-    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED)
+    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--set")
+    code, _, err = answer(*words, ASKED.replace("=10", "=20"))
     assert (
         code,
         f"rollout no. 1 ({ASKED.replace('=', ' = ')}) is under way, in the ring all. Let it end first, or take it "
