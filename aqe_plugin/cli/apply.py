@@ -38,7 +38,7 @@ from aqe_plugin.tuning.recommendation import Limits, best
 from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.attempts import findings_after, sure_enough
 from aqe_plugin.tuning.rollout.engine import NextStep, Rollouts
-from aqe_plugin.tuning.rollout.ledger import ASKED, RolloutStep, locked
+from aqe_plugin.tuning.rollout.ledger import ASKED, RolloutStep, damaged_lines, locked
 from aqe_plugin.tuning.rollout.manual_edits import same_value
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, is_over
 from aqe_plugin.tuning.unseen import choosing
@@ -91,6 +91,7 @@ def apply(
     asked_values = _values_of(asked or (), values)
     with locked(file) if yes else nullcontext():
         rollouts = engine.read_rollouts(file, actor(why))
+        _warn_of_damage(file)
         step, last = engine.unfinished(rollouts), rollouts.under_way
         if last is not None and _is_of(last, asked_values):
             # The words that began it are those of each later look.
@@ -163,6 +164,17 @@ def _warn_without_plugin(file: Where) -> None:
         warn(
             f"{store.name}: {PLUGINS_KEY} does not name the plugin, so a rollout changes nothing but for applications "
             "that load it themselves. aqe-plugin install does that."
+        )
+
+
+def _warn_of_damage(file: Where) -> None:
+    damaged = damaged_lines(file)
+    if damaged:
+        lines = ", ".join(map(str, damaged))
+        warn(
+            f"{store_of(file).journal_folder / 'rollouts.jsonl'}: left out, because they are cut off or damaged: lines "
+            f"{lines}. A rollout that is under way may seem to be in an earlier ring, or to be none: restore the file "
+            "from a backup before the next step."
         )
 
 

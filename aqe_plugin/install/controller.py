@@ -315,7 +315,7 @@ def _canary_before(first: Record, changed: list[Record], store: ConfStore, journ
 
 
 def _has_canary(items: Mapping[str, str]) -> bool:
-    """Whether some applications try values: a share alone, which `uninstall` leaves when it was edited, tries nothing."""
+    """Whether some applications try values: a share alone, which `uninstall` leaves if somebody edited it, does not."""
     return any(key.startswith(CANARY_SET) for key in items)
 
 

@@ -141,6 +141,20 @@ def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
     return tuple(steps)
 
 
+def damaged_lines(file: Where) -> tuple[int, ...]:
+    """The numbers of the ledger's lines that are no JSON: cut off, or damaged."""
+
+    def is_json(line: bytes) -> bool:
+        try:
+            json.loads(line)
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    lines = (read_or_none(_path(file)) or b"").splitlines()
+    return tuple(number for number, line in enumerate(lines, start=1) if not is_json(line))
+
+
 def mark_of(file: Where) -> str | None:
     """The same for the same lines of the ledger, ``None`` when it has none."""
     return digest(read_or_none(_path(file)))

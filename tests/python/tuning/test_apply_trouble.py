@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from aqe_plugin.errors import WriteError
-from aqe_plugin.install.journal import Actor
+from aqe_plugin.install.journal import Actor, journal_of
 from aqe_plugin.tuning.rollout.ledger import locked
 from commands import Answer
 from fleet import log_of
@@ -64,6 +64,16 @@ def test_the_next_apply_finishes_an_interrupted_step(
     )
     assert step(cluster, answer)["ring"] == "all"
     assert cluster.target.read_bytes() != before
+
+
+def test_damaged_lines_of_the_ledger_are_warned_of(cluster: Cluster, answer: Answer) -> None:
+    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
+    assert answer(*words, "--set", "spark.aqePlugin.filter.buildTimeout=10")[0] == 0
+    (ledger,) = journal_of(cluster.target).folder.glob("rollouts.jsonl")
+    first, *others = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(b"".join([first[:40] + b"\n", *others]))
+    _, _, err = answer(*words)
+    assert f"{ledger}: left out, because they are cut off or damaged: lines 1. " in " ".join(err.split())
 
 
 def test_a_second_apply_on_the_same_file_is_refused(cluster: Cluster, answer: Answer) -> None:
