@@ -21,6 +21,7 @@ from aqe_plugin.conf.stores.locate import find_target
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, SetupError
 from aqe_plugin.events.json_values import encode
+from aqe_plugin.install.checks import key_checks
 from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
 from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
 from aqe_plugin.install.health import spark_home_of, verify
@@ -97,7 +98,12 @@ def install(
     """
     path = place_of(target, spark_home)
     wanted = chosen_jar(path, spark_home, jar, spark)
-    _show_and_do(propose_install(path, wanted, None if mode is None else mode.value), yes, output, why)
+    proposal = propose_install(path, wanted, None if mode is None else mode.value)
+    _show_and_do(proposal, yes, output, why)
+    for check in key_checks(proposal.store.parse(proposal.after).items()):
+        if not check.ok:
+            found = check.found.rstrip(".")
+            warn(f"{proposal.store.name}: {check.name} = {found}. Correct or remove it; status lists all such keys.")
 
 
 def status(
@@ -159,7 +165,11 @@ def rollback(
     spark_home: HomeOption = None,
     to: Annotated[
         int | None,
-        typer.Option("--to", min=0, help="The number in `history` of the change to go back to; 0 is before the first."),
+        typer.Option(
+            "--to",
+            min=0,
+            help="Undo every change after this number in `history`; 0 undoes all.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
     yes: YesOption = False,

@@ -80,6 +80,12 @@ def test_no_error_repeats_a_password(words: tuple[str, ...], answer: Answer) -> 
     assert "S3CRET" not in out + err
 
 
+def test_install_names_keys_whose_values_the_plugin_does_not_take(conf: Path, jar: str, answer: Answer) -> None:
+    conf.write_text("spark.aqePlugin.filter.maxPassRate 1.5\n")
+    code, _, err = answer("install", "--target", str(conf), "--jar", jar)
+    assert (code, f"{conf}: spark.aqePlugin.filter.maxPassRate = 1.5: " in err) == (0, True), err
+
+
 def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, answer: Answer) -> None:
     before, target = conf.read_bytes(), ("--target", str(conf))
     code, _, err = answer("install", *target, "--jar", jar, "--yes", "--why", "ring 1")
