@@ -101,6 +101,9 @@ def number_of(key: str, value: str) -> float | None:
 def problem_of(key: str, value: str) -> str:
     """What is wrong with ``key`` = ``value``, empty when nothing is; for keys below :data:`PREFIX`."""
     known = _described(key)
+    family = _family(key)
+    if known is None and family and PREFIX + key.removeprefix(family) in conf_keys():
+        return "it is read once, when an application starts, so a share of the applications cannot try it"
     if known is None:
         consequence = "and nothing is tried" if key.startswith(CANARY) else "the plugin ignores it"
         close = get_close_matches(key, _candidates(key), n=1)

@@ -175,7 +175,7 @@ class ConfStore(Protocol):
             ConfError: a change of this place is no patch.
         """
         raise ConfError(
-            f"{self.name}: --format patch is for an object on an API server (kubernetes:...); --format diff shows what "
+            f"{self.name}: --format patch is for an object on an API server (kubernetes:...); the table shows what "
             "changes in a file."
         )
 

@@ -209,7 +209,7 @@ def test_what_ran_between_a_repositorys_step_and_the_look_that_found_it_is_no_co
 def test_a_patch_of_a_file_is_refused_with_what_shows_it(cluster: Cluster, answer: Answer) -> None:
     code, out, err = answer(*words(cluster, *ASKED, "--format", "patch"))
     assert (code, out) == (5, "")
-    assert "--format diff shows what changes in a file" in err
+    assert "the table shows what changes in a file" in err
 
 
 # All
