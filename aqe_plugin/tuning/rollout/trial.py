@@ -196,10 +196,9 @@ def _sides(trial: Trial) -> tuple[QueryHistory, QueryHistory]:
     """
     last, began = trial.last, trial.began
     newer = applications_since(trial.history, began.after_since)
+    changed = _with_change(last, newer)
     if last.ring is Ring.CANARY:
-        return in_arm(newer, TrialArm.CANARY), in_arm(newer, TrialArm.CONTROL)
-    # Applications in an arm started before the canary's keys were removed.
-    changed = in_arm(newer, None) if last.has_canary else newer
+        return changed, in_arm(newer, TrialArm.CONTROL)
     tried = (TrialArm.CANARY, TrialArm.OWN)
     older = trial.history.of_applications(lambda one: trial.since_millis < one.started_millis <= began.before_until)
     return changed, older.where(lambda query: query.arm not in tried)
@@ -213,9 +212,15 @@ def _with_errors(trial: Trial) -> QueryHistory:
     """
     began = trial.began
     newer = applications_since(trial.history, min(began.after_since, began.at_millis))
-    if trial.last.ring is Ring.CANARY:
+    return _with_change(trial.last, newer)
+
+
+def _with_change(last: RolloutStep, newer: QueryHistory) -> QueryHistory:
+    """The queries with the change, of applications that started after the step into the present ring."""
+    if last.ring is Ring.CANARY:
         return in_arm(newer, TrialArm.CANARY)
-    return in_arm(newer, None) if trial.last.has_canary else newer
+    # Applications in an arm started before the canary's keys were removed.
+    return in_arm(newer, None) if last.has_canary else newer
 
 
 def _new_values(changes: tuple[Change, ...]) -> dict[str, float]:
