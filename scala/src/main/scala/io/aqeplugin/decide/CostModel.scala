@@ -59,7 +59,7 @@ final case class CostTerm(name: String, nanos: Double)
   * side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in it. A
   * broadcast relation has no such term: its keys are from everywhere and so lie densely, while those of one partition do not.
   *
-  * A sort writes to disk and reads back what its task has no memory for, priced like a shuffle. Of the execution memory, a task is sure of `t` and
+  * A sort writes to disk and reads back what its task has no memory for, as a shuffle does. Of the execution memory, a task is sure of `t` and
   * gets twice as much while no more tasks run than there are slots. The build side, which is sorted beside it, is left out as the smaller one.
   *
   * A new broadcast saves the probe side's last shuffle, so its `x` is one less, unless an operator above relies on the partitioning. The
