@@ -25,6 +25,7 @@ _NOT_IN_A_DECISION = (
     "filter.buildTimeout",
     "filter.inListMaxKeys",
     "filter.maxPerScan",
+    "filter.maxRepeatedBytes",
     "cost.scanNanosPerByte",
     "limit.",
 )

@@ -141,15 +141,19 @@ class BuildFacts:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """An operator that a row of the probe side goes through before it reaches the join; only some kinds have each size.
+    """Work for the rows of the probe side before they reach the join; only some kinds have each size.
 
     Attributes:
-        work: ``shuffle``, ``sort``, ``merge``, ``lookup`` or ``group``.
+        work: ``shuffle``, ``sort``, ``merge``, ``lookup``, ``broadcast`` or ``group``; or ``repeat``, a scan and its
+            shuffle, which only the filter makes run once more.
         rows: estimated rows that go into it.
-        row_bytes: of a shuffle, bytes of one row in memory.
+        row_bytes: of a shuffle, a broadcast and a repeat, bytes of one row in memory.
         partitions: of a sort, the partitions that are sorted each by itself.
         table_rows: of a lookup, estimated rows of one hash table.
         table_row_bytes: of a lookup, bytes of one row of the table in memory.
+        by_row: of a lookup, its key is a row and no number, or a condition is checked for every match.
+        probe_rows: of a broadcast, estimated rows that are looked up at random in its table.
+        scan_bytes: of a repeat, estimated bytes that the scan reads.
     """
 
     work: str
@@ -158,6 +162,9 @@ class PathStep:
     partitions: int | None = None
     table_rows: int | None = None
     table_row_bytes: int | None = None
+    by_row: bool | None = None
+    probe_rows: int | None = None
+    scan_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

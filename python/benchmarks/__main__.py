@@ -19,7 +19,7 @@ from rich.console import Console
 
 from aqe_plugin.install.jars import carried_jars, spark_line
 from benchmarks.accounts import AccountFile, accounts_of, logged_queries
-from benchmarks.configs import Contender, chosen_queries, contenders
+from benchmarks.configs import Contender, Tables, chosen_queries, contenders
 from benchmarks.markdown import markdown_table
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.plot import plot_ratios, plot_seconds
@@ -27,7 +27,16 @@ from benchmarks.report import report_console, seconds_table, total_seconds
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
 from workloads.rows import Row
-from workloads.tpcds import REDUCTIONS, Dataset, Query, ensure_dataset, ensure_reduced, queries, reference_answer
+from workloads.tpcds import (
+    REDUCTIONS,
+    Dataset,
+    Query,
+    ensure_dataset,
+    ensure_reduced,
+    queries,
+    reference_answer,
+    semi_joined,
+)
 from workloads.tpcds.partitioned import register_partitioned
 
 if TYPE_CHECKING:
@@ -49,8 +58,8 @@ def main() -> int:
     except ValueError as wrong:
         console.print(f"[red]{wrong}[/red]")
         return 2
-    if arguments.by_date and any(contender.reads_reduced for contender in compared):
-        console.print("[red]The oracle's tables are not partitioned: leave it out, or --by-date.[/red]")
+    if arguments.by_date and any(contender.tables is not Tables.WHOLE for contender in compared):
+        console.print("[red]The oracles' tables are not partitioned: leave them out, or --by-date.[/red]")
         return 2
     conditions = _conditions(arguments, compared)
     name = f"tpcds-sf{arguments.sf:g}{'-by-date' if arguments.by_date else ''}"
@@ -95,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--configs",
         default="default,forced,plugin",
-        help="default, forced, oracle, observe, plugin, open; the last one is compared with the others",
+        help="default, forced, oracle, semijoin-oracle, observe, plugin, open; the last one is compared with the rest",
     )
     parser.add_argument("--runs", type=int, default=3, help="timed runs of each config")
     parser.add_argument("--warm-ups", type=int, default=1, help="runs before them that do not count")
@@ -147,7 +156,7 @@ def _results(
                 (register if arguments.by_date else dataset.register)(spark)
                 tables = functools.partial(_tables_in_place, spark, dataset)
                 for query in missing:
-                    able = [c for c in compared if not c.reads_reduced or query.name in REDUCTIONS]
+                    able = [c for c in compared if c.tables is Tables.WHOLE or query.name in REDUCTIONS]
                     known[query.name] = result = measure(spark, query, able, plan, status.update, reference, tables)
                     file.append(result)
                     console.print(_line(result))
@@ -156,13 +165,16 @@ def _results(
 
 @contextlib.contextmanager
 def _tables_in_place(spark: "SparkSession", dataset: Dataset, query: Query, contender: Contender) -> Iterator[None]:
-    """The query's reduced tables instead of the whole ones, for a contender that reads those."""
-    if not contender.reads_reduced:
+    """The query's reduced or semi-joined tables instead of the whole ones, for a contender that reads those."""
+    if contender.tables is Tables.WHOLE:
         yield
         return
     reduced = ensure_reduced(dataset, query.name)
     for table, folder in reduced.items():
-        spark.read.parquet(str(folder)).createOrReplaceTempView(table)
+        kept = spark.read.parquet(str(folder))
+        if contender.tables is Tables.SEMI_JOINED:
+            kept = semi_joined(spark.read.parquet(str(dataset.folder / table)), kept, table)
+        kept.createOrReplaceTempView(table)
     try:
         yield
     finally:

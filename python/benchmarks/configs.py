@@ -2,10 +2,25 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 
 from workloads.tpcds.queries import Query
 
 MODE_KEY = "spark.aqePlugin.mode"
+
+
+class Tables(Enum):
+    """Which tables a contender reads.
+
+    Attributes:
+        WHOLE: all rows.
+        REDUCED: copies that were reduced by hand to the rows that reach the answer.
+        SEMI_JOINED: all rows, of which a broadcast semi-join keeps those of the reduced copies.
+    """
+
+    WHOLE = "whole"
+    REDUCED = "reduced"
+    SEMI_JOINED = "semi-joined"
 
 
 @dataclass(frozen=True)
@@ -13,13 +28,13 @@ class Contender:
     """One way of running a query, set between two queries of one session.
 
     Attributes:
-        reads_reduced: runs over tables that were reduced by hand, so only where there are such tables.
+        tables: what it reads; queries without reduced tables run over whole ones only.
     """
 
     name: str
     says: str
     confs: dict[str, str]
-    reads_reduced: bool = False
+    tables: Tables = Tables.WHOLE
 
     @property
     def needs_plugin(self) -> bool:
@@ -38,7 +53,13 @@ CONTENDERS = {
     for contender in (
         Contender("default", "Spark as it comes", {MODE_KEY: "off"}),
         Contender("forced", "Spark with its own Bloom filter forced on", {MODE_KEY: "off", **_FORCED_BLOOM}),
-        Contender("oracle", "Spark as it comes, over tables reduced by hand", {MODE_KEY: "off"}, reads_reduced=True),
+        Contender("oracle", "Spark as it comes, over tables reduced by hand", {MODE_KEY: "off"}, Tables.REDUCED),
+        Contender(
+            "semijoin-oracle",
+            "Spark as it comes, over whole tables that a broadcast semi-join reduces",
+            {MODE_KEY: "off"},
+            Tables.SEMI_JOINED,
+        ),
         Contender("observe", "the plugin decides and records, plans stay Spark's", {MODE_KEY: "observe"}),
         Contender("plugin", "the plugin decides and acts", {MODE_KEY: "apply"}),
         Contender(

@@ -129,7 +129,8 @@ def test_ratios_are_of_the_fastest_runs() -> None:
 
 def test_unknown_names_are_an_error_with_the_known_names() -> None:
     with pytest.raises(
-        ValueError, match=r"unknown config turbo; there are: default, forced, oracle, observe, plugin, open"
+        ValueError,
+        match=r"unknown config turbo; there are: default, forced, oracle, semijoin-oracle, observe, plugin, open",
     ):
         contenders(["default", "turbo"])
     with pytest.raises(ValueError, match=r"unknown query q100; there are: q1"):

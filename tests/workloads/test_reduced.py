@@ -1,11 +1,16 @@
 """Tables reduced by hand hold fewer rows, and all that the query's answer needs."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from workloads.tpcds import REDUCTIONS, Dataset, against_duckdb, ensure_dataset, ensure_reduced, queries
+from workloads.tpcds import REDUCTIONS, Dataset, against_duckdb, ensure_dataset, ensure_reduced, queries, semi_joined
 from workloads.tpcds.extension import connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.e2e
 
@@ -32,6 +37,29 @@ def test_a_query_answers_the_same_over_its_reduced_tables(dataset: Dataset, name
         assert counted[0] < dataset.rows[table] / 2
     reduced = connection.execute(query.duckdb_unlimited).fetchall()
     assert not against_duckdb(query, whole, reduced)
+
+
+@pytest.fixture(scope="module")
+def spark() -> "Iterator[SparkSession]":
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@pytest.mark.parametrize("name", sorted(REDUCTIONS))
+def test_a_semi_joined_table_reads_all_rows_and_keeps_those_of_the_reduced_one(
+    dataset: Dataset, spark: "SparkSession", name: str
+) -> None:
+    for table, folder in ensure_reduced(dataset, name).items():
+        whole = spark.read.parquet(str(dataset.folder / table))
+        kept = spark.read.parquet(str(folder))
+        joined = semi_joined(whole, kept, table)
+        assert joined.select(*kept.columns).exceptAll(kept).isEmpty()
+        assert kept.exceptAll(joined.select(*kept.columns)).isEmpty()
 
 
 def test_reduced_tables_are_written_once(dataset: Dataset) -> None:

@@ -6,7 +6,7 @@ Nothing is fetched at run time: the extension comes from the wheel `duckdb-exten
 from workloads.tpcds.answers import against_duckdb, reference_answer
 from workloads.tpcds.data import TABLES, Dataset, ensure_dataset, tpcds_definition
 from workloads.tpcds.queries import Query, queries
-from workloads.tpcds.reduced import REDUCTIONS, ensure_reduced
+from workloads.tpcds.reduced import REDUCTIONS, ensure_reduced, semi_joined
 
 __all__ = [
     "REDUCTIONS",
@@ -18,5 +18,6 @@ __all__ = [
     "ensure_reduced",
     "queries",
     "reference_answer",
+    "semi_joined",
     "tpcds_definition",
 ]

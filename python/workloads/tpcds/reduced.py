@@ -10,11 +10,15 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from workloads.tpcds.data import Dataset, write_table
 from workloads.tpcds.extension import connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 # (table, condition on the rows that stay), in order: each sees the tables as the ones before it left them.
 Steps = Sequence[tuple[str, str]]
@@ -125,6 +129,27 @@ REDUCTIONS: Mapping[str, Steps] = MappingProxyType(
         ),
     }
 )
+
+
+# What follows a table's prefix in its primary key, beside the item.
+_ORDER = {
+    "store_sales": "ticket_number",
+    "store_returns": "ticket_number",
+    "catalog_sales": "order_number",
+    "catalog_returns": "order_number",
+    "web_sales": "order_number",
+    "web_returns": "order_number",
+}
+
+
+def semi_joined(whole: "DataFrame", kept: "DataFrame", table: str) -> "DataFrame":
+    """The rows of a whole fact table whose primary keys are in its reduced copy. All of the table is read, and its rows
+    are checked as a perfect filter would; a query over them bounds from below what filters on scans can reach.
+    """
+    from pyspark.sql.functions import broadcast
+
+    key = [f"{_PREFIX[table]}_item_sk", f"{_PREFIX[table]}_{_ORDER[table]}"]
+    return whole.join(broadcast(kept.select(*key)), key, "left_semi")
 
 
 def ensure_reduced(dataset: Dataset, query: str, report: Callable[[str], None] = lambda _: None) -> dict[str, Path]:

@@ -23,7 +23,9 @@ final case class CostTerm(name: String, nanos: Double)
   * shuffle below     i p (its w shuffleNanosPerByte + shuffleNanosPerRow) / n
   * sort below        i p log2(i p / its partitions) sortNanosPerComparison / n
   * merge below       i p mergeNanosPerRow / n
-  * lookup below      i p (hashProbeNanosPerRow + misses(its table's bytes, 16 MiB) hashMissNanosPerRow) / n
+  * lookup below      i p (k hashProbeNanosPerRow + misses(its table's bytes, 16 MiB) hashMissNanosPerRow) / n
+  * broadcast below   i p (hashBuildNanosPerRow + its w (collectNanosPerByte + broadcastNanosPerByte e))
+  *                   + its probe rows misses(i p (its w + hashBytesPerRow), 16 MiB) hashMissNanosPerRow / n
   * group below       i p hashBuildNanosPerRow / n
   *
   * sort-merge only
@@ -33,15 +35,16 @@ final case class CostTerm(name: String, nanos: Double)
   *
   * shuffled hash only
   * hash build        b h hashBuildNanosPerRow
-  * hash probe        r p hashProbeNanosPerRow / n
-  * hash misses       (b h + r q / n) misses(table bytes, 16 MiB) hashMissNanosPerRow
+  * hash probe        r p k hashProbeNanosPerRow / n
+  * hash misses       (b h + r q / n) misses(table bytes, 16 MiB) hashMissNanosPerRow    r p in place of r q for a key of several columns
   *
   * broadcast only; the first four are 0 when the build side is broadcast already
   * collect           b m collectNanosPerByte
   * hash build        b hashBuildNanosPerRow
   * hand over         b m broadcastNanosPerByte e
   * launch            jobLaunchNanos
-  * hash probe        r p hashProbeNanosPerRow / n
+  * hash probe        r p k hashProbeNanosPerRow / n
+  * hash misses       r p misses(relation bytes, 16 MiB) hashMissNanosPerRow / n         for a key of several columns
   *
   * not sort-merge, and an operator above relies on the order
   * sort above        r p log2(r p / partitions) sortNanosPerComparison / n
@@ -54,7 +57,12 @@ final case class CostTerm(name: String, nanos: Double)
   * filter launch     jobLaunchNanos                                                  a stage of its own, after which AQE plans anew
   * filter check      s (filterCheckNanosPerRow + (key columns - 1) filterHashNanosPerColumn) / n
   * filter misses     s misses(filter bytes, 2 MiB) filterMissNanosPerRow / n
+  * filter repeat     (its scan bytes scanNanosPerByte                                of each PathStep.Repeat, into whose shuffle i rows go
+  *                   + i (its w shuffleNanosPerByte + shuffleNanosPerRow)) / n
+  *                   + jobLaunchNanos
   * }}}
+  * A lookup of a number is one probe, k = 1. A key of several columns is written as a row, hashed and compared: k = 4.
+  *
   * Of accesses at random, those to memory are misses(bytes, cache) = 1 - cache / bytes. The hash table of a slot is the share `h` of the build
   * side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in it. A
   * broadcast relation has no such term: its keys are from everywhere and so lie densely, while those of one partition do not.
@@ -78,7 +86,8 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   private val buildBytes = buildRows * atLeastZero(facts.build.memoryBytesPerRow)
   private val scanRows = atLeastZero(facts.probe.scanRows)
   private val probeRows = atLeastZero(facts.probe.rows)
-  private val path = new PathPrice(facts.probe.path, slots, thresholds)
+  private val byRow = facts.build.keys.columns > 1
+  private val path = new PathPrice(facts.probe.path, slots, executors, thresholds)
 
   /** The price in nanoseconds: the sum of [[terms]]. */
   def price(option: JoinOption): Double = terms(option).map(_.nanos).sum
@@ -137,13 +146,14 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     hashProbe(probeRowsLeft),
     CostTerm(
       "hash misses",
-      (buildRows * heaviestShare + probeRows * passRate / slots) *
-        missedInShared(BroadcastChoice.relationBytes(facts.build, thresholds) * heaviestShare) * thresholds(CostHashMissNanosPerRow)
+      (buildRows * heaviestShare + (if (byRow) probeRowsLeft else probeRows * passRate) / slots) * missNanos(heaviestShare)
     )
   )
 
-  private def hashProbe(probeRowsLeft: Double): CostTerm =
-    CostTerm("hash probe", probeRowsLeft * thresholds(CostHashProbeNanosPerRow) / slots)
+  private def hashProbe(probeRowsLeft: Double): CostTerm = CostTerm("hash probe", probeRowsLeft * probeNanos(byRow, thresholds) / slots)
+
+  private def missNanos(shareOfTable: Double): Double =
+    missedInShared(BroadcastChoice.relationBytes(facts.build, thresholds) * shareOfTable) * thresholds(CostHashMissNanosPerRow)
 
   private def sortAbove(probeRowsLeft: Double): Seq[CostTerm] =
     if (facts.orderUsed)
@@ -163,7 +173,8 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
           CostTerm("hand over", buildBytes * thresholds(CostBroadcastNanosPerByte) * executors),
           CostTerm("launch", thresholds(CostJobLaunchNanos))
         )
-    relation :+ hashProbe(probeRowsLeft)
+    val misses = if (byRow) Seq(CostTerm("hash misses", probeRowsLeft * missNanos(shareOfTable = 1) / slots)) else Nil
+    (relation :+ hashProbe(probeRowsLeft)) ++ misses
   }
 
   private def filterTerms: Seq[CostTerm] = {
@@ -183,7 +194,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
         scanRows * (thresholds(CostFilterCheckNanosPerRow) + furtherColumns * thresholds(CostFilterHashNanosPerColumn)) / slots
       ),
       CostTerm("filter misses", scanRows * missed(filter.bytes, CoreCacheBytes) * thresholds(CostFilterMissNanosPerRow) / slots)
-    )
+    ) ++ path.repeatTerms
   }
 
   private def atLeastZero(count: Long): Double = math.max(0L, count).toDouble
@@ -196,6 +207,12 @@ object CostModel {
   private val CoreCacheBytes = (2L << 20).toDouble
   private val SharedCacheBytes = (16L << 20).toDouble
   private val Log2 = math.log(2)
+
+  /** Lookups of a number that one lookup of a row takes: its key is written, hashed and compared. */
+  private val ProbesPerRowKey = 4
+
+  private[decide] def probeNanos(byRow: Boolean, thresholds: Thresholds): Double =
+    thresholds(CostHashProbeNanosPerRow) * (if (byRow) ProbesPerRowKey else 1)
 
   /** Comparisons needed to sort `rows` rows in partitions of equal size. */
   private[decide] def comparisons(rows: Double, partitions: Double): Double =

@@ -3,10 +3,34 @@ package io.aqeplugin.decide
 import io.aqeplugin.conf.AqeConf._
 
 /** The price of the operators between the scans of a probe side and its join, by the kind of operator. See [[CostModel]] for the formula. */
-private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, thresholds: Thresholds) {
+private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, executors: Double, thresholds: Thresholds) {
 
   /** Number of shuffles on the path. */
   val shuffles: Int = path.count(_.isInstanceOf[PathStep.Shuffle])
+
+  /** What the filter makes run once more. A whole run is charged: the terms of the other steps take off what the filter spares it. */
+  def repeatTerms: Seq[CostTerm] = {
+    val repeats = path.collect { case step: PathStep.Repeat => step }
+    if (repeats.isEmpty) Nil
+    else
+      Seq(
+        CostTerm(
+          "filter repeat",
+          repeats.map { step =>
+            (math.max(0L, step.scanBytes) * thresholds(CostScanNanosPerByte) + math.max(0L, step.rows) * shuffleNanos(
+              step.rowBytes
+            )) / slots + thresholds(CostJobLaunchNanos)
+          }.sum
+        )
+      )
+  }
+
+  private def missNanos(tableRows: Double, rowBytes: Long): Double =
+    CostModel.missedInShared(tableRows * (math.max(0L, rowBytes).toDouble + thresholds(BroadcastHashBytesPerRow))) *
+      thresholds(CostHashMissNanosPerRow)
+
+  private def shuffleNanos(rowBytes: Long): Double =
+    math.max(0L, rowBytes) * thresholds(CostShuffleNanosPerByte) + thresholds(CostShuffleNanosPerRow)
 
   /** @param passing
     *   the share of the rows that is left
@@ -17,18 +41,22 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, thresh
     if (path.isEmpty) Nil
     else
       Seq(
-        sum("shuffle below") { case step: PathStep.Shuffle =>
-          left(step) * (math.max(0L, step.rowBytes) * thresholds(CostShuffleNanosPerByte) + thresholds(CostShuffleNanosPerRow))
-        },
+        sum("shuffle below") { case step: PathStep.Shuffle => left(step) * shuffleNanos(step.rowBytes) },
         sum("sort below") { case step: PathStep.Sort =>
           CostModel.comparisons(left(step), math.max(1, step.partitions).toDouble) * thresholds(CostSortNanosPerComparison)
         },
         sum("merge below") { case step: PathStep.Merge => left(step) * thresholds(CostMergeNanosPerRow) },
         sum("lookup below") { case step: PathStep.Lookup =>
-          val tableBytes =
-            math.max(0L, step.tableRows).toDouble * (math.max(0L, step.tableRowBytes).toDouble + thresholds(BroadcastHashBytesPerRow))
-          left(step) * (thresholds(CostHashProbeNanosPerRow) + CostModel.missedInShared(tableBytes) * thresholds(CostHashMissNanosPerRow))
+          left(step) * (CostModel.probeNanos(step.byRow, thresholds) + missNanos(math.max(0L, step.tableRows).toDouble, step.tableRowBytes))
         },
+        CostTerm(
+          "broadcast below",
+          path.collect { case step: PathStep.Broadcast =>
+            left(step) * (thresholds(CostHashBuildNanosPerRow) + math.max(0L, step.rowBytes) *
+              (thresholds(CostCollectNanosPerByte) + thresholds(CostBroadcastNanosPerByte) * executors)) +
+              math.max(0L, step.probeRows) * missNanos(left(step), step.rowBytes) / slots
+          }.sum
+        ),
         sum("group below") { case step: PathStep.Group => left(step) * thresholds(CostHashBuildNanosPerRow) }
       )
   }

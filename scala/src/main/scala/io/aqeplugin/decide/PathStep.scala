@@ -1,6 +1,7 @@
 package io.aqeplugin.decide
 
-/** One operator between the scans of a probe side and its join. A row that a filter removes in the scan is spared it.
+/** Work of the rows between the scans of a probe side and its join. A row that a filter removes in the scan is spared it, except for a
+  * [[PathStep.Repeat]], which only a filter makes necessary.
   *
   * The operators above the join are none: a row that the filter removes would not have reached them. Nor are the shuffle and the sort of the
   * join itself, which depend on its method.
@@ -41,13 +42,40 @@ object PathStep {
     *   estimated rows of one hash table, in which keys lie at random; 0 if they lie densely, as those of a broadcast by one integer column do
     * @param tableRowBytes
     *   bytes of one of them in memory
+    * @param byRow
+    *   the key is a row of its own, as it has several columns or is no integer, or a condition is checked for every match; such a lookup
+    *   costs more than that of a number
     */
-  final case class Lookup(rows: Long, tableRows: Long, tableRowBytes: Long) extends PathStep(LookupName) {
+  final case class Lookup(rows: Long, tableRows: Long, tableRowBytes: Long, byRow: Boolean = false) extends PathStep(LookupName) {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
-  /** An aggregate with groups. */
+  /** The build side of a broadcast join.
+    *
+    * @param rowBytes
+    *   bytes of one of its rows in memory
+    * @param probeRows
+    *   estimated rows that are looked up at random in the table of the rows; 0 if its keys lie densely
+    */
+  final case class Broadcast(rows: Long, rowBytes: Long, probeRows: Long) extends PathStep(BroadcastName) {
+    def withRows(rows: Long): PathStep = copy(rows = rows)
+  }
+
+  /** An aggregate with groups, or the build side of a shuffled hash join: each row goes into a hash table of its task. */
   final case class Group(rows: Long) extends PathStep(GroupName) {
+    def withRows(rows: Long): PathStep = copy(rows = rows)
+  }
+
+  /** A scan and its shuffle, which run once more for the filter: without it, the join would read the shuffle of another use of the scan.
+    *
+    * @param rows
+    *   estimated rows that the shuffle writes without the filter
+    * @param rowBytes
+    *   bytes of one of them in memory
+    * @param scanBytes
+    *   estimated bytes that the scan reads
+    */
+  final case class Repeat(rows: Long, rowBytes: Long, scanBytes: Long) extends PathStep(RepeatName) {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
@@ -55,7 +83,9 @@ object PathStep {
   val SortName = "sort"
   val MergeName = "merge"
   val LookupName = "lookup"
+  val BroadcastName = "broadcast"
   val GroupName = "group"
+  val RepeatName = "repeat"
 
-  val Names: Seq[String] = Seq(ShuffleName, SortName, MergeName, LookupName, GroupName)
+  val Names: Seq[String] = Seq(ShuffleName, SortName, MergeName, LookupName, BroadcastName, GroupName, RepeatName)
 }

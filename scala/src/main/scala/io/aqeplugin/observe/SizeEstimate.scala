@@ -50,13 +50,23 @@ final case class SizeEstimate(rows: Double, kept: Double, tableSource: EstimateS
   */
 final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   private val known = new IdentityHashMap[SparkPlan, SizeEstimate]().asScala
+
+  /** The operators that were estimated from the estimate of one. */
+  private val estimatedFrom = new IdentityHashMap[SparkPlan, List[SparkPlan]]().asScala
+
   private val assumed = ShareEstimate(keptPerPredicate, EstimateSource.Assumed)
   private val filtered = new IdentityHashMap[SparkPlan, Double]().asScala
 
   /** Includes a filter of another join, which keeps this share of a scan's rows, in later estimates. */
   def filter(scan: SparkPlan, kept: Double): Unit = if (kept != 1.0) {
     filtered.update(scan, filtered.getOrElse(scan, 1.0) * kept)
-    known.clear()
+    forget(scan)
+  }
+
+  /** Forgets the estimate of an operator, and all that were made from it. */
+  private def forget(plan: SparkPlan): Unit = {
+    known.remove(plan)
+    estimatedFrom.remove(plan).foreach(_.foreach(forget))
   }
 
   /** Whether a filter is included. */
@@ -64,22 +74,28 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
 
   def apply(plan: SparkPlan): SizeEstimate = known.getOrElseUpdate(plan, withFilters(plan, compute(plan)))
 
+  private def below(plan: SparkPlan, child: SparkPlan): SizeEstimate = {
+    estimatedFrom.update(child, plan :: estimatedFrom.getOrElse(child, Nil))
+    apply(child)
+  }
+
   private def compute(plan: SparkPlan): SizeEstimate = plan match {
     case stage: QueryStageExec => ofStage(stage)
 
     case scan: FileSourceScanExec => ofScan(scan)
 
-    case FilterExec(condition, child) => sharesOf(conjuncts(condition).filter(isSelective), child).foldLeft(apply(child))(_.keeping(_))
+    case FilterExec(condition, child) =>
+      sharesOf(conjuncts(condition).filter(isSelective), child).foldLeft(below(plan, child))(_.keeping(_))
 
     case join: BaseJoinExec => ofJoin(join)
 
     case aggregate: BaseAggregateExec =>
-      val below = apply(aggregate.child)
-      if (aggregate.groupingExpressions.isEmpty) below.copy(rows = 1.0)
-      else below.copy(rows = below.rows * SizeEstimator.AggregateKeeps, source = EstimateSource.Assumed)
+      val input = below(plan, aggregate.child)
+      if (aggregate.groupingExpressions.isEmpty) input.copy(rows = 1.0)
+      else input.copy(rows = input.rows * SizeEstimator.AggregateKeeps, source = EstimateSource.Assumed)
 
     case union: UnionExec =>
-      val parts = union.children.map(apply)
+      val parts = union.children.map(below(plan, _))
       SizeEstimate(
         parts.map(_.rows).sum,
         parts.map(_.kept).max,
@@ -87,11 +103,11 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
         leastSure(parts.map(_.source))
       )
 
-    case reused: ReusedExchangeExec => apply(reused.child)
+    case reused: ReusedExchangeExec => below(plan, reused.child)
 
     case leaf if leaf.children.isEmpty => ofLeaf(leaf)
 
-    case other => other.children.map(apply).maxBy(_.rows)
+    case other => other.children.map(below(plan, _)).maxBy(_.rows)
   }
 
   private def withFilters(plan: SparkPlan, estimate: SizeEstimate): SizeEstimate =
@@ -143,12 +159,12 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
           origin.fold[EstimateSource](EstimateSource.Measured)(_.source),
           EstimateSource.Measured
         )
-      case None => apply(stage.plan)
+      case None => below(stage, stage.plan)
     }
 
   private def ofJoin(join: BaseJoinExec): SizeEstimate = {
-    val left = apply(join.left)
-    val right = apply(join.right)
+    val left = below(join, join.left)
+    val right = below(join, join.right)
     join.joinType match {
       case _: InnerLike | LeftSemi if join.leftKeys.nonEmpty =>
         val (large, small) = if (left.rows >= right.rows) (left, right) else (right, left)

@@ -13,5 +13,13 @@ import io.aqeplugin.filters.RangeBounds
   *   the keys among the source's columns
   * @param bounds
   *   how the source's keys bound the target's; none if they equal them
+  * @param repeats
+  *   the filter takes the scan's exchange away from a shared one, so that it runs once more
   */
-final case class FilterRequest(source: SparkPlan, sourceKeys: Seq[Attribute], bounds: Option[RangeBounds], target: ScanTarget)
+final case class FilterRequest(
+    source: SparkPlan,
+    sourceKeys: Seq[Attribute],
+    bounds: Option[RangeBounds],
+    target: ScanTarget,
+    repeats: Boolean = false
+)

@@ -22,6 +22,8 @@ import io.aqeplugin.observe.{FoundJoin, JoinRange, PlainKey}
   *   how the source's columns bound the scan's column; none if they equal the scan's columns
   * @param otherUsesPassRate
   *   share of the targets' rows that must pass for other uses of shared scans
+  * @param repeated
+  *   those of the targets that Spark would scan once for several uses, and with the filter once more for this one
   */
 final case class JoinSite(
     source: Option[(SparkPlan, Seq[Attribute])],
@@ -29,7 +31,8 @@ final case class JoinSite(
     refused: Seq[(ScanTarget, ReasonCode)],
     obstacle: Option[ReasonCode],
     bounds: Option[RangeBounds] = None,
-    otherUsesPassRate: Double = 0
+    otherUsesPassRate: Double = 0,
+    repeated: Seq[ScanTarget] = Nil
 ) {
 
   /** The build side's stage, once it has finished. */
@@ -41,11 +44,13 @@ final case class JoinSite(
   def requests: Seq[FilterRequest] = targets.flatMap(request)
 
   /** The filter of the site on `target`. */
-  def request(target: ScanTarget): Option[FilterRequest] = source.map { case (source, keys) => FilterRequest(source, keys, bounds, target) }
+  def request(target: ScanTarget): Option[FilterRequest] = source.map { case (source, keys) =>
+    FilterRequest(source, keys, bounds, target, repeats = repeated.exists(_ eq target))
+  }
 
   /** The site without targets: all of them refused for `code`. */
   def refuseAll(code: ReasonCode): JoinSite =
-    copy(targets = Nil, refused = refused ++ targets.map(target => (target, code)), obstacle = Some(code))
+    copy(targets = Nil, repeated = Nil, refused = refused ++ targets.map(target => (target, code)), obstacle = Some(code))
 }
 
 object JoinSite {
@@ -99,14 +104,20 @@ object JoinSite {
   def judged(site: JoinSite, probe: SparkPlan, guard: ReuseGuard): JoinSite = if (site.targets.isEmpty) site
   else {
     lazy val spark = filteredBySpark(probe)
-    val codes = site.targets.map { target =>
-      if (site.request(target).exists(guard.refuses)) target -> Some(ReasonCode.ReusedExchange)
-      else if (target.keys.forall(k => spark.contains(k.exprId)) || isPruned(target)) target -> Some(ReasonCode.AlreadyFilteredBySpark)
-      else target -> None
+    val judged = site.targets.map { target =>
+      val reuse = site.request(target).fold[ReuseEffect](ReuseEffect.Kept)(guard.effect)
+      if (reuse == ReuseEffect.Refused) target -> Left(ReasonCode.ReusedExchange)
+      else if (target.keys.forall(k => spark.contains(k.exprId)) || isPruned(target)) target -> Left(ReasonCode.AlreadyFilteredBySpark)
+      else target -> Right(reuse)
     }
-    val refused = codes.collect { case (target, Some(code)) => (target, code) }
-    val targets = codes.collect { case (target, None) => target }
-    site.copy(targets = targets, refused = refused, obstacle = if (targets.nonEmpty) None else refused.headOption.map(_._2))
+    val refused = judged.collect { case (target, Left(code)) => (target, code) }
+    val targets = judged.collect { case (target, Right(_)) => target }
+    site.copy(
+      targets = targets,
+      refused = refused,
+      obstacle = if (targets.nonEmpty) None else refused.headOption.map(_._2),
+      repeated = judged.collect { case (target, Right(ReuseEffect.Repeated)) => target }
+    )
   }
 
   /** Columns below `probe` that a Bloom filter of Spark's own already checks. */

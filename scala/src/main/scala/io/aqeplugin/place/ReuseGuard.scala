@@ -8,23 +8,30 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, DynamicPruningExpression, Literal}
 import org.apache.spark.sql.execution.{FileSourceScanExec, InSubqueryExec, SparkPlan, SubqueryAdaptiveBroadcastExec}
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
-import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ReusedExchangeExec}
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ReusedExchangeExec, ShuffleExchangeLike}
 
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.QueryPlans
 
 /** Keeps filters out of exchanges that the plan contains more than once, unless all of these copies request equal ones, or each of them one
-  * for a union of them all.
+  * for a union of them all, or the filter may be worth another run of a single scan.
   *
-  * A scan under such an exchange runs once for all its uses; a filter in one of the uses would make it run once for each. The guard checks
+  * A scan under such an exchange runs once for all its uses; a filter in one of the uses makes it run once more. The guard checks
   * every exchange and stage of the plan, and the exchanges that dynamic partition pruning will reuse.
   *
   * @param requests
   *   the filters that the joins of the plan request as far as nothing is shared; evaluated when a shared exchange is met
   * @param plans
   *   all plans of the query
+  * @param mayRepeat
+  *   whether a scan is small enough to run once more for one filter
   */
-final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, plans: QueryPlans = QueryPlans.None) {
+final class ReuseGuard(
+    plan: SparkPlan,
+    requests: => Seq[FilterRequest] = Nil,
+    plans: QueryPlans = QueryPlans.None,
+    mayRepeat: SparkPlan => Boolean = _ => false
+) {
   private val marks = new IdentityHashMap[SparkPlan, Int]().asScala
   private val copies = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
 
@@ -46,15 +53,43 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
     if (builds.forall(_.isDefined)) Some(builds.flatten.flatten.toSet) else None
   }
 
-  private lazy val ofAllJoins = new SharedRequests(copiesOf, requests)
+  /** The exchanges that have left their copies, for a filter of their own. */
+  private val apart = mutable.Set.empty[Same]
 
-  /** Whether a filter of `request` would make one of the exchanges above its scan run more than once. */
-  def refuses(request: FilterRequest): Boolean = {
-    val above = request.target.exchanges
-    def isShareable: Boolean = ofAllJoins.isOfAllCopies(request) || ofAllJoins.isOfUnion(request)
-    above.exists(mayBePruning) || above.exists(isShared) && !isShareable ||
-    above.headOption.exists(plans.mayShare)
+  // By how many exchanges are apart: with each more, others are equal.
+  private val ofJoins = mutable.Map.empty[Int, SharedRequests]
+  private def ofAllJoins: SharedRequests = ofJoins.getOrElseUpdate(apart.size, requestsApart(requests, apart.toSet))
+
+  private def requestsApart(requests: Seq[FilterRequest], apart: Set[Same]): SharedRequests =
+    new SharedRequests(if (apart.isEmpty) copiesOf else copiesBut(apart), requests)
+
+  private def copiesBut(apart: Set[Same])(node: SparkPlan): Seq[SparkPlan] = {
+    val together = if (apart(Same(node))) Nil else copiesOf(node).filterNot(copy => apart(Same(copy)))
+    // All copies in the plan of a source inside a stage may be apart.
+    if (together.isEmpty) Seq(node) else together
   }
+
+  /** What a filter of `request` does to the exchanges above its scan. */
+  def effect(request: FilterRequest): ReuseEffect = {
+    val above = request.target.exchanges
+    val effect =
+      if (above.exists(mayBePruning)) ReuseEffect.Refused
+      else if (!above.exists(isShared) || ofAllJoins.isOfAllCopies(request) || ofAllJoins.isOfUnion(request)) ReuseEffect.Kept
+      else if (repeatsOneScan(request)) ReuseEffect.Repeated
+      else ReuseEffect.Refused
+    if (effect != ReuseEffect.Refused && above.headOption.exists(plans.mayShare)) ReuseEffect.Refused else effect
+  }
+
+  /** Whether the scan may run once more for the request: it is all that is below the shared shuffle, which then waits for no copy of itself. */
+  private def repeatsOneScan(request: FilterRequest): Boolean = request.target.exchanges match {
+    case Seq(own: ShuffleExchangeLike, others @ _*)
+        if !others.exists(isShared) && own.collectLeaves().size == 1 && mayRepeat(request.target.scan) =>
+      requestsApart(requests, apart.toSet + Same(own)).isOfAllCopies(request)
+    case _ => false
+  }
+
+  /** Takes the exchange of a request that repeats it away from its copies. */
+  def takeApart(request: FilterRequest): Unit = if (request.repeats) request.target.exchanges.headOption.foreach(own => apart += Same(own))
 
   /** The share of the rows of the request's scan that must pass for other uses of it, by the pass rate of each request; 0 where nothing else
     * uses the scan, or uses it alike.
@@ -64,7 +99,8 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
 
   /** How the requests of `carriedOut` leave all copies of an exchange equal. */
   def carried(carriedOut: Seq[FilterRequest]): CarriedRequests = new CarriedRequests {
-    private lazy val shared = new SharedRequests(copiesOf, carriedOut)
+    private lazy val shared =
+      requestsApart(carriedOut, carriedOut.filter(_.repeats).flatMap(_.target.exchanges.headOption).map(Same(_)).toSet)
     override def isAlike(request: FilterRequest): Boolean = !isBelowShared(request) || shared.isOfAllCopies(request)
     override def unions(passRate: FilterRequest => Double): Seq[RequestUnion] =
       if (carriedOut.exists(isBelowShared)) shared.unions(passRate) else Nil
@@ -126,6 +162,21 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
         case other                         => other.children.map(mark).sum
       }
     )
+}
+
+/** What a filter does to the exchanges above its scan that Spark runs once for several uses. */
+sealed trait ReuseEffect
+
+object ReuseEffect {
+
+  /** Every exchange runs as often as before. */
+  case object Kept extends ReuseEffect
+
+  /** The shuffle of the scan runs once more, for the use that has the filter. */
+  case object Repeated extends ReuseEffect
+
+  /** More than one scan would run once more, or it is not known what would. */
+  case object Refused extends ReuseEffect
 }
 
 /** Requests for filters that the joins of a plan carry out. */

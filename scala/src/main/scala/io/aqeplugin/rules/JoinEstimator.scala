@@ -6,7 +6,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
-import io.aqeplugin.place.{JoinSite, ScanTarget}
+import io.aqeplugin.place.{JoinSite, ScanTarget, ScanTargets}
 import io.aqeplugin.storage.{PartitionRange, ScanAdapter}
 
 /** Estimates the joins of a physical plan whose build side has not run.
@@ -30,7 +30,7 @@ private[rules] final class JoinEstimator(
   private lazy val usedOrder = new UsedOrder(plan)
   private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
-  /** The build side: a side that is broadcast or finished, or else the smaller one by estimate. Of a join that keeps all rows of one side, only
+  /** The build side: a side that is broadcast or finished, or else the only one that has an exchange of its own, or the smaller one by estimate. Of a join that keeps all rows of one side, only
     * that side's keys may filter the other; the other is the build side if it can be hashed and is much smaller, so that little can be saved
     * on it.
     */
@@ -38,9 +38,17 @@ private[rules] final class JoinEstimator(
     val candidates = Seq(Side.Right, Side.Left).filter(side => join.kind.mayFilter(side.other))
     candidates match {
       case Seq(only) => if (isBetterHashed(join, only.other)) only.other else only
-      case _         => if (bytes(join.child(Side.Left)) < bytes(join.child(Side.Right))) Side.Left else Side.Right
+      case _         =>
+        candidates.filter(hasExchange(join, _)) match {
+          case Seq(only) => only
+          case _         => if (bytes(join.child(Side.Left)) < bytes(join.child(Side.Right))) Side.Left else Side.Right
+        }
     }
   }
+
+  /** Of the result of a join on the same keys, which needs no exchange, nothing can be measured before the join runs. */
+  private def hasExchange(join: FoundJoin, side: Side): Boolean =
+    ScanTargets.buildExchange(join.child(side), join.keys(side)).isDefined
 
   /** With open gates, the side whose keys may filter is the build side, as everything legal is done. */
   private def isBetterHashed(join: FoundJoin, side: Side): Boolean =
@@ -105,8 +113,12 @@ private[rules] final class JoinEstimator(
       scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*)),
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.scan)).sum),
       otherUsesPassRate = site.otherUsesPassRate,
-      path = path.steps
+      path = path.steps ++ site.repeated.flatMap(repeat(_, estimates))
     )
+  }
+
+  private def repeat(target: ScanTarget, estimates: SizeEstimator): Option[PathStep] = target.exchanges.headOption.map { own =>
+    PathStep.Repeat(rounded(estimates(own).rows), RowWidth.ofRow(own.output), rounded(estimates.scanBytes(own)))
   }
 
   private def prunesFiles(target: ScanTarget): Boolean = target.keys.exists(ScanAdapter.prunesPartitions(target.scan, _))

@@ -36,18 +36,27 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[ScanTarget], 
     case shuffle: ShuffleExchangeLike => Some(PathStep.Shuffle(rows(child), RowWidth.ofRow(shuffle.output)))
     case _: SortExec                  => Some(PathStep.Sort(rows(child), child.outputPartitioning.numPartitions))
     case _: SortMergeJoinExec         => Some(PathStep.Merge(rows(child)))
-    case hash: BroadcastHashJoinExec  => lookup(hash, child, tables = 1, isOneInteger(hash.leftKeys))
-    case hash: ShuffledHashJoinExec   => lookup(hash, child, hash.outputPartitioning.numPartitions, isDense = false)
+    case hash: BroadcastHashJoinExec  => Some(ofBroadcastJoin(hash, child))
+    case hash: ShuffledHashJoinExec   =>
+      if (child eq buildOf(hash)) Some(PathStep.Group(rows(child)))
+      else Some(lookup(hash, child, rows(buildOf(hash)) / math.max(1, hash.outputPartitioning.numPartitions)))
     case aggregate: BaseAggregateExec if aggregate.groupingExpressions.nonEmpty => Some(PathStep.Group(rows(child)))
     case _                                                                      => None
   }
 
-  /** None for the side that is hashed: it is the smaller one. */
-  private def lookup(join: HashJoin, child: SparkPlan, tables: Int, isDense: Boolean): Option[PathStep] = {
-    val build = if (join.buildSide == BuildLeft) join.left else join.right
-    if (child eq build) None
-    else Some(PathStep.Lookup(rows(child), if (isDense) 0L else rows(build) / math.max(1, tables), RowWidth.ofRow(build.output)))
+  private def ofBroadcastJoin(join: BroadcastHashJoinExec, child: SparkPlan): PathStep = {
+    val build = buildOf(join)
+    val isDense = isOneInteger(join.leftKeys)
+    if (child ne build) lookup(join, child, if (isDense) 0L else rows(build))
+    else PathStep.Broadcast(rows(build), RowWidth.ofRow(build.output), if (isDense) 0L else rows(probeOf(join)))
   }
+
+  private def lookup(join: HashJoin, child: SparkPlan, tableRows: Long): PathStep =
+    PathStep.Lookup(rows(child), tableRows, RowWidth.ofRow(buildOf(join).output), !isOneInteger(join.leftKeys) || join.condition.isDefined)
+
+  private def buildOf(join: HashJoin): SparkPlan = if (join.buildSide == BuildLeft) join.left else join.right
+
+  private def probeOf(join: HashJoin): SparkPlan = if (join.buildSide == BuildLeft) join.right else join.left
 
   private def isOneInteger(keys: Seq[Expression]): Boolean = keys.size == 1 && keys.forall(_.dataType match {
     case ByteType | ShortType | IntegerType | LongType => true

@@ -34,7 +34,8 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     new ReuseGuard(
       plan,
       (joins ++ ranges.filter(mayBeRange)).flatMap(j => uses.noted(j, sideOf(j), reached(j, sideOf(j)).requests)),
-      context.plans
+      context.plans,
+      sizes.scanBytes(_) <= context.thresholds(AqeConf.FilterMaxRepeatedBytes)
     )
   private val reuses = SQLConf.get.exchangeReuseEnabled
   private lazy val usedByPruning = context.pruning.joinsIn(plan)
@@ -201,7 +202,9 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private def placements(joinId: String, site: JoinSite, why: String, passRate: Double): Seq[Placement] = {
     site.targets.foreach(target => sizes.filter(target.scan, passRate))
     site.source.foreach { case (source, _) => prepare(source) }
-    site.targets.flatMap(site.request).map(r => Placement(r, ReportedDecisions.labelOf(r.target, joinId, why), passRate))
+    val requests = site.targets.flatMap(site.request)
+    requests.foreach(guard.takeApart)
+    requests.map(r => Placement(r, ReportedDecisions.labelOf(r.target, joinId, why), passRate))
   }
 
   private def prepare(source: SparkPlan): Unit = source match {

@@ -219,10 +219,25 @@ object EventSchema {
     Seq(
       FieldSchema("work", "text", "", "what the operator does with the row", values = PathStep.Names),
       FieldSchema("rows", "integer", "rows", "estimated rows that go into it"),
-      FieldSchema("rowBytes", "integer", "bytes", "of a shuffle: bytes of one row in memory", required = false),
+      FieldSchema("rowBytes", "integer", "bytes", "of a shuffle, a broadcast and a repeat: bytes of one row in memory", required = false),
       FieldSchema("partitions", "integer", "partitions", "of a sort: number of partitions, each sorted by itself", required = false),
       FieldSchema("tableRows", "integer", "rows", "of a lookup: estimated rows of one hash table", required = false),
-      FieldSchema("tableRowBytes", "integer", "bytes", "of a lookup: bytes of one row of the hash table in memory", required = false)
+      FieldSchema("tableRowBytes", "integer", "bytes", "of a lookup: bytes of one row of the hash table in memory", required = false),
+      FieldSchema(
+        "byRow",
+        "boolean",
+        "",
+        "of a lookup: its key is a row, as it has several columns or is no integer, or a condition is checked for every match; false in old logs",
+        required = false
+      ),
+      FieldSchema(
+        "probeRows",
+        "integer",
+        "rows",
+        "of a broadcast: estimated rows that are looked up at random in its table",
+        required = false
+      ),
+      FieldSchema("scanBytes", "integer", "bytes", "of a repeat: estimated bytes that the scan reads", required = false)
     )
   )
 

@@ -121,10 +121,22 @@ private[tell] object FactsJson {
 
   private def writeStep(step: PathStep): ObjectNode = {
     val node = JsonFields.emptyObject.put("work", step.name).put("rows", step.rows)
-    put(node, "rowBytes", Some(step).collect { case PathStep.Shuffle(_, bytes) => bytes })
-    put(node, "partitions", Some(step).collect { case PathStep.Sort(_, partitions) => partitions.toLong })
-    put(node, "tableRows", Some(step).collect { case PathStep.Lookup(_, rows, _) => rows })
-    put(node, "tableRowBytes", Some(step).collect { case PathStep.Lookup(_, _, bytes) => bytes })
+    def number(of: PartialFunction[PathStep, Long]): Option[Long] = of.lift(step)
+    val rowBytes = number {
+      case PathStep.Shuffle(_, bytes)      => bytes
+      case PathStep.Broadcast(_, bytes, _) => bytes
+      case PathStep.Repeat(_, bytes, _)    => bytes
+    }
+    put(node, "rowBytes", rowBytes)
+    put(node, "partitions", number { case PathStep.Sort(_, partitions) => partitions.toLong })
+    put(node, "tableRows", number { case PathStep.Lookup(_, rows, _, _) => rows })
+    put(node, "tableRowBytes", number { case PathStep.Lookup(_, _, bytes, _) => bytes })
+    put(node, "probeRows", number { case PathStep.Broadcast(_, _, rows) => rows })
+    put(node, "scanBytes", number { case PathStep.Repeat(_, _, bytes) => bytes })
+    step match {
+      case PathStep.Lookup(_, _, _, byRow) => node.put("byRow", byRow)
+      case _                               => node.putNull("byRow")
+    }
   }
 
   private def readStep(fields: JsonFields): Either[String, PathStep] = for {
@@ -135,7 +147,15 @@ private[tell] object FactsJson {
       case PathStep.SortName    => fields.int("partitions").map(PathStep.Sort(rows, _))
       case PathStep.MergeName   => Right(PathStep.Merge(rows))
       case PathStep.LookupName  =>
-        fields.long("tableRows").flatMap(tableRows => fields.long("tableRowBytes").map(PathStep.Lookup(rows, tableRows, _)))
+        for {
+          tableRows <- fields.long("tableRows")
+          tableRowBytes <- fields.long("tableRowBytes")
+          byRow <- fields.optionalBoolean("byRow")
+        } yield PathStep.Lookup(rows, tableRows, tableRowBytes, byRow.getOrElse(false))
+      case PathStep.BroadcastName =>
+        for (rowBytes <- fields.long("rowBytes"); probeRows <- fields.long("probeRows")) yield PathStep.Broadcast(rows, rowBytes, probeRows)
+      case PathStep.RepeatName =>
+        for (rowBytes <- fields.long("rowBytes"); scanBytes <- fields.long("scanBytes")) yield PathStep.Repeat(rows, rowBytes, scanBytes)
       case _ => Right(PathStep.Group(rows))
     }
   } yield step

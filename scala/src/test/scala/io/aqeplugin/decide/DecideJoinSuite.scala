@@ -142,6 +142,25 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(math.abs(dearer(JoinOption.FilteredSortMerge) - wholeMillis * passRate - launchMillis) < 1e-6)
   }
 
+  test("a broadcast below the join is collected, hashed by one thread and sent to every executor") {
+    def cost(path: Seq[PathStep]): Double =
+      decide(Typical.copy(probe = Typical.probe.copy(path = path))).options
+        .find(_.option == JoinOption.SortMerge).flatMap(_.costMillis).getOrElse(fail("no price"))
+    val rows = 3000000L
+    val nanosPerByte =
+      thresholds(AqeConf.CostCollectNanosPerByte) + thresholds(AqeConf.CostBroadcastNanosPerByte) * Typical.cluster.executors
+    val millis = rows * (20 * nanosPerByte + thresholds(AqeConf.CostHashBuildNanosPerRow)) / CostModel.NanosPerMilli
+    assert(math.abs(cost(Seq(PathStep.Broadcast(rows, rowBytes = 20, probeRows = 0))) - cost(Nil) - millis) < 1e-6)
+  }
+
+  test("a probe by a key of several columns costs four of one column, and misses the cache in a large broadcast") {
+    def probe(columns: Int, rows: Long): Map[String, Double] =
+      decide(build(of => of.copy(rows = rows, alreadyBroadcast = true, keys = of.keys.copy(columns = columns)))).options
+        .find(_.option == JoinOption.Broadcast).fold(Map.empty[String, Double])(_.terms.map(term => term.name -> term.nanos).toMap)
+    assert(probe(2, 1000)("hash probe") == 4 * probe(1, 1000)("hash probe"))
+    assert(Seq(probe(2, 1000), probe(1, 1000000)).forall(!_.contains("hash misses")) && probe(2, 1000000).contains("hash misses"))
+  }
+
   test("a hash join of shuffles costs less where the build rows are spread than where they are in one partition") {
     def cost(maxPartitionBytes: Long): Option[Double] =
       decide(build(_.copy(maxPartitionBytes = maxPartitionBytes))).options.find(_.option == JoinOption.ShuffledHash).flatMap(_.costMillis)

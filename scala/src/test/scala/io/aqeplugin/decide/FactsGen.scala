@@ -80,12 +80,19 @@ object FactsGen {
     source
   )
 
+  val repeat: Gen[PathStep] =
+    Gen.zip(count, count, count).map { case (rows, rowBytes, scanBytes) => PathStep.Repeat(rows, rowBytes, scanBytes) }
+
   val pathStep: Gen[PathStep] = Gen.oneOf(
     Gen.zip(count, count).map { case (rows, rowBytes) => PathStep.Shuffle(rows, rowBytes) },
     Gen.zip(count, small).map { case (rows, partitions) => PathStep.Sort(rows, partitions) },
     count.map(PathStep.Merge(_)),
-    Gen.zip(count, count, count).map { case (rows, tableRows, tableRowBytes) => PathStep.Lookup(rows, tableRows, tableRowBytes) },
-    count.map(PathStep.Group(_))
+    Gen.zip(count, count, count, Gen.prob(0.5)).map { case (rows, tableRows, tableRowBytes, byRow) =>
+      PathStep.Lookup(rows, tableRows, tableRowBytes, byRow)
+    },
+    Gen.zip(count, count, count).map { case (rows, rowBytes, probeRows) => PathStep.Broadcast(rows, rowBytes, probeRows) },
+    count.map(PathStep.Group(_)),
+    repeat
   )
 
   val probeFacts: Gen[ProbeFacts] = for {

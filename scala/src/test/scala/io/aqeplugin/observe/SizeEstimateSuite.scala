@@ -45,6 +45,21 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
     ))
   }
 
+  test("a filter on one scan counts in the estimates above it that were made before, and in no other") {
+    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.adaptive.enabled" -> "false") {
+      val plan = spark.sql("SELECT n, count(*) FROM fact JOIN dim ON k = dk GROUP BY n").queryExecution.sparkPlan
+      val sizes = new SizeEstimator(KeptPerPredicate, TableStatistics.None)
+      def scan(columns: Int) = plan.collectLeaves().find(_.output.size == columns).getOrElse(fail(plan.toString))
+      val (fact, dim) = (scan(1), scan(2))
+      val before = Seq(plan, fact, dim).map(sizes(_))
+      sizes.filter(fact, 0.25)
+      val after = Seq(plan, fact, dim).map(sizes(_))
+      assert(after.zip(before).map { case (now, then) => now.rows / then.rows } == Seq(0.25, 0.25, 1.0))
+      sizes.filter(fact, 0.5)
+      assert(sizes(plan).rows == before.head.rows * 0.125)
+    }
+  }
+
   private val knows: TableStatistics = _ =>
     Some(TableFacts(Some(RowEstimate(30000, EstimateSource.Footers)), ranges = Map("k" -> ((0L, 89L)), "v" -> ((0L, 29999L)))))
 

@@ -47,12 +47,25 @@ class ProbePathSuite extends AnyFunSuite with PluginSession {
   private val AboveAJoin = "SELECT f.*, dim.name FROM (SELECT * FROM fact LEFT JOIN returned ON n = rn) f JOIN dim ON k = dk"
 
   test("a broadcast join below looks every row up in its hash table") {
-    assert(path(AboveTwoColumns, Hashed).steps == Seq(PathStep.Lookup(rowsOf("fact"), rowsOf("returned"), tableRowBytes = 24)))
+    assert(path(
+      AboveTwoColumns,
+      Hashed
+    ).steps.contains(PathStep.Lookup(rowsOf("fact"), rowsOf("returned"), tableRowBytes = 24, byRow = true)))
     assert(path(AboveTwoColumns, Hashed).shuffles == 0)
   }
 
   test("the keys of a broadcast by one integer column lie densely") {
     assert(path(AboveAJoin, Hashed).steps == Seq(PathStep.Lookup(rowsOf("fact"), tableRows = 0, tableRowBytes = 24)))
+  }
+
+  test("a lookup whose matches are checked by a condition costs more than that of a number") {
+    val found = path("SELECT f.*, dim.name FROM (SELECT * FROM fact LEFT JOIN returned ON n = rn AND v > rk) f JOIN dim ON k = dk", Hashed)
+    assert(found.steps.collect { case lookup: PathStep.Lookup => lookup.byRow } == Seq(true))
+  }
+
+  test("rows of the build side of a broadcast join below are collected, and the other side looks up in fewer of them") {
+    val found = path(AboveTwoColumns, Hashed)
+    assert(found.steps.contains(PathStep.Broadcast(rowsOf("returned"), rowBytes = 24, probeRows = rowsOf("fact"))))
   }
 
   test("a sort-merge join below shuffles, sorts and merges; the join's own shuffle and sort are not below it") {
@@ -70,8 +83,8 @@ class ProbePathSuite extends AnyFunSuite with PluginSession {
     val union = "(SELECT k, v FROM fact UNION ALL SELECT rk, rn FROM returned)"
     val found = path(s"SELECT * FROM (SELECT u.k FROM $union u JOIN dim d ON u.v = d.dk) w JOIN dim ON w.k = dim.dk", Hashed)
     found.steps match {
-      case Seq(PathStep.Lookup(rows, _, _)) => assert(math.abs(rows - rowsOf("fact") - rowsOf("returned")) <= 1)
-      case other                            => fail(s"$other")
+      case Seq(PathStep.Lookup(rows, _, _, _)) => assert(math.abs(rows - rowsOf("fact") - rowsOf("returned")) <= 1)
+      case other                               => fail(s"$other")
     }
   }
 }

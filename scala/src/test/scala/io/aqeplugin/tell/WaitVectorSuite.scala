@@ -47,6 +47,7 @@ object WaitVectorSuite {
     "filter.inListMaxKeys",
     "filter.buildTimeout",
     "filter.maxPerScan",
+    "filter.maxRepeatedBytes",
     "filter.selfDisable.sampleBatches",
     "filter.selfDisable.maxPassRate",
     "filter.selfDisable.skipBatches"
