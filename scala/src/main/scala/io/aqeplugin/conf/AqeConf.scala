@@ -94,10 +94,10 @@ object AqeConf {
   val FilterMaxRepeatedBytes: ConfEntry[Long] =
     bytes(
       "filter.maxRepeatedBytes",
-      1L << 30,
+      0,
       0,
       1L << 50,
-      "A scan that Spark runs once for several uses may run once more for the filter of one of them, if it is estimated to read at most so much and the filter saves more; 0 switches such filters off."
+      "A scan that Spark runs once for several uses may run once more for the filter of one of them, if it is estimated to read at most so much and the filter saves more. With 0 there are no such filters."
     )
   val FilterMinProbeRows: ConfEntry[Long] =
     whole(

@@ -35,8 +35,14 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
       plan,
       (joins ++ ranges.filter(mayBeRange)).flatMap(j => uses.noted(j, sideOf(j), reached(j, sideOf(j)).requests)),
       context.plans,
-      sizes.scanBytes(_) <= context.thresholds(AqeConf.FilterMaxRepeatedBytes)
+      mayRepeat
     )
+  private def mayRepeat(scan: SparkPlan): Boolean = {
+    val most = context.thresholds(AqeConf.FilterMaxRepeatedBytes)
+    // The bytes of a scan of no files are taken as 0.
+    most > 0 && sizes.scanBytes(scan) <= most
+  }
+
   private val reuses = SQLConf.get.exchangeReuseEnabled
   private lazy val usedByPruning = context.pruning.joinsIn(plan)
 

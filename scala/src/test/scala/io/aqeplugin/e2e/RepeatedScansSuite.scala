@@ -9,7 +9,8 @@ import org.scalatest.funsuite.AnyFunSuite
   */
 class RepeatedScansSuite extends AnyFunSuite with PluginSession {
 
-  override protected def applicationConf: Map[String, String] = Map("spark.sql.autoBroadcastJoinThreshold" -> "-1")
+  override protected def applicationConf: Map[String, String] =
+    Map("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.aqePlugin.filter.maxRepeatedBytes" -> "1g")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()

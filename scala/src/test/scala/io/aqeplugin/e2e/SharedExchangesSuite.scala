@@ -12,8 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
   */
 class SharedExchangesSuite extends AnyFunSuite with PluginSession {
 
-  override protected def applicationConf: Map[String, String] =
-    Map("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.aqePlugin.filter.maxRepeatedBytes" -> "0")
+  override protected def applicationConf: Map[String, String] = Map("spark.sql.autoBroadcastJoinThreshold" -> "-1")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
