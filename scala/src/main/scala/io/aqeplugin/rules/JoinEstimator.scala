@@ -30,9 +30,9 @@ private[rules] final class JoinEstimator(
   private lazy val usedOrder = new UsedOrder(plan)
   private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
-  /** The build side: a side that is broadcast or finished, or else the only one that has an exchange of its own, or the smaller one by estimate. Of a join that keeps all rows of one side, only
-    * that side's keys may filter the other; the other is the build side if it can be hashed and is much smaller, so that little can be saved
-    * on it.
+  /** The build side: a side that is broadcast or finished, or else the only one that has an exchange of its own, or the smaller one by
+    * estimate. Of a join that keeps all rows of one side, only that side's keys may filter the other; the other is the build side if it can
+    * be hashed and is much smaller, so that little can be saved on it.
     */
   def buildSide(join: FoundJoin): Side = join.range.map(_.buildSide).orElse(join.broadcastSide).getOrElse {
     val candidates = Seq(Side.Right, Side.Left).filter(side => join.kind.mayFilter(side.other))
