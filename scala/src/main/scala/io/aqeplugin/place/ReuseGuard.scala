@@ -83,7 +83,7 @@ final class ReuseGuard(
   /** Whether the scan may run once more for the request: it is all that is below the shared shuffle, which then waits for no copy of itself. */
   private def repeatsOneScan(request: FilterRequest): Boolean = request.target.exchanges match {
     case Seq(own: ShuffleExchangeLike, others @ _*)
-        if !others.exists(isShared) && own.collectLeaves().size == 1 && mayRepeat(request.target.scan) =>
+        if mayRepeat(request.target.scan) && !others.exists(isShared) && own.collectLeaves().size == 1 =>
       requestsApart(requests, apart.toSet + Same(own)).isOfAllCopies(request)
     case _ => false
   }
