@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import re
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -46,26 +49,39 @@ def settings_of(*files: Path) -> list[tuple[str, str]]:
 @contextmanager
 def memory_group(most_bytes: int) -> Iterator[Path]:
     """A control group, of either version, for processes that may use so much memory together."""
-    name = f"aqe-plugin-test-{os.getpid()}"
     for above, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-        group = Path(above) / name
         try:
-            group.mkdir()
+            group = Path(tempfile.mkdtemp(prefix="aqe-plugin-test-", dir=above))
         except OSError:
             continue
         try:
-            (group / limit).write_text(str(most_bytes))
+            # The kernel fills a control group's folder; above the mounts of version 1, a folder stays empty.
+            with (group / limit).open("r+") as file:
+                file.write(str(most_bytes))
         except OSError:
             group.rmdir()
             continue
         try:
             yield group
         finally:
-            for process in (group / "cgroup.procs").read_text().split():
-                (group.parent / "cgroup.procs").write_text(process)
-            group.rmdir()
+            remove_group(group)
         return
     pytest.skip("this machine lets its user make no control group with a limit of memory")
+
+
+def remove_group(group: Path) -> None:
+    """Removes a control group; a JVM whose parent was killed leaves it some time later."""
+    end = time.monotonic() + 60
+    while group.exists():
+        for process in (group / "cgroup.procs").read_text().split():
+            with suppress(ProcessLookupError):
+                (group.parent / "cgroup.procs").write_text(process)
+        try:
+            group.rmdir()
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.1)
 
 
 def enter_read_only_root(writable: tuple[Path, ...]) -> None:
