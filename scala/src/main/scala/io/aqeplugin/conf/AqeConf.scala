@@ -78,7 +78,7 @@ object AqeConf {
       100000,
       0,
       10000000,
-      "A build side keeps up to this many distinct keys while it runs, and its filter is made of them without a further job; of more keys, it keeps statistics. With 0, no keys are looked at before the build side has finished."
+      "A build side keeps up to this many distinct keys while it runs, and its filter is made of them without a further job; of more keys, it keeps statistics. A task keeps at most 8 million divided by the number of tasks, or a 128th of spark.driver.maxResultSize in bytes. With 0, no keys are looked at before the build side has finished."
     )
   val FilterMaxPassRate: ConfEntry[Double] =
     number("filter.maxPassRate", "ratio", 0.7, 0.0, 1.0, "No filter is built when its estimated pass rate is higher.")
@@ -227,7 +227,7 @@ object AqeConf {
       1000,
       10,
       3600000,
-      "The shortest time after which a wait is checked. It ends when the idle slots to come cost more than the saving is worth."
+      "The shortest time after which a wait is checked; half of it together with the check of another wait. It ends when the idle slots to come cost more than the saving is worth."
     )
   val WaitLimit: ConfEntry[Long] =
     whole(
@@ -236,7 +236,7 @@ object AqeConf {
       1800000,
       0,
       86400000,
-      "The longest time that a probe side waits for its build side; then it starts without a filter. A wait that is forced has no limit."
+      "The longest time that a probe side waits for its build side; then it starts without a filter. A wait that is forced has no limit, and neither has one for a scan that waits for a broadcast anyway."
     )
 
   // The cost formula; every coefficient is per task thread unless it says otherwise.

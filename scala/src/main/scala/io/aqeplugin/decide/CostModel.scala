@@ -65,7 +65,7 @@ final case class CostTerm(name: String, nanos: Double)
   *
   * Of accesses at random, those to memory are misses(bytes, cache) = 1 - cache / bytes. The hash table of a slot is the share `h` of the build
   * side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in it. A
-  * broadcast relation has no such term: its keys are from everywhere and so lie densely, while those of one partition do not.
+  * broadcast relation by a number has no such term: its keys are from everywhere and so lie densely, while those of one partition do not.
   *
   * A sort writes to disk and reads back what its task has no memory for, as a shuffle does. Of the execution memory, a task is sure of `t` and
   * gets twice as much while no more tasks run than there are slots. The build side, which is sorted beside it, is left out as the smaller one.
@@ -75,10 +75,8 @@ final case class CostTerm(name: String, nanos: Double)
   * side's scans and the work after the join cost the same in every option and are left out. Negative counts are taken as 0, so every term is finite and not negative.
   */
 final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, thresholds: Thresholds) {
-  import CostModel._
-
   private val slots = math.max(1, facts.cluster.slots).toDouble
-  private val executors = math.max(1, facts.cluster.executors).toDouble
+  private val prices = new RowPrices(facts.cluster.executors, thresholds)
   private val heaviestShare =
     math.max(1 / slots, math.min(1.0, atLeastZero(facts.build.maxPartitionBytes) / math.max(1L, facts.build.stageBytes)))
   private val partitions = math.max(1, facts.build.partitions).toDouble
@@ -87,7 +85,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   private val scanRows = atLeastZero(facts.probe.scanRows)
   private val probeRows = atLeastZero(facts.probe.rows)
   private val byRow = facts.build.keys.columns > 1
-  private val path = new PathPrice(facts.probe.path, slots, executors, thresholds)
+  private val path = new PathPrice(facts.probe.path, slots, prices, thresholds)
 
   /** The price in nanoseconds: the sum of [[terms]]. */
   def price(option: JoinOption): Double = terms(option).map(_.nanos).sum
@@ -112,25 +110,12 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(
     CostTerm("scan", atLeastZero(facts.probe.prunableBytes) * passing * thresholds(CostScanNanosPerByte) / slots),
     CostTerm("pipeline", scanRows * passing * thresholds(CostRowPipelineNanosPerRow) / slots),
-    CostTerm(
-      "shuffle",
-      (shuffles - path.shuffles) * probeRows * passing * (atLeastZero(facts.probe.rowBytes) * thresholds(
-        CostShuffleNanosPerByte
-      ) + thresholds(
-        CostShuffleNanosPerRow
-      )) / slots
-    ),
+    CostTerm("shuffle", (shuffles - path.shuffles) * probeRows * passing * prices.shuffled(facts.probe.rowBytes) / slots),
     CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
   ) ++ path.terms(passing)
 
   private def sortMergeTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
-    CostTerm(
-      "sort",
-      (comparisons(probeRowsLeft, partitions) / slots + comparisons(
-        buildRows,
-        partitions
-      ) * heaviestShare) * thresholds(CostSortNanosPerComparison)
-    ),
+    CostTerm("sort", prices.sorted(probeRowsLeft, partitions) / slots + prices.sorted(buildRows, partitions) * heaviestShare),
     CostTerm("merge", (probeRowsLeft / slots + buildRows * heaviestShare) * thresholds(CostMergeNanosPerRow)),
     spill("spill", probeRowsLeft)
   )
@@ -146,19 +131,19 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     hashProbe(probeRowsLeft),
     CostTerm(
       "hash misses",
-      (buildRows * heaviestShare + (if (byRow) probeRowsLeft else probeRows * passRate) / slots) * missNanos(heaviestShare)
+      (buildRows * heaviestShare + (if (byRow) probeRowsLeft else probeRows * passRate) / slots) * hashMiss(heaviestShare)
     )
   )
 
-  private def hashProbe(probeRowsLeft: Double): CostTerm = CostTerm("hash probe", probeRowsLeft * probeNanos(byRow, thresholds) / slots)
+  private def hashProbe(probeRowsLeft: Double): CostTerm = CostTerm("hash probe", probeRowsLeft * prices.probe(byRow) / slots)
 
-  private def missNanos(shareOfTable: Double): Double =
-    missedInShared(BroadcastChoice.relationBytes(facts.build, thresholds) * shareOfTable) * thresholds(CostHashMissNanosPerRow)
+  private def hashMiss(shareOfTable: Double): Double =
+    prices.hashMiss(BroadcastChoice.relationBytes(facts.build, thresholds) * shareOfTable)
 
   private def sortAbove(probeRowsLeft: Double): Seq[CostTerm] =
     if (facts.orderUsed)
       Seq(
-        CostTerm("sort above", comparisons(probeRowsLeft, partitions) * thresholds(CostSortNanosPerComparison) / slots),
+        CostTerm("sort above", prices.sorted(probeRowsLeft, partitions) / slots),
         spill("spill above", probeRowsLeft)
       )
     else Nil
@@ -170,10 +155,10 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
         Seq(
           CostTerm("collect", buildBytes * thresholds(CostCollectNanosPerByte)),
           CostTerm("hash build", buildRows * thresholds(CostHashBuildNanosPerRow)),
-          CostTerm("hand over", buildBytes * thresholds(CostBroadcastNanosPerByte) * executors),
+          CostTerm("hand over", buildBytes * thresholds(CostBroadcastNanosPerByte) * math.max(1, facts.cluster.executors)),
           CostTerm("launch", thresholds(CostJobLaunchNanos))
         )
-    val misses = if (byRow) Seq(CostTerm("hash misses", probeRowsLeft * missNanos(shareOfTable = 1) / slots)) else Nil
+    val misses = if (byRow) Seq(CostTerm("hash misses", probeRowsLeft * hashMiss(shareOfTable = 1) / slots)) else Nil
     (relation :+ hashProbe(probeRowsLeft)) ++ misses
   }
 
@@ -184,16 +169,13 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     val furtherColumns = math.max(0, keys.columns - 1).toDouble
     Seq(
       CostTerm("filter build", rowsOfABuilder * thresholds(CostFilterBuildNanosPerRow)),
-      CostTerm(
-        "filter hand over",
-        filter.bytes * (thresholds(CostCollectNanosPerByte) + thresholds(CostBroadcastNanosPerByte) * executors)
-      ),
+      CostTerm("filter hand over", prices.shared(filter.bytes)),
       CostTerm("filter launch", thresholds(CostJobLaunchNanos)),
       CostTerm(
         "filter check",
         scanRows * (thresholds(CostFilterCheckNanosPerRow) + furtherColumns * thresholds(CostFilterHashNanosPerColumn)) / slots
       ),
-      CostTerm("filter misses", scanRows * missed(filter.bytes, CoreCacheBytes) * thresholds(CostFilterMissNanosPerRow) / slots)
+      CostTerm("filter misses", scanRows * prices.filterMiss(filter.bytes) / slots)
     ) ++ path.repeatTerms
   }
 
@@ -202,26 +184,6 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 
 object CostModel {
   val NanosPerMilli = 1e6
-
-  // What servers have at least: a core for itself, and a slot of what the cores share.
-  private val CoreCacheBytes = (2L << 20).toDouble
-  private val SharedCacheBytes = (16L << 20).toDouble
-  private val Log2 = math.log(2)
-
-  /** Lookups of a number that one lookup of a row takes: its key is written, hashed and compared. */
-  private val ProbesPerRowKey = 4
-
-  private[decide] def probeNanos(byRow: Boolean, thresholds: Thresholds): Double =
-    thresholds(CostHashProbeNanosPerRow) * (if (byRow) ProbesPerRowKey else 1)
-
-  /** Comparisons needed to sort `rows` rows in partitions of equal size. */
-  private[decide] def comparisons(rows: Double, partitions: Double): Double =
-    rows * math.max(0.0, math.log(math.max(1.0, rows / partitions)) / Log2)
-
-  /** The share of accesses at random to so many bytes that the cache which cores share does not have. */
-  private[decide] def missedInShared(bytes: Double): Double = missed(bytes, SharedCacheBytes)
-
-  private def missed(bytes: Double, cacheBytes: Double): Double = if (bytes <= cacheBytes) 0.0 else 1 - cacheBytes / bytes
 
   /** The price that is the sum of `terms`. */
   def millis(terms: Seq[CostTerm]): Double = terms.map(_.nanos).sum / NanosPerMilli

@@ -3,17 +3,23 @@ package io.aqeplugin.decide
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.filters.{BloomSizing, ExactSet, RangeFilter}
 
-/** The estimated size of a filter over a build side's keys, without range bitmaps, which are used only where they are smaller. A real Bloom
-  * filter may be twice as large, or have 8 KiB: it is sized for all rows and then halved while its false-positive rate allows.
+/** The estimated size of a filter over a build side's keys, without range bitmaps, which are used only where they are smaller.
   *
   * @param bytes
   *   bytes of memory
   * @param exact
   *   whether the filter is a set without false positives
   */
-final case class FilterSize(bytes: Double, exact: Boolean)
+final case class FilterSize(bytes: Double, exact: Boolean) {
+
+  /** What a real filter takes at most: a Bloom filter is sized for all rows and then halved while its false-positive rate allows, down to
+    * 8 KiB.
+    */
+  def mostBytes: Double = if (exact) bytes else math.max(2 * bytes, FilterSize.SmallestBloomBytes)
+}
 
 object FilterSize {
+  private val SmallestBloomBytes = 8192.0
 
   def of(build: BuildFacts, thresholds: Thresholds): FilterSize = {
     val keys = distinctKeys(build)

@@ -3,7 +3,7 @@ package io.aqeplugin.decide
 import io.aqeplugin.conf.AqeConf._
 
 /** The price of the operators between the scans of a probe side and its join, by the kind of operator. See [[CostModel]] for the formula. */
-private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, executors: Double, thresholds: Thresholds) {
+private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices: RowPrices, thresholds: Thresholds) {
 
   /** Number of shuffles on the path. */
   val shuffles: Int = path.count(_.isInstanceOf[PathStep.Shuffle])
@@ -17,20 +17,12 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, execut
         CostTerm(
           "filter repeat",
           repeats.map { step =>
-            (math.max(0L, step.scanBytes) * thresholds(CostScanNanosPerByte) + math.max(0L, step.rows) * shuffleNanos(
-              step.rowBytes
-            )) / slots + thresholds(CostJobLaunchNanos)
+            val scanned = math.max(0L, step.scanBytes) * thresholds(CostScanNanosPerByte)
+            (scanned + math.max(0L, step.rows) * prices.shuffled(step.rowBytes)) / slots + thresholds(CostJobLaunchNanos)
           }.sum
         )
       )
   }
-
-  private def missNanos(tableRows: Double, rowBytes: Long): Double =
-    CostModel.missedInShared(tableRows * (math.max(0L, rowBytes).toDouble + thresholds(BroadcastHashBytesPerRow))) *
-      thresholds(CostHashMissNanosPerRow)
-
-  private def shuffleNanos(rowBytes: Long): Double =
-    math.max(0L, rowBytes) * thresholds(CostShuffleNanosPerByte) + thresholds(CostShuffleNanosPerRow)
 
   /** @param passing
     *   the share of the rows that is left
@@ -41,23 +33,23 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, execut
     if (path.isEmpty) Nil
     else
       Seq(
-        sum("shuffle below") { case step: PathStep.Shuffle => left(step) * shuffleNanos(step.rowBytes) },
-        sum("sort below") { case step: PathStep.Sort =>
-          CostModel.comparisons(left(step), math.max(1, step.partitions).toDouble) * thresholds(CostSortNanosPerComparison)
-        },
+        sum("shuffle below") { case step: PathStep.Shuffle => left(step) * prices.shuffled(step.rowBytes) },
+        sum("sort below") { case step: PathStep.Sort => prices.sorted(left(step), math.max(1, step.partitions).toDouble) },
         sum("merge below") { case step: PathStep.Merge => left(step) * thresholds(CostMergeNanosPerRow) },
         sum("lookup below") { case step: PathStep.Lookup =>
-          left(step) * (CostModel.probeNanos(step.byRow, thresholds) + missNanos(math.max(0L, step.tableRows).toDouble, step.tableRowBytes))
+          left(step) * (prices.probe(step.byRow) + hashMiss(math.max(0L, step.tableRows).toDouble, step.tableRowBytes))
         },
         CostTerm(
           "broadcast below",
           path.collect { case step: PathStep.Broadcast =>
-            left(step) * (thresholds(CostHashBuildNanosPerRow) + math.max(0L, step.rowBytes) *
-              (thresholds(CostCollectNanosPerByte) + thresholds(CostBroadcastNanosPerByte) * executors)) +
-              math.max(0L, step.probeRows) * missNanos(left(step), step.rowBytes) / slots
+            val built = thresholds(CostHashBuildNanosPerRow) + prices.shared(math.max(0L, step.rowBytes).toDouble)
+            left(step) * built + math.max(0L, step.probeRows) * hashMiss(left(step), step.rowBytes) / slots
           }.sum
         ),
         sum("group below") { case step: PathStep.Group => left(step) * thresholds(CostHashBuildNanosPerRow) }
       )
   }
+
+  private def hashMiss(tableRows: Double, rowBytes: Long): Double =
+    prices.hashMiss(tableRows * (math.max(0L, rowBytes).toDouble + thresholds(BroadcastHashBytesPerRow)))
 }

@@ -53,7 +53,9 @@ object WaitClock {
     if (waited >= limit) Left(released(waited, limit, AqeConf.WaitLimit.key))
     else if (idle > believed(wait, thresholds)) Left(released(idle, believed(wait, thresholds), AqeConf.WaitSavingShare.key))
     else {
-      val step = Seq(thresholds(AqeConf.WaitCheckAfter).toDouble, waited / ChecksPerWaited, remaining).max
+      // Slots that are busy now may be idle soon, and cost the saving no sooner than this.
+      val soonest = math.min(remaining, believed(wait, thresholds))
+      val step = Seq(thresholds(AqeConf.WaitCheckAfter).toDouble, waited / ChecksPerWaited, soonest).max
       Right(math.min(waited + step, limit))
     }
   }

@@ -86,11 +86,10 @@ object WaitPrice {
   /** How long the build side lasts. */
   private def buildNanos(facts: WaitFacts, thresholds: Thresholds): Double = {
     val build = facts.join.build
-    val shuffleNanosPerRow =
-      atLeastZero(build.memoryBytesPerRow) * thresholds(AqeConf.CostShuffleNanosPerByte) + thresholds(AqeConf.CostShuffleNanosPerRow)
+    val prices = new RowPrices(facts.join.cluster.executors, thresholds)
     val work = atLeastZero(facts.buildScanBytes) * thresholds(AqeConf.CostScanNanosPerByte) +
       atLeastZero(build.originRows.getOrElse(build.rows)) * thresholds(AqeConf.CostRowPipelineNanosPerRow) +
-      atLeastZero(build.rows) * shuffleNanosPerRow
+      atLeastZero(build.rows) * prices.shuffled(build.memoryBytesPerRow)
     work / math.min(slots(facts), tasks(facts))
   }
 

@@ -35,10 +35,8 @@ case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan
 
   private lazy val coder = KeyCoder(keys, child.output)
 
-  /** What its tasks saw; none if one of them has not finished, or if they did not see `stageRows` rows. Must not be asked before the stage
-    * has finished.
-    */
-  def summary(stageRows: Long): Option[KeySummary] = finished.find(_.rows == stageRows)
+  /** What its tasks saw; none if one of them has not finished. Must not be asked before the stage has finished. */
+  def summary: Option[KeySummary] = finished.headOption
 
   /** Finished tasks and all tasks; none before the first has finished and after the summary was asked for. */
   def progress: Option[(Int, Int)] = running.flatMap(_.progress).headOption
@@ -88,7 +86,11 @@ case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan
   override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
     val columns = ordinals.map(input)
     val hasNull = columns.map(_.isNull.code).filter(_ != "false")
-    val add = s"$sketchVariable.add(${coder.javaCode(columns.map(_.value.code))});"
+    val code = coder.javaCode(columns.map(_.value.code))
+    // An integer is its own code; of other keys, making the code may fail.
+    val add =
+      if (coder.isExact) s"$sketchVariable.add($code);"
+      else s"if ($sketchVariable.isOpen()) { try { $sketchVariable.add($code); } catch (Throwable error) { $sketchVariable.fail(error); } }"
     val sketched = if (hasNull.isEmpty) add else s"if (${hasNull.mkString(" || ")}) { $sketchVariable.addNull(); } else { $add }"
     s"""$sketched
        |${consume(ctx, input)}""".stripMargin

@@ -30,7 +30,7 @@ private[exec] final case class SketchTask(coder: KeyCoder, exactCodes: Int, sket
 private[exec] final class PartitionSketch(task: SketchTask, partition: Int, partitions: Int) {
   private val coder = task.coder
   private val sketcher = new KeySketcher(SketchLimits.forTasks(partitions, task.exactCodes), coder.isExact)
-  private var isOpen = true
+  private var open = true
 
   // Codes of rows, which are sketched many at a time.
   private val waiting = new Array[Long](1024)
@@ -42,8 +42,10 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
   private var codes = Array.emptyLongArray
   private var scratch = Array.emptyLongArray
 
-  // These three: once per row.
-  def add(row: InternalRow): Unit = if (isOpen) {
+  // These four: once per row.
+  def isOpen: Boolean = open
+
+  def add(row: InternalRow): Unit = if (open) {
     try if (coder.hasNull(row)) addNull() else add(coder.code(row))
     catch { case Survivable(error) => abandon(error) }
   }
@@ -56,7 +58,13 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
     if (waitingCount == waiting.length) flush()
   }
 
-  def add(batch: ColumnarBatch): Unit = if (isOpen) {
+  /** Ends the sketch, unless the error must end the task. */
+  def fail(error: Throwable): Unit = error match {
+    case Survivable(one) => abandon(one)
+    case fatal           => throw fatal
+  }
+
+  def add(batch: ColumnarBatch): Unit = if (open) {
     try {
       val rows = batch.numRows
       if (positions.length < rows) {
@@ -78,23 +86,23 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
   /** Hands the sketch over; all rows have passed. */
   def end(): Unit = {
     flush()
-    if (isOpen)
+    if (open)
       try {
         sketcher.addNulls(nullCount)
         task.sketches.add(new SketchedPartition(partition, partitions, sketcher.result.toBytes))
       } catch { case Survivable(error) => abandon(error) }
-    isOpen = false
+    open = false
   }
 
   private def flush(): Unit = {
-    if (isOpen)
+    if (open)
       try sketcher.add(waiting, waitingCount)
       catch { case Survivable(error) => abandon(error) }
     waitingCount = 0
   }
 
   private def abandon(error: Throwable): Unit = {
-    isOpen = false
+    open = false
     Faults.note("key sketch", "the keys of a build side are not known", error)
   }
 }

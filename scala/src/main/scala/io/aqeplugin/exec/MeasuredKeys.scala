@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 
 import io.aqeplugin.decide.{KeyBucket, KeyFacts}
-import io.aqeplugin.observe.{KeySketches, StageReader}
+import io.aqeplugin.observe.KeySketches
 import io.aqeplugin.sketch.KeySummary
 
 /** The keys of a finished stage as a [[KeySketchExec]] in it saw them. */
@@ -25,12 +25,14 @@ object MeasuredKeys extends KeySketches {
     )
   }
 
+  override def rows(stage: QueryStageExec): Option[Long] =
+    sketchOf(stage.plan).filter(_ => stage.isMaterialized).flatMap(_.summary).map(_.rows)
+
   /** The summary, if the stage sketched exactly these keys and no row is missing. */
   def summary(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeySummary] = for {
     sketch <- sketchOf(stage.plan) if stage.isMaterialized
     if sketch.ordinals == keys.map(key => stage.output.indexWhere(_.exprId == key.exprId))
-    rows <- StageReader.rows(stage)
-    keysSeen <- sketch.summary(rows)
+    keysSeen <- sketch.summary
   } yield keysSeen
 
   /** Finished tasks and all tasks of a running stage that sketches keys; none before the first has finished. */

@@ -11,8 +11,7 @@ object ClusterSize {
   // These ask the driver's scheduler and block manager for every known executor.
   def of(sparkContext: SparkContext): ClusterFacts = {
     val registered = math.max(0, sparkContext.getExecutorMemoryStatus.size - 1)
-    val slots = slotsOf(SparkBridge.taskSlots(sparkContext), registered, sparkContext.getConf.getOption(_))
-    ClusterFacts(slots, math.max(1, registered))
+    expected(SparkBridge.taskSlots(sparkContext), registered, sparkContext.getConf.getOption(_))
   }
 
   /** The tasks that could run at once if the application had all executors that it may request; none if their number has no limit. */
@@ -51,7 +50,7 @@ object ClusterSize {
   def idleShare(sparkContext: SparkContext, slots: Int): Double =
     SparkBridge.runningTasks(sparkContext).fold(0.0)(running => math.max(0.0, math.min(1.0, 1 - running.toDouble / math.max(1, slots))))
 
-  /** The tasks that can run at once: at least one.
+  /** The executors, and the tasks that can run at once: at least one of each.
     *
     * Executors that were requested count until the first one has registered. With dynamic allocation, those that Spark requests in any case
     * count as well.
@@ -59,7 +58,7 @@ object ClusterSize {
     * @param slots
     *   the tasks that all registered executors can run at once, or the driver in local mode
     */
-  private[observe] def slotsOf(slots: Int, executors: Int, conf: String => Option[String]): Int = {
+  private[observe] def expected(slots: Int, executors: Int, conf: String => Option[String]): ClusterFacts = {
     def number(key: String): Option[Int] = conf(key).flatMap(_.trim.toIntOption)
     val tasksOfOne =
       if (executors > 0 && slots > 0) slots / executors
@@ -68,10 +67,11 @@ object ClusterSize {
     val requested = number("spark.executor.instances").getOrElse(0)
     val always = number("spark.dynamicAllocation.minExecutors").getOrElse(0)
     val atFirst = number("spark.dynamicAllocation.initialExecutors").getOrElse(0)
-    val expected =
+    val coming =
       if (slots == 0) Seq(requested, always, atFirst).max
-      else if (isDynamic) always
+      else if (isDynamic && executors > 0) always
       else 0
-    math.max(1, math.max(slots, expected * tasksOfOne))
+    if (coming > executors) ClusterFacts(math.max(1, math.max(slots, coming * tasksOfOne)), coming)
+    else ClusterFacts(math.max(1, slots), math.max(1, executors))
   }
 }

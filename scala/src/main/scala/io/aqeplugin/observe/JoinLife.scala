@@ -73,10 +73,10 @@ sealed trait JoinLife {
   def changeWait(change: JoinWait => JoinWait): JoinLife = {
     def changed(wait: Option[JoinWait]): Option[JoinWait] = wait.map(one => if (one.isOver) one else change(one))
     this match {
-      case seen: Seen =>
+      case seen: Seen if seen.begunWait.isDefined =>
         val after = seen.copy(begunWait = changed(seen.begunWait))
         after.copy(estimate = after.estimate.map(after.afterWait))
-      case waiting: Waiting =>
+      case waiting: Waiting if waiting.begunWait.isDefined =>
         val after = waiting.copy(begunWait = changed(waiting.begunWait))
         after.copy(kept = after.afterWait(after.kept))
       case other => other

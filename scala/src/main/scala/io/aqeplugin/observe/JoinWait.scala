@@ -11,13 +11,16 @@ import io.aqeplugin.decide._
   * @param checkNanos
   *   when it is to be checked next; none if nothing but the end of the build side ends it
   * @param released
-  *   what became of it if the probe side did not wait to the end
+  *   what became of it if the clock ended it before its build side had finished
+  * @param dropped
+  *   what became of it if a later estimate no longer waits; the next one may wait again
   */
 final case class JoinWait(
     startNanos: Long,
     stage: JoinWait.Stage,
     checkNanos: Option[Long],
-    released: Option[WaitDecision] = None
+    released: Option[WaitDecision] = None,
+    dropped: Option[WaitOutcome] = None
 ) {
 
   def isOver: Boolean = released.isDefined
@@ -25,8 +28,11 @@ final case class JoinWait(
   def waitedMillis(nowNanos: Long): Double = JoinWait.millis(startNanos, nowNanos)
   def stageMillis(nowNanos: Long): Double = JoinWait.millis(stage.sinceNanos, nowNanos)
 
-  /** The estimate with the released wait in place of one that has not begun. */
-  def inEstimate(estimate: JoinFacts): JoinFacts = if (isOver) estimate.copy(waiting = released) else estimate
+  /** The estimate with what became of the wait. */
+  def inEstimate(estimate: JoinFacts): JoinFacts =
+    if (isOver) estimate.copy(waiting = released)
+    else if (dropped.isEmpty) estimate
+    else estimate.copy(waiting = estimate.waiting.map(wait => if (wait.waits) wait else wait.copy(outcome = dropped)))
 
   /** The decision with the length of the wait and what it was good for. */
   def inDecision(decision: JoinDecision, nowNanos: Long): JoinDecision =
@@ -37,6 +43,13 @@ final case class JoinWait(
       val waiting = decision.facts.waiting.map(wait => if (wait.waits) wait.copy(outcome = Some(outcome)) else wait)
       decision.copy(facts = decision.facts.copy(waiting = waiting))
     }
+
+  /** The wait after an estimate that does not wait. */
+  def drop(nowNanos: Long): JoinWait =
+    if (dropped.isDefined) this else copy(dropped = Some(WaitOutcome(WaitEnd.Released, waitedMillis(nowNanos))))
+
+  /** The wait after an estimate that waits. */
+  def resume: JoinWait = if (dropped.isEmpty) this else copy(dropped = None)
 
   /** Ends the wait before its build side has finished. */
   def release(wait: WaitDecision, reason: Reason, nowNanos: Long): JoinWait =

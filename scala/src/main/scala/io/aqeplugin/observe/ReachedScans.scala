@@ -8,8 +8,10 @@ import org.apache.spark.sql.catalyst.expressions.ExprId
   *
   * @param columns
   *   the scan's columns, which are the same in every plan of a query
+  * @param isTarget
+  *   whether the join's filter may go on it
   */
-final case class ReachedScan(columns: Seq[ExprId], rows: Long)
+final case class ReachedScan(columns: Seq[ExprId], rows: Long, isTarget: Boolean)
 
 /** The scans that the keys of each join of a query reach. Thread-safe. */
 final class ReachedScans {
@@ -24,7 +26,9 @@ final class ReachedScans {
     */
   def leftByOthers(joinId: String, passRates: Map[String, Double]): Double = {
     val scans = ofJoins.getOrElse(joinId, Nil).filter(_.rows > 0)
-    val others = (passRates - joinId).toSeq.map { case (other, passRate) => (ofJoins.getOrElse(other, Nil).map(_.columns).toSet, passRate) }
+    val others = (passRates - joinId).toSeq.map { case (other, passRate) =>
+      (ofJoins.getOrElse(other, Nil).filter(_.isTarget).map(_.columns).toSet, passRate)
+    }
     def left(scan: ReachedScan): Double = others.collect { case (filtered, passRate) if filtered(scan.columns) => passRate }.product
     val rows = scans.map(_.rows.toDouble).sum
     if (others.isEmpty || rows <= 0) 1.0 else scans.map(scan => scan.rows * left(scan)).sum / rows

@@ -111,7 +111,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   }
 
   private def withFilters(plan: SparkPlan, estimate: SizeEstimate): SizeEstimate =
-    filtered.get(plan).fold(estimate)(kept => estimate.copy(rows = math.max(1.0, estimate.rows * kept), kept = estimate.kept * kept))
+    filtered.get(plan).fold(estimate)(kept => estimate.keeping(ShareEstimate(kept, estimate.source)))
 
   private def leastSure(sources: Seq[EstimateSource]): EstimateSource = EstimateSource.leastSure(sources.head, sources.tail: _*)
 
@@ -152,7 +152,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     StageReader.rows(stage) match {
       case Some(rows) =>
         val origin = StageReader.largestTableRows(stage, tables).filter(_.rows > 0)
-        val kept = origin.fold(1.0)(table => math.min(1.0, rows.toDouble / table.rows))
+        val kept = origin.fold(1.0)(table => math.min(1.0, math.max(1.0, rows.toDouble) / table.rows))
         SizeEstimate(
           math.max(1.0, rows.toDouble),
           kept,

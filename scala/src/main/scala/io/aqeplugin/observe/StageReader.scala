@@ -25,13 +25,15 @@ object StageReader {
     if (!stage.isMaterialized) {
       None
     } else {
-      for (rows <- rows(stage)) yield {
+      for (written <- rows(stage)) yield {
+        // Of a task that ran again because its executor was lost, Spark counts the rows twice.
+        val rows = sources.sketches.rows(stage).getOrElse(written)
         val partitionBytes = stage match {
           case s: ShuffleQueryStageExec => s.mapStats.map(_.bytesByPartitionId.toSeq).getOrElse(Nil)
           case _                        => Nil
         }
         val sorted = partitionBytes.sorted
-        val width = RowWidth.above(stage, rows, output)(origin)
+        val width = RowWidth.above(stage, written, output)(origin)
         val table = originRows(stage, keys, sources.tables)
         BuildFacts(
           rows = rows,
@@ -125,5 +127,9 @@ final case class FactSources(sketches: KeySketches, tables: TableStatistics)
 
 /** A source of facts about a build side's keys: distinct keys, range, histogram. The map statistics of a shuffle have none of these. */
 trait KeySketches {
+
+  /** Rows of a finished stage whose keys were sketched, each partition once. */
+  def rows(stage: QueryStageExec): Option[Long]
+
   def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts]
 }

@@ -66,7 +66,9 @@ private[rules] final class JoinEstimator(
     val kept = if (estimates.isFiltered) now.copy(probe = probeFacts(join, buildSide, site, unfiltered)) else now
     context.state.reachedScans.note(
       kept.joinId,
-      reachedBy(site).map(scan => ReachedScan(scan.output.map(_.exprId), rounded(bare(scan).rows)))
+      (site.targets.map(_ -> true) ++ site.refused.map(_._1 -> false)).map { case (target, isTarget) =>
+        ReachedScan(target.scan.output.map(_.exprId), rounded(bare(target.scan).rows), isTarget)
+      }
     )
     if (site.finishedStage.isDefined) kept
     else kept.copy(waiting = Some(WaitPrice.decide(waitFacts(join, now, site), context.thresholds)))
@@ -88,8 +90,6 @@ private[rules] final class JoinEstimator(
       site.obstacle,
       orderUsed = usedOrder.of(join.node)
     )
-
-  private def reachedBy(site: JoinSite): Seq[SparkPlan] = (site.targets ++ site.refused.map(_._1)).map(_.scan)
 
   /** The facts of a join without any measurement. */
   def unmeasured(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =

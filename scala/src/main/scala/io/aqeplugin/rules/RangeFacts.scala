@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.decide.KeyFacts
-import io.aqeplugin.exec.MeasuredRange
+import io.aqeplugin.exec.{MeasuredKeys, MeasuredRange}
 import io.aqeplugin.filters.RangeBounds
 import io.aqeplugin.observe.{KeyKind, KeySketches}
 
@@ -12,6 +12,8 @@ import io.aqeplugin.observe.{KeyKind, KeySketches}
   * side's range that the range covers.
   */
 private[rules] final case class RangeFacts(bounds: RangeBounds) extends KeySketches {
+  override def rows(stage: QueryStageExec): Option[Long] = MeasuredKeys.rows(stage)
+
   override def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts] = Some(
     MeasuredRange.of(stage, keys, bounds).fold(RangeFacts.unmeasured(keys.forall(key => KeyKind.of(key.dataType).isRight)))(range =>
       RangeFacts.of(range.min, range.max)

@@ -31,21 +31,27 @@ final case class RuleContext(
       state.bytesRead(scan.relation.location, SelectedFiles.conditions(scan))(SelectedFiles.bytes(scan))
   }
 
-  /** The memory that is left now. Two queries that decide at the same moment may be promised the same memory. */
-  def memory: MemoryFacts = {
+  /** The memory that is left now. */
+  def memory: MemoryFacts = memoryOf(cluster)
+
+  private def memoryOf(cluster: ClusterFacts): MemoryFacts = {
     val limit = ClusterSize.smallestHeapBytes(sparkContext) * thresholds(AqeConf.MemoryMaxShare)
     val taskBytes = ClusterSize.taskBytes(sparkContext, cluster) - state.hashedBytes
     MemoryFacts(limit.toLong, QueryStates.heldBytes, Some(math.max(0L, taskBytes)))
   }
 
-  /** The decision of a join, made from `facts`, what more selective filters of decided joins leave of its scans, and the memory that is left
-    * now, if there is none yet.
+  /** The decision of a join, made from `facts`, what more selective filters of decided joins leave of its scans, and the executors and the
+    * memory that there are now, if there is none yet. The queries of an application decide one after the other, so that no two are promised
+    * the same memory.
     */
   def decideOnce(joinId: String)(facts: => Option[JoinFacts]): Option[JoinDecision] = state.decision(joinId).orElse(facts.map { found =>
-    state.decideOnce(joinId) {
-      val alone = DecideJoin.decide(found.copy(memory = Some(memory)), thresholds)
-      val left = state.leftByFilters(joinId, alone.passRate)
-      if (left == 1.0) alone else DecideJoin.decide(alone.facts.copy(probe = found.probe.scaled(left)), thresholds)
+    RuleContext.deciding.synchronized {
+      state.decideOnce(joinId) {
+        val now = ClusterSize.of(sparkContext)
+        val alone = DecideJoin.decide(found.copy(cluster = now, memory = Some(memoryOf(now))), thresholds)
+        val left = state.leftByFilters(joinId, alone.passRate)
+        if (left == 1.0) alone else DecideJoin.decide(alone.facts.copy(probe = found.probe.scaled(left)), thresholds)
+      }
     }
   })
 
@@ -57,6 +63,8 @@ object RuleContext {
 
   /** Plans outside an execution (EXPLAIN) are decided like any other, but their state is not kept. */
   private val NoExecution = -1L
+
+  private val deciding = new Object
 
   private val MaxResultSizeKey = "spark.driver.maxResultSize"
 

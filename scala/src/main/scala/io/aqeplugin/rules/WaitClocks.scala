@@ -26,17 +26,21 @@ private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
   def checked(joinId: String, estimate: JoinFacts, site: JoinSite): JoinFacts =
     if (context.mode != Mode.Apply || !context.isExecution) estimate
     else
-      estimate.waiting.filter(_.waits).flatMap(current(joinId, estimate, _, site)) match {
-        case Some(wait) =>
-          checks ++= wait.checkNanos.filterNot(_ => wait.isOver)
-          wait.inEstimate(estimate)
-        case None => estimate
+      estimate.waiting match {
+        case Some(wait) if wait.waits =>
+          val begun = current(joinId, estimate, wait, site)
+          checks ++= begun.filterNot(_.isOver).flatMap(_.checkNanos)
+          begun.fold(estimate)(_.inEstimate(estimate))
+        case Some(_) => context.state.changeWait(joinId)(_.drop(nowNanos)).fold(estimate)(_.inEstimate(estimate))
+        case None    => estimate
       }
 
   private def current(joinId: String, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] = {
     val stage = JoinWait.Stage(ownStage(site).isDefined, wait.buildMillis, nowNanos)
     context.state.waitOnce(joinId)(begun(estimate, wait, stage)).flatMap { begun =>
-      if (begun.isOver || begun.checkNanos.isEmpty) Some(begun)
+      if (begun.isOver) Some(begun)
+      else if (begun.dropped.isDefined) context.state.changeWait(joinId)(_.resume)
+      else if (begun.checkNanos.isEmpty) Some(begun)
       else if (!begun.stage.isSame(stage)) context.state.changeWait(joinId)(postponed(_, stage))
       else if (begun.checkNanos.exists(_ <= nowNanos + Together)) context.state.changeWait(joinId)(check(_, wait, site))
       else Some(begun)

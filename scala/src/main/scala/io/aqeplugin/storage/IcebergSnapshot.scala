@@ -15,7 +15,7 @@ private[storage] object IcebergSnapshot {
   private val Records = "total-records"
   private val Deleted = "total-position-deletes"
 
-  /** Rows of the current snapshot; none for a table of another kind, without a snapshot, or whose rows equality deletes remove. */
+  /** Rows of the snapshot that is read, which time travel or a branch may name; none for a table of another kind, without a snapshot, or whose rows equality deletes remove. */
   def facts(table: Table): Option[TableFacts] =
     if (table.getClass.getName != SparkTable) None
     else
@@ -34,7 +34,12 @@ private[storage] object IcebergSnapshot {
     Try {
       val loader = table.getClass.getClassLoader
       val iceberg = valueOf(table, table.getClass, "table")
-      val snapshot = valueOf(iceberg, Class.forName("org.apache.iceberg.Table", true, loader), "currentSnapshot")
+      val tables = Class.forName("org.apache.iceberg.Table", true, loader)
+      val snapshot = (Option(valueOf(table, table.getClass, "snapshotId")), Option(valueOf(table, table.getClass, "branch"))) match {
+        case (Some(id), _)        => tables.getMethod("snapshot", java.lang.Long.TYPE).invoke(iceberg, id)
+        case (None, Some(branch)) => tables.getMethod("snapshot", classOf[String]).invoke(iceberg, branch)
+        case _                    => valueOf(iceberg, tables, "currentSnapshot")
+      }
       valueOf(snapshot, Class.forName("org.apache.iceberg.Snapshot", true, loader), "summary")
     }.toOption.collect { case summary: JavaMap[_, _] => summary }
   }

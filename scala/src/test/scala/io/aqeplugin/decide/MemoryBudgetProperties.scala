@@ -36,6 +36,16 @@ class MemoryBudgetProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(reason.exists(r => r.code == ReasonCode.MemoryBudget && r.measured.contains(needed + 100.0)), reason)
   }
 
+  test("a Bloom filter is charged with the twice as many bytes that it may take") {
+    val few = FactsGen.Typical.copy(build = FactsGen.Typical.build.copy(rows = 1000))
+    val many = FactsGen.Typical.copy(build = FactsGen.Typical.build.copy(rows = 5L * 1000 * 1000))
+    Seq(few -> 1, many -> 2).foreach { case (facts, times) =>
+      val decision = DecideJoin.decide(facts.copy(canBroadcast = false), Thresholds.Default)
+      val size = FilterSize.of(facts.build, Thresholds.Default)
+      assert(decision.buildFilter && MemoryBudget.heldBy(decision, Thresholds.Default) == (times * size.bytes).toLong)
+    }
+  }
+
   test("a broadcast that Spark would make takes nothing from the budget") {
     val ofSpark = FactsGen.Typical.copy(sparkStrategy = Strategy.Broadcast, memory = Some(MemoryFacts(0, 0)))
     val decision = DecideJoin.decide(ofSpark, Thresholds.Default)

@@ -68,6 +68,12 @@ class WaitClockProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(at(waited = 4000, done = 0).isRight && at(waited = 11000, done = 0).isLeft)
   }
 
+  test("a wait that goes on because every slot is busy is checked before idle slots could cost its saving") {
+    val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 2000, idleMillis = 40, buildMillis = 60000)
+    val busy = WaitProgress(waitedMillis = 1000, stageMillis = 1000, doneTasks = 0, tasks = 10, slots = 2, idleShare = 0)
+    assert(WaitClock.check(wait, busy, thresholds) == Right(2000.0))
+  }
+
   test("what the stages below have taken says nothing of the build side's own stage") {
     val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 10000, idleMillis = 40, buildMillis = 500)
     def after(stageMillis: Double, done: Int): WaitProgress = WaitProgress(60000, stageMillis, done, tasks = 10, slots = 2, 1.0)

@@ -10,8 +10,10 @@ class ClusterSizeSuite extends AnyFunSuite with PluginSession {
 
   override protected def applicationConf: Map[String, String] = Map("spark.default.parallelism" -> "64")
 
-  private def slots(registered: Int, executors: Int, conf: (String, String)*): Int =
-    ClusterSize.slotsOf(registered, executors, conf.toMap.get)
+  private def cluster(slots: Int, executors: Int, conf: (String, String)*): (Int, Int) = {
+    val found = ClusterSize.expected(slots, executors, conf.toMap.get)
+    (found.slots, found.executors)
+  }
 
   test("spark.default.parallelism is not the number of slots") {
     assert(spark.sparkContext.defaultParallelism == 64)
@@ -19,18 +21,22 @@ class ClusterSizeSuite extends AnyFunSuite with PluginSession {
   }
 
   test("registered executors count, however many were requested") {
-    assert(slots(16, 4, "spark.executor.instances" -> "100", "spark.executor.cores" -> "4") == 16)
+    assert(cluster(16, 4, "spark.executor.instances" -> "100", "spark.executor.cores" -> "4") == ((16, 4)))
   }
 
   test("requested executors count until the first has registered") {
-    assert(slots(0, 0, "spark.executor.instances" -> "10", "spark.executor.cores" -> "4", "spark.task.cpus" -> "2") == 20)
-    assert(slots(0, 0) == 1)
+    assert(cluster(0, 0, "spark.executor.instances" -> "10", "spark.executor.cores" -> "4", "spark.task.cpus" -> "2") == ((20, 10)))
+    assert(cluster(0, 0) == ((1, 1)))
   }
 
-  test("with dynamic allocation, the least number of executors counts at any time") {
+  test("with dynamic allocation, the least number of executors counts at any time, for slots and executors alike") {
     val dynamic = Seq("spark.dynamicAllocation.enabled" -> "true", "spark.dynamicAllocation.minExecutors" -> "5")
-    assert(slots(8, 2, dynamic: _*) == 20)
-    assert(slots(40, 10, dynamic: _*) == 40)
+    assert(cluster(8, 2, dynamic: _*) == ((20, 5)))
+    assert(cluster(40, 10, dynamic: _*) == ((40, 10)))
+  }
+
+  test("the driver's threads in local mode are not multiplied, whatever is said of executors") {
+    assert(cluster(2, 0, "spark.dynamicAllocation.enabled" -> "true", "spark.dynamicAllocation.minExecutors" -> "5") == ((2, 1)))
   }
 
   test("with dynamic allocation, what the most executors can run could run at once") {

@@ -13,11 +13,12 @@ class ReachedScansSuite extends AnyFunSuite {
   }
 
   private val known = scans(
-    "item" -> Seq(ReachedScan(sales, 300), ReachedScan(returns, 100)),
-    "date" -> Seq(ReachedScan(sales, 300)),
-    "store" -> Seq(ReachedScan(sales, 300)),
-    "reason" -> Seq(ReachedScan(returns, 100)),
-    "empty" -> Seq(ReachedScan(sales, 0))
+    "item" -> Seq(ReachedScan(sales, 300, isTarget = true), ReachedScan(returns, 100, isTarget = true)),
+    "date" -> Seq(ReachedScan(sales, 300, isTarget = true)),
+    "store" -> Seq(ReachedScan(sales, 300, isTarget = true)),
+    "reason" -> Seq(ReachedScan(returns, 100, isTarget = true)),
+    "refused" -> Seq(ReachedScan(sales, 300, isTarget = false)),
+    "empty" -> Seq(ReachedScan(sales, 0, isTarget = true))
   )
 
   test("the filters of other joins on a scan multiply, and a join's own does not count") {
@@ -31,5 +32,10 @@ class ReachedScansSuite extends AnyFunSuite {
   test("filters on other scans leave all rows, and so do filters of joins that are not known") {
     assert(known.leftByOthers("date", Map("reason" -> 0.1, "unknown" -> 0.1)) == 1)
     assert(known.leftByOthers("unknown", Map("date" -> 0.1)) == 1 && known.leftByOthers("empty", Map("date" -> 0.1)) == 1)
+  }
+
+  test("a filter that a scan was refused leaves it all rows, and others' filters leave it fewer") {
+    assert(known.leftByOthers("date", Map("refused" -> 0.1)) == 1)
+    assert(known.leftByOthers("refused", Map("date" -> 0.1)) == 0.1)
   }
 }

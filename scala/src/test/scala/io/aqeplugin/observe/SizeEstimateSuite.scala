@@ -60,6 +60,18 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
     }
   }
 
+  test("a filter that no key passes still leaves a row, and a share of the table above 0") {
+    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.adaptive.enabled" -> "false") {
+      val plan = spark.sql("SELECT k, v FROM fact").queryExecution.sparkPlan
+      val sizes = new SizeEstimator(KeptPerPredicate, TableStatistics.None)
+      plan.collectLeaves().foreach(sizes.filter(_, 0.0))
+      assert(isNear(sizes(plan).rows, 1) && sizes(plan).kept > 0 && isNear(
+        sizes(plan).rows / sizes(plan).kept,
+        estimate("SELECT * FROM fact").rows
+      ))
+    }
+  }
+
   private val knows: TableStatistics = _ =>
     Some(TableFacts(Some(RowEstimate(30000, EstimateSource.Footers)), ranges = Map("k" -> ((0L, 89L)), "v" -> ((0L, 29999L)))))
 

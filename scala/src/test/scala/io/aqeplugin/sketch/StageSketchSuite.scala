@@ -66,6 +66,19 @@ class StageSketchSuite extends AnyFunSuite {
     assert(widest.low <= 42L && 42L <= widest.high && widest.rows > 36000, found.buckets)
   }
 
+  test("one key a hundred million times is one key with so many rows") {
+    val sketcher = new KeySketcher(Limits, integral = true)
+    val rows = 100 * 1000 * 1000
+    val batch = new Array[Long](10000)
+    (1 to rows / batch.length).foreach { _ =>
+      java.util.Arrays.fill(batch, 42L)
+      sketcher.add(batch, batch.length)
+    }
+    val found = summary(KeySketch.fromBytes(sketcher.result.toBytes))
+    assert((found.rows, found.distinct) == ((rows.toLong, 1L)) && found.codes.map(_.toSeq).contains(Seq(42L)))
+    assert(found.buckets == Seq(CodeBucket(42, 42, rows.toLong)))
+  }
+
   test("hashed keys have neither range nor buckets") {
     val found = summary(sketch(Seq(1, 2, 3), integral = false))
     assert(found.range.isEmpty && found.buckets.isEmpty && found.distinct == 3)
