@@ -1,6 +1,6 @@
 package io.aqeplugin.decide
 
-import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.conf.AqeConf.{FilterMaxBytes, FilterMaxPassRate, FilterMinProbeRows}
 
 /** Rules out filters before prices are compared. */
 object FilterChoice {
@@ -11,37 +11,16 @@ object FilterChoice {
     else if (!facts.kind.mayFilter(facts.buildSide.other)) Some(Reason(ReasonCode.JoinType))
     else if (facts.filterObstacle.isDefined) facts.filterObstacle.map(Reason(_))
     else if (!facts.build.keys.supported) Some(Reason(ReasonCode.UnsupportedKeyType))
-    else if (facts.probe.targets <= 0) Some(Reason(ReasonCode.NoTargetScan, Some(facts.probe.targets.toDouble), Some(1.0), "scans"))
-    else if (filter.bytes > thresholds(AqeConf.FilterMaxBytes))
-      Some(Reason(
-        ReasonCode.FilterTooBig,
-        Some(filter.bytes),
-        Some(thresholds(AqeConf.FilterMaxBytes).toDouble),
-        "bytes",
-        AqeConf.FilterMaxBytes.key
-      ))
-    else None
+    else
+      Reason.below(ReasonCode.NoTargetScan, facts.probe.targets.toDouble, 1, "scans", confKey = "")
+        .orElse(Reason.above(ReasonCode.FilterTooBig, filter.bytes, thresholds(FilterMaxBytes).toDouble, "bytes", FilterMaxBytes.key))
 
   /** Why a legal filter is not worth pricing. */
   def gated(facts: JoinFacts, passRate: Double, thresholds: Thresholds): Option[Reason] =
     if (facts.build.rows < 0 || facts.probe.scanRows < 0) Some(Reason(ReasonCode.FactsMissing))
-    else if (facts.probe.scanRows < thresholds(AqeConf.FilterMinProbeRows))
-      Some(
-        Reason(
-          ReasonCode.TooFewRows,
-          Some(facts.probe.scanRows.toDouble),
-          Some(thresholds(AqeConf.FilterMinProbeRows).toDouble),
-          "rows",
-          AqeConf.FilterMinProbeRows.key
-        )
-      )
-    else if (passRate > thresholds(AqeConf.FilterMaxPassRate))
-      Some(Reason(
-        ReasonCode.PassRateTooHigh,
-        Some(passRate),
-        Some(thresholds(AqeConf.FilterMaxPassRate)),
-        "ratio",
-        AqeConf.FilterMaxPassRate.key
-      ))
-    else None
+    else {
+      val (rows, fewest) = (facts.probe.scanRows.toDouble, thresholds(FilterMinProbeRows).toDouble)
+      Reason.below(ReasonCode.TooFewRows, rows, fewest, "rows", FilterMinProbeRows.key)
+        .orElse(Reason.above(ReasonCode.PassRateTooHigh, passRate, thresholds(FilterMaxPassRate), "ratio", FilterMaxPassRate.key))
+    }
 }

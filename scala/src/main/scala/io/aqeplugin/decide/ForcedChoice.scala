@@ -8,6 +8,7 @@ import io.aqeplugin.conf.{AqeConf, ForcedMethod, ForcedOption}
   */
 private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption, thresholds: Thresholds) {
 
+  private val obstacles = new Obstacles(facts, thresholds)
   private val forced = Reason(ReasonCode.Forced, confKey = AqeConf.Force.key)
 
   def decide: JoinDecision = {
@@ -19,10 +20,10 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
       case ForcedMethod.OfModel      => (model.method, model.reason)
       case ForcedMethod.OfSpark      => (None, forced)
       case ForcedMethod.Broadcast    => unless(broadcastObstacle, Method.Broadcast)
-      case ForcedMethod.ShuffledHash => unless(shuffledHashObstacle, Method.ShuffledHash)
-      case ForcedMethod.SortMerge    => unless(sortMergeObstacle, Method.SortMerge)
+      case ForcedMethod.ShuffledHash => unless(fixedMethod.orElse(obstacles.ofMethod(Method.ShuffledHash)), Method.ShuffledHash)
+      case ForcedMethod.SortMerge    => unless(obstacles.ofMethod(Method.SortMerge).orElse(fixedMethod), Method.SortMerge)
     }
-    val filterRefusal = if (option.withFilter) filterObstacle(method) else None
+    val filterRefusal = if (option.withFilter) obstacles.ofFilter(method.getOrElse(facts.sparkMethod)) else None
     val buildFilter = option.withFilter && filterRefusal.isEmpty
     def isForcedOver(weighed: WeighedOption): Boolean =
       weighed.costMillis.isDefined && (reason == forced || filterRefusal.isEmpty && weighed.option.withFilter != buildFilter)
@@ -51,21 +52,10 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
     else Some(modelled.copy(waits = false, reason = forced))
   }
 
+  /** A join of two shuffles needs no probe side that has not started; a broadcast does. */
   private def broadcastObstacle: Option[Reason] =
     if (facts.probe.started && facts.sparkStrategy != Strategy.Broadcast) Some(facts.whyStarted)
-    else
-      fixedMethod.orElse(BroadcastChoice.ruledOut(facts, thresholds)).orElse(MemoryBudget.exceeded(facts, JoinOption.Broadcast, thresholds))
-
-  private def shuffledHashObstacle: Option[Reason] = fixedMethod.orElse(ShuffledHashChoice.ruledOut(facts, thresholds))
-
-  /** A join of two shuffles needs no probe side that has not started. */
-  private def sortMergeObstacle: Option[Reason] =
-    if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast)) else fixedMethod
-
-  private def filterObstacle(method: Option[Method]): Option[Reason] = {
-    val added = JoinOption(method.getOrElse(facts.sparkMethod), withFilter = true)
-    FilterChoice.illegal(facts, FilterSize.of(facts.build, thresholds), thresholds).orElse(MemoryBudget.exceeded(facts, added, thresholds))
-  }
+    else fixedMethod.orElse(obstacles.ofMethod(Method.Broadcast))
 
   private def fixedMethod: Option[Reason] = DecideJoin.whyFixed(facts)
 }

@@ -10,14 +10,8 @@ object MemoryBudget {
   /** Why an option may not be taken for lack of memory; none while nothing is known of it. */
   def exceeded(facts: JoinFacts, option: JoinOption, thresholds: Thresholds): Option[Reason] = {
     val needed = bytesOf(facts, option, thresholds)
-    facts.memory.filter(memory => needed > 0 && memory.heldBytes + needed > memory.limitBytes).map { memory =>
-      Reason(
-        ReasonCode.MemoryBudget,
-        Some(memory.heldBytes + needed),
-        Some(memory.limitBytes.toDouble),
-        "bytes",
-        AqeConf.MemoryMaxShare.key
-      )
+    facts.memory.filter(_ => needed > 0).flatMap { memory =>
+      Reason.above(ReasonCode.MemoryBudget, memory.heldBytes + needed, memory.limitBytes.toDouble, "bytes", AqeConf.MemoryMaxShare.key)
     }
   }
 

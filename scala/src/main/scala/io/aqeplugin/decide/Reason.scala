@@ -18,3 +18,14 @@ final case class Reason(
     unit: String = "",
     confKey: String = ""
 )
+
+object Reason {
+
+  /** The reason of a value above its limit; none if it is not. */
+  def above(code: ReasonCode, measured: Double, limit: Double, unit: String, confKey: String): Option[Reason] =
+    if (measured > limit) Some(Reason(code, Some(measured), Some(limit), unit, confKey)) else None
+
+  /** The reason of a value below its limit; none if it is not. */
+  def below(code: ReasonCode, measured: Double, limit: Double, unit: String, confKey: String): Option[Reason] =
+    if (measured < limit) Some(Reason(code, Some(measured), Some(limit), unit, confKey)) else None
+}

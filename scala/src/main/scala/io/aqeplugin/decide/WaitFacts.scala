@@ -11,7 +11,7 @@ package io.aqeplugin.decide
   * @param shufflePartitions
   *   number of partitions of the join's shuffles
   * @param otherRunnableTasks
-  *   number of tasks of other stages that could use the slots while the probe side waits
+  *   number of tasks of other stages, and of queries running beside, that could use the slots while the probe side waits
   * @param heldMillis
   *   how long the scans that the keys reach wait for the build sides of other joins, as estimated
   */

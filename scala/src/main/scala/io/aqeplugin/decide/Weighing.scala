@@ -9,20 +9,15 @@ private[decide] final case class Priced(method: Method, nanos: Double, withFilte
 
 /** Prices and compares the options of one join. */
 private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
-  private val filterSize = FilterSize.of(facts.build, thresholds)
-  private val estimated = PassRate.estimate(facts, filterSize, thresholds)
+  private val obstacles = new Obstacles(facts, thresholds)
+  private val estimated = PassRate.estimate(facts, obstacles.filterSize, thresholds)
   private val passRate = estimated.value
   private val terms: Map[JoinOption, Seq[CostTerm]] = {
-    val model = new CostModel(facts, passRate, filterSize, thresholds)
+    val model = new CostModel(facts, passRate, obstacles.filterSize, thresholds)
     JoinOption.All.map(option => option -> model.terms(option)).toMap
   }
-  private val filterIllegal = FilterChoice.illegal(facts, filterSize, thresholds)
   private val filterGated = FilterChoice.gated(facts, passRate, thresholds)
-  private val methodRefusals: Map[Method, Option[Reason]] = Map(
-    Method.Broadcast -> BroadcastChoice.ruledOut(facts, thresholds).orElse(overBudget(JoinOption.Broadcast)),
-    Method.ShuffledHash -> ShuffledHashChoice.ruledOut(facts, thresholds),
-    Method.SortMerge -> (if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast)) else None)
-  )
+  private val methodRefusals: Map[Method, Option[Reason]] = Method.All.map(method => method -> obstacles.ofMethod(method)).toMap
 
   /** Leaves the method to Spark for `reason`. The filter is still decided, unless `reason` forbids it. */
   def leave(reason: Reason): JoinDecision = {
@@ -96,7 +91,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
 
   /** With open gates, a legal filter is built even if it does not pay. */
   private def opened(choice: Priced): Priced =
-    if (thresholds.openGates && !choice.withFilter && mayNotFilter(choice.method).isEmpty)
+    if (thresholds.openGates && !choice.withFilter && obstacles.ofFilter(choice.method).isEmpty)
       choice.copy(withFilter = true, filterReason = Reason(ReasonCode.GatesOpen, confKey = AqeConf.TestOpenGates.key))
     else choice
 
@@ -111,9 +106,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   private def refusal(option: JoinOption): Option[Reason] =
     methodRefusals(option.method).orElse(if (option.withFilter) filterRefusal(option.method) else None)
 
-  private def filterRefusal(method: Method): Option[Reason] = mayNotFilter(method).orElse(filterGated)
-  private def mayNotFilter(method: Method): Option[Reason] = filterIllegal.orElse(overBudget(JoinOption(method, withFilter = true)))
-  private def overBudget(option: JoinOption): Option[Reason] = MemoryBudget.exceeded(facts, option, thresholds)
+  private def filterRefusal(method: Method): Option[Reason] = obstacles.ofFilter(method).orElse(filterGated)
 
   private def weighed(option: JoinOption, reason: Reason): WeighedOption = {
     val isPriced = refusal(option).isEmpty && facts.build.rows >= 0

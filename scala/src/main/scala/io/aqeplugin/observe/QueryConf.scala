@@ -7,6 +7,8 @@ import io.aqeplugin.decide.{ClusterFacts, Thresholds}
   *
   * @param arm
   *   the query's arm; none without a canary
+  * @param busySlots
+  *   tasks of other queries that ran when this one was first planned
   */
 final case class QueryConf(
     mode: Mode,
@@ -15,5 +17,6 @@ final case class QueryConf(
     pruning: PruningBuilds,
     origin: QueryOrigin,
     arm: Option[TrialArm],
-    plans: QueryPlans = QueryPlans.None
+    plans: QueryPlans = QueryPlans.None,
+    busySlots: Int = 0
 )

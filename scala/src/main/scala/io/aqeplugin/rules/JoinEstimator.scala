@@ -162,7 +162,7 @@ private[rules] final class JoinEstimator(
       buildScanBytes = rounded(buildScanBytes),
       buildTasks = tasks(buildScanBytes),
       shufflePartitions = SQLConf.get.numShufflePartitions,
-      otherRunnableTasks = if (others > 0) tasks(others) else 0,
+      otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.busySlots,
       heldMillis = waits.ofAll(site.targets.map(_.scan))
     )
   }

@@ -3,6 +3,7 @@ package io.aqeplugin.rules
 import org.apache.spark.SparkContext
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution, SparkPlan}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -19,7 +20,8 @@ final case class RuleContext(
     thresholds: Thresholds,
     cluster: ClusterFacts,
     pruning: PruningBuilds = PruningBuilds.None,
-    plans: QueryPlans = QueryPlans.None
+    plans: QueryPlans = QueryPlans.None,
+    busySlots: Int = 0
 ) {
 
   /** What is known of scanned tables, read once per query. */
@@ -92,7 +94,8 @@ object RuleContext {
       pruning,
       QueryOrigin.of(session, sparkContext),
       SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap),
-      execution.fold(QueryPlans.None)(QueryPlans.of(_))
+      execution.fold(QueryPlans.None)(QueryPlans.of(_)),
+      SparkBridge.runningTasks(sparkContext).getOrElse(0)
     )
     of(sparkContext, state, state.confOnce(conf))
   }
@@ -102,7 +105,7 @@ object RuleContext {
     executionId(sparkContext).forall(id => QueryStates.of(id).noteBadConf(error))
 
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
-    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans)
+    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans, conf.busySlots)
 
   private def executionId(sparkContext: SparkContext): Option[Long] =
     Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)

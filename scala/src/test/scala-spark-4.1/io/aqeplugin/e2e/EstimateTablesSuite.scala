@@ -44,4 +44,17 @@ class EstimateTablesSuite extends AnyFunSuite with PluginSession with EstimateQu
   test("the snapshot of an Iceberg table has its rows, whatever partitions are read") {
     isOfTheTable(chosen(joined("ice.db.returns", "day < 2")), "iceberg_snapshot", tolerance = 0)
   }
+
+  test("an older version or a branch of an Iceberg table has the rows that it had") {
+    val version = withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql(s"CREATE TABLE ice.db.grown USING iceberg PARTITIONED BY (day) AS $Returns")
+      spark.sql("ALTER TABLE ice.db.grown CREATE BRANCH before")
+      val snapshot = spark.sql("SELECT snapshot_id FROM ice.db.grown.snapshots").head().getLong(0)
+      spark.sql(s"INSERT INTO ice.db.grown $Returns")
+      snapshot
+    }
+    Seq(s"ice.db.grown VERSION AS OF $version", "ice.db.grown VERSION AS OF 'before'", "ice.db.grown.branch_before").foreach { table =>
+      isOfTheTable(chosen(joined(table, "day < 2")), "iceberg_snapshot", tolerance = 0)
+    }
+  }
 }

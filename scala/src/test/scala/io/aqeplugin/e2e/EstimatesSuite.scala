@@ -2,6 +2,7 @@ package io.aqeplugin.e2e
 
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
 import org.scalatest.Assertion
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -77,6 +78,18 @@ class EstimatesSuite extends AnyFunSuite with PluginSession with EstimateQueries
     val probe = decision.path("facts").path("probe")
     assert(math.abs(probe.path("rows").asDouble / probe.path("scanRows").asDouble - 0.2) < 0.01, probe)
     assert(probe.path("rowsSource").asText == "assumed", probe)
+  }
+
+  test("statistics that lie by any factor change no row and end no query") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql(s"CREATE TABLE lying USING parquet AS $Returns")
+    }
+    Seq(BigInt(0), BigInt(1), BigInt(10).pow(12), BigInt(10).pow(30)).foreach { rows =>
+      spark.sessionState.catalog.alterTableStats(TableIdentifier("lying"), Some(CatalogStatistics(rows * 8 + 1, Some(rows))))
+      Seq("sales s JOIN lying r", "lying r JOIN sales s").foreach { joined =>
+        val _ = sameRows(spark.sql(s"SELECT count(*), sum(s.v) FROM $joined ON s.ticket = r.ticket WHERE r.amount < 30"))
+      }
+    }
   }
 
   test("a table without its folder is of unknown size, and the rows are the same") {

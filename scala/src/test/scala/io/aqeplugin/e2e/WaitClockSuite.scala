@@ -4,7 +4,12 @@ import java.util.concurrent.atomic.AtomicLong
 
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.SpanSugar.convertIntToGrainOfTime
+
+import io.aqeplugin.observe.ClusterSize
 
 /** Waits that take longer than predicted. */
 class WaitClockSuite extends AnyFunSuite with PluginSession {
@@ -67,6 +72,22 @@ class WaitClockSuite extends AnyFunSuite with PluginSession {
     val wait = waitOf(ran)
     assert(filtered(ran) == Seq("parquet-facts(k)") && wait.path("outcome").asText == "used", wait)
     assert(wait.path("waitedMillis").asDouble > 1000, wait)
+  }
+
+  test("slots that another query uses are not idle for a wait") {
+    withConf(Conf: _*) {
+      WaitClockSuite.SleepMillis.set(0)
+      val expected = withoutPlugin(query("one_file"))
+      val slots = ClusterSize.of(spark.sparkContext).slots
+      val other = new Thread(() => spark.sparkContext.parallelize(1 to slots, slots).foreach(_ => Thread.sleep(2000)))
+      def idleMillis(ran: Ran): Double = waitOf(ran).path("idleMillis").asDouble
+      val alone = ran(query("one_file"))
+      other.start()
+      eventually(timeout(30.seconds))(assert(SparkBridge.runningTasks(spark.sparkContext).contains(slots)))
+      val beside = ran(query("one_file"))
+      other.join()
+      assert(beside.rows == expected && idleMillis(beside) < idleMillis(alone), waitOf(beside))
+    }
   }
 
   test("no probe side waits longer than wait.limit") {
