@@ -6,7 +6,9 @@ import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+import org.apache.spark.sql.internal.SQLConf
 
+import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** The plugin's section of EXPLAIN: a line for each join of the plan, with or without a filter. Spark's own join nodes have no place for a
@@ -20,7 +22,7 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
     try {
       // A stage that is read twice shows its joins twice.
       val lines = collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Line).map(_.get.apply()) }.flatten.distinct
-      if (lines.isEmpty) "no join is decided" else lines.mkString("\n")
+      if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get) else lines.mkString("\n")
     } catch {
       case Survivable(error) =>
         Faults.note("EXPLAIN", "the plugin's section is empty", error)
@@ -29,6 +31,11 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
 }
 
 object ExplainSection {
+
+  private def whyNone(conf: SQLConf): String =
+    if (SessionConf.isOff(conf)) "no join is decided"
+    else SessionConf.read(conf).fold(error => s"every join is left to Spark. ${error.message}", _ => "no join is decided")
+
   private val Line = TreeNodeTag[AtomicReference[() => String]]("io.aqeplugin.decision")
 
   /** Sets the line of a join.

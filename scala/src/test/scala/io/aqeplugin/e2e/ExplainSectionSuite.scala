@@ -46,6 +46,16 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
     withConf("spark.aqePlugin.mode" -> "off")(assert(section(explained(spark.sql(Query))) == Seq("no join is decided")))
   }
 
+  test("a conf that is not allowed is named, with what is allowed") {
+    withConf("spark.aqePlugin.filter.maxPassRate" -> "9") {
+      val lines = section(explained(spark.sql(Query)))
+      assert(
+        lines.size == 1 && lines.head.startsWith("every join is left to Spark. Bad value for spark.aqePlugin.filter.maxPassRate: '9'"),
+        lines
+      )
+    }
+  }
+
   test("the user's own sections stay") {
     assert(explained(spark.sql("SELECT 1")).contains("a section of the user's"))
   }
