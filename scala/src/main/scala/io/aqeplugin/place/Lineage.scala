@@ -74,7 +74,8 @@ object Lineage {
   /** Rewrites keys above a projection as expressions below it; `None` when a key is computed. */
   private def through(list: Seq[NamedExpression], keys: Seq[Expression]): Option[Seq[Expression]] = {
     val below = AttributeMap(list.collect { case alias: Alias => alias.toAttribute -> alias.child })
-    val pushed = keys.map(_.transform { case a: Attribute => below.getOrElse(a, a) })
+    // From the leaves up, so that nothing is replaced twice: Spark names a normalized floating-point number like the column that it is of.
+    val pushed = keys.map(_.transformUp { case a: Attribute => below.getOrElse(a, a) })
     if (pushed.forall(isPlain)) Some(pushed) else None
   }
 

@@ -4,6 +4,7 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction}
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.catalyst.util.StringUtils
 import org.apache.spark.sql.execution.ExecSubqueryExpression
@@ -45,7 +46,7 @@ private[aqeplugin] object Total {
     case _: WindowExpression | _: WindowSpecDefinition | _: WindowFrame | _: WindowFunction       => true
     case _: Substring | _: Concat | _: Upper | _: Lower | _: GetStructField                       => true
     case _: CreateArray | _: CreateNamedStruct                                                    => true
-    case _: TaggingExpression | _: UnscaledValue | _: MakeDecimal                                 => true
+    case _: TaggingExpression | _: UnscaledValue | _: MakeDecimal | _: NormalizeNaNAndZero        => true
     case _: BloomFilterMightContain | _: XxHash64 | _: DynamicPruning | _: ExecSubqueryExpression => true
     case _: StringPredicate | _: IsNaN | _: GetDateField | _: DateAdd | _: DateSub                => true
     case Like(_, Literal(pattern, _), escape)                                                     => isPattern(pattern, escape)

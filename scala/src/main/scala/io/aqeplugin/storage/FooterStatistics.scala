@@ -63,7 +63,7 @@ private[storage] object FooterSummary {
   *   the threads that read; may reject
   */
 class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
-  import FooterStatistics.{AllFiles, KeptMillis, Listed, MaxFooters, MaxTables, MinTableBytes, Reading, Snapshot}
+  import FooterStatistics.{KeptMillis, Listed, MaxFooters, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot}
 
   private val known: JavaMap[Snapshot, Reading] =
     Collections.synchronizedMap(new LinkedHashMap[Snapshot, Reading](16, 0.75f, true) {
@@ -82,23 +82,22 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
 
   private def reading(scan: FileSourceScanExec): Option[Reading] = (PartitionedTable.of(scan), scan.relation.location) match {
     case (Some(table), index: InMemoryFileIndex) =>
-      val files = index.allFiles()
-      begun(snapshotOf(index, files).copy(roots = Seq(table.folder.toString), minute = minute), scan)(ofFolder(table, _).thenApply[Listed] {
-        sample =>
-          Listed(math.max(sample.bytes, files.map(_.getLen).sum), files)
-      })
+      val all = IndexedFiles.of(index)
+      begun(Snapshot(Seq(table.folder.toString), all, minute), scan)(
+        ofFolder(table, _).thenApply[Listed](sample => Listed(math.max(sample.bytes, all.bytes), index.allFiles()))
+      )
     case (Some(table), _: CatalogFileIndex) =>
-      begun(Snapshot(Seq(table.folder.toString), AllFiles, 0L, 0L, minute), scan)(
+      begun(Snapshot(Seq(table.folder.toString), NoneListed, minute), scan)(
         ofFolder(table, _).thenApply[Listed](sample => Listed(sample.bytes, sample.files))
       )
-    case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined && index.sizeInBytes >= MinTableBytes =>
-      val files = index.allFiles()
-      begun(snapshotOf(index, files), scan)(_ => CompletableFuture.completedFuture(Listed(index.sizeInBytes, files)))
+    case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined =>
+      Some(IndexedFiles.of(index)).filter(_.bytes >= MinTableBytes).flatMap { all =>
+        begun(Snapshot(index.rootPaths.map(_.toString), all, minute = 0L), scan)(_ =>
+          CompletableFuture.completedFuture(Listed(all.bytes, index.allFiles()))
+        )
+      }
     case _ => None
   }
-
-  private def snapshotOf(index: InMemoryFileIndex, files: Seq[FileStatus]): Snapshot =
-    Snapshot(index.rootPaths.map(_.toString), files.size, index.sizeInBytes, files.map(_.getModificationTime).maxOption.getOrElse(0L), 0L)
 
   private def minute: Long = System.currentTimeMillis() / KeptMillis
 
@@ -175,13 +174,13 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   /** How long the bytes of a table are used that were estimated from its folders: a new partition does not show in the list of the others. */
   private val KeptMillis = 60000L
 
-  /** The number of files of a table whose partitions nobody has listed. */
-  private val AllFiles = -1
+  /** Of a table whose partitions nobody has listed. */
+  private val NoneListed = IndexedFiles(count = -1, bytes = 0L, newestMillis = 0L)
 
-  /** A state of a table: its folders, or the one that its partitions are in; the number of its files or of those of the selected partitions, their
-    * bytes, and the newest one's time; and the time of the reading, if folders were sampled.
+  /** A state of a table: its folders, or the one that its partitions are in; its files or those of the selected partitions; and the time of the
+    * reading, if folders were sampled.
     */
-  private final case class Snapshot(roots: Seq[String], files: Int, bytes: Long, newestMillis: Long, minute: Long)
+  private final case class Snapshot(roots: Seq[String], files: IndexedFiles, minute: Long)
 
   /** The bytes of a table, and its files or some of them. */
   private final case class Listed(bytes: Long, files: Seq[FileStatus])

@@ -41,7 +41,7 @@ object KnownTables {
 
   /** The index of a table whose partitions the catalog keeps has only the files of the selected ones. */
   private def allBytes(scan: FileSourceScanExec): Option[Long] = scan.relation.location match {
-    case index: InMemoryFileIndex if PartitionedTable.of(scan).isEmpty => Some(index.sizeInBytes)
+    case index: InMemoryFileIndex if PartitionedTable.of(scan).isEmpty => Some(IndexedFiles.of(index).bytes)
     case _                                                             => None
   }
 }
@@ -60,6 +60,7 @@ object SelectedFiles {
     case (_: CatalogFileIndex, _)                                      => None
     case (index: InMemoryFileIndex, conditions) if conditions.nonEmpty =>
       Try(index.listFiles(conditions, Nil).iterator.flatMap(_.files).map(_.getLen).sum).toOption
-    case (index, _) => Some(index.sizeInBytes)
+    case (index: InMemoryFileIndex, _) => Some(IndexedFiles.of(index).bytes)
+    case (index, _)                    => Some(index.sizeInBytes)
   }
 }
