@@ -104,7 +104,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   private def shuffles(option: JoinOption): Double = {
     // The facts of a broadcast build side already leave out the probe side's shuffle.
     val own = if (option.method == Method.Broadcast && !facts.build.alreadyBroadcast && !facts.orderUsed) 1 else 0
-    math.max(path.shuffles, facts.probe.exchanges - own).toDouble
+    math.max(path.shuffles, math.max(0, facts.probe.exchanges) - own).toDouble
   }
 
   private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(

@@ -169,6 +169,14 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("a number of shuffles below 0 costs what none costs") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds, Gen.oneOf(-1, Int.MinValue, Int.MinValue + 1)) { (facts, thresholds, exchanges) =>
+      def options(exchanges: Int): Seq[WeighedOption] =
+        DecideJoin.decide(facts.copy(probe = facts.probe.copy(exchanges = exchanges)), thresholds).options
+      assert(options(exchanges) == options(0))
+    }
+  }
+
   test("a scan that must run once more never adds a filter") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.repeat) { (facts, thresholds, repeat) =>
       val before = DecideJoin.decide(facts, thresholds)
