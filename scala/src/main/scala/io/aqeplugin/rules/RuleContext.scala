@@ -47,9 +47,10 @@ final case class RuleContext(
     * the same memory.
     */
   def decideOnce(joinId: String)(facts: => Option[JoinFacts]): Option[JoinDecision] = state.decision(joinId).orElse(facts.map { found =>
+    // It asks for every executor, and others wait for the lock.
+    val now = ClusterSize.of(sparkContext)
     RuleContext.deciding.synchronized {
       state.decideOnce(joinId) {
-        val now = ClusterSize.of(sparkContext)
         val alone = DecideJoin.decide(found.copy(cluster = now, memory = Some(memoryOf(now))), thresholds)
         val left = state.leftByFilters(joinId, alone.passRate)
         if (left == 1.0) alone else DecideJoin.decide(alone.facts.copy(probe = found.probe.scaled(left)), thresholds)
