@@ -93,12 +93,13 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The join keys of one side; old logs lack the last two.
+    """The join keys of one side; old logs lack the last three.
 
     Attributes:
         origin_distinct: distinct keys of the table that the keys come from.
         kept: whether the driver has every distinct key.
         as_range: whether a filter holds only the least and the greatest value.
+        hashed: whether the only column is no integer, so that filters and hash joins hash it.
     """
 
     columns: int
@@ -111,6 +112,7 @@ class KeyFacts:
     origin_distinct: int | None
     kept: bool | None
     as_range: bool | None
+    hashed: bool | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+_HISTOGRAMS = "spark.sql.statistics.histogram.enabled"
+
 
 def register_analyzed(spark: Any, folders: Mapping[str, Path], report: Callable[[str], None] = lambda _: None) -> None:
-    """Makes every folder of Parquet files a table of `spark`, with statistics of all its columns.
+    """Makes every folder of Parquet files a table of `spark`, with statistics and histograms of all its columns.
 
     The catalog is that of the session, so the statistics are made anew in each.
 
     Args:
         folders: table → where its files are.
     """
+    before = spark.conf.get(_HISTOGRAMS, None)
+    spark.conf.set(_HISTOGRAMS, "true")
     for number, (table, folder) in enumerate(folders.items(), start=1):
         report(f"statistics of {table}, table {number} of {len(folders)}")
         spark.catalog.createTable(table, str(folder), "parquet")
         spark.sql(f"analyze table {table} compute statistics for all columns")
+    if before is None:
+        spark.conf.unset(_HISTOGRAMS)
+    else:
+        spark.conf.set(_HISTOGRAMS, before)

@@ -36,7 +36,7 @@ final case class CostTerm(name: String, nanos: Double)
   * shuffled hash only
   * hash build        b h hashBuildNanosPerRow
   * hash probe        r p k hashProbeNanosPerRow / n
-  * hash misses       (b h + r q / n) misses(table bytes, 16 MiB) hashMissNanosPerRow    r p in place of r q for a key of several columns
+  * hash misses       (b h + r q / n) misses(table bytes, 16 MiB) hashMissNanosPerRow    r p in place of r q for a key by row
   *
   * broadcast only; the first four are 0 when the build side is broadcast already
   * collect           b m collectNanosPerByte
@@ -44,7 +44,7 @@ final case class CostTerm(name: String, nanos: Double)
   * hand over         b m broadcastNanosPerByte e
   * launch            jobLaunchNanos
   * hash probe        r p k hashProbeNanosPerRow / n
-  * hash misses       r p misses(relation bytes, 16 MiB) hashMissNanosPerRow / n         for a key of several columns
+  * hash misses       r p misses(relation bytes, 16 MiB) hashMissNanosPerRow / n         for a key by row
   *
   * not sort-merge, and an operator above relies on the order
   * sort above        r p log2(r p / partitions) sortNanosPerComparison / n
@@ -55,13 +55,14 @@ final case class CostTerm(name: String, nanos: Double)
   *                                                                                   of b, and one thread, when the driver has the d keys
   * filter hand over  filter bytes (collectNanosPerByte + broadcastNanosPerByte e)
   * filter launch     jobLaunchNanos                                                  a stage of its own, after which AQE plans anew
-  * filter check      s (filterCheckNanosPerRow + (key columns - 1) filterHashNanosPerColumn) / n
+  * filter check      s (filterCheckNanosPerRow + hashed columns filterHashNanosPerColumn) / n
   * filter misses     s misses(filter bytes, 2 MiB) filterMissNanosPerRow / n
   * filter repeat     (its scan bytes scanNanosPerByte                                of each PathStep.Repeat, into whose shuffle i rows go
   *                   + i (its w shuffleNanosPerByte + shuffleNanosPerRow)) / n
   *                   + jobLaunchNanos
   * }}}
-  * A lookup of a number is one probe, k = 1. A key of several columns is written as a row, hashed and compared: k = 4.
+  * A lookup of a number is one probe, k = 1. A key of several columns, or of one that is no integer, is written as a row, hashed and compared:
+  * k = 4. A filter check hashes it too, the first of several columns for nothing.
   *
   * Of accesses at random, those to memory are misses(bytes, cache) = 1 - cache / bytes. The hash table of a slot is the share `h` of the build
   * side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in it. A
@@ -84,7 +85,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   private val buildBytes = buildRows * atLeastZero(facts.build.memoryBytesPerRow)
   private val scanRows = atLeastZero(facts.probe.scanRows)
   private val probeRows = atLeastZero(facts.probe.rows)
-  private val byRow = facts.build.keys.columns > 1
+  private val byRow = facts.build.keys.byRow
   private val path = new PathPrice(facts.probe.path, slots, prices, thresholds)
 
   /** The price in nanoseconds: the sum of [[terms]]. */
@@ -166,14 +167,13 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     val keys = facts.build.keys
     val kept = if (keys.kept) keys.distinct.map(distinct => math.min(atLeastZero(distinct), buildRows)) else None
     val rowsOfABuilder = kept.getOrElse(if (facts.build.alreadyBroadcast) buildRows else buildRows / slots)
-    val furtherColumns = math.max(0, keys.columns - 1).toDouble
     Seq(
       CostTerm("filter build", rowsOfABuilder * thresholds(CostFilterBuildNanosPerRow)),
       CostTerm("filter hand over", prices.shared(filter.bytes)),
       CostTerm("filter launch", thresholds(CostJobLaunchNanos)),
       CostTerm(
         "filter check",
-        scanRows * (thresholds(CostFilterCheckNanosPerRow) + furtherColumns * thresholds(CostFilterHashNanosPerColumn)) / slots
+        scanRows * (thresholds(CostFilterCheckNanosPerRow) + keys.hashedColumns * thresholds(CostFilterHashNanosPerColumn)) / slots
       ),
       CostTerm("filter misses", scanRows * prices.filterMiss(filter.bytes) / slots)
     ) ++ path.repeatTerms

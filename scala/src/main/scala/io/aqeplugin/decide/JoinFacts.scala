@@ -84,6 +84,8 @@ object Strategy {
   *   whether the driver has every distinct key already, so that a filter needs no job to collect them
   * @param asRange
   *   whether a filter holds no keys, only the least and the greatest value that may have a partner
+  * @param hashed
+  *   whether the only column is no integer: filters hash it, and hash joins look its rows up as those of a key of several columns
   */
 final case class KeyFacts(
     columns: Int,
@@ -95,8 +97,32 @@ final case class KeyFacts(
     histogram: Seq[KeyBucket] = Nil,
     originDistinct: Option[Long] = None,
     kept: Boolean = false,
-    asRange: Boolean = false
-)
+    asRange: Boolean = false,
+    hashed: Boolean = false
+) {
+
+  /** Whether a hash join writes, hashes and compares the key as a row instead of looking up a number. */
+  def byRow: Boolean = hashed || columns > 1
+
+  /** Key columns that a filter check hashes after what it does for one integer. */
+  def hashedColumns: Int = math.max(if (hashed) 1 else 0, columns - 1)
+}
+
+object KeyFacts {
+
+  /** The keys of several scans, as above a union: the values of any of them. None if one is not known. */
+  def union(ofScans: Seq[Option[KeyFacts]]): Option[KeyFacts] = ofScans.reduceLeftOption { (left, right) =>
+    for (one <- left; other <- right) yield one.copy(
+      distinct = both(one.distinct, other.distinct)(math.max),
+      min = both(one.min, other.min)(math.min),
+      max = both(one.max, other.max)(math.max),
+      histogram = if (one.histogram.isEmpty || other.histogram.isEmpty) Nil else one.histogram ++ other.histogram
+    )
+  }.flatten
+
+  private def both(one: Option[Long], other: Option[Long])(of: (Long, Long) => Long): Option[Long] =
+    one.zip(other).map { case (left, right) => of(left, right) }
+}
 
 /** One bucket of an equi-height histogram: `rows` rows have keys in `[low, high]`. */
 final case class KeyBucket(low: Long, high: Long, rows: Long)

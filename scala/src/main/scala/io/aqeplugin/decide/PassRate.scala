@@ -78,15 +78,21 @@ object PassRate {
       buildDistinct <- build.distinct if buildDistinct >= 0
       probeDistinct <- probe.distinct if probeDistinct > 0
     } yield {
-      val probeDistinctInside = math.max(1.0, probeDistinct * inside)
+      val probeDistinctInside = math.max(1.0, math.min(probeDistinct * inside, valuesInside(probe, range)))
       share(inside * math.min(1.0, buildDistinct / probeDistinctInside))
     }
   }
 
+  /** Values of `range` that `keys` may have: heavy keys fill a large share of the rows with few of them. */
+  private def valuesInside(keys: KeyFacts, range: (Long, Long)): Double =
+    keyRange(keys).fold(Double.MaxValue) { case (low, high) =>
+      math.max(0.0, math.min(high, range._2).toDouble - math.max(low, range._1).toDouble + 1)
+    }
+
   private def keyRange(keys: KeyFacts): Option[(Long, Long)] =
     for {
-      low <- keys.histogram.headOption.map(_.low).orElse(keys.min)
-      high <- keys.histogram.lastOption.map(_.high).orElse(keys.max) if low <= high
+      low <- keys.min.orElse(keys.histogram.headOption.map(_.low))
+      high <- keys.max.orElse(keys.histogram.lastOption.map(_.high)) if low <= high
     } yield (low, high)
 
   /** Share of the rows of `keys` whose key lies in `range`. A bucket that is only partly inside counts in proportion to its width. */

@@ -62,6 +62,19 @@ object KeyKind {
   }
 }
 
+/** How Spark's hash joins look up a key. */
+object LookupKey {
+
+  /** Whether the key is one number, which is looked up without a row: Spark's `HashJoin.rewriteKeyExpr`, without its packing of several. */
+  def isNumber(types: Seq[DataType]): Boolean = types match {
+    case Seq(ByteType | ShortType | IntegerType | LongType) => true
+    case _                                                  => false
+  }
+
+  /** Whether the key is one column that is no such number. */
+  def isHashed(types: Seq[DataType]): Boolean = types.size == 1 && !isNumber(types)
+}
+
 /** A join key that is a column, below lossless casts and what Spark itself puts around keys of some types. */
 final case class PlainKey(attribute: Attribute, kind: KeyKind)
 

@@ -225,13 +225,14 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     tables.bytesRead(scan).orElse(tables.of(scan).flatMap(_.bytes)).map(_.toDouble).filter(_ < SizeEstimator.Unbelievable)
 
   /** What is known of a scan's key columns before it runs: for a single integer or date column, its range and perhaps its
-    * distinct values.
+    * distinct values and histogram.
     */
   def keysOf(scan: SparkPlan, keys: Seq[Attribute]): Option[KeyFacts] = (scan, keys) match {
     case (file: FileSourceScanExec, Seq(key)) =>
       tables.of(file).flatMap { facts =>
         facts.ranges.get(key.name).map { case (min, max) =>
-          KeyFacts(1, supported = true, distinct = facts.distinct.get(key.name), min = Some(min), max = Some(max))
+          val histogram = facts.histograms.getOrElse(key.name, Nil)
+          KeyFacts(1, supported = true, distinct = facts.distinct.get(key.name), min = Some(min), max = Some(max), histogram = histogram)
         }
       }
     case _ => None

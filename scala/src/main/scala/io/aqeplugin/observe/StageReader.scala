@@ -46,7 +46,7 @@ object StageReader {
           originRows = table.map(_.rows),
           alreadyBroadcast = stage.isInstanceOf[BroadcastQueryStageExec],
           keys = sources.sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight)))
-            .copy(originDistinct = originDistinct(stage, keys, sources.tables)),
+            .copy(originDistinct = originDistinct(stage, keys, sources.tables), hashed = LookupKey.isHashed(keys.map(_.dataType))),
           unmeasuredColumns = width.unmeasuredColumns,
           originRowsSource = table.map(_.source)
         )

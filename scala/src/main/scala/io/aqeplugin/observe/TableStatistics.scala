@@ -3,7 +3,7 @@ package io.aqeplugin.observe
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 
-import io.aqeplugin.decide.RowEstimate
+import io.aqeplugin.decide.{KeyBucket, RowEstimate}
 
 /** What is known of a table without a job.
   *
@@ -15,6 +15,8 @@ import io.aqeplugin.decide.RowEstimate
   *   smallest and largest value of integer and date columns, by column name
   * @param distinct
   *   distinct values of columns, by column name
+  * @param histograms
+  *   buckets of equal height, ascending, of integer and date columns, by column name
   * @param analyzed
   *   what `ANALYZE TABLE` left in the catalog, of all partitions
   */
@@ -23,6 +25,7 @@ final case class TableFacts(
     bytes: Option[Long] = None,
     ranges: Map[String, (Long, Long)] = Map.empty,
     distinct: Map[String, Long] = Map.empty,
+    histograms: Map[String, Seq[KeyBucket]] = Map.empty,
     analyzed: Option[CatalogStatistics] = None
 )
 

@@ -108,7 +108,7 @@ private[rules] final class JoinEstimator(
       exchanges = path.shuffles,
       started = reached.isEmpty && FinishedJoin.isStage(probe),
       targets = site.targets.size,
-      keys = reached.headOption.flatMap(keysOf(join, _)),
+      keys = KeyFacts.union(reached.map(keysOf(join, _))),
       rowsSource = Some(estimates(probe).source),
       scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*)),
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.scan)).sum),
@@ -146,7 +146,9 @@ private[rules] final class JoinEstimator(
       medianPartitionBytes = 0L,
       originRows = Some(rounded(estimate.rows / estimate.kept)),
       alreadyBroadcast = false,
-      keys = if (join.range.isDefined) RangeFacts.unmeasured(keys.isRight) else KeyFacts(join.keys(buildSide).size, keys.isRight),
+      keys =
+        if (join.range.isDefined) RangeFacts.unmeasured(keys.isRight)
+        else KeyFacts(join.keys(buildSide).size, keys.isRight, hashed = LookupKey.isHashed(join.keys(buildSide).map(_.dataType))),
       unmeasuredColumns = site.source.fold(0) { case (source, _) =>
         RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
       },

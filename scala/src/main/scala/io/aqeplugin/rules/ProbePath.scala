@@ -9,10 +9,9 @@ import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.types.{ByteType, IntegerType, LongType, ShortType}
 
 import io.aqeplugin.decide.PathStep
-import io.aqeplugin.observe.{RowWidth, SizeEstimator}
+import io.aqeplugin.observe.{LookupKey, RowWidth, SizeEstimator}
 import io.aqeplugin.place.ScanTarget
 
 /** What lies between a join and the scans that its keys reach. */
@@ -58,10 +57,7 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[ScanTarget], 
 
   private def probeOf(join: HashJoin): SparkPlan = if (join.buildSide == BuildLeft) join.right else join.left
 
-  private def isOneInteger(keys: Seq[Expression]): Boolean = keys.size == 1 && keys.forall(_.dataType match {
-    case ByteType | ShortType | IntegerType | LongType => true
-    case _                                             => false
-  })
+  private def isOneInteger(keys: Seq[Expression]): Boolean = LookupKey.isNumber(keys.map(_.dataType))
 
   private def rows(plan: SparkPlan): Long = JoinEstimator.rounded(estimates(plan).rows)
 

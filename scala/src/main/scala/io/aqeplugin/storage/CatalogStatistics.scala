@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogColumnStat
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.types._
 
-import io.aqeplugin.decide.{EstimateSource, RowEstimate}
+import io.aqeplugin.decide.{EstimateSource, KeyBucket, RowEstimate}
 import io.aqeplugin.observe.TableFacts
 
 /** What `ANALYZE TABLE` left in the catalog: rows, distinct values, smallest and largest values. It may be out of date, so it must decide
@@ -23,9 +23,35 @@ object CatalogStatistics {
         Some(statistics.sizeInBytes.min(Long.MaxValue).toLong).filter(_ > 0),
         columns.flatMap { case (field, column) => range(field, column).map(field.name -> _) }.toMap,
         columns.flatMap { case (field, column) => column.distinctCount.map(field.name -> _.min(Long.MaxValue).toLong) }.toMap,
+        columns.flatMap { case (field, column) => histogram(field, column).map(field.name -> _) }.toMap,
         Some(statistics)
       )
     }
+
+  /** Spark's buckets, which hold equally many rows. An end between two values, which Spark interpolates, is taken to the value inside. */
+  private def histogram(field: StructField, column: CatalogColumnStat): Option[Seq[KeyBucket]] =
+    for (found <- column.histogram if isInteger(field)) yield {
+      val buckets = found.bins.toSeq.map(bin => KeyBucket(math.ceil(bin.lo).toLong, math.floor(bin.hi).toLong, math.round(found.height)))
+      merged(buckets.filter(bucket => bucket.low <= bucket.high))
+    }
+
+  /** Joins neighbours that hold one value, and light ones until few are left: a value that fills many buckets keeps one for itself. */
+  private def merged(buckets: Seq[KeyBucket]): Seq[KeyBucket] = {
+    val light = buckets.map(_.rows).sum / (MostBuckets / 2)
+    buckets.foldLeft(Vector.empty[KeyBucket]) {
+      case (before :+ last, next) if (last.low == next.low && last.high == next.high) || last.rows + next.rows <= light =>
+        before :+ KeyBucket(last.low, next.high, last.rows + next.rows)
+      case (before, next) => before :+ next
+    }
+  }
+
+  // Spark has 254 by default. Each is in the event of a decision.
+  private val MostBuckets = 64
+
+  private def isInteger(field: StructField): Boolean = field.dataType match {
+    case ByteType | ShortType | IntegerType | LongType | DateType => true
+    case _                                                        => false
+  }
 
   private def range(field: StructField, column: CatalogColumnStat): Option[(Long, Long)] = {
     def value(text: Option[String]): Option[Long] =
@@ -35,9 +61,6 @@ object CatalogStatistics {
         case number: Int   => number.toLong
         case number: Long  => number
       }
-    field.dataType match {
-      case ByteType | ShortType | IntegerType | LongType | DateType => value(column.min).zip(value(column.max))
-      case _                                                        => None
-    }
+    if (isInteger(field)) value(column.min).zip(value(column.max)) else None
   }
 }

@@ -35,6 +35,7 @@ object KnownTables {
       read.bytes.orElse(allBytes(scan)).orElse(analyzed.bytes),
       analyzed.ranges ++ read.ranges,
       analyzed.distinct,
+      analyzed.histograms,
       analyzed.analyzed
     )
   }

@@ -254,7 +254,14 @@ object EventSchema {
       FieldSchema("histogram", "KeyBucket[]", "", "equi-height buckets of a single integral key, ascending"),
       FieldSchema("originDistinct", "integer", "keys", "distinct keys of the table that the keys come from", required = false),
       FieldSchema("kept", "boolean", "", "whether the driver has every distinct key, so that a filter needs no job", required = false),
-      FieldSchema("asRange", "boolean", "", "whether a filter holds only the least and the greatest value", required = false)
+      FieldSchema("asRange", "boolean", "", "whether a filter holds only the least and the greatest value", required = false),
+      FieldSchema(
+        "hashed",
+        "boolean",
+        "",
+        "whether the only column is no integer, so that filters and hash joins hash it",
+        required = false
+      )
     )
   )
 

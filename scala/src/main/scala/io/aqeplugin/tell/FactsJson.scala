@@ -198,6 +198,7 @@ private[tell] object FactsJson {
     val histogram = node.putArray("histogram")
     keys.histogram.foreach(bucket => histogram.addObject().put("low", bucket.low).put("high", bucket.high).put("rows", bucket.rows))
     put(node, "originDistinct", keys.originDistinct).put("kept", keys.kept).put("asRange", keys.asRange)
+      .put("hashed", keys.hashed)
   }
 
   private def readKeys(fields: JsonFields): Either[String, KeyFacts] = for {
@@ -211,7 +212,20 @@ private[tell] object FactsJson {
     originDistinct <- fields.optionalLong("originDistinct")
     kept <- fields.optionalBoolean("kept")
     asRange <- fields.optionalBoolean("asRange")
-  } yield KeyFacts(columns, supported, distinct, nulls, min, max, histogram, originDistinct, kept.contains(true), asRange.contains(true))
+    hashed <- fields.optionalBoolean("hashed")
+  } yield KeyFacts(
+    columns,
+    supported,
+    distinct,
+    nulls,
+    min,
+    max,
+    histogram,
+    originDistinct,
+    kept.contains(true),
+    asRange.contains(true),
+    hashed.contains(true)
+  )
 
   private def readBucket(fields: JsonFields): Either[String, KeyBucket] = for {
     low <- fields.long("low")

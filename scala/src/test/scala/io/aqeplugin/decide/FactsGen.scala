@@ -53,7 +53,8 @@ object FactsGen {
     originDistinct <- Gen.option(count)
     kept <- Gen.prob(0.3)
     asRange <- Gen.prob(0.1)
-  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept, asRange)
+    hashed <- Gen.prob(0.2)
+  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept, asRange, hashed)
 
   val buildFacts: Gen[BuildFacts] = for {
     rows <- count

@@ -56,6 +56,29 @@ class PassRateSuite extends AnyFunSuite {
     about(0.1 * 0.5)(estimate(build, probe))
   }
 
+  test("few heavy keys in a bucket of their own count as the share of their rows") {
+    val heavy = Seq(KeyBucket(0, 9, 20000), KeyBucket(10, 99999, 80000))
+    val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(50000), min = Some(0), max = Some(99999), histogram = heavy)))
+    about(0.2)(estimate(base.build.copy(rows = 10, keys = oneKey.copy(distinct = Some(10), min = Some(0), max = Some(9))), probe))
+  }
+
+  test("the keys of a union are those of any of its scans, and unknown if those of one are") {
+    val (one, other) = (oneKey.copy(distinct = Some(10), min = Some(0), max = Some(99)), oneKey.copy(min = Some(50), max = Some(300)))
+    assert(KeyFacts.union(Seq(Some(one), Some(other))).contains(oneKey.copy(min = Some(0), max = Some(300))))
+    assert(KeyFacts.union(Seq(Some(one), None)).isEmpty && KeyFacts.union(Nil).isEmpty)
+  }
+
+  test("a string key is looked up and checked as a hashed row, an integer as a number") {
+    def term(keys: KeyFacts, name: String): Double = {
+      val facts = base.copy(build = base.build.copy(keys = keys))
+      new CostModel(facts, 0.1, FilterSize.of(facts.build, limits), limits).terms(JoinOption(Method.Broadcast, withFilter = true))
+        .filter(_.name == name).map(_.nanos).sum
+    }
+    val string = oneKey.copy(hashed = true)
+    about(4.0)(term(string, "hash probe") / term(oneKey, "hash probe"))
+    assert(term(string, "filter check") > term(oneKey, "filter check"))
+  }
+
   test("with the probe side's range dense, the pass rate is build keys per value of the range") {
     val probe = base.probe.copy(scanRows = 50000, keys = Some(oneKey.copy(min = Some(0), max = Some(999))))
     val keys = oneKey.copy(distinct = Some(50), min = Some(0), max = Some(99))

@@ -40,6 +40,19 @@ class CatalogStatisticsSuite extends AnyFunSuite with PluginSession {
     assert(Seq("d", "day", "name").forall(column => math.abs(days.distinct(column) - 1000) < 100), days.distinct)
   }
 
+  test("a heavy key has a bucket of its own in the histogram, and the share of its rows is its pass rate") {
+    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.statistics.histogram.enabled" -> "true") {
+      create("visits", "SELECT id, CAST(IF(id % 2 = 0, 700, id % 3000) AS int) AS k FROM range(60000)")
+      spark.sql("ANALYZE TABLE visits COMPUTE STATISTICS FOR ALL COLUMNS")
+    }
+    val buckets = factsOf("SELECT k, id FROM visits").getOrElse(fail("no facts")).histograms("k")
+    assert(buckets.size <= 64 && math.abs(buckets.map(_.rows).sum - 60000) < 300)
+    assert(buckets.exists(bucket => bucket.low == 700 && bucket.high == 700 && math.abs(bucket.rows - 30000) < 2000), buckets)
+    val decision = decided("SELECT f.id, d.name FROM visits f JOIN days d ON f.k = d.d WHERE d.name IN ('d700', 'd701')")
+    assert(decision.path("passRateSource").asText == "key_distributions")
+    assert(math.abs(decision.path("passRate").asDouble - 0.5) < 0.05, decision.path("passRate"))
+  }
+
   test("a table that was not analyzed, and files in no catalog, have no facts") {
     assert(factsOf("SELECT * FROM unknown").forall(_.rows.isEmpty))
     table("loose", "SELECT id AS k FROM range(10)")
