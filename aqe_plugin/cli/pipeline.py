@@ -13,7 +13,7 @@ import typer
 from aqe_plugin.cli.install import HomeOption, TargetOption
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.stores.locate import find_target, read_target
-from aqe_plugin.events.describe import quantity
+from aqe_plugin.events.quantities import quantity
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.spark_session import job_session

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from aqe_plugin.events.model import (
+    CostTerm,
     FilterOutcome,
     FilterPlanned,
     FlipPoint,
@@ -21,8 +22,8 @@ from aqe_plugin.events.model import (
     Reason,
     Strategy,
 )
+from aqe_plugin.events.quantities import count, quantities, quantity, told_apart
 
-_BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STRATEGIES = {
     Strategy.BROADCAST: "broadcast",
     Strategy.SHUFFLED_HASH: "shuffled hash",
@@ -30,7 +31,13 @@ _STRATEGIES = {
     Strategy.PLAIN_SORT_MERGE: "plain sort-merge",
     Strategy.LEAVE_TO_SPARK: "left to Spark",
 }
-
+# Spark has one sort-merge join; what the plugin does not price is a join of another kind, or a choice still to be made.
+_OF_SPARK = {
+    **_STRATEGIES,
+    Strategy.FILTERED_SORT_MERGE: "sort-merge",
+    Strategy.PLAIN_SORT_MERGE: "sort-merge",
+    Strategy.LEAVE_TO_SPARK: "another method",
+}
 _LIMITS = {
     LimitOperator.COLLECT: "limit of the query",
     LimitOperator.INNER: "limit inside the query",
@@ -56,41 +63,36 @@ def reason_meanings() -> Mapping[str, str]:
     return {entry["code"]: entry["meaning"] for entry in table["codes"]}
 
 
-def quantity(value: float, unit: str) -> str:
-    """A number with its unit at a readable scale: ``12.3 MiB``, ``1.2 s``, ``4.5 M rows``, ``36.0 %``."""
-    if unit == "bytes":
-        return _scaled(value, 1024, _BINARY_UNITS)
-    if unit == "millis":
-        return f"{value:,.0f} ms" if abs(value) < 1000 else f"{value / 1000:,.1f} s"
-    if unit == "ratio":
-        return f"{value * 100:.3g} %"
-    if unit == "":
-        return f"{value:,.6g}"
-    count = _count(value)
-    return f"{count} {unit.removesuffix('s') if count == '1' else unit}"
-
-
 def describe_reason(reason: Reason) -> str:
     """The meaning of the code, then the numbers: ``… (CODE: 12.3 MiB against 10.0 MiB, spark.aqePlugin.…)``."""
-    details = ", ".join(part for part in (_numbers(reason), reason.conf_key) if part)
+    details = ", ".join(part for part in (describe_numbers(reason), reason.conf_key) if part)
     meaning = reason_meanings().get(reason.code, "a reason unknown to this version of aqe-plugin")
     return f"{meaning} ({reason.code}{': ' if details else ''}{details})"
 
 
-def _numbers(reason: Reason) -> str:
-    if reason.measured is not None and reason.limit is not None:
-        if reason.unit == "files":
-            return f"{_count(reason.measured)} of {quantity(reason.limit, reason.unit)}"
-        if reason.code == "FILTER_PAYS":
-            return f"{quantity(reason.measured, reason.unit)} with it, {quantity(reason.limit, reason.unit)} without"
-    numbers = [quantity(number, reason.unit) for number in (reason.measured, reason.limit) if number is not None]
-    return " against ".join(numbers)
+def describe_numbers(reason: Reason) -> str:
+    """The numbers of a reason, which look different where they differ: ``12.3 MiB against 10.0 MiB``."""
+    if reason.measured is None or reason.limit is None:
+        return "".join(quantity(one, reason.unit) for one in (reason.measured, reason.limit) if one is not None)
+    measured, limit = quantities(reason.measured, reason.limit, reason.unit)
+    if reason.unit == "files":
+        return f"{measured.rpartition(' ')[0]} of {limit}"
+    if reason.code == "FILTER_PAYS":
+        return f"{measured} with it, {limit} without"
+    return f"{measured} against {limit}"
 
 
 def describe_strategy(strategy: Strategy, with_filter: bool = False) -> str:
     """The name of the strategy, with its filter where the name does not include one."""
     added = " with filter" if with_filter and strategy is not Strategy.FILTERED_SORT_MERGE else ""
     return _STRATEGIES[strategy] + added
+
+
+def describe_choice(decision: JoinDecision) -> str:
+    """What Spark by itself does with the join, and what the plugin chose: ``Spark: sort-merge → plugin: broadcast with
+    filter``."""
+    chosen = describe_strategy(decision.choice, decision.build_filter)
+    return f"Spark: {_OF_SPARK[decision.facts.spark_strategy]} → plugin: {chosen}"
 
 
 def options_not_taken(decision: JoinDecision) -> list[str]:
@@ -111,12 +113,13 @@ def _none_of(names: Sequence[str]) -> str:
     return f"{'not' if len(names) == 1 else 'neither'} {' nor '.join(names)}"
 
 
-# Of the chosen option's price; the others are in the event.
-_TERMS_SHOWN = 3
+# Of the chosen option's price; smaller terms are added up.
+_LEAST_SHARE_SHOWN = 0.01
 
 
 def describe_price(decision: JoinDecision) -> str:
-    """The predicted cost of the chosen option and its largest parts: ``predicted 812 ms: shuffle 600 ms, sort 150 ms``.
+    """The predicted cost of the chosen option and its parts, which add up to it, largest first: ``predicted 812 ms:
+    shuffle 600 ms, sort 200 ms, 2 smaller 12 ms``.
 
     Empty when the option has no price.
     """
@@ -124,9 +127,17 @@ def describe_price(decision: JoinDecision) -> str:
     taken = next((option for option in decision.options if (option.strategy, option.with_filter) == chosen), None)
     if taken is None or taken.cost_millis is None:
         return ""
-    largest = sorted(taken.terms or (), key=lambda term: term.nanos, reverse=True)[:_TERMS_SHOWN]
-    parts = ", ".join(f"{term.name} {quantity(term.nanos / 1e6, 'millis')}" for term in largest)
-    return _predicted(taken.cost_millis) + (f": {parts}" if parts else "")
+    terms = sorted(taken.terms or (), key=lambda term: term.nanos, reverse=True)
+    least = _LEAST_SHARE_SHOWN * taken.cost_millis
+    parts = [f"{term.name} {quantity(_millis(term), 'millis')}" for term in terms if _millis(term) > least]
+    smaller = [_millis(term) for term in terms if 0 < _millis(term) <= least]
+    if smaller:
+        parts.append(f"{len(smaller)} smaller {quantity(sum(smaller), 'millis')}")
+    return _predicted(taken.cost_millis) + (f": {', '.join(parts)}" if parts else "")
+
+
+def _millis(term: CostTerm) -> float:
+    return term.nanos / 1e6
 
 
 _FACTS = {
@@ -142,7 +153,8 @@ def describe_flip(flip: FlipPoint) -> str:
     fact = _FACTS.get(flip.fact, flip.fact)
     bound = "at least" if flip.value > flip.actual else "at most"
     named = describe_strategy(flip.choice, flip.with_filter)
-    return f"{named} with {bound} {_count(flip.value)} {fact} ({_count(flip.actual)} now)"
+    value, actual = told_apart(count, flip.value, flip.actual)
+    return f"{named} with {bound} {value} {fact} ({actual} now)"
 
 
 def _predicted(cost_millis: float | None) -> str:
@@ -157,7 +169,7 @@ def describe_join(facts: JoinFacts) -> str:
     """Kind, keys, and the sizes of both sides."""
     kind = facts.kind.value.replace("_", " ")
     rows, table = quantity(facts.build.rows, "rows"), facts.build.origin_rows
-    of = "" if table is None else f" of {_count(table)}{_from(facts.build.origin_rows_source)}"
+    of = "" if table is None else f" of {count(table)}{_from(facts.build.origin_rows_source)}"
     build = f"{rows}{of}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
     probe = f"about {quantity(facts.probe.rows, 'rows')}{_from(facts.probe.rows_source)}"
     sides = (
@@ -186,25 +198,12 @@ def describe_outcome(outcome: FilterOutcome) -> str:
     if outcome.reason is not None:
         return f"{scan}: all rows passed, {describe_reason(outcome.reason)}; {waited}"
     removed = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "nothing"
-    rows = f"{_count(outcome.rows_in)} → {quantity(outcome.rows_out, 'rows')}, {removed} removed"
+    rows = f"{count(outcome.rows_in)} → {quantity(outcome.rows_out, 'rows')}, {removed} removed"
     if outcome.any_of is not None:
         is_first = outcome.any_of == outcome.filter_id
         rows = f"a union with other uses' filters, {rows}" if is_first else "in the union of another filter"
     cost = f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}"
     return f"{scan}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
-
-
-def _count(value: float) -> str:
-    if abs(value) < 10_000:
-        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
-    return _scaled(value, 1000, ("", "k", "M", "G", "T", "P"))
-
-
-def _scaled(value: float, step: int, suffixes: tuple[str, ...]) -> str:
-    power = 0
-    while abs(value) >= step and power < len(suffixes) - 1:
-        value, power = value / step, power + 1
-    return f"{value:,.0f} {suffixes[0]}".rstrip() if power == 0 else f"{value:,.1f} {suffixes[power]}"
 
 
 def describe_predicate(predicate: PredicateInferred) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from aqe_plugin.events.describe import quantity
 from aqe_plugin.events.lines import SCHEMA_VERSION
+from aqe_plugin.events.quantities import quantity
 from aqe_plugin.pipeline.attempt_files import ApplicationAttempt, ListedFile, attempts_in, files_below
 from aqe_plugin.pipeline.event_lines import event_lines, kind_of
 from aqe_plugin.pipeline.parse_events import UNKNOWN_VERSION, applications, parsed, rejected, whole

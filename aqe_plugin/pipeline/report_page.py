@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from aqe_plugin.events.describe import quantity
+from aqe_plugin.events.quantities import quantity
 from aqe_plugin.render.terminal import visible
 
 Row = Mapping[str, Any]

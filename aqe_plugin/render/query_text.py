@@ -7,6 +7,7 @@ Each function returns segments: pieces of text, each with a style, which plain t
 from __future__ import annotations
 
 from aqe_plugin.events.describe import (
+    describe_choice,
     describe_filter,
     describe_flip,
     describe_join,
@@ -17,9 +18,9 @@ from aqe_plugin.events.describe import (
     describe_reason,
     describe_strategy,
     options_not_taken,
-    quantity,
 )
 from aqe_plugin.events.model import QueryEnded, Strategy
+from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.terminal import visible
 
@@ -139,7 +140,7 @@ _FLIPS_SHOWN = 3
 def _choice_cell(join: JoinStory) -> Segments:
     decision = join.decision
     cell = [
-        (describe_strategy(decision.choice, decision.build_filter), _STYLES[decision.choice]),
+        (describe_choice(decision), _STYLES[decision.choice]),
         (f"\n{visible(describe_reason(decision.reason))}", ""),
     ]
     if price := describe_price(decision):

@@ -7,8 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aqe_plugin.events.describe import describe_strategy, quantity
+from aqe_plugin.events.describe import describe_numbers, describe_strategy
 from aqe_plugin.events.model import FilterOutcome, Reason
+from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.queries import QueryStory
 from benchmarks.accounts import Account
 from benchmarks.measure import QueryResult, Timing, run_description
@@ -81,8 +82,7 @@ def decisions_table(queries: Iterable[QueryStory]) -> Table:
 
 
 def _reason(reason: Reason) -> Text:
-    numbers = [quantity(number, reason.unit) for number in (reason.measured, reason.limit) if number is not None]
-    return Text("\n".join([reason.code, *([" : ".join(numbers)] if numbers else [])]))
+    return Text("\n".join(filter(None, (reason.code, describe_numbers(reason)))))
 
 
 def _removed(outcome: FilterOutcome) -> str:

@@ -16,7 +16,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from aqe_plugin.events.describe import quantity
+from aqe_plugin.events.quantities import quantity
 from aqe_plugin.install.journal import Actor
 from commands import Answer
 from pipeline_logs import read, stored

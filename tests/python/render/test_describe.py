@@ -12,6 +12,7 @@ from rich.console import Console
 
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.events.describe import (
+    describe_choice,
     describe_filter,
     describe_flip,
     describe_join,
@@ -20,11 +21,11 @@ from aqe_plugin.events.describe import (
     describe_price,
     describe_reason,
     options_not_taken,
-    quantity,
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import CostTerm, LimitChoice, Reason, Strategy, WeighedOption
+from aqe_plugin.events.quantities import quantities, quantity
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import query_lines, query_table
 from aqe_plugin.render.terminal import visible
@@ -51,15 +52,30 @@ def test_the_table_of_a_join_shows_its_predicted_cost() -> None:
     assert "predicted 812 ms" in table(story())
 
 
-def test_a_predicted_cost_names_its_largest_parts() -> None:
-    terms = tuple(
-        CostTerm(name, nanos) for name, nanos in (("merge", 1e6), ("sort", 2e8), ("shuffle", 6e8), ("probe", 2e6))
+def priced(**millis: float) -> str:
+    terms = tuple(CostTerm(name, 1e6 * value) for name, value in millis.items())
+    return describe_price(replace(DECISION, options=tuple(replace(one, terms=terms) for one in DECISION.options)))
+
+
+def test_a_predicted_cost_names_the_parts_that_add_up_to_it() -> None:
+    assert priced(merge=9, sort=100, shuffle=600, pipeline=90, spill=0, probe=13) == (
+        "predicted 812 ms: shuffle 600 ms, sort 100 ms, pipeline 90 ms, probe 13 ms, merge 9 ms"
     )
-    options = tuple(replace(option, terms=terms) for option in DECISION.options)
-    assert (
-        describe_price(replace(DECISION, options=options))
-        == "predicted 812 ms: shuffle 600 ms, sort 200 ms, probe 2 ms"
+
+
+def test_the_parts_below_a_hundredth_of_a_predicted_cost_are_added_up() -> None:
+    assert priced(shuffle=800, merge=7, sort=4, spill=1, broadcast=0) == (
+        "predicted 812 ms: shuffle 800 ms, 3 smaller 12 ms"
     )
+
+
+def test_a_choice_stands_beside_what_spark_does_by_itself() -> None:
+    broadcast = replace(DECISION, choice=Strategy.BROADCAST)
+    assert describe_choice(broadcast) == "Spark: sort-merge → plugin: broadcast with filter"
+    other = replace(broadcast, facts=replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK))
+    left = replace(other, choice=Strategy.LEAVE_TO_SPARK, build_filter=False)
+    assert describe_choice(left) == "Spark: another method → plugin: left to Spark"
+    assert "Spark: sort-merge → plugin: filtered sort-merge" in table(story())
 
 
 def test_a_join_left_to_spark_has_no_predicted_cost() -> None:
@@ -104,6 +120,29 @@ def test_every_number_has_a_text(value: float, unit: str) -> None:
     assert quantity(value, unit).strip()
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "unit", "words"),
+    [
+        (72.31, 71.84, "millis", ("72.3 ms", "71.8 ms")),
+        (72.0001, 72.0, "millis", ("72.0001 ms", "72.0000 ms")),
+        (999.9, 1000.1, "millis", ("999.9 ms", "1.00 s")),
+        (1234.0, 1239.0, "millis", ("1.23 s", "1.24 s")),
+        (64.0 * 1024**2, 64.01 * 1024**2, "bytes", ("64.00 MiB", "64.01 MiB")),
+        (0.41234, 0.41231, "ratio", ("41.234 %", "41.231 %")),
+        (1_200_000, 1_210_000, "rows", ("1.20 M rows", "1.21 M rows")),
+        (5, 7, "millis", ("5 ms", "7 ms")),
+        (5, 5, "millis", ("5 ms", "5 ms")),
+    ],
+)
+def test_two_numbers_that_differ_look_different(first: float, second: float, unit: str, words: tuple[str, str]) -> None:
+    assert quantities(first, second, unit) == words
+
+
+def test_a_costlier_option_shows_by_how_much() -> None:
+    costlier = Reason("COSTLIER", 72.31, 71.84, "millis", "")
+    assert describe_reason(costlier).endswith("(COSTLIER: 72.3 ms against 71.8 ms)")
+
+
 def test_a_reason_gives_its_meaning_and_its_numbers() -> None:
     assert describe_reason(TOO_LARGE) == (
         f"{reason_meanings()['BROADCAST_MEMORY']} "
@@ -140,6 +179,11 @@ def test_a_flip_point_names_the_other_decision_and_the_value_that_brings_it() ->
     assert describe_flip(FLIP) == "broadcast with at most 81.0 k build rows (1.2 M now)"
     wider = replace(FLIP, fact="build_row_bytes", unit="bytes", actual=84, value=400, with_filter=True)
     assert describe_flip(wider) == "broadcast with filter with at least 400 bytes a build row (84 now)"
+
+
+def test_a_flip_point_near_the_value_now_shows_the_difference() -> None:
+    near = replace(FLIP, actual=1_200_000, value=1_212_000)
+    assert describe_flip(near) == "broadcast with at least 1.21 M build rows (1.20 M now)"
 
 
 def test_options_with_the_same_reason_share_a_line() -> None:
