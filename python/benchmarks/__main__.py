@@ -11,14 +11,16 @@ import contextlib
 import functools
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from aqe_plugin.install.jars import carried_jars, spark_line
+from aqe_plugin.render.terminal import print_lines
 from benchmarks.accounts import AccountFile, accounts_of, logged_queries
+from benchmarks.choices import changed_choices
 from benchmarks.configs import Contender, Tables, chosen_queries, contenders
 from benchmarks.markdown import markdown_table
 from benchmarks.measure import Plan, QueryResult, measure
@@ -67,13 +69,14 @@ def main() -> int:
     events = arguments.out / "events" / time.strftime("%Y%m%d-%H%M%S")
     results = _results(arguments, file, events, chosen, compared, console)
     accounts = AccountFile(arguments.out / f"{name}.accounts.json", conditions.jar_digest)
-    if events.exists():
-        accounts.add(accounts_of(logged_queries(events)))
+    recorded = list(logged_queries(events)) if events.exists() else []
+    accounts.add(accounts_of(recorded))
     names = [contender.name for contender in compared]
     layout = ", partitioned by date" if arguments.by_date else ""
     conduct = f"{arguments.runs} runs, driver {arguments.driver_memory}"
     title = f"TPC-DS scale {arguments.sf:g}{layout}, local[{CORES}], {conduct}"
     console.print(seconds_table(results, names, accounts.load(), title))
+    print_lines((line for contender in names for line in changed_choices(recorded, contender)), console)
     made = _pages(results, names, accounts, title, arguments.out / name)
     console.print("  ".join(f"{name}: {total:.1f} s" for name, total in total_seconds(results, names).items()))
     for what, where in (("results", file.path), *made, ("event logs", events if events.exists() else events.parent)):
@@ -154,7 +157,7 @@ def _results(
             with spark_session(settings, with_plugin=any(c.needs_plugin for c in compared)) as spark:
                 register = functools.partial(register_partitioned, dataset, report=status.update)
                 (register if arguments.by_date else dataset.register)(spark)
-                tables = functools.partial(_tables_in_place, spark, dataset)
+                tables = functools.partial(_tables_in_place, spark, dataset, _printed(console))
                 for query in missing:
                     able = [c for c in compared if c.tables is Tables.WHOLE or query.name in REDUCTIONS]
                     known[query.name] = result = measure(spark, query, able, plan, status.update, reference, tables)
@@ -164,12 +167,14 @@ def _results(
 
 
 @contextlib.contextmanager
-def _tables_in_place(spark: "SparkSession", dataset: Dataset, query: Query, contender: Contender) -> Iterator[None]:
+def _tables_in_place(
+    spark: "SparkSession", dataset: Dataset, report: Callable[[str], None], query: Query, contender: Contender
+) -> Iterator[None]:
     """The query's reduced or semi-joined tables instead of the whole ones, for a contender that reads those."""
     if contender.tables is Tables.WHOLE:
         yield
         return
-    reduced = ensure_reduced(dataset, query.name)
+    reduced = ensure_reduced(dataset, query.name, report)
     for table, folder in reduced.items():
         kept = spark.read.parquet(str(folder))
         if contender.tables is Tables.SEMI_JOINED:
@@ -179,6 +184,11 @@ def _tables_in_place(spark: "SparkSession", dataset: Dataset, query: Query, cont
         yield
     finally:
         dataset.register(spark, reduced)
+
+
+def _printed(console: Console) -> Callable[[str], None]:
+    """Prints a line, which stays: reducing tables takes minutes, and only terminals show a status."""
+    return lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _duckdb_rows(dataset: Dataset, query: Query) -> list[Row]:

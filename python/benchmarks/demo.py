@@ -19,7 +19,9 @@ from rich.rule import Rule
 
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.render.queries import query_table
+from aqe_plugin.render.terminal import print_lines
 from benchmarks.accounts import Account, accounts_of, last_runs, logged_queries
+from benchmarks.choices import changed_choices
 from benchmarks.configs import chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.plot import plot_seconds
@@ -83,7 +85,8 @@ def main() -> int:
     console.print(Rule("2 of 5  the same queries under three contenders, in turn", align="left"))
     shutil.rmtree(places.events, ignore_errors=True)
     results = _timings(dataset, chosen, Plan(runs=arguments.runs, warm_ups=0), places, console)
-    title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], fastest of {arguments.runs} runs"
+    counted = f"fastest of {arguments.runs} runs" if arguments.runs > 1 else "one run"
+    title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {counted}"
     recorded = list(logged_queries(places.events))
     console.print(seconds_table(results, _CONFIGS, accounts_of(recorded), title))
     totals = total_seconds(results, _CONFIGS)
@@ -93,6 +96,7 @@ def main() -> int:
     console.print(Rule("3 of 5  the decision about each join, from the event log", align="left"))
     shown = last_runs(recorded, "plugin")
     _show_decisions(shown, places, console)
+    print_lines(changed_choices(recorded, "plugin"), console)
     console.print(Rule("4 of 5  one scrape of the exporter", align="left"))
     _show_scrape(places, console)
     console.print(Rule("5 of 5  where to find everything", align="left"))

@@ -1,7 +1,8 @@
 """`make bench-limit`: LIMIT and ORDER BY … LIMIT over many files, under Spark and under the plugin.
 
-A split is a file, as it is with files of the size of a split. Seconds are medians, with the fastest and the slowest
-run, until the driver's JVM has the rows; Python gets and compares the rows of one more run. Tasks and rows are those of
+A split is a file, as it is with files of the size of a split. Seconds are those of each run, of three runs and more the
+median with the fastest and the slowest, until the driver's JVM has the rows; the ratio is that of medians, of two runs
+that of means; Python gets and compares the rows of one more run. Tasks and rows are those of
 all jobs of a query. Spark opens one file in each task; the plugin's footers are read by the driver. Exit code 1 when a
 query has other rows than it may have.
 """

@@ -21,11 +21,14 @@ def markdown_table(results: Iterable[QueryResult], contenders: Sequence[str], ac
 
 
 def median_and_range(values: Sequence[float], digits: int) -> str:
-    """The median, with the least and the greatest value in brackets.
+    """The median, with the least and the greatest value in brackets; one or two values, which have no median worth the
+    name, as they are.
 
     Raises:
         statistics.StatisticsError: there is no value.
     """
+    if len(values) in (1, 2):
+        return " and ".join(f"{value:.{digits}f}" for value in values)
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 

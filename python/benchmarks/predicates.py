@@ -89,7 +89,7 @@ def main() -> int:
             _write(spark, Path(folder), options.rows)
             lines = list(_lines(spark, options.runs, options.only))
     print(
-        "Median seconds and (least to most).",
+        f"{_what_is_shown(options.runs)}.",
         "",
         "| Query | Spark, s | plugin, s | times faster | Spark, MiB | plugin, MiB |",
         "|---|---|---|---|---|---|",
@@ -97,6 +97,12 @@ def main() -> int:
     )
     print(*lines, sep="\n")
     return int(any("differ" in line for line in lines))
+
+
+def _what_is_shown(runs: int) -> str:
+    if runs > 2:
+        return "Median seconds and (least to most)"
+    return "Seconds of one run" if runs == 1 else "Seconds of both runs, times faster by their means"
 
 
 def _write(spark: "SparkSession", folder: Path, rows: int) -> None:

@@ -14,7 +14,7 @@ from aqe_plugin.events.queries import QueryStory
 from benchmarks.accounts import Account
 from benchmarks.measure import QueryResult, Timing, run_description
 
-_CAPTION = "seconds: fastest run (median, spread); x: times faster; rules: time in the plugin's rules of the query's"
+_CAPTION = "x: times faster; rules: time in the plugin's rules of the query's"
 
 
 def report_console() -> Console:
@@ -25,13 +25,15 @@ def report_console() -> Console:
 def seconds_table(
     results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account], title: str
 ) -> Table:
-    """One row per query: fastest run (median, spread) of each contender, then how many times faster the last one is.
+    """One row per query: fastest run (median, of two runs the mean, and spread) of each contender, then how many times
+    faster the last one is.
 
     Args:
         accounts: what the plugin says of its runs, by run description; the last contender's last run is shown.
     """
     *others, last = contenders
-    table = Table(title=title, caption=_CAPTION)
+    results = tuple(results)
+    table = Table(title=title, caption=f"seconds: {_what_is_shown(results)}; {_CAPTION}")
     table.add_column("query", no_wrap=True)
     for name in contenders:
         table.add_column(name, justify="right")
@@ -49,6 +51,13 @@ def seconds_table(
             _rows(result),
         )
     return table
+
+
+def _what_is_shown(results: Iterable[QueryResult]) -> str:
+    most = max((len(timing.seconds) for result in results for timing in result.timings), default=0)
+    if most > 2:
+        return "fastest run (median, spread)"
+    return "fastest of 2 runs (mean, spread)" if most == 2 else "one run"
 
 
 def _account(result: QueryResult, contender: str, accounts: Mapping[str, Account]) -> tuple[str, str]:
@@ -110,6 +119,8 @@ def _seconds(result: QueryResult, name: str) -> str:
     if timing is None:
         failure = next((t.failure for t in result.timings if t.contender == name), "not run")
         return f"[red]{failure[:40]}[/red]"
+    if len(timing.seconds) == 1:
+        return f"{timing.minimum:.2f}"
     return f"{timing.minimum:.2f} ({timing.median:.2f}, {timing.spread:.0%})"
 
 

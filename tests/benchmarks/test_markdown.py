@@ -22,5 +22,10 @@ def test_what_was_not_measured_is_a_dash() -> None:
     assert markdown_table([_FAILED], ["default", "plugin"], {}).splitlines()[-1] == "| q50 | 4.00 | - | - | - | - |"
 
 
+def test_of_one_or_two_values_none_is_called_a_median() -> None:
+    assert median_and_range([3.0], 1) == "3.0"
+    assert median_and_range([3.0, 1.0], 2) == "3.00 and 1.00"
+
+
 def test_a_median_stands_with_the_least_and_the_greatest_value() -> None:
     assert median_and_range([3.0, 1.0, 2.5], 1) == "2.5 (1.0 to 3.0)"

@@ -62,9 +62,18 @@ def test_a_semi_joined_table_reads_all_rows_and_keeps_those_of_the_reduced_one(
         assert kept.exceptAll(joined.select(*kept.columns)).isEmpty()
 
 
-def test_reduced_tables_are_written_once(dataset: Dataset) -> None:
+def test_reduced_tables_are_written_once_and_each_step_is_told(dataset: Dataset) -> None:
     steps: list[str] = []
     first = ensure_reduced(dataset, "q93", report=steps.append)
+    made = [line for line in steps if not line.endswith("...")]
+    assert [line.rpartition(": ")[0] for line in made] == [
+        "q93: reducing store_returns, 1 of 5",
+        "q93: reducing store_sales, 2 of 5",
+        "q93: reducing store_returns, 3 of 5",
+        "q93: writing store_returns, 4 of 5",
+        "q93: writing store_sales, 5 of 5",
+    ]
+    assert all(line.endswith(" s") for line in made)
     files = {file: file.stat().st_mtime_ns for folder in first.values() for file in Path(folder).glob("*.parquet")}
     again: list[str] = []
     assert ensure_reduced(dataset, "q93", report=again.append) == first
