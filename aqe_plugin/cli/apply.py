@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from aqe_plugin.cli.history_source import HistorySource, opened_history
 from aqe_plugin.cli.install import HomeOption, TargetOption, WhyOption, YesOption, actor, place_of
@@ -31,7 +30,7 @@ from aqe_plugin.conf.syntax.java_properties import entries_of
 from aqe_plugin.errors import ConfError, NoDataError, TargetError
 from aqe_plugin.render.formats import StepFormat
 from aqe_plugin.render.messages import say, warn
-from aqe_plugin.render.terminal import print_json, print_lines
+from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 from aqe_plugin.render.tuning import in_future, print_rollout_step, rollout_step_json
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommendation import Limits, best
@@ -132,7 +131,7 @@ def apply(
     if step.step.ring in (Ring.CANARY, Ring.ALL):
         _warn_without_plugin(file)
     if output is StepFormat.PATCH:
-        print_lines(patch, Console(soft_wrap=True))
+        print_lines(patch, stdout_console(soft_wrap=True))
     else:
         _show(step, yes and step.moves, output)
     _say_what_was_done(step, yes, left)
@@ -231,12 +230,12 @@ def _text_of(file: Path) -> str:
 
 def _show(next_step: NextStep, done: bool, output: StepFormat) -> None:
     if output is StepFormat.JSON:
-        print_json(rollout_step_json(next_step.step, next_step.before, done), Console(soft_wrap=True))
+        print_json(rollout_step_json(next_step.step, next_step.before, done), stdout_console(soft_wrap=True))
     else:
         proposal, changes = next_step.proposal, next_step.step.changes
         if next_step.step.ring is Ring.ROLLED_BACK:
             changes = () if proposal is None else proposal.changes
-        print_rollout_step(next_step.step, next_step.before, changes, Console())
+        print_rollout_step(next_step.step, next_step.before, changes, stdout_console())
 
 
 def _say_what_was_done(next_step: NextStep, yes: bool, left: bool) -> None:

@@ -14,7 +14,7 @@ from aqe_plugin.render.calibration import fit_conf_lines, fit_json, plot_fit, pr
 from aqe_plugin.render.formats import FindingsFormat
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import rounds_progress
-from aqe_plugin.render.terminal import print_json, print_lines
+from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 from aqe_plugin.tuning.calibration.experiments import MEASURED
 from aqe_plugin.tuning.calibration.samples import Effort
 from aqe_plugin.tuning.calibration.scratch import scratch_folder
@@ -68,7 +68,7 @@ def calibrate(
     if refused:
         warn(f"Left out, because Spark ran another option: {'; '.join(refused)}.")
     proposed = found.proposed(_LEAST_IDENTIFIED)
-    stdout = Console(soft_wrap=output is not FindingsFormat.TABLE)
+    stdout = stdout_console(soft_wrap=output is not FindingsFormat.TABLE)
     if output is FindingsFormat.TABLE:
         print_fit(found, _LEAST_IDENTIFIED, stdout)
     elif output is FindingsFormat.JSON:

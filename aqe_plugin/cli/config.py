@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +16,7 @@ from aqe_plugin.cli.settings import settings_of
 from aqe_plugin.cli.settings_file import find_settings
 from aqe_plugin.errors import ConfError
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.terminal import visible
+from aqe_plugin.render.terminal import stdout_console, visible
 
 
 class Shell(str, Enum):
@@ -65,7 +64,7 @@ def show(
     for one in rows:
         cells = (f"{one.command}.{one.name}", _in_cell(one.shown), one.origin, one.place)
         table.add_row(*(Text(visible(cell)) for cell in cells), style="bold" if one.place else "dim")
-    Console().print(table)
+    stdout_console().print(table)
 
 
 def completion(

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from aqe_plugin.api.session_check import verify_session
 from aqe_plugin.cli.settings import PATH
@@ -37,7 +36,7 @@ from aqe_plugin.render.control import (
 )
 from aqe_plugin.render.formats import ProposalFormat, TableOrJson
 from aqe_plugin.render.messages import say, warn
-from aqe_plugin.render.terminal import print_json, print_lines
+from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 from aqe_plugin.render.tuning import print_rollouts
 from aqe_plugin.tuning.rollout.ledger import rollouts_of
 
@@ -114,7 +113,7 @@ def status(
     Exit code 3: something keeps the plugin from working. Exit code 5: a key has a value that is not allowed.
     """
     found = status_of(place_of(target, spark_home))
-    stdout = Console(soft_wrap=True)
+    stdout = stdout_console(soft_wrap=True)
     if output is TableOrJson.JSON:
         print_json(encode(found), stdout)
     else:
@@ -148,7 +147,7 @@ def verify_command(
         if jar is not None:
             raise ConfError(f"--jar {jar}: {path.name} has what its server loaded. Leave the option out.")
         say(f"Running a small join in {path.name} ...")
-        if not print_checks(verify_session(path), output, Console(soft_wrap=True)):
+        if not print_checks(verify_session(path), output, stdout_console(soft_wrap=True)):
             raise typer.Exit(SetupError.exit_code)
         return
     home = spark_home_of(path, spark_home, os.environ)
@@ -156,7 +155,7 @@ def verify_command(
         require_jar(jar)
     if status_of(path).plugin_listed:
         say(f"Starting Spark in {home} ...")
-    if not print_checks(verify(path, home, jar, os.environ), output, Console(soft_wrap=True)):
+    if not print_checks(verify(path, home, jar, os.environ), output, stdout_console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 
@@ -203,7 +202,7 @@ def history(
     """Show what aqe-plugin did to the file (who, when, what, why, digests before and after), and its rollouts."""
     path = place_of(target, spark_home)
     journal, rollouts = journal_of(path), rollouts_of(path)
-    stdout = Console()
+    stdout = stdout_console()
     if output is TableOrJson.JSON:
         for one in (*journal.records, *rollouts):
             print_json(encode(one), stdout)
@@ -223,7 +222,7 @@ def place_of(target: Path | None, spark_home: Path | None) -> Where:
 
 
 def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str) -> None:
-    stdout = Console(soft_wrap=True)
+    stdout = stdout_console(soft_wrap=True)
     do_it = yes and not proposal.nothing_to_do
     rehearsed = "" if do_it or proposal.nothing_to_do else proposal.store.rehearse(proposal.before, proposal.after)
     settled = carry_out(proposal, actor(why)) if do_it else []
@@ -234,7 +233,7 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str
     elif output is ProposalFormat.PATCH:
         print_lines(proposal.store.patch(proposal.before, proposal.after).splitlines(), stdout)
     elif not proposal.nothing_to_do:
-        print_proposal(proposal, Console())
+        print_proposal(proposal, stdout_console())
     for line in settled:
         warn(f"found from before: {line}")
     name = proposal.store.name

@@ -1,4 +1,4 @@
-"""Any text made fit for a terminal."""
+"""Standard output, and any text made fit for a terminal."""
 
 from __future__ import annotations
 
@@ -14,6 +14,19 @@ _CONTROL = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufffe\uffff"
     r"\U000e0000-\U000e007f]"
 )
+
+
+# Of a pipe, which has none; a table takes what it needs of it.
+_ANY_WIDTH = 100_000
+
+
+def stdout_console(*, soft_wrap: bool = False) -> Console:
+    """Standard output. Where it is no terminal, no cell of a table is wrapped: a file or a pipe has no width."""
+    # Whatever only needs texts made visible is spared its import.
+    from rich.console import Console
+
+    console = Console(soft_wrap=soft_wrap)
+    return console if console.is_terminal else Console(soft_wrap=soft_wrap, width=_ANY_WIDTH)
 
 
 def visible(text: str) -> str:

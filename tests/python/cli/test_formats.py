@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 import typer
 
+from aqe_plugin import __version__
 from aqe_plugin.cli.app import app
 from aqe_plugin.cli.settings import settings_of
 from commands import Answer
@@ -59,3 +61,18 @@ def test_text_is_never_colored_wrapped_or_read_as_markup(tmp_path: Path, answer:
     path.write_text("spark.aqePlugin.mode [bo\\u001bld]\n")
     told = json.loads(answer("status", "--target", str(path), "--format", "json")[1])
     assert told["file"] == str(path)
+
+
+def test_a_table_in_a_pipe_is_not_wrapped_whatever_the_width(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = tmp_path / "spark-defaults.conf"
+    conf.write_text(f"spark.jars {','.join(f'/opt/lib/acme-{number}.jar' for number in range(20))}\n")
+    monkeypatch.setenv("COLUMNS", "80")
+    jar = f"local:///opt/aqe-plugin-spark-4.1-{__version__}.jar"
+    _, proposed, _ = answer("install", "--target", str(conf), "--jar", jar)
+    _, shown, _ = answer("config", "show")
+    row = next(line for line in proposed.splitlines() if line.strip().startswith("spark.jars "))
+    assert (row.count("/opt/lib/acme-19.jar"), jar in row) == (2, True)
+    rows = [line for line in shown.splitlines()[3:] if line.strip()]
+    assert all(re.match(r" +[\w-]+\.[\w-]+ .* default ", line) for line in rows)
