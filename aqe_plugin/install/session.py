@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
-from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
+from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, entries_of
 from aqe_plugin.conf.spark_defaults import spark_defaults
 from aqe_plugin.errors import ConfError, SessionError
 from aqe_plugin.install.jars import jar_for
@@ -26,7 +28,7 @@ _CLASS_PATH_KEY = "spark.driver.extraClassPath"
 _OPTIONS = f"--jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}"
 
 
-def configure(builder: SparkSession.Builder, mode: Mode | None = None) -> SparkSession.Builder:
+def configure(builder: SparkSession.Builder, mode: Mode | None = None, **unknown: NoReturn) -> SparkSession.Builder:
     """Adds the plugin to ``builder`` and returns it.
 
     Appends to ``spark.plugins``, ``spark.jars`` and, where the JVM is still to start, ``spark.driver.extraClassPath``
@@ -37,10 +39,11 @@ def configure(builder: SparkSession.Builder, mode: Mode | None = None) -> SparkS
         mode: ``off`` does nothing, ``observe`` decides and records without changing a plan, ``apply`` changes plans.
             ``None`` keeps the mode of the builder, ``spark-defaults.conf`` or ``spark-submit``, by default ``apply``.
             ``spark.conf.set("spark.aqePlugin.mode", …)`` changes it between queries.
+        unknown: refused; other keys are set with ``builder.config(…)``.
 
     Raises:
         TypeError: ``builder`` is no builder.
-        ConfError: ``mode`` is none of the three.
+        ConfError: ``mode`` is none of the three, or an argument has another name than these.
         ExtraMissingError: PySpark is not installed.
         MissingJarError: this package carries no jar.
         UnsupportedSparkError: it carries none for the installed PySpark.
@@ -48,6 +51,8 @@ def configure(builder: SparkSession.Builder, mode: Mode | None = None) -> SparkS
     """
     if not hasattr(builder, "config"):
         raise TypeError(f"configure takes SparkSession.builder, not {type(builder).__name__}.")
+    if unknown:
+        raise ConfError(_no_argument(unknown))
     if mode is not None and mode not in get_args(Mode):
         raise ConfError(f"{MODE_KEY} = {mode!r} is not allowed: expected one of {', '.join(get_args(Mode))}.")
     jar = jar_for(import_pyspark().__version__)
@@ -72,6 +77,18 @@ def configure(builder: SparkSession.Builder, mode: Mode | None = None) -> SparkS
         if str(jar) not in paths:
             builder.config(_CLASS_PATH_KEY, os.pathsep.join((*paths, str(jar))))
     return builder if mode is None else builder.config(MODE_KEY, mode)
+
+
+def _no_argument(given: Mapping[str, object]) -> str:
+    """What is wrong with arguments that ``configure`` does not have, and what was likely meant by the first."""
+    name, value = next(iter(given.items()))
+    said = f"configure({name}={value!r}): no such argument; expected builder or mode."
+    keys = {known.threshold: key for key, known in conf_keys().items() if known.threshold is not None}
+    near = get_close_matches(name, ["mode", *keys], n=1)
+    if not near:
+        return said
+    meant = "mode=..." if near[0] == "mode" else f'builder.config("{keys[near[0]]}", ...)'
+    return f"{said} Did you mean {meant}?"
 
 
 def _launched_conf() -> dict[str, str]:

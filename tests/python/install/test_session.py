@@ -134,3 +134,20 @@ def test_submit_arguments_that_would_override_are_refused(monkeypatch: pytest.Mo
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
     with pytest.raises(SessionError, match="PYSPARK_SUBMIT_ARGS sets jars or plugins"):
         aqe_plugin.configure(builder())
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("wrong_kw", ""),
+        ("modus", " Did you mean mode=...?"),
+        ("filter_max_passrate", ' Did you mean builder.config("spark.aqePlugin.filter.maxPassRate", ...)?'),
+    ],
+)
+def test_an_argument_of_another_name_is_refused_with_those_that_there_are(name: str, meant: str) -> None:
+    unknown: dict[str, Any] = {name: 1}
+    made = builder()
+    with pytest.raises(ConfError) as refused:
+        aqe_plugin.configure(made, **unknown)
+    assert str(refused.value) == f"configure({name}=1): no such argument; expected builder or mode.{meant}"
+    assert options_of(made) == {}
