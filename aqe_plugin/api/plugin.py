@@ -74,7 +74,7 @@ class AqePlugin:
             >>> aqe.thresholds.filter_max_pass_rate = 7
             Traceback (most recent call last):
             ...
-            aqe_plugin.errors.ConfError: spark.aqePlugin.filter.maxPassRate = 7 is not allowed: expected 0 to 1 ratio.
+            aqe_plugin.errors.ConfError: ...filter.maxPassRate = 7 is not allowed: expected a number from 0 to 1.
         """
         return self._thresholds
 

@@ -30,7 +30,7 @@ from aqe_plugin.cli.log_options import LOGS_HELP, AddressOption, ApplicationsOpt
 from aqe_plugin.cli.pipeline import pipeline
 from aqe_plugin.cli.recommend import recommend_command
 from aqe_plugin.cli.run import run
-from aqe_plugin.cli.settings import PATH, plain_message, use_settings
+from aqe_plugin.cli.settings import PATH, message_with_value, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
 from aqe_plugin.events.json_values import encode
@@ -45,7 +45,7 @@ from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.render.queries import plain_lines, query_lines, query_table
-from aqe_plugin.render.terminal import print_json, print_lines
+from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
@@ -62,7 +62,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = plain_message(error)
+            error.message = message_with_value(error)
             raise
         except _UsageError as error:
             usage: Any = error
@@ -146,7 +146,7 @@ def explain(
     Example: aqe-plugin explain /tmp/spark-events --query 7 --why
     """
     skipped: list[Skipped] = []
-    stdout = Console()
+    stdout = stdout_console()
     with log_progress(Console(stderr=True)) as progress:
         conf = conf_of(hadoop_conf or [])
         printed = 0
@@ -215,7 +215,7 @@ def doctor(
     output: TableOrJsonOption = TableOrJson.TABLE,
 ) -> None:
     """Check Java, PySpark, the jar, and the plugin in a real session; each failure says how to fix it."""
-    if not print_checks(doctor_checks(event_log, session), output, Console(soft_wrap=True)):
+    if not print_checks(doctor_checks(event_log, session), output, stdout_console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 

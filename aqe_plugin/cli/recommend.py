@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from aqe_plugin.cli.history_source import opened_history
 from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
 from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
 from aqe_plugin.conf.stores.locate import read_target
+from aqe_plugin.errors import TargetError
 from aqe_plugin.render.formats import FindingsFormat
 from aqe_plugin.render.messages import say
-from aqe_plugin.render.terminal import print_json, print_lines
+from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 from aqe_plugin.render.tuning import conf_lines, finding_json, print_findings
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommendation import Finding, Limits, best
@@ -56,6 +57,8 @@ def recommend_command(
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
     path = place_of(target, spark_home) if target is not None or spark_home is not None else None
+    if target is not None and isinstance(path, Path) and not path.exists():
+        raise TargetError(f"--target {target}: no such file. Without --target, steps start from the defaults.")
     conf = {} if path is None else read_target(path).conf.items()
     steps = () if path is None else rollouts_of(path)
     limits = sure_enough(steps, limits)
@@ -66,7 +69,7 @@ def recommend_command(
 
 
 def _show_findings(findings: tuple[Finding, ...], limits: Limits, output: FindingsFormat) -> None:
-    stdout = Console(soft_wrap=output is not FindingsFormat.TABLE)
+    stdout = stdout_console(soft_wrap=output is not FindingsFormat.TABLE)
     chosen = best(findings, limits)
     if output is FindingsFormat.TABLE:
         print_findings(findings, limits, stdout)

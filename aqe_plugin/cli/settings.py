@@ -217,6 +217,16 @@ def plain_message(error: typer.BadParameter) -> str:
     return text
 
 
+def message_with_value(error: typer.BadParameter) -> str:
+    """The same with the value, for a command line, where nothing else names it."""
+    text = plain_message(error)
+    errors = getattr(error.__cause__, "errors", None)
+    if errors is None:
+        return text
+    found = repr(str(errors()[0]["input"]))
+    return text if found in text else f"{found} is not allowed: {text.rstrip('.')}."
+
+
 def _hint(command: str, name: str, place: str, options: Collection[Setting]) -> str:
     """What to write instead, spelled as in ``place``."""
     keys = [(one.command, one.name) for one in options]

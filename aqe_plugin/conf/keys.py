@@ -27,6 +27,7 @@ CANARY_REPLACES = f"{CANARY}replaces."
 _BYTES = re.compile(r"(\d+)\s*([kmgt]?)b?")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?[dDfF]?")
 _WHOLE = re.compile(r"[+-]?\d+")
+_NUMBERS = {"number": "a number", "integer": "a whole number", "bytes": "a number"}
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -61,6 +62,14 @@ class ConfKey:
         if least is None or greatest is None:
             raise ValueError(f"{self.key} is not a number")
         return least, greatest
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words: ``a number from 0 to 1``, ``a whole number of rows from 1 to 100``."""
+        if self.type not in _NUMBERS:
+            return self.allowed
+        of = f" of {self.unit}" if self.unit not in ("", "ratio") else ""
+        return f"{_NUMBERS[self.type]}{of} from {self.allowed}"
 
     def allows(self, value: str) -> bool:
         if self.type == "joins":
@@ -108,8 +117,7 @@ def problem_of(key: str, value: str) -> str:
         consequence = "and nothing is tried" if key.startswith(CANARY) else "the plugin ignores it"
         close = get_close_matches(key, _candidates(key), n=1)
         return f"unknown key, {consequence}{f'; did you mean {close[0]}?' if close else ''}"
-    unit = f" {known.unit}" if known.unit else ""
-    return "" if known.allows(value) else f"not allowed: expected {known.allowed}{unit}"
+    return "" if known.allows(value) else f"not allowed: expected {known.expected}"
 
 
 def foreign_key(key: str) -> str:

@@ -143,7 +143,7 @@ class AnySession:
             bad = [check.found for check in aqe.verify().checks if not check.ok]
         finally:
             spark.conf.unset("spark.aqePlugin.filter.maxPassRate")
-        assert bad == ["7: not allowed: expected 0 to 1 ratio"]
+        assert bad == ["7: not allowed: expected a number from 0 to 1"]
 
     def test_a_forced_choice_is_followed_with_the_same_rows(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame

@@ -127,7 +127,7 @@ def test_a_bad_value_in_the_session_is_reported_with_its_effect() -> None:
     with pytest.raises(ConfError) as error:
         _ = SessionThresholds(Confs({PASS_RATE_KEY: "7"})).filter_max_pass_rate
     assert str(error.value) == (
-        f"{PASS_RATE_KEY} = '7' is not allowed: expected 0 to 1 ratio. "
+        f"{PASS_RATE_KEY} = '7' is not allowed: expected a number from 0 to 1. "
         "Until it is changed or unset, queries run as if the plugin were off."
     )
 

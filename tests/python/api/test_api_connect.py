@@ -149,7 +149,7 @@ class TestRunningSession:
         owner.conf.set("spark.aqePlugin.filter.maxPassRate", "7")
         code, out, _ = answer("verify", "--target", target)
         assert code == 3
-        assert "7: not allowed: expected 0 to 1 ratio" in out
+        assert "7: not allowed: expected a number from 0 to 1" in out
 
     def test_a_session_that_has_ended_or_is_another_users_is_not_started(
         self, answer: Answer, owner: SparkSession, target: str, port: int

@@ -224,7 +224,7 @@ def test_status_flags_unknown_keys_bad_values_and_a_missing_jar(conf: Path, jar:
     conf.write_text(conf.read_text() + "spark.aqePlugin.filter.maxBytes 9g\nspark.aqePlugin.filer.maxBytes 1m\n")
     code, out, _ = answer("status", "--target", str(conf))
     assert code == 5
-    assert "not allowed: expected 1k to 1g bytes" in out
+    assert "not allowed: expected a number of bytes from 1k to 1g" in out
     assert "unknown key, the plugin ignores it; did you mean spark.aqePlugin.filter.maxBytes?" in out
     Path(jar).unlink()
     code, out, _ = answer("status", "--target", str(conf))

@@ -108,7 +108,7 @@ def test_each_key_of_the_plugin_is_checked_and_no_other() -> None:
     checks = key_checks({rate: "7", typo: "1m", mode: "apply", "spark.a": "b"})
     assert [(check.name, check.ok) for check in checks] == [(typo, False), (rate, False), (mode, True)]
     assert "did you mean spark.aqePlugin.filter.maxBytes?" in checks[0].found
-    assert checks[1].found == "7: not allowed: expected 0 to 1 ratio"
+    assert checks[1].found == "7: not allowed: expected a number from 0 to 1"
     assert not Checks("", tuple(checks)).ok
     assert "failed" in repr(Checks("", tuple(checks)))
 

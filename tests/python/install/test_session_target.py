@@ -158,7 +158,7 @@ def test_status_reports_the_plugin_and_the_problems_of_its_keys(
     confs[RATE] = "7"
     found = status_of(store)
     assert (found.installed, found.plugin_listed, found.mode, found.problems) == (True, True, None, ())
-    assert [(one.key, one.problem) for one in found.settings] == [(RATE, "not allowed: expected 0 to 1 ratio")]
+    assert [(one.key, one.problem) for one in found.settings] == [(RATE, "not allowed: expected a number from 0 to 1")]
     server.has_plugin = False
     found = status_of(store)
     assert (found.installed, found.plugin_listed) == (False, False)

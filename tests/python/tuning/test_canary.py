@@ -82,9 +82,9 @@ READ_ONCE = "it is read once, when an application starts, so a share of the appl
 @pytest.mark.parametrize(
     ("key", "value", "problem"),
     [
-        (CANARY_SHARE, "1.5", "not allowed: expected 0 to 1 ratio"),
-        (f"{CANARY_SET}{PASS_RATE}", "2", "not allowed: expected 0 to 1 ratio"),
-        (f"{CANARY_REPLACES}{PASS_RATE}", "x", "not allowed: expected 0 to 1 ratio"),
+        (CANARY_SHARE, "1.5", "not allowed: expected a number from 0 to 1"),
+        (f"{CANARY_SET}{PASS_RATE}", "2", "not allowed: expected a number from 0 to 1"),
+        (f"{CANARY_REPLACES}{PASS_RATE}", "x", "not allowed: expected a number from 0 to 1"),
         (f"{CANARY_SET}mode", "on", "not allowed: expected one of off, observe, apply"),
         (
             f"{CANARY_SET}{PASS_RATE}s",

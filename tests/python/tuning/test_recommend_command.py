@@ -53,6 +53,14 @@ def test_recommend_finds_nothing_to_change_when_prices_are_right(
     assert "Nothing to change: no group passes with at least 5 runs of a fingerprint, steps of at most x2" in err
 
 
+def test_a_target_that_is_not_there_is_refused_before_anything_is_read_or_started(
+    cluster: Cluster, answer: Answer
+) -> None:
+    code, out, err = answer("recommend", str(cluster.logs), "--target", "/no/such/spark-defaults.conf")
+    said = "--target /no/such/spark-defaults.conf: no such file. Without --target, steps start from the defaults.\n"
+    assert (code, out, err) == (4, "", said)
+
+
 def test_logs_without_a_finished_query_are_an_error(tmp_path: Path, answer: Answer) -> None:
     log = write_log(tmp_path / "app-1", query_lines()[:3])
     code, _, err = answer("recommend", str(log))
