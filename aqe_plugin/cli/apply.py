@@ -34,12 +34,12 @@ from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 from aqe_plugin.render.tuning import in_future, print_rollout_step, rollout_step_json
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommendation import Limits, best
-from aqe_plugin.tuning.rollout import engine
+from aqe_plugin.tuning.rollout import beginnings, next_steps
 from aqe_plugin.tuning.rollout.attempts import findings_after, sure_enough
-from aqe_plugin.tuning.rollout.engine import NextStep, Rollouts
 from aqe_plugin.tuning.rollout.ledger import ASKED, RolloutStep, damaged_lines, locked
 from aqe_plugin.tuning.rollout.manual_edits import same_value
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, is_over
+from aqe_plugin.tuning.rollout.rollouts import NextStep, Rollouts, read_rollouts
 from aqe_plugin.tuning.unseen import choosing
 
 
@@ -89,9 +89,9 @@ def apply(
     limits = Limits(max_step=max_step, min_runs=min_runs)
     asked_values = _values_of(asked or (), values)
     with locked(file) if yes else nullcontext():
-        rollouts = engine.read_rollouts(file, actor(why))
+        rollouts = read_rollouts(file, actor(why))
         _warn_of_damage(file)
-        step, last = engine.unfinished(rollouts), rollouts.under_way
+        step, last = next_steps.unfinished(rollouts), rollouts.under_way
         if last is not None and _is_of(last, asked_values):
             # The words that began it are those of each later look.
             asked_values = {}
@@ -101,12 +101,12 @@ def apply(
         ended = _ended_first(rollouts, step) if asked_values else None
         if ended is not None:
             if yes:
-                engine.take(rollouts, ended)
-                rollouts = engine.read_rollouts(file, actor(why))
+                next_steps.take(rollouts, ended)
+                rollouts = read_rollouts(file, actor(why))
             say(f"Rollout no. {ended.step.number} is over: {ended.step.why}.")
             step, last = None, None
         if step is None and asked_values and last is None:
-            step = engine.begin_with_values(rollouts, asked_values, canary_share)
+            step = beginnings.begin_with_values(rollouts, asked_values, canary_share)
             if step is None:
                 say(f"Nothing to change: {store_of(file).name} has these values.")
         elif step is None:
@@ -115,7 +115,7 @@ def apply(
             with opened_history(logs, decisions, hadoop_conf) as source:
                 if last is not None:
                     trial = rollouts.trial(source.history)
-                    step = engine.go_on(rollouts, trial, source.replay, limits, RingLimits(margin=margin))
+                    step = next_steps.go_on(rollouts, trial, source.replay, limits, RingLimits(margin=margin))
                 else:
                     step = _begin(rollouts, source, limits, canary_share)
         if step is None:
@@ -125,7 +125,7 @@ def apply(
         patch = _patch(step) if output is StepFormat.PATCH else []
         left = step.changes_target and output is StepFormat.PATCH
         if yes:
-            unshared = engine.take(rollouts, step, leaves_target=left)
+            unshared = next_steps.take(rollouts, step, leaves_target=left)
             if unshared:
                 warn(f"{unshared} What the logs show is kept on this machine alone.")
     if step.step.ring in (Ring.CANARY, Ring.ALL):
@@ -141,7 +141,7 @@ def _ended_first(rollouts: Rollouts, step: NextStep | None) -> NextStep | None:
     """The step that ends a rollout in whose place another one is asked for; ``step`` is what comes before any other."""
     if step is not None and is_over(step.step.ring):
         return step
-    return engine.never_in_force(rollouts)
+    return next_steps.never_in_force(rollouts)
 
 
 def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_share: float | None) -> NextStep | None:
@@ -153,7 +153,7 @@ def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_sha
     chosen = best(findings, sure)
     if chosen is None:
         print_nothing_recommended(findings, sure)
-    return None if chosen is None else engine.begin(rollouts, chosen, canary_share, source.history.until_millis)
+    return None if chosen is None else beginnings.begin(rollouts, chosen, canary_share, source.history.until_millis)
 
 
 def _warn_without_plugin(file: Where) -> None:

@@ -19,8 +19,9 @@ from api_server import ApiServer, serving
 from aqe_plugin.conf.keys import CANARY_SHARE, PREFIX
 from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import find_target, read_target
-from aqe_plugin.tuning.rollout.engine import begin_with_values, read_rollouts
+from aqe_plugin.tuning.rollout.beginnings import begin_with_values
 from aqe_plugin.tuning.rollout.ledger import write
+from aqe_plugin.tuning.rollout.rollouts import read_rollouts
 from conf_files import ACTOR
 from daemons import daemon
 from fleet import fleet_of, log_of

@@ -145,7 +145,7 @@ def test_a_rollout_that_never_came_into_force_gives_way_to_values_that_are_asked
         raise WriteError("no room")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out_held", refused)
+        patched.setattr("aqe_plugin.tuning.rollout.next_steps.carry_out_held", refused)
         assert answer(*words, ASKED)[0] == 8
     assert "aqePlugin" not in cluster.target.read_text()
     code, _, err = answer(*words, "spark.aqePlugin.filter.maxPassRate=0.5")

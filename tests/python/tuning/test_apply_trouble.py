@@ -53,7 +53,7 @@ def test_the_next_apply_finishes_an_interrupted_step(
         raise WriteError("no space")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out_held", full)
+        patched.setattr("aqe_plugin.tuning.rollout.next_steps.carry_out_held", full)
         assert answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
     assert cluster.target.read_bytes() == before
     code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))

@@ -197,7 +197,7 @@ def test_the_next_apply_finishes_an_interrupted_step(
         raise WriteError("no space")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out_held", full)
+        patched.setattr("aqe_plugin.tuning.rollout.next_steps.carry_out_held", full)
         assert answer(*words(applications, "--yes"))[0] == 8
     assert applications.target.read_bytes() == before
     assert step(applications, answer)["ring"] == "canary"

@@ -269,7 +269,7 @@ def test_an_edit_while_logs_are_read_is_noticed_before_anything_is_written(
         edited(cluster.target, f"{RATE} 0.7", f"{RATE} 0.4")
         return observed(trial, rings)
 
-    monkeypatch.setattr("aqe_plugin.tuning.rollout.engine.observed", meanwhile)
+    monkeypatch.setattr("aqe_plugin.tuning.rollout.next_steps.observed", meanwhile)
     found = step(cluster, answer)
     assert (found["before"], found["ring"], found["why"][:15]) == ("canary", "rolled_back", "changed by hand")
     assert f"{RATE} 0.4\n" in cluster.target.read_text()
@@ -282,7 +282,7 @@ def interrupted(cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatc
         raise WriteError("killed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out_held", killed)
+        patched.setattr("aqe_plugin.tuning.rollout.next_steps.carry_out_held", killed)
         assert answer(*words(cluster, "--yes", *more))[0] == 8
 
 

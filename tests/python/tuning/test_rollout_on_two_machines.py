@@ -103,7 +103,7 @@ class Sites:
                 pending.pop()()
             return observed(trial, rings)
 
-        self._patch.setattr("aqe_plugin.tuning.rollout.engine.observed", overtaken)
+        self._patch.setattr("aqe_plugin.tuning.rollout.next_steps.observed", overtaken)
 
     @property
     def conf(self) -> str:

@@ -17,11 +17,12 @@ from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.history import Application, Fault
 from aqe_plugin.tuning.recommendation import Limits
 from aqe_plugin.tuning.replay import Replay
-from aqe_plugin.tuning.rollout import engine
 from aqe_plugin.tuning.rollout.application_pairs import Pair
-from aqe_plugin.tuning.rollout.engine import Rollouts
+from aqe_plugin.tuning.rollout.beginnings import begin_with_values
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
+from aqe_plugin.tuning.rollout.next_steps import go_on, take, unfinished
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, advance
+from aqe_plugin.tuning.rollout.rollouts import Rollouts, read_rollouts
 from aqe_plugin.tuning.rollout.trial import Trial, observed
 from aqe_plugin.tuning.runs import Run
 from benchmarks.rollout_fleet import rollout_step
@@ -76,37 +77,37 @@ def test_an_error_that_the_control_had_too_is_excused_also_when_that_log_is_gone
     control = Fault("c", "old", millis(-8), 1, TrialArm.CONTROL)
     canary = replace(control, application="new", at_millis=millis(-1), arm=TrialArm.CANARY)
     found = rollouts(target, -7)
-    engine.take(found, engine.go_on(found, found.trial(history(control)), unasked, Limits(), RingLimits()))
+    take(found, go_on(found, found.trial(history(control)), unasked, Limits(), RingLimits()))
     found = rollouts(target, 0)
-    assert engine.go_on(found, found.trial(history(canary)), unasked, Limits(), RingLimits()).step.ring is Ring.CANARY
+    assert go_on(found, found.trial(history(canary)), unasked, Limits(), RingLimits()).step.ring is Ring.CANARY
     other = history(replace(canary, fingerprint="d"))
-    assert engine.go_on(found, found.trial(other), unasked, Limits(), RingLimits()).step.ring is Ring.ROLLED_BACK
+    assert go_on(found, found.trial(other), unasked, Limits(), RingLimits()).step.ring is Ring.ROLLED_BACK
 
 
 def test_an_error_that_the_control_had_in_the_canary_stays_excused_in_all(target: Path) -> None:
     begun(target, -9, RATE, 0.3)
     control = Fault("c", "old", millis(-8), 1, TrialArm.CONTROL)
     found = rollouts(target, -7)
-    engine.take(found, engine.go_on(found, found.trial(history(control)), unasked, Limits(), RingLimits()))
+    take(found, go_on(found, found.trial(history(control)), unasked, Limits(), RingLimits()))
     arms = [(TrialArm.CANARY, 500), (TrialArm.CONTROL, 1000)] * 30
     runs = [
         replace(run(f"a{number}", -6 + number / 100, arm), duration_millis=took + number)
         for number, (arm, took) in enumerate(arms)
     ]
     found = rollouts(target, -2)
-    step = engine.go_on(found, found.trial(history(*runs)), unasked, Limits(), RingLimits())
+    step = go_on(found, found.trial(history(*runs)), unasked, Limits(), RingLimits())
     assert step.step.ring is Ring.ALL
-    engine.take(found, step)
+    take(found, step)
     found = rollouts(target, 0)
     seen = history(*runs, run("new", -0.5), Fault("c", "new", millis(-0.5), 1))
-    assert engine.go_on(found, found.trial(seen), unasked, Limits(), RingLimits()).step.ring is Ring.ALL
+    assert go_on(found, found.trial(seen), unasked, Limits(), RingLimits()).step.ring is Ring.ALL
 
 
 def test_an_error_in_a_query_without_a_decided_join_excuses_nothing(target: Path) -> None:
     begun(target, -9, RATE, 0.3)
     faults = [Fault("", "a", millis(-1), 1, arm) for arm in (TrialArm.CONTROL, TrialArm.CANARY)]
     found = rollouts(target, 0)
-    step = engine.go_on(
+    step = go_on(
         found, found.trial(history(faults[0], replace(faults[1], application="b"))), unasked, Limits(), RingLimits()
     )
     assert step.step.ring is Ring.ROLLED_BACK
@@ -117,7 +118,7 @@ def test_an_error_of_an_application_that_started_while_clocks_may_disagree_takes
     server = {"server": Application("server", "thrift", "a = b", millis(0.25))}
     found = rollouts(target, 24 * 9)
     seen = history(run("server", 5), Fault("c", "server", millis(5), 500), applications=server)
-    step = engine.go_on(found, found.trial(seen), unasked, Limits(), RingLimits()).step
+    step = go_on(found, found.trial(seen), unasked, Limits(), RingLimits()).step
     assert (step.ring, step.why.partition(" of")[0]) == (Ring.ROLLED_BACK, "500 errors")
 
 
@@ -133,9 +134,9 @@ def test_a_step_back_that_waits_for_a_repository_stays_due_when_the_log_that_sho
     harm = Fault("c", "gone", millis(-6), 3, TrialArm.CANARY)
     for hours, seen in ((0, history(*good, harm)), (24 * 8, history(*good))):
         found = rollouts(target, hours)
-        step = engine.go_on(found, found.trial(seen), unasked, Limits(), RingLimits())
+        step = go_on(found, found.trial(seen), unasked, Limits(), RingLimits())
         assert (step.step.ring, step.step.why.partition(" of")[0]) == (Ring.ROLLED_BACK, "3 errors")
-        engine.take(found, step, leaves_target=True)
+        take(found, step, leaves_target=True)
 
 
 # A canary whose step forward waits
@@ -245,7 +246,7 @@ def test_while_logs_may_come_late_the_control_is_not_over() -> None:
 
 
 def rollouts(target: Path, hours: float, who: str = "ann") -> Rollouts:
-    return engine.read_rollouts(target, Actor(who, "", lambda: NOON + timedelta(hours=hours)))
+    return read_rollouts(target, Actor(who, "", lambda: NOON + timedelta(hours=hours)))
 
 
 @pytest.fixture
@@ -261,9 +262,9 @@ def unasked() -> AbstractContextManager[Replay]:
 
 def begun(target: Path, hours: float, key: str, share: float | None) -> None:
     found = rollouts(target, hours)
-    step = engine.begin_with_values(found, {key: "0.5" if key == RATE else "10"}, share)
+    step = begin_with_values(found, {key: "0.5" if key == RATE else "10"}, share)
     assert step is not None
-    engine.take(found, step)
+    take(found, step)
 
 
 @pytest.mark.parametrize("hours", [-1.0, 1.0], ids=["behind", "ahead"])
@@ -279,9 +280,9 @@ def test_with_a_clock_apart_from_the_clusters_the_hour_between_counts_for_neithe
     # By the clock of the cluster it is noon, and one application just ended.
     seen.append(run("last", 0))
     found = rollouts(target, hours)
-    step = engine.go_on(found, found.trial(history(*seen)), unasked, Limits(), RingLimits())
+    step = go_on(found, found.trial(history(*seen)), unasked, Limits(), RingLimits())
     assert step.step.ring is Ring.ALL
-    engine.take(found, step)
+    take(found, step)
     last = rollouts(target, hours).steps[-1]
     assert (last.before_until, last.after_since) == (millis(min(0, hours)), millis(max(0, hours)))
 
@@ -297,22 +298,22 @@ def test_a_step_without_a_look_at_logs_leaves_an_hour_to_either_side(
     # By the clock of the cluster it is noon.
     if way == "by a repository":
         found = rollouts(target, hours)
-        step = engine.begin_with_values(found, {RATE: "0.5"}, None)
+        step = begin_with_values(found, {RATE: "0.5"}, None)
         assert step is not None
-        engine.take(found, step, leaves_target=True)
+        take(found, step, leaves_target=True)
         target.write_text(f"spark.master yarn\n{RATE} 0.5\n")
     elif way == "interrupted":
         with monkeypatch.context() as patched:
-            patched.setattr("aqe_plugin.tuning.rollout.engine.carry_out_held", killed)
+            patched.setattr("aqe_plugin.tuning.rollout.next_steps.carry_out_held", killed)
             with pytest.raises(KeyboardInterrupt):
                 begun(target, hours, RATE, None)
     else:
         begun(target, hours, RATE, None)
     found = rollouts(target, hours)
-    late = engine.unfinished(found)
+    late = unfinished(found)
     assert (late is None) == (way == "asked for")
     if late is not None:
-        engine.take(found, late)
+        take(found, late)
     runs = [run(f"old{number}", -5 + number / 10) for number in range(49)]
     runs += [run(f"new{number}", 0.1 + number / 10) for number in range(49)]
     found = rollouts(target, hours + 5)
@@ -335,9 +336,9 @@ def test_what_ran_until_a_rollback_was_found_by_a_clock_that_is_behind_is_no_con
     # At noon by the clock of the cluster.
     target.write_text(before)
     found = rollouts(target, -1)
-    step = engine.unfinished(found)
+    step = unfinished(found)
     assert step is not None
-    engine.take(found, step)
+    take(found, step)
     begun(target, 3, TIMEOUT, None)
     runs = [run("with the other change", -0.1), run("before", 1), run("after", 5), run("later", 6)]
     assert names(observed(rollouts(target, 6).trial(history(*runs)), RingLimits())[1].pairs) == [("after", "before")]
@@ -347,7 +348,7 @@ def test_an_application_whose_clock_is_far_off_does_not_keep_all_others_from_cou
     begun(target, -20, RATE, 0.3)
     found = rollouts(target, 0)
     trial = found.trial(history(run("far off", 24 * 365)))
-    step = engine.go_on(found, trial, unasked, Limits(), RingLimits()).step
+    step = go_on(found, trial, unasked, Limits(), RingLimits()).step
     assert step.after_since <= millis(24)
 
 
@@ -357,9 +358,9 @@ def test_a_rollout_begun_by_a_clock_that_is_behind_has_nothing_of_the_one_before
     runs = [run(f"a{number}", -3 + number / 30, arm) for number, arm in enumerate(arms)]
     slow = [replace(one, duration_millis=3000) if one.arm is TrialArm.CANARY else one for one in runs]
     found = rollouts(target, 0)
-    step = engine.go_on(found, found.trial(history(*slow)), unasked, Limits(), RingLimits())
+    step = go_on(found, found.trial(history(*slow)), unasked, Limits(), RingLimits())
     assert step.step.ring is Ring.ROLLED_BACK
-    engine.take(found, step)
+    take(found, step)
     begun(target, -0.9, RATE, 0.3)
     later = rollouts(target, -0.8)
     assert later.steps[-1].at_millis > millis(0)
@@ -373,9 +374,9 @@ def test_what_ran_with_a_change_that_went_back_from_all_is_no_control_of_the_nex
     before = [run(f"b{number}", -20 + number / 10) for number in range(30)]
     found = rollouts(target, -4)
     every = history(*before, *slow)
-    step = engine.go_on(found, found.trial(every), unasked, Limits(), RingLimits())
+    step = go_on(found, found.trial(every), unasked, Limits(), RingLimits())
     assert step.step.ring is Ring.ROLLED_BACK
-    engine.take(found, step)
+    take(found, step)
     begun(target, 0, RATE, None)
     new = history(*before, *slow, run("quiet", -1), run("new", 2))
     assert names(observed(rollouts(target, 3).trial(new), RingLimits())[1].pairs) == [("new", "quiet")]

@@ -1,0 +1,225 @@
+"""The next step of a rollout that has begun: first a value that can be shown and changes nothing, then taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+
+from aqe_plugin.conf.stores.file_store import store_of
+from aqe_plugin.conf.stores.locate import read_target
+from aqe_plugin.errors import AqePluginError, ConflictError, StateError, WriteError
+from aqe_plugin.install.controller import Proposal, carry_out_held, held, settle_held
+from aqe_plugin.install.journal import Phase
+from aqe_plugin.tuning.recommendation import Limits
+from aqe_plugin.tuning.replay import Replay
+from aqe_plugin.tuning.rollout.attempts import sure_enough
+from aqe_plugin.tuning.rollout.file_changes import file_change
+from aqe_plugin.tuning.rollout.ledger import (
+    ASKED,
+    SCHEMA_VERSION,
+    Look,
+    RolloutStep,
+    looks_of,
+    mark_of,
+    rollouts_of,
+    step_before_last,
+    write,
+)
+from aqe_plugin.tuning.rollout.manual_edits import ManualEdits, carried_out_elsewhere, manual_edits
+from aqe_plugin.tuning.rollout.rings import Move, Ring, RingLimits, advance, after_observing
+from aqe_plugin.tuning.rollout.rollouts import NextStep, Rollouts, moved, signed
+from aqe_plugin.tuning.rollout.step_times import between
+from aqe_plugin.tuning.rollout.trial import Trial, confirmed, observed
+
+
+def unfinished(rollouts: Rollouts) -> NextStep | None:
+    """The step that comes before any other: it records what somebody else did to the file, or finishes an interrupted
+    step."""
+    if not rollouts.steps:
+        return None
+    target = read_target(rollouts.file)
+    taken = carried_out_elsewhere(rollouts.steps, target)
+    if taken is not None:
+        last = rollouts.steps[-1]
+        why = f"{target.store.name} has the values of the ring {taken.value}, by a repository or by hand"
+        known = max([last.before_until, *(look.held_until for look in _looks(rollouts, last))])
+        step = between(replace(signed(rollouts, last), ring=taken, why=why), None)
+        return NextStep(replace(step, before_until_millis=known), last.ring)
+    edits = manual_edits(rollouts.steps, target)
+    if edits is not None:
+        return _ended(rollouts, edits)
+    last = rollouts.steps[-1]
+    if last.phase is not Phase.BEGUN:
+        return None
+    before = step_before_last(rollouts.steps, rollouts.file)
+    proposal = file_change(before, last.ring, rollouts.file)
+    # The file may have its values only from now on.
+    found = between(replace(last, at_millis=max(last.at_millis, rollouts.now_millis)), None)
+    step = replace(last, phase=Phase.DONE, after_since_millis=max(last.after_since, found.after_since))
+    return NextStep(step, before.ring, (), proposal, interrupted=True)
+
+
+def never_in_force(rollouts: Rollouts) -> NextStep | None:
+    """The step that ends the rollout under way, if it never changed the file: it is remembered only, its first step was
+    refused, or a repository has not taken it. ``None`` when there is no such rollout."""
+    last = rollouts.under_way
+    if last is None:
+        return None
+    if last.phase is Phase.BEGUN:
+        before = step_before_last(rollouts.steps, rollouts.file)
+        proposal = file_change(before, last.ring, rollouts.file)
+        if proposal is None or proposal.nothing_to_do:
+            return None
+    else:
+        before = last
+    if before.ring is not Ring.OBSERVE:
+        return None
+    why = "another one takes its place before it came into force"
+    return NextStep(
+        between(replace(signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=why), None), before.ring
+    )
+
+
+def go_on(
+    rollouts: Rollouts,
+    trial: Trial,
+    replay: Callable[[], AbstractContextManager[Replay]],
+    limits: Limits,
+    rings: RingLimits,
+) -> NextStep:
+    """The next step of the rollout that is under way; it may stay where it is.
+
+    Args:
+        trial: that of ``rollouts``.
+        replay: starts the decision function, which only the ring ``observe`` needs.
+    """
+    last = rollouts.steps[-1]
+    seen: Look | None = None
+    if last.ring is Ring.OBSERVE and last.group == ASKED:
+        # Nobody has deployed it yet.
+        move = Move(Ring.CANARY if last.has_canary else Ring.ALL, last.why)
+    elif last.ring is Ring.OBSERVE:
+        with replay() as decide:
+            sure = sure_enough(rollouts.earlier, limits)
+            found = confirmed(trial, read_target(rollouts.file).conf, decide, sure)
+        move = after_observing(found, last.has_canary)
+    else:
+        observation, new = observed(trial, rings)
+        due = _left(rollouts)
+        # The logs that showed the harm may be gone before the repository has taken the step.
+        move = advance(last.ring, observation, rings) if due is None else Move(Ring.ROLLED_BACK, due)
+        seen = Look(
+            *(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis),
+            new.pairs,
+            trial.history.until_millis,
+            new.faulty or None,
+        )
+    taken = moved(rollouts, last, move.ring, move.why, seen_until_millis=trial.history.until_millis)
+    step = replace(taken, look=seen)
+    # Reading the history may have taken an hour.
+    edits = manual_edits(rollouts.steps, read_target(rollouts.file))
+    return step if edits is None else _ended(rollouts, edits)
+
+
+def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> str:
+    """Takes ``step`` and keeps what the look saw; when it is interrupted, the next command finishes it.
+
+    Args:
+        leaves_target: somebody else changes the target. A step that changes it is then not taken; once its values are
+            there, it is found to be. The reason of a step back is kept.
+
+    Returns:
+        What keeps other machines from seeing that a step back is left to somebody else, empty when nothing does.
+
+    Raises:
+        ConflictError: another machine took a step, or saw pairs, after ``rollouts`` was read; nothing was written.
+    """
+    store = store_of(rollouts.file)
+    takes_back = step.proposal is not None and step.proposal.takes_back
+    left = leaves_target and step.changes_target
+    with held(store, takes_back):
+        if mark_of(rollouts.file) != rollouts.mark:
+            latest = rollouts_of(rollouts.file)
+            by = f": {latest[-1].who} took the last step, to {latest[-1].ring.value}" if latest else ""
+            raise ConflictError(
+                f"{store.name}: another machine went on with the rollout in the meantime{by}. Nothing was written. "
+                "Look (aqe-plugin history) and try again."
+            )
+        if step.look is not None:
+            _keep(rollouts, step.look, step.step.why if left and takes_back else None)
+        changed = False
+        if left:
+            for line in step.first:
+                if line.phase is Phase.DONE:
+                    write(rollouts.file, line)
+        elif step.moves:
+            changed = _moved_on(rollouts, step)
+        try:
+            store.share_state(closing=changed)
+        except (StateError, WriteError) as error:
+            # Harm must be told of though its record cannot be shared.
+            if not (left and takes_back):
+                raise
+            return str(error)
+    return ""
+
+
+def _keep(rollouts: Rollouts, look: Look, left: str | None) -> None:
+    """Writes what the look adds to what is known, with the reason of the step back that is ``left``, if one is."""
+    if look.pairs or look.faulty or left not in (None, _left(rollouts)):
+        write(rollouts.file, replace(look, left=left))
+
+
+def _looks(rollouts: Rollouts, step: RolloutStep) -> list[Look]:
+    return [look for look in looks_of(rollouts.file, step.number) if look.ring is step.ring]
+
+
+def _left(rollouts: Rollouts) -> str | None:
+    """Why the step back that is left to somebody else is due, ``None`` when none is."""
+    looks = _looks(rollouts, rollouts.steps[-1])
+    return looks[-1].left if looks else None
+
+
+def _moved_on(rollouts: Rollouts, step: NextStep) -> bool:
+    """Takes the step; returns whether it changed the file."""
+    for line in step.first:
+        write(rollouts.file, line)
+    proposal, changed = step.proposal, step.changes_target
+    if proposal is not None and changed:
+        why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
+        try:
+            carry_out_held(replace(proposal, step=step.step.id), replace(rollouts.by, why=why))
+        except AqePluginError:
+            _stay(rollouts, step, proposal)
+            raise
+    else:
+        # The step may have been interrupted after its change; the journal then lacks the end of it.
+        settle_held(store_of(rollouts.file), rollouts.by)
+    write(rollouts.file, step.step)
+    return changed
+
+
+def _stay(rollouts: Rollouts, step: NextStep, proposal: Proposal) -> None:
+    """After ``step`` was refused: a change in force stays in its ring, and is watched there until the next try.
+
+    A step back is tried again whatever later logs show, and so is one before which nothing was in force.
+    """
+    if step.before in (None, Ring.OBSERVE) or proposal.takes_back:
+        return
+    with suppress(AqePluginError):
+        # A server may have taken the change, and its answer was lost.
+        if proposal.store.read() == proposal.before:
+            last = step_before_last(rollouts.steps, rollouts.file) if step.interrupted else rollouts.steps[-1]
+            write(rollouts.file, last)
+
+
+def _ended(rollouts: Rollouts, edits: ManualEdits) -> NextStep:
+    """Ends a rollout whose values somebody changed; the file stays as it is."""
+    last = rollouts.steps[-1]
+    interrupted = last.phase is Phase.BEGUN
+    before = step_before_last(rollouts.steps, rollouts.file).ring if interrupted else last.ring
+    due = _left(rollouts) if edits.are_a_rollback else None
+    why = f"{due}; {edits.text}" if due else edits.text
+    step = replace(signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=why)
+    return NextStep(between(step, None), before)
