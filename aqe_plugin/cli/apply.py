@@ -21,7 +21,7 @@ from aqe_plugin.cli.recommend import (
     say_held_back,
 )
 from aqe_plugin.cli.settings import PATH
-from aqe_plugin.conf.keys import PLUGIN_CLASS, PLUGINS_KEY
+from aqe_plugin.conf.keys import PLUGIN_CLASS, PLUGINS_KEY, sentence
 from aqe_plugin.conf.keys import entries_of as entries_of_list
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
@@ -204,10 +204,16 @@ def _values_of(words: Sequence[str], file: Path | None) -> dict[str, str]:
     """The values of ``--set``, and of the conf lines in ``file``, by key."""
     values: dict[str, str] = {}
     if file is not None:
-        values = {entry.key: entry.value for entry in entries_of(_text_of(file), str(file))}
-        for key, value in values.items():
-            if not value:
-                raise ConfError(f"--values {file}: {key} has no value.")
+        entries = entries_of(_text_of(file), f"--values {file}")
+        # As of any conf, the last of several lines of a key counts.
+        for entry in {entry.key: entry for entry in entries}.values():
+            place = f"--values {file}, line {entry.line}: {entry.key}"
+            if not entry.value:
+                raise ConfError(f"{place} has no value.")
+            problem = beginnings.why_not_tried(entry.key, entry.value)
+            if problem:
+                raise ConfError(sentence(f"{place} = {entry.value}: {problem}"))
+            values[entry.key] = entry.value
         if not values:
             raise NoDataError(f"--values {file}: no line with a key and a value in it.")
     for word in words:

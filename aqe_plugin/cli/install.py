@@ -22,7 +22,14 @@ from aqe_plugin.errors import ConfError, SetupError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.checks import key_checks
 from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
-from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
+from aqe_plugin.install.controller import (
+    Proposal,
+    carry_out,
+    keys_left,
+    propose_install,
+    propose_rollback,
+    propose_uninstall,
+)
 from aqe_plugin.install.health import spark_home_of, verify
 from aqe_plugin.install.journal import Action, Actor, journal_of
 from aqe_plugin.install.status import status_of
@@ -193,7 +200,11 @@ def uninstall(
 ) -> None:
     """Take out of the file what install put in; if nothing else changed since, every byte is as before."""
     path = place_of(target, spark_home)
-    _show_and_do(propose_uninstall(path, purge), yes, output, why)
+    proposal = propose_uninstall(path, purge)
+    _show_and_do(proposal, yes, output, why)
+    left = [f"{key} = {value}" for key, value in keys_left(proposal).items()]
+    if left:
+        say(f"Left, because somebody else set or changed them: {', '.join(left)}. --purge removes such keys.")
 
 
 def history(

@@ -120,6 +120,13 @@ def problem_of(key: str, value: str) -> str:
     return "" if known.allows(value) else f"not allowed: expected {known.expected}"
 
 
+def problem_of_change(key: str, value: str | None) -> str:
+    """What is wrong with setting ``key``, or with removing it (``None``), empty when nothing is; for any key."""
+    if not key.startswith(PREFIX):
+        return foreign_key(key)
+    return problem_of(key, value) if value else ""
+
+
 def foreign_key(key: str) -> str:
     """What is wrong with a key that is not below :data:`PREFIX`."""
     close = [known for text in (key, PREFIX + key) for known in get_close_matches(text, conf_keys(), n=1, cutoff=0.8)]

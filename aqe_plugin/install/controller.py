@@ -20,8 +20,7 @@ from aqe_plugin.conf.keys import (
     JARS_KEY,
     PLUGINS_KEY,
     PREFIX,
-    foreign_key,
-    problem_of,
+    problem_of_change,
     sentence,
 )
 from aqe_plugin.conf.stores.file_store import Where, store_of
@@ -117,6 +116,12 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
     return Proposal(Action.UNINSTALL, target.store, target.content, after, changes, takes_back=True)
 
 
+def keys_left(proposal: Proposal) -> dict[str, str]:
+    """The plugin's own keys that are in the target after the change, with their values."""
+    after = proposal.store.parse(proposal.after).items()
+    return {key: value for key, value in after.items() if key.startswith(PREFIX)}
+
+
 def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> Proposal:
     """Sets keys of the plugin; setting an absent key and then removing it restores the bytes.
 
@@ -130,9 +135,7 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
     target = read_target(where)
     conf = target.conf
     for key, value in values.items():
-        problem = problem_of(key, value) if value else ""
-        if not key.startswith(PREFIX):
-            problem = foreign_key(key)
+        problem = problem_of_change(key, value)
         if problem:
             raise ConfError(sentence(f"{key} = {value}: {problem}"))
         conf = conf.without(key) if value is None else conf.with_value(key, value)

@@ -46,7 +46,8 @@ def query_heading(query: QueryStory) -> Segments:
     """Number, duration, description, mode, arm of a trial, and application."""
     took = "still running" if query.duration_millis is None else quantity(query.duration_millis, "millis")
     arm = "" if query.arm is None else f", {query.arm.value}"
-    application = visible(query.application_name or query.application)
+    name, identity = visible(query.application_name), visible(query.application)
+    application = f"{name} ({identity})" if name and name != identity else identity
     return (
         (f"query {query.execution_id}", "bold"),
         (f"  {took}  ", ""),

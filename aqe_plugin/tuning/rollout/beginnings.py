@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.keys import CANARY, MODE_KEY, conf_keys
+from aqe_plugin.conf.keys import CANARY, MODE_KEY, conf_keys, problem_of_change, sentence
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConfError
@@ -38,6 +38,13 @@ def begin(
     return NextStep(between(step, seen_until_millis), None)
 
 
+def why_not_tried(key: str, value: str) -> str:
+    """Why no rollout can try ``key`` = ``value``, empty when one can."""
+    if key.startswith(CANARY):
+        return "apply sets the canary's keys itself. Name the key to try and --canary-share"
+    return problem_of_change(key, value)
+
+
 def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_share: float | None) -> NextStep | None:
     """Begins a rollout of values that somebody asks for, on the canary or, without one, everywhere.
 
@@ -49,11 +56,10 @@ def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_shar
     """
     why = "asked for"
     for key, value in values.items():
-        if key.startswith(CANARY):
-            raise ConfError(
-                f"{key} = {value}: apply sets the canary's keys itself. Name the key to try and --canary-share."
-            )
-    # Refuses what the plugin does not take.
+        problem = why_not_tried(key, value)
+        if problem:
+            raise ConfError(sentence(f"{key} = {value}: {problem}"))
+    # Refuses what the target does not take.
     propose_tuning(rollouts.file, values, why)
     conf = read_target(rollouts.file).conf
     changes = tuple(

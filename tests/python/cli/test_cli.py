@@ -69,6 +69,16 @@ def test_explain_breaks_no_line_where_no_terminal_is(
     assert (len(out.splitlines()) == 2) == (not why)
 
 
+def test_explain_of_a_folder_says_of_which_application_each_query_is(tmp_path: Path, answer: Answer) -> None:
+    first = write_log(tmp_path / "app-1")
+    (tmp_path / "app-2").write_bytes(first.read_bytes().replace(b'"app-1"', b'"app-2"'))
+    for why in ((), ("--why",)):
+        _, out, _ = answer("explain", str(tmp_path), *why)
+        headings = [line for line in out.splitlines() if line.startswith("query 7")]
+        assert [name in line for name, line in zip(("app-1", "app-2"), headings, strict=True)] == [True, True]
+        assert all("[apply]  nightly (app-" in line for line in headings)
+
+
 def test_explain_of_a_folder_of_something_else_says_so_once(tmp_path: Path, answer: Answer) -> None:
     for number in range(30):
         (tmp_path / f"note-{number:02}").write_text("no log")

@@ -119,6 +119,21 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
     assert "ring 1" in table
 
 
+@pytest.mark.parametrize("yes", [(), ("--yes",)])
+def test_uninstall_names_the_keys_of_the_plugin_that_it_leaves(
+    conf: Path, jar: str, answer: Answer, yes: tuple[str, ...]
+) -> None:
+    target = ("--target", str(conf))
+    answer("install", *target, "--jar", jar, "--yes")
+    rate = "spark.aqePlugin.filter.maxPassRate=0.5"
+    assert answer("apply", *target, "--set", rate, "--canary-share", "0.1", "--yes")[0] == 0
+    conf.write_text(conf.read_text().replace("canary.share 0.1", "canary.share 0.2"))
+    code, _, err = answer("uninstall", *target, *yes)
+    left = "Left, because somebody else set or changed them: spark.aqePlugin.canary.share = 0.2. --purge removes"
+    assert (code, left in err) == (0, True), err
+    assert "Left" not in answer("uninstall", *target, "--purge")[2]
+
+
 def test_keys_and_times_are_not_broken_on_a_narrow_terminal(
     conf: Path, jar: str, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.conf.keys import CANARY_SET
+from aqe_plugin.conf.keys import CANARY_SET, PREFIX
 from aqe_plugin.errors import WriteError
 from aqe_plugin.tuning.rollout.ledger import rollouts_of
 from aqe_plugin.tuning.rollout.rings import Ring
@@ -14,6 +14,8 @@ from commands import Answer
 from tuned_cluster import Cluster, step
 
 pytestmark = pytest.mark.simulation
+
+RATE = f"{PREFIX}filter.maxPassRate"
 
 ASKED = "spark.aqePlugin.filter.buildTimeout=10"
 
@@ -160,13 +162,24 @@ def test_the_canarys_own_keys_are_no_values_to_try(cluster: Cluster, answer: Ans
     assert (code, "apply sets the canary's keys itself" in err) == (5, True), err
 
 
-def test_a_key_without_a_value_in_a_file_of_values_is_an_error(
-    cluster: Cluster, answer: Answer, tmp_path: Path
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        (RATE, 5, f"{RATE} has no value."),
+        (f"{RATE} 7", 5, f"{RATE} = 7: not allowed: expected a number from 0 to 1."),
+        ("spark.executor.cores 4", 5, "spark.executor.cores = 4: not a key of the plugin (spark.aqePlugin.*)."),
+        (f"{RATE[:-1]} 0.5", 5, f"{RATE[:-1]} = 0.5: unknown key, the plugin ignores it; did you mean {RATE}?"),
+        (f"{CANARY_SET}filter.maxPassRate 0.5", 5, f"{CANARY_SET}filter.maxPassRate = 0.5: apply sets the canary's"),
+        (f"{RATE} \\u12", 4, "\\u without four hexadecimal digits; Spark refuses the whole file."),
+    ],
+)
+def test_what_is_wrong_in_a_file_of_values_is_told_with_file_and_line(
+    cluster: Cluster, answer: Answer, tmp_path: Path, line: str, code: int, said: str
 ) -> None:
     values = tmp_path / "values.conf"
-    values.write_text("spark.aqePlugin.filter.maxPassRate\n")
-    code, _, err = answer("apply", "--target", str(cluster.target), "--values", str(values))
-    assert (code, f"--values {values}: spark.aqePlugin.filter.maxPassRate has no value." in err) == (5, True), err
+    values.write_text(f"# calibrated\n\n{line}\n")
+    left, _, err = answer("apply", "--target", str(cluster.target), "--values", str(values))
+    assert (left, f"--values {values}, line 3: {said}" in err) == (code, True), err
 
 
 def test_a_rollout_in_a_conf_without_the_plugin_is_warned_of(cluster: Cluster, answer: Answer) -> None:
