@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.rule import Rule
 
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.render.queries import query_table
+from aqe_plugin.render.queries import plain_lines, query_table
 from aqe_plugin.render.terminal import print_lines
 from benchmarks.accounts import Account, accounts_of, last_runs, logged_queries
 from benchmarks.choices import changed_choices
@@ -155,7 +155,10 @@ def _show_first(places: Places, console: Console) -> None:
             break
         time.sleep(0.2)
     for story in shown[:1]:
-        console.print(query_table(story))
+        if console.is_terminal:
+            console.print(query_table(story))
+        else:
+            print_lines(plain_lines(story, why=True), console)
 
 
 def _line(result: QueryResult) -> str:

@@ -2,9 +2,10 @@
 
 A build side is joined by each of its keys, in turn with `spark.aqePlugin.sketch.maxKeys` 0, which sketches nothing, and
 100000, its default. Every gate is open, so that the keys become a filter either way; a further job makes it unless the
-sketch kept every key. Reported are medians: CPU seconds of the tasks of the build side's map stage, and wall seconds of
-the query. Ratios compare the two runs of a round; nanoseconds per row are the CPU time that the sketch added in a
-round, divided by the rows. In brackets are the least and the greatest. Exit code 1 when rows differ or a query failed.
+sketch kept every key. Reported are medians (of two rounds, means): CPU seconds of the tasks of the build side's map
+stage, and wall seconds of the query. Ratios compare the two runs of a round; nanoseconds per row are the CPU time that
+the sketch added in a round, divided by the rows. In brackets are the least and the greatest. Exit code 1 when rows
+differ or a query failed.
 """
 
 import argparse
