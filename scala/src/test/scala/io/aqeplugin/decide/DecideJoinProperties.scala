@@ -196,31 +196,60 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("costs that are all twice as high change no choice") {
-    val costs = Seq(
-      AqeConf.CostShuffleNanosPerByte,
-      AqeConf.CostShuffleNanosPerRow,
-      AqeConf.CostSortNanosPerComparison,
-      AqeConf.CostMergeNanosPerRow,
-      AqeConf.CostHashBuildNanosPerRow,
-      AqeConf.CostHashProbeNanosPerRow,
-      AqeConf.CostHashMissNanosPerRow,
-      AqeConf.CostCollectNanosPerByte,
-      AqeConf.CostBroadcastNanosPerByte,
-      AqeConf.CostFilterBuildNanosPerRow,
-      AqeConf.CostFilterCheckNanosPerRow,
-      AqeConf.CostFilterHashNanosPerColumn,
-      AqeConf.CostFilterMissNanosPerRow,
-      AqeConf.CostRowPipelineNanosPerRow,
-      AqeConf.CostScanNanosPerByte,
-      AqeConf.CostJobLaunchNanos
+  private val costs = Seq(
+    AqeConf.CostShuffleNanosPerByte,
+    AqeConf.CostShuffleNanosPerRow,
+    AqeConf.CostSortNanosPerComparison,
+    AqeConf.CostMergeNanosPerRow,
+    AqeConf.CostHashBuildNanosPerRow,
+    AqeConf.CostHashProbeNanosPerRow,
+    AqeConf.CostHashMissNanosPerRow,
+    AqeConf.CostCollectNanosPerByte,
+    AqeConf.CostBroadcastNanosPerByte,
+    AqeConf.CostFilterBuildNanosPerRow,
+    AqeConf.CostFilterCheckNanosPerRow,
+    AqeConf.CostFilterHashNanosPerColumn,
+    AqeConf.CostFilterMissNanosPerRow,
+    AqeConf.CostRowPipelineNanosPerRow,
+    AqeConf.CostScanNanosPerByte,
+    AqeConf.CostJobLaunchNanos
+  )
+
+  private def times(factor: Double, thresholds: Thresholds): Thresholds =
+    costs.foldLeft(thresholds)((held, cost) => held.updated(cost, held(cost) * factor))
+
+  private def chosen(decision: JoinDecision): (Option[Method], Boolean, Seq[ReasonCode]) =
+    (decision.method, decision.buildFilter, reasons(decision).map(_.code))
+
+  test("every price of a unit of work is among those that are scaled below") {
+    assert(
+      AqeConf.All.map(_.key).filter(key => key.startsWith("spark.aqePlugin.cost.") && key.contains("Nanos")).toSet == costs.map(_.key).toSet
     )
-    forAllDecisions { (facts, thresholds, decision) =>
-      val doubled = DecideJoin.decide(facts, costs.foldLeft(thresholds)((held, cost) => held.updated(cost, held(cost) * 2)))
-      assert((doubled.method, doubled.buildFilter) == ((decision.method, decision.buildFilter)))
-      assert(reasons(doubled).map(_.code) == reasons(decision).map(_.code))
+  }
+
+  test("prices that are all multiplied by one power of two change no choice and no reason") {
+    // A power of two changes no digit of a double, so that not even a tie may differ.
+    forAll(FactsGen.joinFacts, FactsGen.thresholds, Gen.choose(-60, 60)) { (facts, thresholds, exponent) =>
+      val scaled = DecideJoin.decide(facts, times(math.pow(2, exponent.toDouble), thresholds))
+      assert(chosen(scaled) == chosen(DecideJoin.decide(facts, thresholds)))
     }
   }
+
+  test("prices that are all multiplied by one factor change no choice but a tie that rounding decides") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds, Gen.choose(-9.0, 9.0)) { (facts, thresholds, exponent) =>
+      val before = DecideJoin.decide(facts, thresholds)
+      val after = DecideJoin.decide(facts, times(math.pow(10, exponent), thresholds))
+      if (chosen(after) != chosen(before)) assert(isAtTieLimit(before, thresholds(AqeConf.CostTieRatio)), before.options)
+    }
+  }
+
+  /** Whether two options cost the same, or one is cheaper by just the share from which on it is taken, to within 1e-9. */
+  private def isAtTieLimit(decision: JoinDecision, tieRatio: Double): Boolean =
+    decision.options.flatMap(_.costMillis).combinations(2).map(_.sorted).exists { pair =>
+      val (cheaper, dearer) = (pair.head, pair.last)
+      val saved = dearer - cheaper
+      saved <= 1e-9 * dearer || math.abs(saved - tieRatio * dearer) <= 1e-9 * dearer
+    }
 
   test("the terms of an option's price add up to it") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
