@@ -96,11 +96,18 @@ class WaitClockSuite extends AnyFunSuite with PluginSession {
     assert(reasonOf(waitOf(ran)) == ("WAIT_RELEASED" -> "spark.aqePlugin.wait.limit"), waitOf(ran))
   }
 
-  test("a clock that ends together with the build side changes no rows") {
+  test("a clock that ends together with the build side changes no rows, and the wait is either released or used") {
     val ends = (0 to 12).map { i =>
       val limit = if (i == 12) 10000 else 20 + 20 * i
       val ran = run("one_file", sleepMillis = i % 4, "spark.aqePlugin.wait.checkAfter" -> "10", "spark.aqePlugin.wait.limit" -> s"$limit")
-      waitOf(ran).path("outcome").asText
+      val wait = waitOf(ran)
+      val outcome = wait.path("outcome").asText
+      assert(ran.decided.size == 1, "a join is recorded once, whichever comes first")
+      // A wait that was released has the reason of its release and no filter in the plan; a used one has both of its own.
+      val isReleased = outcome == "released"
+      assert(wait.path("waits").asBoolean != isReleased && (reasonOf(wait)._1 == "WAIT_RELEASED") == isReleased, wait)
+      assert(filtered(ran) == (if (isReleased) Nil else Seq("parquet-facts(k)")) && outcomes(ran).isEmpty == isReleased, ran.plan)
+      outcome
     }
     assert(ends.toSet == Set("released", "used"), ends)
   }
