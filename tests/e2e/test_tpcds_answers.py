@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from aqe_plugin.conf.keys import conf_keys
+from aqe_plugin.events.model import JoinDecision, Strategy
 from benchmarks.accounts import Account, accounts_of, logged_queries
 from benchmarks.configs import CONTENDERS, Contender
 from benchmarks.session import turn_of
@@ -97,12 +99,7 @@ def test_every_planned_filter_was_applied_and_no_fault_counted(spark: "SparkSess
 
 def test_filters_are_decided_on_measured_keys(event_log_folder: Path) -> None:
     """Needs the log of the tests above. No catalog has statistics, so no distinct keys of a probe side are known."""
-    decisions = [
-        join.decision
-        for query in logged_queries(event_log_folder)
-        if query.description.endswith(" open-no-broadcast")
-        for join in query.joins
-    ]
+    decisions = _open_decisions(event_log_folder)
     filtered = [decision for decision in decisions if decision.build_filter]
     measured = [decision for decision in filtered if decision.facts.build.keys.distinct is not None]
     assert len(measured) >= 0.95 * len(filtered) >= _FILTERS_OF_OPEN_GATES, (len(measured), len(filtered))
@@ -110,6 +107,34 @@ def test_filters_are_decided_on_measured_keys(event_log_folder: Path) -> None:
     assert set(sources) == {"no_build_rows", "key_range", "distinct_keys", "composite_key", "rows"}, sources
     of_filters = Counter(decision.pass_rate_source for decision in filtered)
     assert of_filters["key_range"] + of_filters["distinct_keys"] > of_filters["rows"], of_filters
+
+
+def test_a_hash_table_is_priced_by_the_share_of_the_largest_partition(event_log_folder: Path) -> None:
+    """Needs the log of the tests above. The share is at least that of a slot, and of some joins it is more."""
+    nanos_per_row = float(conf_keys()["spark.aqePlugin.cost.hashBuildNanosPerRow"].default)
+    skewed = 0
+    for decision in _open_decisions(event_log_folder):
+        build, slots = decision.facts.build, decision.facts.cluster.slots
+        priced = [
+            term.nanos
+            for option in decision.options
+            if option.strategy is Strategy.SHUFFLED_HASH and option.cost_millis is not None
+            for term in option.terms or ()
+            if term.name == "hash build"
+        ]
+        share = max(1 / slots, build.max_partition_bytes / max(1, build.stage_bytes))
+        assert priced == pytest.approx([build.rows * share * nanos_per_row] * len(priced)), decision.facts.join_id
+        skewed += bool(priced) and share > 1 / slots
+    assert skewed > 0
+
+
+def _open_decisions(event_log_folder: Path) -> list[JoinDecision]:
+    return [
+        join.decision
+        for query in logged_queries(event_log_folder)
+        if query.description.endswith(" open-no-broadcast")
+        for join in query.joins
+    ]
 
 
 def _sum(accounts: dict[str, Account], setting: str, what: str) -> int:
