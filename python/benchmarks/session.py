@@ -24,22 +24,24 @@ class SessionSettings:
 
     Attributes:
         executors: processes with a core each, which share nothing but files; 0 for the threads of one process.
+        cores: number of those threads.
     """
 
     application: str
     event_log_folder: Path
     driver_memory: str = DRIVER_MEMORY
     executors: int = 0
+    cores: int = CORES
     shuffle_partitions: int | None = None
 
     @property
     def master(self) -> str:
-        return master_of(self.executors)
+        return master_of(self.executors, self.cores)
 
 
-def master_of(executors: int) -> str:
-    """The master of a session with that many executors."""
-    return f"local-cluster[{executors},1,{_EXECUTOR_MIB}]" if executors else f"local[{CORES}]"
+def master_of(executors: int, cores: int = CORES) -> str:
+    """The master of a session with that many executors, or without executors, that many cores."""
+    return f"local-cluster[{executors},1,{_EXECUTOR_MIB}]" if executors else f"local[{cores}]"
 
 
 @contextmanager
