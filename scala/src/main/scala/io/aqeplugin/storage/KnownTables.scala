@@ -60,7 +60,7 @@ object SelectedFiles {
   def bytes(scan: FileSourceScanExec): Option[Long] = (scan.relation.location, conditions(scan)) match {
     case (_: CatalogFileIndex, _)                                      => None
     case (index: InMemoryFileIndex, conditions) if conditions.nonEmpty =>
-      Try(index.listFiles(conditions, Nil).iterator.flatMap(_.files).map(_.getLen).sum).toOption
+      Try(IndexedPartitions.bytes(index, conditions)).toOption
     case (index: InMemoryFileIndex, _) => Some(IndexedFiles.of(index).bytes)
     case (index, _)                    => Some(index.sizeInBytes)
   }

@@ -2,8 +2,10 @@ package io.aqeplugin.storage
 
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruning}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.{FileIndex, InMemoryFileIndex}
 
 /** The values of a partition column. */
 object PartitionRange {
@@ -15,20 +17,24 @@ object PartitionRange {
 
   /** Smallest and largest value of an ordered partition column over the partitions that a scan reads; none for any other column.
     *
-    * Lists the partitions as the scan itself would.
+    * Finds the partitions as the scan itself would.
     */
   def of(scan: SparkPlan, column: Attribute): Option[(Long, Long)] = scan match {
     case file: FileSourceScanExec if ConditionRanges.isOrdered(column.dataType) =>
       val schema = file.relation.partitionSchema
       schema.fieldNames.indices.find(i => file.conf.resolver(schema.fieldNames(i), column.name)).flatMap { ordinal =>
-        val known = file.partitionFilters.filterNot(_.exists { case _: DynamicPruning => true; case _ => false })
         // A catalog may reject a condition; the scan will tell.
-        val partitions = Try(file.relation.location.listFiles(known, Nil)).getOrElse(Nil)
-        val values = partitions.map(_.values).filterNot(_.isNullAt(ordinal)).flatMap { values =>
+        val selected = Try(valuesOf(file.relation.location, SelectedFiles.conditions(file))).getOrElse(Nil)
+        val values = selected.filterNot(_.isNullAt(ordinal)).flatMap { values =>
           ConditionRanges.constantRange(values.get(ordinal, schema(ordinal).dataType)).flatMap(_.range)
         }
         Option.when(values.nonEmpty)((values.map(_._1).min, values.map(_._2).max))
       }
     case _ => None
+  }
+
+  private def valuesOf(index: FileIndex, conditions: Seq[Expression]): Seq[InternalRow] = index match {
+    case known: InMemoryFileIndex => IndexedPartitions.values(known, conditions)
+    case other                    => other.listFiles(conditions, Nil).map(_.values)
   }
 }
