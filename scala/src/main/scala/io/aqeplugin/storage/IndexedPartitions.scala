@@ -1,7 +1,9 @@
 package io.aqeplugin.storage
 
+import java.util.concurrent.atomic.AtomicReference
+
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, BasePredicate, BoundReference, Expression, Literal, Predicate}
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, BoundReference, Expression, Literal, Predicate}
 import org.apache.spark.sql.execution.datasources.{InMemoryFileIndex, PartitionSpec}
 
 /** The partitions of an index that fulfil conditions on their values, found as `listFiles` finds them, but without a look at their files: that
@@ -9,8 +11,26 @@ import org.apache.spark.sql.execution.datasources.{InMemoryFileIndex, PartitionS
   */
 private[storage] object IndexedPartitions {
 
-  /** In the order of the partitions. */
-  private val fileBytes = new PerListing(index => index.listFiles(Nil, Nil).iterator.map(_.files.iterator.map(_.getLen).sum).toArray)
+  /** Of one listing. The sums of the last few conditions are kept too: the values of 100,000 partitions lie all over the heap, and one condition
+    * on them takes ten milliseconds.
+    *
+    * @param bytes
+    *   of the files of each partition, in the order of the partitions
+    */
+  private final class Listing(val bytes: Array[Long]) {
+    private val sums = new AtomicReference(Vector.empty[(Expression, Long)])
+
+    def sumOf(condition: Expression)(add: => Option[Long]): Option[Long] = sums.get.collectFirst { case (`condition`, sum) => sum }.orElse {
+      val added = add
+      added.foreach(sum => sums.updateAndGet(all => ((condition, sum) +: all).take(SumsKept)))
+      added
+    }
+  }
+
+  private val SumsKept = 16
+
+  private val listings =
+    new PerListing(index => new Listing(index.listFiles(Nil, Nil).iterator.map(_.files.iterator.map(_.getLen).sum).toArray))
 
   /** The bytes of the files of these partitions; of all files of an index without partitions.
     *
@@ -19,13 +39,16 @@ private[storage] object IndexedPartitions {
     */
   def bytes(index: InMemoryFileIndex, conditions: Seq[Expression]): Long = {
     val spec = index.partitionSpec()
+    val listing = listings.of(index)
+    val condition = bound(spec, conditions)
     // None without partitions, or when another query refreshed the index in between.
-    sum(spec, fileBytes.of(index), conditions).getOrElse(index.listFiles(conditions, Nil).iterator.flatMap(_.files).map(_.getLen).sum)
+    listing.sumOf(condition)(sum(spec, listing.bytes, condition))
+      .getOrElse(index.listFiles(conditions, Nil).iterator.flatMap(_.files).map(_.getLen).sum)
   }
 
-  /** None if the bytes are not those of the partitions. A loop: over 100,000 partitions, iterators of pairs took ten milliseconds. */
-  private def sum(spec: PartitionSpec, bytes: Array[Long], conditions: Seq[Expression]): Option[Long] = {
-    val selects = predicate(spec, conditions)
+  /** None if the bytes are not those of the partitions. */
+  private def sum(spec: PartitionSpec, bytes: Array[Long], condition: Expression): Option[Long] = {
+    val selects = Predicate.createInterpreted(condition)
     val partitions = spec.partitions.iterator
     var sum = 0L
     var at = 0
@@ -43,17 +66,17 @@ private[storage] object IndexedPartitions {
     */
   def values(index: InMemoryFileIndex, conditions: Seq[Expression]): Seq[InternalRow] = {
     val spec = index.partitionSpec()
-    val selects = predicate(spec, conditions)
+    val selects = Predicate.createInterpreted(bound(spec, conditions))
     spec.partitions.iterator.map(_.values).filter(selects.eval).toSeq
   }
 
-  /** A condition on another column selects all, as in Spark's index. */
-  private def predicate(spec: PartitionSpec, conditions: Seq[Expression]): BasePredicate = {
+  /** One condition on the values of a partition, the same for every query. A condition on another column selects all, as in Spark's index. */
+  private def bound(spec: PartitionSpec, conditions: Seq[Expression]): Expression = {
     val columns = spec.partitionColumns
     val own = conditions.filter(_.references.forall(column => columns.exists(_.name == column.name)))
-    Predicate.createInterpreted(own.reduceOption(And(_, _)).getOrElse(Literal.TrueLiteral).transform { case column: Attribute =>
+    own.reduceOption(And(_, _)).getOrElse(Literal.TrueLiteral).transform { case column: Attribute =>
       val at = columns.fieldIndex(column.name)
       BoundReference(at, columns(at).dataType, nullable = true)
-    })
+    }
   }
 }
