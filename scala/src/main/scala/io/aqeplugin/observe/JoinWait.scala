@@ -10,29 +10,30 @@ import io.aqeplugin.decide._
   *   the stage that the build side waited for when last seen
   * @param checkNanos
   *   when it is to be checked next; none if nothing but the end of the build side ends it
-  * @param released
-  *   what became of it if the clock ended it before its build side had finished
-  * @param dropped
-  *   what became of it if a later estimate no longer waits; the next one may wait again
+  * @param ended
+  *   what ended it before its build side had finished
   */
 final case class JoinWait(
     startNanos: Long,
     stage: JoinWait.Stage,
     checkNanos: Option[Long],
-    released: Option[WaitDecision] = None,
-    dropped: Option[WaitOutcome] = None
+    ended: Option[JoinWait.Ended] = None
 ) {
+  import JoinWait._
 
-  def isOver: Boolean = released.isDefined
+  /** Whether it has ended for good. */
+  def isOver: Boolean = ended.exists { case _: Released => true; case _: Dropped => false }
 
-  def waitedMillis(nowNanos: Long): Double = JoinWait.millis(startNanos, nowNanos)
-  def stageMillis(nowNanos: Long): Double = JoinWait.millis(stage.sinceNanos, nowNanos)
+  def waitedMillis(nowNanos: Long): Double = millis(startNanos, nowNanos)
+  def stageMillis(nowNanos: Long): Double = millis(stage.sinceNanos, nowNanos)
 
   /** The estimate with what became of the wait. */
-  def inEstimate(estimate: JoinFacts): JoinFacts =
-    if (isOver) estimate.copy(waiting = released)
-    else if (dropped.isEmpty) estimate
-    else estimate.copy(waiting = estimate.waiting.map(wait => if (wait.waits) wait else wait.copy(outcome = dropped)))
+  def inEstimate(estimate: JoinFacts): JoinFacts = ended match {
+    case Some(Released(decision)) => estimate.copy(waiting = Some(decision))
+    case Some(Dropped(outcome))   =>
+      estimate.copy(waiting = estimate.waiting.map(wait => if (wait.waits) wait else wait.copy(outcome = Some(outcome))))
+    case None => estimate
+  }
 
   /** The decision with the length of the wait and what it was good for. */
   def inDecision(decision: JoinDecision, nowNanos: Long): JoinDecision =
@@ -45,18 +46,28 @@ final case class JoinWait(
     }
 
   /** The wait after an estimate that does not wait. */
-  def drop(nowNanos: Long): JoinWait =
-    if (dropped.isDefined) this else copy(dropped = Some(WaitOutcome(WaitEnd.Released, waitedMillis(nowNanos))))
+  def drop(nowNanos: Long): JoinWait = if (ended.isDefined) this else copy(ended = Some(Dropped(released(nowNanos))))
 
   /** The wait after an estimate that waits. */
-  def resume: JoinWait = if (dropped.isEmpty) this else copy(dropped = None)
+  def resume: JoinWait = if (isOver || ended.isEmpty) this else copy(ended = None)
 
   /** Ends the wait before its build side has finished. */
   def release(wait: WaitDecision, reason: Reason, nowNanos: Long): JoinWait =
-    copy(released = Some(wait.copy(waits = false, reason = reason, outcome = Some(WaitOutcome(WaitEnd.Released, waitedMillis(nowNanos))))))
+    copy(ended = Some(Released(wait.copy(waits = false, reason = reason, outcome = Some(released(nowNanos))))))
+
+  private def released(nowNanos: Long): WaitOutcome = WaitOutcome(WaitEnd.Released, waitedMillis(nowNanos))
 }
 
 object JoinWait {
+
+  /** What ends a wait before its build side has finished. */
+  sealed trait Ended
+
+  /** The clock ended it, whatever is estimated later. */
+  final case class Released(decision: WaitDecision) extends Ended
+
+  /** A later estimate no longer waits; the next one may wait again. */
+  final case class Dropped(outcome: WaitOutcome) extends Ended
 
   /** What a build side waits for: a stage of its own, or before there is one, the stages below.
     *

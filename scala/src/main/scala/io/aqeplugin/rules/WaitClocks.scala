@@ -39,7 +39,7 @@ private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
     val stage = JoinWait.Stage(ownStage(site).isDefined, wait.buildMillis, nowNanos)
     context.state.waitOnce(joinId)(begun(estimate, wait, stage)).flatMap { begun =>
       if (begun.isOver) Some(begun)
-      else if (begun.dropped.isDefined) context.state.changeWait(joinId)(_.resume)
+      else if (begun.ended.isDefined) context.state.changeWait(joinId)(_.resume)
       else if (begun.checkNanos.isEmpty) Some(begun)
       else if (!begun.stage.isSame(stage)) context.state.changeWait(joinId)(postponed(_, stage))
       else if (begun.checkNanos.exists(_ <= nowNanos + Together)) context.state.changeWait(joinId)(check(_, wait, site))

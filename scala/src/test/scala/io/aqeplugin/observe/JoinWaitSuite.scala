@@ -26,6 +26,9 @@ class JoinWaitSuite extends AnyFunSuite {
 
   test("the clock's release is final, whatever is estimated later") {
     val over = begun.release(waits, Reason(ReasonCode.WaitReleased), nowNanos = 7000000L)
-    assert(Seq(waits, starts).map(estimate).forall(over.inEstimate(_).waiting == over.released))
+    val released =
+      waits.copy(waits = false, reason = Reason(ReasonCode.WaitReleased), outcome = Some(WaitOutcome(WaitEnd.Released, 7.0)))
+    assert(over.isOver && Seq(waits, starts).map(estimate).forall(over.inEstimate(_).waiting.contains(released)))
+    assert(over.drop(nowNanos = 9000000L) == over && over.resume == over)
   }
 }
