@@ -21,6 +21,7 @@ from aqe_plugin.cli.recommend import (
     say_held_back,
 )
 from aqe_plugin.cli.settings import PATH
+from aqe_plugin.conf.credentials import without_secret_value
 from aqe_plugin.conf.keys import PLUGIN_CLASS, PLUGINS_KEY, sentence
 from aqe_plugin.conf.keys import entries_of as entries_of_list
 from aqe_plugin.conf.stores.file_store import Where, store_of
@@ -207,12 +208,13 @@ def _values_of(words: Sequence[str], file: Path | None) -> dict[str, str]:
         entries = entries_of(_text_of(file), f"--values {file}")
         # As of any conf, the last of several lines of a key counts.
         for entry in {entry.key: entry for entry in entries}.values():
-            place = f"--values {file}, line {entry.line}: {entry.key}"
+            place = f"--values {file}, line {entry.line}:"
             if not entry.value:
-                raise ConfError(f"{place} has no value.")
+                raise ConfError(f"{place} {entry.key} has no value.")
             problem = beginnings.why_not_tried(entry.key, entry.value)
             if problem:
-                raise ConfError(sentence(f"{place} = {entry.value}: {problem}"))
+                line = without_secret_value(f"{entry.key} = {entry.value}")
+                raise ConfError(sentence(f"{place} {line}: {problem}"))
             values[entry.key] = entry.value
         if not values:
             raise NoDataError(f"--values {file}: no line with a key and a value in it.")

@@ -93,13 +93,14 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The join keys of one side; old logs lack the last three.
+    """The join keys of one side; old logs lack the last four.
 
     Attributes:
         origin_distinct: distinct keys of the table that the keys come from.
         kept: whether the driver has every distinct key.
         as_range: whether a filter holds only the least and the greatest value.
-        hashed: whether the only column is no integer, so that filters and hash joins hash it.
+        by_row: whether hash joins look the only column up as a row, because it is not an integer.
+        hashed: whether filters hash the only column, because their codes are not its values.
     """
 
     columns: int
@@ -112,6 +113,7 @@ class KeyFacts:
     origin_distinct: int | None
     kept: bool | None
     as_range: bool | None
+    by_row: bool | None
     hashed: bool | None
 
 

@@ -16,7 +16,7 @@ _CONTROL = re.compile(
 )
 
 
-# Of a pipe, which has none; a table takes what it needs of it.
+# Wide enough that no table wraps; a table uses only the width it needs.
 _ANY_WIDTH = 100_000
 
 
@@ -26,7 +26,8 @@ def stdout_console(*, soft_wrap: bool = False) -> Console:
     from rich.console import Console
 
     console = Console(soft_wrap=soft_wrap)
-    return console if console.is_terminal else Console(soft_wrap=soft_wrap, width=_ANY_WIDTH)
+    # FORCE_COLOR makes rich take a pipe for a terminal.
+    return console if console.file.isatty() else Console(soft_wrap=soft_wrap, width=_ANY_WIDTH)
 
 
 def visible(text: str) -> str:

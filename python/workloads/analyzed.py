@@ -17,11 +17,13 @@ def register_analyzed(spark: Any, folders: Mapping[str, Path], report: Callable[
     """
     before = spark.conf.get(_HISTOGRAMS, None)
     spark.conf.set(_HISTOGRAMS, "true")
-    for number, (table, folder) in enumerate(folders.items(), start=1):
-        report(f"statistics of {table}, table {number} of {len(folders)}")
-        spark.catalog.createTable(table, str(folder), "parquet")
-        spark.sql(f"analyze table {table} compute statistics for all columns")
-    if before is None:
-        spark.conf.unset(_HISTOGRAMS)
-    else:
-        spark.conf.set(_HISTOGRAMS, before)
+    try:
+        for number, (table, folder) in enumerate(folders.items(), start=1):
+            report(f"statistics of {table}, table {number} of {len(folders)}")
+            spark.catalog.createTable(table, str(folder), "parquet")
+            spark.sql(f"analyze table {table} compute statistics for all columns")
+    finally:
+        if before is None:
+            spark.conf.unset(_HISTOGRAMS)
+        else:
+            spark.conf.set(_HISTOGRAMS, before)

@@ -76,6 +76,7 @@ FACTS = JoinFacts(
             origin_distinct=18_000,
             kept=True,
             as_range=False,
+            by_row=False,
             hashed=False,
         ),
         unmeasured_columns=0,

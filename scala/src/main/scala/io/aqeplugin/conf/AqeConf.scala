@@ -274,7 +274,12 @@ object AqeConf {
   val CostFilterCheckNanosPerRow: ConfEntry[Double] =
     nanos("cost.filterCheckNanosPerRow", 8.0, "nanos/row", "Checking the first key column of one probe row against a filter.")
   val CostFilterHashNanosPerColumn: ConfEntry[Double] =
-    nanos("cost.filterHashNanosPerColumn", 4.0, "nanos", "Hashing each further key column of one probe row.")
+    nanos(
+      "cost.filterHashNanosPerColumn",
+      4.0,
+      "nanos",
+      "Hashing one key column of one probe row: each after the first, and the first if filters hash its type."
+    )
   val CostFilterMissNanosPerRow: ConfEntry[Double] =
     nanos(
       "cost.filterMissNanosPerRow",

@@ -36,7 +36,7 @@ final case class CostTerm(name: String, nanos: Double)
   * shuffled hash only
   * hash build        b h hashBuildNanosPerRow
   * hash probe        r p k hashProbeNanosPerRow / n
-  * hash misses       (b h + r q / n) misses(table bytes, 16 MiB) hashMissNanosPerRow    r p in place of r q for a key by row
+  * hash misses       (b h + r q / n) misses(table bytes, 16 MiB) hashMissNanosPerRow    r p in place of r q for a key looked up as a row
   *
   * broadcast only; the first four are 0 when the build side is broadcast already
   * collect           b m collectNanosPerByte
@@ -44,7 +44,7 @@ final case class CostTerm(name: String, nanos: Double)
   * hand over         b m broadcastNanosPerByte e
   * launch            jobLaunchNanos
   * hash probe        r p k hashProbeNanosPerRow / n
-  * hash misses       r p misses(relation bytes, 16 MiB) hashMissNanosPerRow / n         for a key by row
+  * hash misses       r p misses(relation bytes, 16 MiB) hashMissNanosPerRow / n         for a key looked up as a row
   *
   * not sort-merge, and an operator above relies on the order
   * sort above        r p log2(r p / partitions) sortNanosPerComparison / n
@@ -61,8 +61,8 @@ final case class CostTerm(name: String, nanos: Double)
   *                   + i (its w shuffleNanosPerByte + shuffleNanosPerRow)) / n
   *                   + jobLaunchNanos
   * }}}
-  * A lookup of a number is one probe, k = 1. A key of several columns, or of one that is no integer, is written as a row, hashed and compared:
-  * k = 4. A filter check hashes it too, the first of several columns for nothing.
+  * A lookup of a number is one probe, k = 1. A key of several columns, or of one that is not an integer, is written as a row, hashed and
+  * compared: k = 4. A filter check pays for the hash of one column whose codes are not its values, and of each column after the first.
   *
   * Of accesses at random, those to memory are misses(bytes, cache) = 1 - cache / bytes. The hash table of a slot is the share `h` of the build
   * side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in it. A
@@ -85,7 +85,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   private val buildBytes = buildRows * atLeastZero(facts.build.memoryBytesPerRow)
   private val scanRows = atLeastZero(facts.probe.scanRows)
   private val probeRows = atLeastZero(facts.probe.rows)
-  private val byRow = facts.build.keys.byRow
+  private val byRow = facts.build.keys.isLookedUpByRow
   private val path = new PathPrice(facts.probe.path, slots, prices, thresholds)
 
   /** The price in nanoseconds: the sum of [[terms]]. */

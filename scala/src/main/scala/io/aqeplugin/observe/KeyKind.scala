@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, CollationKey,
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.types._
 
-import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.decide.{KeyFacts, Reason, ReasonCode}
 
 /** How the values of a key column become 64-bit codes. Columns of the same kind give equal codes for values that Spark considers equal,
   * whatever their physical width; therefore `int` and `bigint` share one kind.
@@ -62,17 +62,19 @@ object KeyKind {
   }
 }
 
-/** How Spark's hash joins look up a key. */
-object LookupKey {
+/** What the types of a join's keys say of its price. */
+object KeyTypes {
 
-  /** Whether the key is one number, which is looked up without a row: Spark's `HashJoin.rewriteKeyExpr`, without its packing of several. */
-  def isNumber(types: Seq[DataType]): Boolean = types match {
+  /** Whether hash joins look the key up as one number: Spark's `HashJoin.rewriteKeyExpr`, without its packing of several. */
+  def areNumber(types: Seq[DataType]): Boolean = types match {
     case Seq(ByteType | ShortType | IntegerType | LongType) => true
     case _                                                  => false
   }
 
-  /** Whether the key is one column that is no such number. */
-  def isHashed(types: Seq[DataType]): Boolean = types.size == 1 && !isNumber(types)
+  /** The facts of keys of these types. A range holds no keys. */
+  def noted(keys: KeyFacts, types: Seq[DataType]): KeyFacts =
+    if (keys.asRange || types.size != 1) keys
+    else keys.copy(byRow = !areNumber(types), hashed = types.exists(KeyKind.of(_).exists(!_.isInteger)))
 }
 
 /** A join key that is a column, below lossless casts and what Spark itself puts around keys of some types. */

@@ -231,11 +231,18 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     case (file: FileSourceScanExec, Seq(key)) =>
       tables.of(file).flatMap { facts =>
         facts.ranges.get(key.name).map { case (min, max) =>
-          val histogram = facts.histograms.getOrElse(key.name, Nil)
+          // A condition on the key may remove just the heavy ones.
+          val isWhole = !(file.dataFilters ++ file.partitionFilters).exists(limits(_, key))
+          val histogram = if (isWhole) facts.histograms.getOrElse(key.name, Nil) else Nil
           KeyFacts(1, supported = true, distinct = facts.distinct.get(key.name), min = Some(min), max = Some(max), histogram = histogram)
         }
       }
     case _ => None
+  }
+
+  private def limits(condition: Expression, key: Attribute): Boolean = condition match {
+    case _: IsNotNull | _: DynamicPruning => false
+    case other                            => other.references.contains(key)
   }
 
   private def fileRows(bytes: Double, schema: StructType): Double =

@@ -45,13 +45,17 @@ object StageReader {
           medianPartitionBytes = if (sorted.isEmpty) 0L else sorted(sorted.size / 2),
           originRows = table.map(_.rows),
           alreadyBroadcast = stage.isInstanceOf[BroadcastQueryStageExec],
-          keys = sources.sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight)))
-            .copy(originDistinct = originDistinct(stage, keys, sources.tables), hashed = LookupKey.isHashed(keys.map(_.dataType))),
+          keys = keyFacts(stage, keys, sources),
           unmeasuredColumns = width.unmeasuredColumns,
           originRowsSource = table.map(_.source)
         )
       }
     }
+
+  private def keyFacts(stage: QueryStageExec, keys: Seq[Attribute], sources: FactSources): KeyFacts = {
+    val known = sources.sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight)))
+    KeyTypes.noted(known, keys.map(_.dataType)).copy(originDistinct = originDistinct(stage, keys, sources.tables))
+  }
 
   /** Rows of a finished stage. */
   def rows(stage: QueryStageExec): Option[Long] =

@@ -16,7 +16,7 @@ import io.aqeplugin.decide.{KeyBucket, RowEstimate}
   * @param distinct
   *   distinct values of columns, by column name
   * @param histograms
-  *   buckets of equal height, ascending, of integer and date columns, by column name
+  *   buckets of integer and date columns, ascending, by column name; neighbours may share an end
   * @param analyzed
   *   what `ANALYZE TABLE` left in the catalog, of all partitions
   */

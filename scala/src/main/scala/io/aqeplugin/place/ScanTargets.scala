@@ -50,6 +50,14 @@ object ScanTargets {
       .flatMap(step => search(step.child, step.keys, above, totalBelow))
   }
 
+  /** One scan for each input of a union. Scans that meet at a join hold equal keys there, so the first stands for all of them. */
+  def ofUnion(targets: Seq[ScanTarget]): Seq[ScanTarget] = targets.foldLeft(Vector.empty[ScanTarget]) { (kept, next) =>
+    if (kept.forall(lowestAbove(_, next).exists(_.isInstanceOf[UnionExec]))) kept :+ next else kept
+  }
+
+  private def lowestAbove(one: ScanTarget, other: ScanTarget): Option[SparkPlan] =
+    one.above.find(operator => other.above.exists(_ eq operator))
+
   /** Leaves that read data and whose rows can be dropped without changing anything else. */
   def isScan(plan: SparkPlan): Boolean = plan match {
     case _: FileSourceScanExec | _: RowDataSourceScanExec => true

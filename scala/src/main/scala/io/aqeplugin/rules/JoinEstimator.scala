@@ -2,6 +2,7 @@ package io.aqeplugin.rules
 
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.joins.SortMergeJoinExec
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.decide._
@@ -27,7 +28,7 @@ private[rules] final class JoinEstimator(
 
   // Of a wait; reading it copies the application's conf.
   private lazy val memory = context.memory
-  private lazy val usedOrder = new UsedOrder(plan)
+  private lazy val usedOrder = new UsedOrder(plan, mayBroadcast)
   private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
   /** The build side: a side that is broadcast or finished, or else the only one that has an exchange of its own, or the smaller one by
@@ -56,6 +57,14 @@ private[rules] final class JoinEstimator(
 
   /** Whether one side of the join has started. Until then, its sides may be estimated again with the results of other stages. */
   def hasStarted(join: FoundJoin): Boolean = FinishedJoin.isStage(join.node.left) || FinishedJoin.isStage(join.node.right)
+
+  private def mayBroadcast(join: SortMergeJoinExec, side: Side): Boolean = {
+    val child = if (side == Side.Left) join.left else join.right
+    JoinFinder.kindOf(
+      join.joinType,
+      nullAware = false
+    ).exists(SparkThreshold.mayBroadcast(_, side)) && bytes(child) <= SparkThreshold.of(SQLConf.get).bytes
+  }
 
   private def bytes(side: SparkPlan): Double = estimates(side).rows * RowWidth.ofRow(side.output)
 
@@ -105,10 +114,10 @@ private[rules] final class JoinEstimator(
       rows = rounded(estimates(probe).rows),
       scanRows = rounded(scanned.map(_.rows).sum),
       rowBytes = RowWidth.ofRow(probe.output),
-      exchanges = path.shuffles,
+      exchanges = if (reached.isEmpty) ProbePath.ownShuffles(join.node, probe) else path.shuffles,
       started = reached.isEmpty && FinishedJoin.isStage(probe),
       targets = site.targets.size,
-      keys = KeyFacts.union(reached.map(keysOf(join, _))),
+      keys = KeyFacts.union(ScanTargets.ofUnion(reached).map(keysOf(join, _))),
       rowsSource = Some(estimates(probe).source),
       scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*)),
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.scan)).sum),
@@ -148,7 +157,7 @@ private[rules] final class JoinEstimator(
       alreadyBroadcast = false,
       keys =
         if (join.range.isDefined) RangeFacts.unmeasured(keys.isRight)
-        else KeyFacts(join.keys(buildSide).size, keys.isRight, hashed = LookupKey.isHashed(join.keys(buildSide).map(_.dataType))),
+        else KeyTypes.noted(KeyFacts(join.keys(buildSide).size, keys.isRight), join.keys(buildSide).map(_.dataType)),
       unmeasuredColumns = site.source.fold(0) { case (source, _) =>
         RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
       },

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.PathStep
-import io.aqeplugin.observe.{LookupKey, RowWidth, SizeEstimator}
+import io.aqeplugin.observe.{KeyTypes, RowWidth, SizeEstimator}
 import io.aqeplugin.place.ScanTarget
 
 /** What lies between a join and the scans that its keys reach. */
@@ -19,10 +19,7 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[ScanTarget], 
 
   private val passed = distinct(targets.flatMap(target => target.above.reverse.zip(target.above.reverse.drop(1) :+ target.scan)))
 
-  private val own: Seq[SparkPlan] = join match {
-    case _: ShuffledJoin => targets.flatMap(target => ownOf(target.above.reverse))
-    case _               => Nil
-  }
+  private val own: Seq[SparkPlan] = targets.flatMap(target => ProbePath.ownOf(join, target.above.reverse))
 
   /** Number of shuffles, the join's own included. */
   def shuffles: Int = passed.count(_._1.isInstanceOf[ShuffleExchangeLike])
@@ -57,18 +54,27 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[ScanTarget], 
 
   private def probeOf(join: HashJoin): SparkPlan = if (join.buildSide == BuildLeft) join.right else join.left
 
-  private def isOneInteger(keys: Seq[Expression]): Boolean = LookupKey.isNumber(keys.map(_.dataType))
+  private def isOneInteger(keys: Seq[Expression]): Boolean = KeyTypes.areNumber(keys.map(_.dataType))
 
   private def rows(plan: SparkPlan): Long = JoinEstimator.rounded(estimates(plan).rows)
-
-  /** The operators, from the join down, that serve the join alone. */
-  private def ownOf(below: Seq[SparkPlan]): Seq[SparkPlan] = {
-    val arranging = below.takeWhile(node => node.isInstanceOf[SortExec] || node.isInstanceOf[AQEShuffleReadExec])
-    arranging ++ below.drop(arranging.size).headOption.filter(_.isInstanceOf[ShuffleExchangeLike])
-  }
 
   private def distinct(steps: Seq[(SparkPlan, SparkPlan)]): Seq[(SparkPlan, SparkPlan)] = {
     val seen = Collections.newSetFromMap(new IdentityHashMap[SparkPlan, java.lang.Boolean]())
     steps.filter { case (_, child) => seen.add(child) }
+  }
+}
+
+private[rules] object ProbePath {
+
+  /** Number of shuffles of a probe side in which the keys reach no scan, for the join alone: one, or none. */
+  def ownShuffles(join: SparkPlan, probe: SparkPlan): Int =
+    ownOf(join, Iterator.iterate(probe)(_.children.head).takeWhile(_.children.size == 1).toSeq).count(_.isInstanceOf[ShuffleExchangeLike])
+
+  /** Of the operators from the join down, those that serve the join alone. */
+  private def ownOf(join: SparkPlan, below: Seq[SparkPlan]): Seq[SparkPlan] = join match {
+    case _: ShuffledJoin =>
+      val arranging = below.takeWhile(node => node.isInstanceOf[SortExec] || node.isInstanceOf[AQEShuffleReadExec])
+      arranging ++ below.drop(arranging.size).headOption.filter(_.isInstanceOf[ShuffleExchangeLike])
+    case _ => Nil
   }
 }

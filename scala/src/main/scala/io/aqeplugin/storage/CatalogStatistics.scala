@@ -28,22 +28,26 @@ object CatalogStatistics {
       )
     }
 
-  /** Spark's buckets, which hold equally many rows. An end between two values, which Spark interpolates, is taken to the value inside. */
+  /** Neighbouring buckets share an end. Ends are doubles, so those of longs beyond 2^53 are rounded. */
   private def histogram(field: StructField, column: CatalogColumnStat): Option[Seq[KeyBucket]] =
     for (found <- column.histogram if isInteger(field)) yield {
-      val buckets = found.bins.toSeq.map(bin => KeyBucket(math.ceil(bin.lo).toLong, math.floor(bin.hi).toLong, math.round(found.height)))
+      val buckets =
+        found.bins.toSeq.map(bin => KeyBucket(math.ceil(bin.lo).toLong, math.floor(bin.hi).toLong, math.max(1L, math.round(found.height))))
       merged(buckets.filter(bucket => bucket.low <= bucket.high))
     }
 
-  /** Joins neighbours that hold one value, and light ones until few are left: a value that fills many buckets keeps one for itself. */
+  /** Joins neighbours that hold one value, then light ones until few are left: a value that fills many buckets keeps one for itself. */
   private def merged(buckets: Seq[KeyBucket]): Seq[KeyBucket] = {
     val light = buckets.map(_.rows).sum / (MostBuckets / 2)
-    buckets.foldLeft(Vector.empty[KeyBucket]) {
-      case (before :+ last, next) if (last.low == next.low && last.high == next.high) || last.rows + next.rows <= light =>
-        before :+ KeyBucket(last.low, next.high, last.rows + next.rows)
-      case (before, next) => before :+ next
-    }
+    val ofOneValue = joined(buckets)((last, next) => last.low == next.low && last.high == next.high)
+    joined(ofOneValue)((last, next) => last.rows + next.rows <= light)
   }
+
+  private def joined(buckets: Seq[KeyBucket])(belong: (KeyBucket, KeyBucket) => Boolean): Seq[KeyBucket] =
+    buckets.foldLeft(Vector.empty[KeyBucket]) {
+      case (before :+ last, next) if belong(last, next) => before :+ KeyBucket(last.low, next.high, last.rows + next.rows)
+      case (before, next)                               => before :+ next
+    }
 
   // Spark has 254 by default. Each is in the event of a decision.
   private val MostBuckets = 64

@@ -3,7 +3,17 @@ package io.aqeplugin.storage
 import java.util.concurrent.atomic.AtomicReference
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, BoundReference, Expression, Literal, Predicate}
+import org.apache.spark.sql.catalyst.expressions.{
+  And,
+  Attribute,
+  BoundReference,
+  Expression,
+  In,
+  InSet,
+  Literal,
+  Predicate,
+  UserDefinedExpression
+}
 import org.apache.spark.sql.execution.datasources.{InMemoryFileIndex, PartitionSpec}
 
 /** The partitions of an index that fulfil conditions on their values, found as `listFiles` finds them, but without a look at their files: that
@@ -11,7 +21,7 @@ import org.apache.spark.sql.execution.datasources.{InMemoryFileIndex, PartitionS
   */
 private[storage] object IndexedPartitions {
 
-  /** Of one listing. The sums of the last few conditions are kept too: the values of 100,000 partitions lie all over the heap, and one condition
+  /** The sizes of the partitions of one listing, and the sums for the most recent conditions: the values of 100,000 partitions lie all over the heap, and one condition
     * on them takes ten milliseconds.
     *
     * @param bytes
@@ -22,12 +32,21 @@ private[storage] object IndexedPartitions {
 
     def sumOf(condition: Expression)(add: => Option[Long]): Option[Long] = sums.get.collectFirst { case (`condition`, sum) => sum }.orElse {
       val added = add
-      added.foreach(sum => sums.updateAndGet(all => ((condition, sum) +: all).take(SumsKept)))
+      if (isSmall(condition)) added.foreach(sum => sums.updateAndGet(all => ((condition, sum) +: all).take(SumsKept)))
       added
     }
   }
 
   private val SumsKept = 16
+  private val LongestListKept = 1000
+
+  /** Long lists take memory, and a function of the user's may hold anything, the index included. */
+  private def isSmall(condition: Expression): Boolean = !condition.exists {
+    case _: UserDefinedExpression => true
+    case InSet(_, values)         => values.size > LongestListKept
+    case In(_, values)            => values.size > LongestListKept
+    case _                        => false
+  }
 
   private val listings =
     new PerListing(index => new Listing(index.listFiles(Nil, Nil).iterator.map(_.files.iterator.map(_.getLen).sum).toArray))
@@ -42,7 +61,7 @@ private[storage] object IndexedPartitions {
     val listing = listings.of(index)
     val condition = bound(spec, conditions)
     // None without partitions, or when another query refreshed the index in between.
-    listing.sumOf(condition)(sum(spec, listing.bytes, condition))
+    listing.sumOf(condition)(if (index.partitionSpec() eq spec) sum(spec, listing.bytes, condition) else None)
       .getOrElse(index.listFiles(conditions, Nil).iterator.flatMap(_.files).map(_.getLen).sum)
   }
 

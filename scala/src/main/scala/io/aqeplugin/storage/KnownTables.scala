@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, InMemoryFileIndex}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
+import io.aqeplugin.decide.KeyBucket
 import io.aqeplugin.observe.TableFacts
 
 /** What is known of a scanned table as a whole, from the surest source that knows it: file footers, the log of a Delta table, the snapshot of
@@ -35,10 +36,14 @@ object KnownTables {
       read.bytes.orElse(allBytes(scan)).orElse(analyzed.bytes),
       analyzed.ranges ++ read.ranges,
       analyzed.distinct,
-      analyzed.histograms,
+      // Files written after the analysis may have values that the histogram lacks.
+      analyzed.histograms.filter { case (column, buckets) => read.ranges.get(column).forall(covers(buckets, _)) },
       analyzed.analyzed
     )
   }
+
+  private def covers(buckets: Seq[KeyBucket], range: (Long, Long)): Boolean =
+    buckets.headOption.exists(_.low <= range._1) && buckets.lastOption.exists(_.high >= range._2)
 
   /** The index of a table whose partitions the catalog keeps has only the files of the selected ones. */
   private def allBytes(scan: FileSourceScanExec): Option[Long] = scan.relation.location match {

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicReference
 
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex
 
-/** A fact of all files of an index, found once for each listing of a partitioned one. Spark keeps such an index as long as the table is known by
+/** A fact about all files of an index. For a partitioned index it is found once per listing. Spark keeps such an index as long as the table is known by
   * its path, and a walk over the files of 100,000 partitions takes a tenth of a second of every query.
   */
 private[storage] final class PerListing[A](find: InMemoryFileIndex => A) {
@@ -22,7 +22,8 @@ private[storage] final class PerListing[A](find: InMemoryFileIndex => A) {
   private val known = new AtomicReference(Vector.empty[Known])
 
   def of(index: InMemoryFileIndex): A = {
-    // An index that lists its files anew finds its partitions anew, unless it has none or somebody else named them.
+    // An index that lists its files anew finds its partitions anew, unless it has none. One whose partitions somebody else named keeps them,
+    // and its facts stay those of the first listing; Spark makes such an index anew for each query.
     val listing = index.partitionSpec()
     if (listing.partitions.isEmpty) find(index)
     else known.get.find(_.isOf(index, listing)).fold(add(index, listing))(_.fact)

@@ -251,17 +251,18 @@ object EventSchema {
       FieldSchema("nulls", "integer", "rows", "rows whose key contains a null", required = false),
       FieldSchema("min", "integer", "", "smallest value of a single integral key", required = false),
       FieldSchema("max", "integer", "", "largest value of a single integral key", required = false),
-      FieldSchema("histogram", "KeyBucket[]", "", "equi-height buckets of a single integral key, ascending"),
+      FieldSchema("histogram", "KeyBucket[]", "", "buckets of a single integral key, ascending"),
       FieldSchema("originDistinct", "integer", "keys", "distinct keys of the table that the keys come from", required = false),
       FieldSchema("kept", "boolean", "", "whether the driver has every distinct key, so that a filter needs no job", required = false),
       FieldSchema("asRange", "boolean", "", "whether a filter holds only the least and the greatest value", required = false),
       FieldSchema(
-        "hashed",
+        "byRow",
         "boolean",
         "",
-        "whether the only column is no integer, so that filters and hash joins hash it",
+        "whether hash joins look the only column up as a row, because it is not an integer",
         required = false
-      )
+      ),
+      FieldSchema("hashed", "boolean", "", "whether filters hash the only column, because their codes are not its values", required = false)
     )
   )
 

@@ -198,7 +198,7 @@ private[tell] object FactsJson {
     val histogram = node.putArray("histogram")
     keys.histogram.foreach(bucket => histogram.addObject().put("low", bucket.low).put("high", bucket.high).put("rows", bucket.rows))
     put(node, "originDistinct", keys.originDistinct).put("kept", keys.kept).put("asRange", keys.asRange)
-      .put("hashed", keys.hashed)
+      .put("byRow", keys.byRow).put("hashed", keys.hashed)
   }
 
   private def readKeys(fields: JsonFields): Either[String, KeyFacts] = for {
@@ -212,6 +212,7 @@ private[tell] object FactsJson {
     originDistinct <- fields.optionalLong("originDistinct")
     kept <- fields.optionalBoolean("kept")
     asRange <- fields.optionalBoolean("asRange")
+    byRow <- fields.optionalBoolean("byRow")
     hashed <- fields.optionalBoolean("hashed")
   } yield KeyFacts(
     columns,
@@ -224,6 +225,7 @@ private[tell] object FactsJson {
     originDistinct,
     kept.contains(true),
     asRange.contains(true),
+    byRow.contains(true),
     hashed.contains(true)
   )
 

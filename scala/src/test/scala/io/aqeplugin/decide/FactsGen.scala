@@ -53,8 +53,9 @@ object FactsGen {
     originDistinct <- Gen.option(count)
     kept <- Gen.prob(0.3)
     asRange <- Gen.prob(0.1)
+    byRow <- Gen.prob(0.2)
     hashed <- Gen.prob(0.2)
-  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept, asRange, hashed)
+  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept, asRange, byRow, hashed)
 
   val buildFacts: Gen[BuildFacts] = for {
     rows <- count

@@ -68,13 +68,18 @@ class PassRateSuite extends AnyFunSuite {
     assert(KeyFacts.union(Seq(Some(one), None)).isEmpty && KeyFacts.union(Nil).isEmpty)
   }
 
+  test("a date key is looked up as a row and checked as a number") {
+    val date = oneKey.copy(byRow = true)
+    assert(date.isLookedUpByRow && date.hashedColumns == 0)
+  }
+
   test("a string key is looked up and checked as a hashed row, an integer as a number") {
     def term(keys: KeyFacts, name: String): Double = {
       val facts = base.copy(build = base.build.copy(keys = keys))
       new CostModel(facts, 0.1, FilterSize.of(facts.build, limits), limits).terms(JoinOption(Method.Broadcast, withFilter = true))
         .filter(_.name == name).map(_.nanos).sum
     }
-    val string = oneKey.copy(hashed = true)
+    val string = oneKey.copy(byRow = true, hashed = true)
     about(4.0)(term(string, "hash probe") / term(oneKey, "hash probe"))
     assert(term(string, "filter check") > term(oneKey, "filter check"))
   }

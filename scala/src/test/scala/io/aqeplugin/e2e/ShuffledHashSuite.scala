@@ -67,6 +67,13 @@ class ShuffledHashSuite extends AnyFunSuite with PluginSession {
     assert(used.toMap == Map("inner:item=i" -> true, "inner:i=pi" -> false))
   }
 
+  test("an order is not used by a join whose other side Spark will broadcast") {
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "1", "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "1m") {
+      val result = check("SELECT v, count(*), max(cents) FROM sold JOIN item ON item = i JOIN price ON i = pi GROUP BY v")
+      assert(!decisionOn(result, "item=i").path("facts").path("orderUsed").asBoolean)
+    }
+  }
+
   test("where Spark broadcasts the probe side after all, it does") {
     withConf(
       "spark.sql.autoBroadcastJoinThreshold" -> "1",

@@ -54,6 +54,18 @@ class ProbePathSuite extends AnyFunSuite with PluginSession {
     assert(path(AboveTwoColumns, Hashed).shuffles == 0)
   }
 
+  test("a probe side in which the keys reach no scan has its own shuffle") {
+    val grouped = "(SELECT k, count(*) AS c FROM fact GROUP BY k)"
+    def shuffles(query: String): Int = {
+      val plan = initialPlan(query, Sorted)
+      val join = JoinFinder.find(plan).headOption.getOrElse(fail(s"no join in $plan"))
+      assert(ScanTargets.below(join.child(Side.Left), join.keys(Side.Left)).isEmpty)
+      ProbePath.ownShuffles(join.node, join.child(Side.Left))
+    }
+    assert(shuffles(s"SELECT * FROM $grouped f JOIN dim ON c = dk") == 1)
+    assert(shuffles(s"SELECT * FROM (SELECT c, max(k) FROM $grouped GROUP BY c) f JOIN dim ON c = dk") == 0, "grouped by the key")
+  }
+
   test("the keys of a broadcast by one integer column lie densely") {
     assert(path(AboveAJoin, Hashed).steps == Seq(PathStep.Lookup(rowsOf("fact"), tableRows = 0, tableRowBytes = 24)))
   }

@@ -53,6 +53,35 @@ class CatalogStatisticsSuite extends AnyFunSuite with PluginSession {
     assert(math.abs(decision.path("passRate").asDouble - 0.5) < 0.05, decision.path("passRate"))
   }
 
+  test("a value with a twenty-fifth of the rows has a bucket of its own") {
+    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.statistics.histogram.enabled" -> "true") {
+      create("clicks", "SELECT id, CAST(IF(id % 25 = 0, 700, id % 3000) AS int) AS k FROM range(60000)")
+      spark.sql("ANALYZE TABLE clicks COMPUTE STATISTICS FOR ALL COLUMNS")
+    }
+    val buckets = factsOf("SELECT k, id FROM clicks").getOrElse(fail("no facts")).histograms("k")
+    assert(buckets.size <= 64 && buckets.exists(bucket => bucket.low == 700 && bucket.high == 700), buckets)
+  }
+
+  private def probeKeys(query: String): JsonNode = decided(query).path("facts").path("probe").path("keys")
+
+  test("a condition on the key takes its histogram away, as it may remove just the heavy keys") {
+    def buckets(condition: String): Int =
+      probeKeys(
+        s"SELECT f.id, d.name FROM visits f JOIN days d ON f.k = d.d WHERE $condition AND d.name IN ('d700', 'd701')"
+      ).path("histogram").size
+    assert(buckets("f.id >= 0") > 0 && buckets("f.k <> 7") == 0)
+  }
+
+  test("the probe side's keys are those of all scans of a union, and of the first of scans that are joined") {
+    def range(query: String): (Long, Long) = { val keys = probeKeys(query); (keys.path("min").asLong, keys.path("max").asLong) }
+    val few = "days d ON f.k = d.d WHERE d.name LIKE 'd1%'"
+    assert(range(s"SELECT f.id, d.name FROM (SELECT id, k FROM facts UNION ALL SELECT id, d AS k FROM days, range(30)) f JOIN $few") == ((
+      0L,
+      2999L
+    )))
+    assert(range(s"SELECT f.id, d.name FROM (SELECT x.id, y.d AS k FROM range(9) x JOIN days y ON x.id = y.d) f JOIN $few")._2 <= 999L)
+  }
+
   test("a table that was not analyzed, and files in no catalog, have no facts") {
     assert(factsOf("SELECT * FROM unknown").forall(_.rows.isEmpty))
     table("loose", "SELECT id AS k FROM range(10)")

@@ -19,7 +19,20 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val complete: JoinDecision = {
     val keys =
-      KeyFacts(1, supported = true, Some(10), Some(1), Some(-5), Some(5), Seq(KeyBucket(-5, 5, 10)), Some(20), kept = true, asRange = true)
+      KeyFacts(
+        1,
+        supported = true,
+        Some(10),
+        Some(1),
+        Some(-5),
+        Some(5),
+        Seq(KeyBucket(-5, 5, 10)),
+        Some(20),
+        kept = true,
+        asRange = true,
+        byRow = true,
+        hashed = true
+      )
     val typical = FactsGen.Typical
     val facts = typical.copy(
       build = typical.build.copy(keys = keys),
