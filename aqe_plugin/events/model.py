@@ -119,10 +119,11 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True)
 class BuildFacts:
-    """The finished build side; negative ``rows`` are not known; old logs lack the last two.
+    """The finished build side; negative ``rows`` are not known; old logs lack the last three.
 
     Attributes:
         origin_rows_source: what ``origin_rows`` was taken from.
+        exchanges: shuffles that the build side still goes through unless it is broadcast.
     """
 
     rows: int
@@ -136,6 +137,7 @@ class BuildFacts:
     keys: KeyFacts
     unmeasured_columns: int | None = None
     origin_rows_source: str | None = None
+    exchanges: int | None = None
 
     @property
     def memory_bytes(self) -> int:

@@ -81,6 +81,7 @@ FACTS = JoinFacts(
         ),
         unmeasured_columns=0,
         origin_rows_source="footers",
+        exchanges=0,
     ),
     probe=ProbeFacts(
         rows=28_800_000,

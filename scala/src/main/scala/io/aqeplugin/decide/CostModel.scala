@@ -28,6 +28,9 @@ final case class CostTerm(name: String, nanos: Double)
   *                   + its probe rows misses(i p (its w + hashBytesPerRow), 16 MiB) hashMissNanosPerRow / n
   * group below       i p hashBuildNanosPerRow / n
   *
+  * sort-merge and shuffled hash only
+  * build shuffle     z (b (m shuffleNanosPerByte + shuffleNanosPerRow) / n + jobLaunchNanos)    z shuffles that the build side still needs
+  *
   * sort-merge only
   * sort              (r p log2(r p / partitions) / n + b log2(b / partitions) h) sortNanosPerComparison
   * merge             (r p / n + b h) mergeNanosPerRow
@@ -99,7 +102,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
       case Method.ShuffledHash => shuffledHashTerms(probeRows * passing) ++ sortAbove(probeRows * passing)
       case Method.SortMerge    => sortMergeTerms(probeRows * passing)
     }
-    reachJoin(passing, shuffles(option)) ++ joined ++ (if (option.withFilter) filterTerms else Nil)
+    reachJoin(passing, shuffles(option)) ++ buildShuffle(option.method) ++ joined ++ (if (option.withFilter) filterTerms else Nil)
   }
 
   private def shuffles(option: JoinOption): Double = {
@@ -114,6 +117,15 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     CostTerm("shuffle", (shuffles - path.shuffles) * probeRows * passing * prices.shuffled(facts.probe.rowBytes) / slots),
     CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
   ) ++ path.terms(passing)
+
+  private def buildShuffle(method: Method): Seq[CostTerm] = {
+    val exchanges = if (method == Method.Broadcast) 0 else math.max(0, facts.build.exchanges)
+    if (exchanges == 0) Nil
+    else {
+      val one = buildRows * prices.shuffled(facts.build.memoryBytesPerRow) / slots + thresholds(CostJobLaunchNanos)
+      Seq(CostTerm("build shuffle", exchanges * one))
+    }
+  }
 
   private def sortMergeTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
     CostTerm("sort", prices.sorted(probeRowsLeft, partitions) / slots + prices.sorted(buildRows, partitions) * heaviestShare),

@@ -86,6 +86,9 @@ object Strategy {
   *   with the default width of their types
   * @param originRowsSource
   *   what `originRows` was taken from; none when it is unknown, and in facts of older plugins
+  * @param exchanges
+  *   number of shuffles that the build side still goes through, unless it is broadcast: 1 if its stage is not partitioned by the join's keys, as
+  *   that of an aggregate by more columns
   */
 final case class BuildFacts(
     rows: Long,
@@ -98,7 +101,8 @@ final case class BuildFacts(
     alreadyBroadcast: Boolean,
     keys: KeyFacts,
     unmeasuredColumns: Int = 0,
-    originRowsSource: Option[EstimateSource] = None
+    originRowsSource: Option[EstimateSource] = None,
+    exchanges: Int = 0
 ) {
 
   /** In-memory bytes of the rows, without a hash table. */

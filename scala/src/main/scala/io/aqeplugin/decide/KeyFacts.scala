@@ -73,4 +73,3 @@ object KeyFacts {
 
 /** One bucket of a histogram: `rows` rows have keys in `[low, high]`. */
 final case class KeyBucket(low: Long, high: Long, rows: Long)
-

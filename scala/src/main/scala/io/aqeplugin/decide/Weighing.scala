@@ -64,7 +64,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
     if (facts.build.alreadyBroadcast) (best, Reason(ReasonCode.AlreadyBroadcast))
     else
       byPrice.find(_.method == facts.sparkMethod) match {
-        case Some(spark) if spark.method != best.method && !isClearlyCheaper(best.nanos, spark.nanos) =>
+        case Some(spark) if spark.method != best.method && !isWorthAChange(best.nanos, spark.nanos) =>
           // Of two equal prices that of Spark's own plan is the least.
           (spark, against(if (spark.nanos <= best.nanos) ReasonCode.Cheapest else ReasonCode.Tie, spark.nanos, best.nanos))
         case Some(spark) if spark.method != best.method => (best, against(ReasonCode.Cheapest, best.nanos, spark.nanos))
@@ -117,6 +117,14 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   private def nanos(option: JoinOption): Double = terms(option).map(_.nanos).sum
 
   private def isClearlyCheaper(nanos: Double, than: Double): Boolean = than - nanos > thresholds(AqeConf.CostTieRatio) * than
+
+  /** Whether a method is clearly cheaper than Spark's own. A broadcast is given up only for more than the launch of a stage: without it, other
+    * stages run, and their prices are not that exact.
+    */
+  private def isWorthAChange(nanos: Double, spark: Double): Boolean = {
+    val leastSaving = if (facts.sparkMethod == Method.Broadcast) thresholds(AqeConf.CostJobLaunchNanos) else 0.0
+    isClearlyCheaper(nanos, spark) && spark - nanos > leastSaving
+  }
 
   private def against(code: ReasonCode, nanos: Double, other: Double): Reason = {
     val confKey =

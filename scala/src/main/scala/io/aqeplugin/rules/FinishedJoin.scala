@@ -2,6 +2,7 @@ package io.aqeplugin.rules
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage, QueryStageExec, TableCacheQueryStageExec}
 import org.apache.spark.sql.internal.SQLConf
@@ -38,6 +39,8 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
   *   everything that the probe side reads is in such stages
   * @param hints
   *   the join's hints, which are AQE's if the author gave none
+  * @param needsShuffle
+  *   whether a join of two shuffles has to shuffle the build side once more
   * @param site
   *   where a filter can go now, which may have changed since the estimate; known only from a physical plan
   * @param sketches
@@ -54,6 +57,7 @@ final case class FinishedJoin(
     probeStarted: Boolean,
     probeScansStarted: Boolean,
     hints: PlannerHints,
+    needsShuffle: Boolean = false,
     site: Option[JoinSite] = None,
     sketches: KeySketches = MeasuredKeys
 ) {
@@ -63,7 +67,8 @@ final case class FinishedJoin(
     StageReader.read(stage, keys, FactSources(sketches, tables), output)(origin).map { build =>
       // In mode observe it runs only because nothing waits. The decision must be that of mode apply.
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
-      val measured = estimate.copy(build = build, sparkStrategy = sparkStrategy(estimate, build))
+      val measured =
+        estimate.copy(build = build.copy(exchanges = if (needsShuffle) 1 else 0), sparkStrategy = sparkStrategy(estimate, build))
       if (isOnlyObserved) measured else measured.copy(probe = probe(estimate.probe), filterObstacle = filterObstacle(estimate))
     }
 
@@ -117,6 +122,8 @@ object FinishedJoin {
       isStage(probe),
       probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
       logical.fold(PlannerHints.Empty)(known => PlannerHints.of(known.hint, buildSide)),
+      // An exchange that has not run would be the build stage.
+      needsShuffle = false,
       Some(site),
       site.bounds.fold[KeySketches](MeasuredKeys)(RangeFacts(_))
     )
@@ -126,7 +133,7 @@ object FinishedJoin {
   def of(join: EqualityJoin, buildSide: Side): Option[FinishedJoin] = {
     val (build, keys) = join.side(buildSide)
     val (probe, _) = join.side(buildSide.other)
-    stageBelow(build, keys).map { case (stage, attributes, isBroadcast) =>
+    stageBelow(build, keys).map { case (stage, attributes, Above(isBroadcast, needsShuffle)) =>
       FinishedJoin(
         stage,
         attributes,
@@ -137,19 +144,25 @@ object FinishedJoin {
         build.stats.sizeInBytes,
         isStage(probe),
         probe.collectLeaves().forall(_.isInstanceOf[LogicalQueryStage]),
-        PlannerHints.of(join.hint, buildSide)
+        PlannerHints.of(join.hint, buildSide),
+        needsShuffle
       )
     }
   }
 
   private def sideOf(join: Join, side: Side): LogicalPlan = if (side == Side.Left) join.left else join.right
 
-  /** The finished stage of a side, below operators that keep its keys as columns, with the keys there and whether it is broadcast. */
-  private def stageBelow(side: LogicalPlan, keys: Seq[Expression]): Option[(QueryStageExec, Seq[Attribute], Boolean)] = side match {
+  /** What is between a finished stage and its join. */
+  private final case class Above(isBroadcast: Boolean, needsShuffle: Boolean)
+
+  /** The finished stage of a side, below operators that keep its keys as columns, with the keys there. */
+  private def stageBelow(side: LogicalPlan, keys: Seq[Expression]): Option[(QueryStageExec, Seq[Attribute], Above)] = side match {
     case found: LogicalQueryStage if found.isMaterialized =>
       ScanTargets.buildExchange(found.physicalPlan, keys).collect {
         case (stage: QueryStageExec, attributes) if !isCache(stage) =>
-          (stage, attributes, found.physicalPlan.isInstanceOf[BroadcastQueryStageExec])
+          val isBroadcast = found.physicalPlan.isInstanceOf[BroadcastQueryStageExec]
+          val isPartitioned = found.physicalPlan.outputPartitioning.satisfies(ClusteredDistribution(keys))
+          (stage, attributes, Above(isBroadcast, needsShuffle = !isBroadcast && !isPartitioned))
       }
     case Project(list, child) if list.forall(_.deterministic) =>
       PlainKey.all(keys).toOption.filter(_.forall(k => child.outputSet.contains(k.attribute))).flatMap(_ => stageBelow(child, keys))

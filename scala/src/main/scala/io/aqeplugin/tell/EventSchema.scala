@@ -172,7 +172,14 @@ object EventSchema {
         "number of variable-width columns whose bytes were not measured, such as strings computed above the stage",
         required = false
       ),
-      FieldSchema("originRowsSource", "text", "", "what `originRows` was taken from", required = false)
+      FieldSchema("originRowsSource", "text", "", "what `originRows` was taken from", required = false),
+      FieldSchema(
+        "exchanges",
+        "integer",
+        "shuffles",
+        "shuffles that the build side still goes through unless it is broadcast",
+        required = false
+      )
     )
   )
 

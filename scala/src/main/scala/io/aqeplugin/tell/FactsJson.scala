@@ -78,6 +78,7 @@ private[tell] object FactsJson {
     node.set[ObjectNode]("keys", writeKeys(build.keys))
     node.put("unmeasuredColumns", build.unmeasuredColumns)
     putSource(node, "originRowsSource", build.originRowsSource)
+    node.put("exchanges", build.exchanges)
   }
 
   private def readBuild(fields: JsonFields): Either[String, BuildFacts] = for {
@@ -92,6 +93,7 @@ private[tell] object FactsJson {
     keys <- fields.inner("keys")(readKeys)
     unmeasuredColumns <- fields.optionalLong("unmeasuredColumns")
     originRowsSource <- fields.optionalNamed("originRowsSource", EstimateSource.fromName)
+    exchanges <- fields.optionalLong("exchanges")
   } yield BuildFacts(
     rows,
     stageBytes,
@@ -103,7 +105,8 @@ private[tell] object FactsJson {
     alreadyBroadcast,
     keys,
     unmeasuredColumns.fold(0)(_.max(0L).min(Int.MaxValue).toInt),
-    originRowsSource
+    originRowsSource,
+    exchanges.fold(0)(_.max(0L).min(Int.MaxValue).toInt)
   )
 
   private def writeProbe(probe: ProbeFacts): ObjectNode = {

@@ -177,6 +177,26 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(dearer(JoinOption.ShuffledHash) > 0 && dearer(JoinOption.Broadcast) > dearer(JoinOption.ShuffledHash))
   }
 
+  test("a build side that needs one more shuffle is dearer to hash or to sort, and not to broadcast") {
+    def cost(option: JoinOption, exchanges: Int): Double =
+      decide(build(_.copy(exchanges = exchanges))).options.find(_.option == option).flatMap(_.costMillis).getOrElse(fail("no price"))
+    def dearer(option: JoinOption): Double = cost(option, exchanges = 1) - cost(option, exchanges = 0)
+    val launchMillis = Thresholds.Default(AqeConf.CostJobLaunchNanos) / 1e6
+    assert(
+      dearer(JoinOption.Broadcast) == 0 && dearer(JoinOption.ShuffledHash) > launchMillis && dearer(JoinOption.SortMerge) > launchMillis
+    )
+  }
+
+  test("a broadcast is not given up for less than the launch of a stage") {
+    val small = Typical.copy(
+      sparkStrategy = Strategy.Broadcast,
+      build = Typical.build.copy(rows = 1000, stageBytes = 40000, maxPartitionBytes = 300, exchanges = 1),
+      probe = Typical.probe.copy(rows = 4, scanRows = 4, exchanges = 0, targets = 0)
+    )
+    val decision = decide(small)
+    assert(decision.choice == Strategy.Broadcast && decision.reason.code == ReasonCode.Tie, decision)
+  }
+
   test("a strategy that the plugin does not price stays, and may get a filter") {
     val decision = decide(Typical.copy(sparkStrategy = Strategy.LeaveToSpark))
     assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.OtherStrategy && decision.buildFilter)

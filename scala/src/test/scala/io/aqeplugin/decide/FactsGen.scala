@@ -68,6 +68,7 @@ object FactsGen {
     keys <- keyFacts
     unmeasuredColumns <- Gen.frequency(5 -> Gen.const(0), 1 -> Gen.choose(0, 3))
     source <- Gen.option(Gen.oneOf(EstimateSource.All))
+    exchanges <- Gen.frequency(5 -> Gen.const(0), 1 -> Gen.choose(0, 2))
   } yield BuildFacts(
     rows,
     stageBytes,
@@ -79,7 +80,8 @@ object FactsGen {
     alreadyBroadcast,
     keys,
     unmeasuredColumns,
-    source
+    source,
+    exchanges
   )
 
   val repeat: Gen[PathStep] =

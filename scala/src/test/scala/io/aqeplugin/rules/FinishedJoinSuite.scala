@@ -2,7 +2,7 @@ package io.aqeplugin.rules
 
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{InputAdapter, SortExec, SparkPlan, WholeStageCodegenExec}
-import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, LogicalQueryStage}
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, LogicalQueryStage, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -42,6 +42,18 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
         assert(ofLogical.map(_.sparkStrategy).contains(strategy))
         assert(ofLogical == ofPhysical)
         assert(EqualityJoin.of(logical).map(_.id).contains(join.id))
+      }
+    }
+
+  for ((by, exchanges) <- Seq("dk" -> 0, "dk, name" -> 1))
+    test(s"a build side that is grouped by $by needs $exchanges more shuffles for a join on dk") {
+      withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m", "spark.aqePlugin.mode" -> "off") {
+        val done = halfDone(s"SELECT * FROM fact JOIN (SELECT dk, count(*) AS c FROM dim GROUP BY $by) d ON k = dk")
+        val planned = new Planned(done.copy(right = beforeItsShuffle(done.right)))
+        import planned.{estimate, logical}
+        val facts =
+          EqualityJoin.of(logical).flatMap(FinishedJoin.of(_, Side.Right)).flatMap(_.facts(estimate, Mode.Apply, TableStatistics.None))
+        assert(facts.map(_.build.exchanges).contains(exchanges))
       }
     }
 
@@ -109,6 +121,12 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
     val logical = execution.optimizedPlan.collectFirst { case join: Join => join }.getOrElse(fail("no join"))
     val ran = collect(execution.executedPlan) { case join: BaseJoinExec => join }.headOption.getOrElse(fail("no join"))
     logical.copy(right = LogicalQueryStage(logical.right, bare(ran.right)), hint = JoinHint.NONE)
+  }
+
+  /** A build side when the stage of its aggregate has finished, and that of its join has not run, if it needs one. */
+  private def beforeItsShuffle(side: LogicalPlan): LogicalPlan = side match {
+    case LogicalQueryStage(of, stage: ShuffleQueryStageExec) => LogicalQueryStage(of, bare(stage.shuffle.child))
+    case other                                               => other
   }
 
   /** What AQE keeps of a plan that has run. */
