@@ -31,6 +31,11 @@ _NUMBERS = {"number": "a number", "integer": "a whole number", "bytes": "a numbe
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
+def _in_words(unit: str) -> str:
+    """``nanos/row`` as ``nanoseconds per row``."""
+    return unit.replace("nanos", "nanoseconds").replace("millis", "milliseconds").replace("/", " per ")
+
+
 @dataclass(frozen=True, slots=True)
 class ConfKey:
     """A key of the plugin.
@@ -68,7 +73,8 @@ class ConfKey:
         """What a value must be, in words: ``a number from 0 to 1``, ``a whole number of rows from 1 to 100``."""
         if self.type not in _NUMBERS:
             return self.allowed
-        of = f" of {self.unit}" if self.unit not in ("", "ratio") else ""
+        unit = _in_words(self.unit)
+        of = f" of {unit}" if unit not in ("", "ratio") else ""
         return f"{_NUMBERS[self.type]}{of} from {self.allowed}"
 
     def allows(self, value: str) -> bool:

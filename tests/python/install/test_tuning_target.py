@@ -78,7 +78,7 @@ def test_a_tuned_value_that_somebody_edited_stays(conf: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        (ROWS, "-1", f"{ROWS} = -1: not allowed: expected a number of nanos/row from 0 to 1000000."),
+        (ROWS, "-1", f"{ROWS} = -1: not allowed: expected a number of nanoseconds per row from 0 to 1000000."),
         ("spark.master", "local", "spark.master = local: not a key of the plugin (spark.aqePlugin.*)."),
     ],
 )
