@@ -1,5 +1,6 @@
 """Tables reduced by hand hold fewer rows, and all that the query's answer needs."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +64,8 @@ def test_a_semi_joined_table_reads_all_rows_and_keeps_those_of_the_reduced_one(
 
 
 def test_reduced_tables_are_written_once_and_each_step_is_told(dataset: Dataset) -> None:
+    # Other tests of this module may have written them.
+    shutil.rmtree(dataset.folder.parent / f"{dataset.folder.name}-reduced", ignore_errors=True)
     steps: list[str] = []
     first = ensure_reduced(dataset, "q93", report=steps.append)
     made = [line for line in steps if not line.endswith("...")]
