@@ -66,10 +66,7 @@ object KeyKind {
 object KeyTypes {
 
   /** Whether hash joins look the key up as one number: Spark's `HashJoin.rewriteKeyExpr`, without its packing of several. */
-  def areNumber(types: Seq[DataType]): Boolean = types match {
-    case Seq(ByteType | ShortType | IntegerType | LongType) => true
-    case _                                                  => false
-  }
+  def areNumber(types: Seq[DataType]): Boolean = types.size == 1 && types.forall(KeyKind.of(_).contains(KeyKind.Integral))
 
   /** The facts of keys of these types. A range holds no keys. */
   def noted(keys: KeyFacts, types: Seq[DataType]): KeyFacts =

@@ -58,12 +58,11 @@ private[rules] final class JoinEstimator(
   /** Whether one side of the join has started. Until then, its sides may be estimated again with the results of other stages. */
   def hasStarted(join: FoundJoin): Boolean = FinishedJoin.isStage(join.node.left) || FinishedJoin.isStage(join.node.right)
 
+  /** Whether Spark will broadcast the side, by what is known of its size now. */
   private def mayBroadcast(join: SortMergeJoinExec, side: Side): Boolean = {
     val child = if (side == Side.Left) join.left else join.right
-    JoinFinder.kindOf(
-      join.joinType,
-      nullAware = false
-    ).exists(SparkThreshold.mayBroadcast(_, side)) && bytes(child) <= SparkThreshold.of(SQLConf.get).bytes
+    val isAllowed = JoinFinder.kindOf(join.joinType, nullAware = false).exists(SparkThreshold.mayBroadcast(_, side))
+    isAllowed && bytes(child) <= SparkThreshold.of(SQLConf.get).bytes
   }
 
   private def bytes(side: SparkPlan): Double = estimates(side).rows * RowWidth.ofRow(side.output)

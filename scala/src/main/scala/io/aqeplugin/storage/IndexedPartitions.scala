@@ -21,8 +21,8 @@ import org.apache.spark.sql.execution.datasources.{InMemoryFileIndex, PartitionS
   */
 private[storage] object IndexedPartitions {
 
-  /** The sizes of the partitions of one listing, and the sums for the most recent conditions: the values of 100,000 partitions lie all over the heap, and one condition
-    * on them takes ten milliseconds.
+  /** The sizes of the partitions of one listing, and the sums for the most recent conditions: the values of 100,000 partitions lie all over the
+    * heap, and one condition on them takes ten milliseconds.
     *
     * @param bytes
     *   of the files of each partition, in the order of the partitions

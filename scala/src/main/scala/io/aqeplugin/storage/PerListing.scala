@@ -5,8 +5,8 @@ import java.util.concurrent.atomic.AtomicReference
 
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex
 
-/** A fact about all files of an index. For a partitioned index it is found once per listing. Spark keeps such an index as long as the table is known by
-  * its path, and a walk over the files of 100,000 partitions takes a tenth of a second of every query.
+/** A fact about all files of an index. For a partitioned index it is found once per listing. Spark keeps such an index as long as the table is
+  * known by its path, and a walk over the files of 100,000 partitions takes a tenth of a second of every query.
   */
 private[storage] final class PerListing[A](find: InMemoryFileIndex => A) {
   import PerListing.MaxIndexes
