@@ -33,6 +33,9 @@ final case class RuleContext(
       state.bytesRead(scan.relation.location, SelectedFiles.conditions(scan))(SelectedFiles.bytes(scan))
   }
 
+  // It asks for every executor, so a call of a rule asks once.
+  private lazy val clusterNow: ClusterFacts = ClusterSize.of(sparkContext)
+
   /** The memory that is left now. */
   def memory: MemoryFacts = memoryOf(cluster)
 
@@ -47,8 +50,8 @@ final case class RuleContext(
     * the same memory.
     */
   def decideOnce(joinId: String)(facts: => Option[JoinFacts]): Option[JoinDecision] = state.decision(joinId).orElse(facts.map { found =>
-    // It asks for every executor, and others wait for the lock.
-    val now = ClusterSize.of(sparkContext)
+    // Before the lock, for which other queries wait.
+    val now = clusterNow
     RuleContext.deciding.synchronized {
       state.decideOnce(joinId) {
         val alone = DecideJoin.decide(found.copy(cluster = now, memory = Some(memoryOf(now))), thresholds)

@@ -15,7 +15,7 @@ import io.aqeplugin.place.PlaceFilters
 class RandomQueriesSuite extends AnyFunSuite with PluginSession {
   import RandomQueriesSuite._
 
-  private val Seeds = 1 to Extent.cases(sample = 12, whole = 100)
+  private val Seeds = 1 to Extent.cases(sample = 7, whole = 100)
 
   private val Strategies = Seq(
     Seq("spark.sql.autoBroadcastJoinThreshold" -> "-1"),
