@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from aqe_plugin.events.quantities import quantity
 from aqe_plugin.install.jars import carried_jars, spark_line
 from benchmarks.configs import chosen_queries
 from benchmarks.intervals import Precision
@@ -50,7 +51,8 @@ def main() -> int:
             with spark_session(settings, with_plugin=True) as spark:
                 register(spark)
                 for one in measure_workload(spark, queries, runs, _effort(arguments), status.update):
-                    console.print(f"{one.query}: {len(one.joins)} joins, {len(one.base)} rounds", highlight=False)
+                    done = f"{quantity(len(one.joins), 'joins')}, {quantity(len(one.base), 'rounds')}"
+                    console.print(f"{one.query}: {done}", highlight=False)
     measured = list(runs.load().values())
     master = master_of(arguments.executors)
     title = f"{arguments.workload}, scale {arguments.sf:g}, {master}, driver {arguments.driver_memory}"

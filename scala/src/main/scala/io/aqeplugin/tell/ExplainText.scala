@@ -17,9 +17,9 @@ object ExplainText {
   private def tableRows(build: BuildFacts): String = build.originRows.fold("")(rows => s" of $rows${of(build.originRowsSource)}")
   private def of(source: Option[EstimateSource]): String = source.fold("")(known => s" (${known.name})")
 
-  /** A join's line in EXPLAIN. */
+  /** A join's line in EXPLAIN, with what Spark by itself does. */
   def line(decision: JoinDecision): String =
-    s"${decision.facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
+    s"${decision.facts.joinId}: Spark: ${decision.facts.sparkStrategy.name}, plugin: ${decision.choice.name} (${reason(decision.reason)}); " +
       (if (decision.buildFilter) s"filter, expected to pass ${percent(decision.passRate)}${forOthers(decision)}"
        else s"no filter (${reason(decision.filterReason)})")
 

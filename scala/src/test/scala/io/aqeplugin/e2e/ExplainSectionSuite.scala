@@ -33,12 +33,13 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
     assert(lines.exists(_.startsWith("left_outer:item=i: ")) && lines.exists(_.startsWith("inner:v=pi: ")), lines)
   }
 
-  test("after it has run, every join has its choice and its reason, also without a filter") {
+  test("after it has run, every join has Spark's choice, the plugin's and its reason, also without a filter") {
     val frame = spark.sql(Query)
     val _ = frame.collect()
     val lines = section(explained(frame))
     assert(lines.size == 2 && !lines.exists(_.contains("not decided yet")), lines)
     assert(lines.exists(line => line.startsWith("left_outer:item=i: ") && line.contains("no filter (JOIN_TYPE")), lines)
+    assert(lines.forall(_.contains(": Spark: plain_sort_merge, plugin: ")), lines)
   }
 
   test("a query without a join says so, and so does the mode off") {

@@ -59,7 +59,7 @@ object QueryView {
     val decision = story.decision
     Seq(
       el("h4", "id" -> s"join-${story.number}")(text(s"Join ${story.number}: ${Words.choice(decision)}")),
-      el("p")(text(s"${Words.join(decision.facts)}; ${Words.sides(decision.facts)}")),
+      el("p")(text(s"${Words.join(decision.facts)}; ${Words.sides(decision.facts)}; Spark by itself: ${Words.ofSpark(decision.facts)}")),
       table(s"join-${story.number}-options", Formats.TableClass, OptionHeaders, options(decision) ++ verdicts(decision))
     ) ++ filters(story)
   }

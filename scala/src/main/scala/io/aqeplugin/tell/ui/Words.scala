@@ -15,6 +15,13 @@ object Words {
   /** The decision's name. */
   def choice(decision: JoinDecision): String = named(decision.choice, decision.buildFilter)
 
+  /** What Spark by itself does with the join. */
+  def ofSpark(facts: JoinFacts): String = facts.sparkStrategy match {
+    case Strategy.FilteredSortMerge | Strategy.PlainSortMerge => "sort-merge"
+    case Strategy.LeaveToSpark                                => "another method"
+    case other                                                => choiceName(other.name)
+  }
+
   private def named(strategy: Strategy, withFilter: Boolean): String = {
     val name = choiceName(strategy.name)
     if (withFilter && strategy != Strategy.FilteredSortMerge) s"$name with filter" else name

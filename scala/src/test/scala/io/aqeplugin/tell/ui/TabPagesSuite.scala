@@ -133,6 +133,13 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(rows(2)(3).startsWith(decision.filterReason.code.name))
   }
 
+  test("a join shows what Spark by itself does with it") {
+    def shown(strategy: Strategy): String = query(store(decided(1, Decision.copy(facts = Facts.copy(sparkStrategy = strategy)))), 1).text
+    assert(shown(Strategy.PlainSortMerge).contains("Spark by itself: sort-merge"))
+    assert(shown(Strategy.Broadcast).contains("Spark by itself: broadcast"))
+    assert(shown(Strategy.LeaveToSpark).contains("Spark by itself: another method"))
+  }
+
   test("a join shows whether its probe side waited, and the estimated saving") {
     val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays, Some(900), Some(40), "millis"), 900, 40)
     val decision = Decision.copy(facts = Facts.copy(waiting = Some(wait)))
