@@ -177,7 +177,14 @@ private[rules] final class JoinEstimator(
     )
   }
 
-  private def tasks(bytes: Double): Int = math.ceil(bytes / SQLConf.get.filesMaxPartitionBytes).max(1.0).min(Int.MaxValue.toDouble).toInt
+  private def tasks(bytes: Double): Int = {
+    val conf = SQLConf.get
+    val leastTasks =
+      conf.filesMinPartitionNum.orElse(
+        conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)
+      ).getOrElse(context.sparkContext.defaultParallelism)
+    scanTasks(bytes, leastTasks, conf.filesMaxPartitionBytes, conf.filesOpenCostInBytes)
+  }
 
   private def authorHint(join: FoundJoin): Option[String] = context.state.decision(context.state.nameOf(join.id)) match {
     // The present hint may be the plugin's.
@@ -190,6 +197,16 @@ private[rules] object JoinEstimator {
 
   /** How many times smaller Spark wants the side to be that it hashes. */
   private val MuchSmaller = 3
+
+  /** The tasks of a scan of `bytes`, as Spark splits files (`FilePartition.maxSplitBytes`), without what it adds for opening each. */
+  private[rules] def scanTasks(bytes: Double, leastTasks: Int, mostBytesOfATask: Long, leastBytesOfATask: Long): Int = {
+    val shared = math.max(leastBytesOfATask.toDouble, bytes / math.max(1, leastTasks))
+    val tasks = bytes / math.max(1.0, math.min(mostBytesOfATask.toDouble, shared))
+    // A division by a quotient may come out above the divisor.
+    math.ceil(tasks - RoundingError).min(Int.MaxValue.toDouble).toInt.max(1)
+  }
+
+  private val RoundingError = 1e-6
 
   private[rules] def rounded(value: Double): Long = if (value >= Long.MaxValue.toDouble) Long.MaxValue else math.round(value)
 }
