@@ -175,7 +175,7 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class ProbeFacts:
-    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last four.
+    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last six.
 
     Attributes:
         rows_source: the least sure of what ``rows`` was taken from.
@@ -183,6 +183,7 @@ class ProbeFacts:
         prunable_bytes: bytes of files that a filter can leave out, because a key is a partition column.
         other_uses_pass_rate: share of the rows that must pass for other uses of a shared scan.
         path: the operators between the scans and the join, without its own shuffle and sort.
+        scan_rows_before: ``scan_rows`` without the filters of other joins, if these are counted in.
     """
 
     rows: int
@@ -197,6 +198,7 @@ class ProbeFacts:
     prunable_bytes: int | None = None
     other_uses_pass_rate: float | None = None
     path: tuple[PathStep, ...] | None = None
+    scan_rows_before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +213,14 @@ class ClusterFacts:
 class MemoryFacts:
     """The memory for filters and for broadcasts that Spark would not make: its limit, and what queries held.
 
-    ``task_bytes``: what a task was sure to get of its executor's execution memory, less what the query's other shuffled
-    hash joins held of it; absent in old logs.
+    ``task_bytes``: what a task was sure to get of its executor's execution memory, less ``hashed_bytes``, which the
+    query's other shuffled hash joins held of it; absent in old logs.
     """
 
     limit_bytes: int
     held_bytes: int
     task_bytes: int | None = None
+    hashed_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,8 @@ final case class BuildFacts(
   *   share of the scans' rows that must pass for other uses of a shared scan, whose filters are in a union with this join's
   * @param path
   *   the operators between these scans and the join, without its own shuffle and sort; empty in facts of older plugins
+  * @param scanRowsBefore
+  *   `scanRows` without the filters of other joins, if these are counted in; a filter that is independent of them passes the same share
   */
 final case class ProbeFacts(
     rows: Long,
@@ -151,8 +153,12 @@ final case class ProbeFacts(
     scanRowsSource: Option[EstimateSource] = None,
     prunableBytes: Long = 0,
     otherUsesPassRate: Double = 0,
-    path: Seq[PathStep] = Nil
+    path: Seq[PathStep] = Nil,
+    scanRowsBefore: Option[Long] = None
 ) {
+
+  /** Rows of the scans without the filters of other joins. */
+  def unfilteredScanRows: Long = scanRowsBefore.getOrElse(scanRows)
 
   /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */
   def withoutKeys: ProbeFacts = copy(keys = None)
@@ -165,8 +171,13 @@ final case class ProbeFacts(
         rows = ProbeFacts.times(rows, by),
         scanRows = ProbeFacts.times(scanRows, by),
         prunableBytes = ProbeFacts.times(prunableBytes, by),
+        scanRowsBefore = scanRowsBefore.map(ProbeFacts.times(_, by)),
         path = path.map(step => step.withRows(ProbeFacts.times(step.rows, by)))
       )
+
+  /** What a filter of another join leaves that passes this share of the rows. */
+  def filtered(passRate: Double): ProbeFacts =
+    if (passRate == 1.0) this else scaled(passRate).copy(scanRowsBefore = Some(unfilteredScanRows))
 }
 
 object ProbeFacts {
@@ -191,8 +202,10 @@ final case class ClusterFacts(slots: Int, executors: Int)
   * @param taskBytes
   *   what a task is sure to get of its executor's execution memory, less what the query's shuffled hash joins hold of it; none in facts of
   *   older plugins
+  * @param hashedBytes
+  *   what these joins hold of it
   */
-final case class MemoryFacts(limitBytes: Long, heldBytes: Long, taskBytes: Option[Long] = None)
+final case class MemoryFacts(limitBytes: Long, heldBytes: Long, taskBytes: Option[Long] = None, hashedBytes: Long = 0)
 
 /** The input of `DecideJoin` apart from the thresholds. The estimate of a join has the same form, with an unmeasured build side.
   *

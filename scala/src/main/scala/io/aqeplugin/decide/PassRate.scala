@@ -29,16 +29,19 @@ object PassRateSource {
   * rows. The more is known, the less is assumed. From the top, the first that applies:
   *
   *   - distinct keys and ranges of both sides known: probe rows inside the build side's key range (histogram overlap) × build keys per probe
-  *     key in that range;
-  *   - distinct build keys known before and after the build side's predicates: their ratio; or the keys after ÷ width of the probe side's key
-  *     range, when there are fewer values in that range than keys before;
+  *     key where the ranges overlap;
+  *   - distinct build keys known before and after the build side's predicates: their ratio; or the keys after inside the probe side's key
+  *     range ÷ width of that range, when there are fewer values in that range than keys before;
   *   - distinct build keys and the probe side's range known, and more probe rows than the range has values, so that nearly every value
   *     occurs: build keys inside the range ÷ values of the range;
   *   - distinct build keys known after the predicates, rows before and after: Cardenas' formula ("Analysis and Performance of Inverted Data
   *     Base Structures", CACM 1975) gives the keys before: with `d` keys of `r/d` rows each, a row sample of share `f` hits `d (1 - (1 -
   *     f)^(r/d))`;
-  *   - only rows before and after: their ratio, which is exact for a unique build key; or rows after ÷ width of the probe side's key range,
-  *     when that range is smaller than the number of rows before.
+  *   - only rows before and after: their ratio, which is exact for a unique build key; or rows after inside the probe side's key range ÷
+  *     width of that range, when it is smaller than the number of rows before.
+  *
+  * Rows whose key has a null are no keys. The filters of other joins on the probe side's scans are taken as independent: of the rows that
+  * they leave, the same share passes.
   *
   * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build key then has about
   * one probe row, so the pass rate is at most build keys / probe rows × `filter.compositeFactor`, unless the keys before are known.
@@ -79,7 +82,7 @@ object PassRate {
       probeDistinct <- probe.distinct if probeDistinct > 0
     } yield {
       val probeDistinctInside = math.max(1.0, math.min(probeDistinct * inside, valuesInside(probe, range)))
-      share(inside * math.min(1.0, buildDistinct / probeDistinctInside))
+      share(inside * math.min(1.0, buildDistinct * insideProbe(facts) / probeDistinctInside))
     }
   }
 
@@ -88,6 +91,10 @@ object PassRate {
     keyRange(keys).fold(Double.MaxValue) { case (low, high) =>
       math.max(0.0, math.min(high, range._2).toDouble - math.max(low, range._1).toDouble + 1)
     }
+
+  /** Share of the build keys that lie in the probe side's key range, as far as both are known; the others have no partner. */
+  private def insideProbe(facts: JoinFacts): Double =
+    facts.probe.keys.flatMap(keyRange).flatMap(shareInside(facts.build.keys, _)).getOrElse(1.0)
 
   private def keyRange(keys: KeyFacts): Option[(Long, Long)] =
     for {
@@ -112,20 +119,22 @@ object PassRate {
   private def fromKeyRange(facts: JoinFacts): Option[Double] =
     for {
       keys <- facts.build.keys.distinct if keys >= 0
-      domain <- probeDomain(facts) if domain <= facts.probe.scanRows.toDouble
-      range <- facts.probe.keys.flatMap(keyRange)
-      inside <- shareInside(facts.build.keys, range)
-    } yield share(keys * inside / domain)
+      domain <- probeDomain(facts) if domain <= facts.probe.unfilteredScanRows.toDouble
+    } yield share(keys * insideProbe(facts) / domain)
 
   private def fromDistinct(facts: JoinFacts): Option[Double] = {
     val build = facts.build.keys
     for (after <- build.distinct.filter(_ > 0); before <- build.originDistinct.filter(_ > 0))
-      yield share(after / math.min(before.toDouble, probeDomain(facts).getOrElse(Double.MaxValue)))
+      yield ofKeysBefore(facts, after.toDouble, before.toDouble)
   }
 
   private def fromSample(facts: JoinFacts): Option[Double] =
     for (after <- facts.build.keys.distinct.filter(_ > 0); before <- distinctBefore(after.toDouble, facts.build))
-      yield share(after / math.min(before, probeDomain(facts).getOrElse(Double.MaxValue)))
+      yield ofKeysBefore(facts, after.toDouble, before)
+
+  /** The keys after the build side's predicates per key before them, or per value of the probe side's range where there are fewer. */
+  private def ofKeysBefore(facts: JoinFacts, after: Double, before: Double): Double =
+    share(probeDomain(facts).filter(_ < before).fold(after / before)(after * insideProbe(facts) / _))
 
   /** The number of keys before for which Cardenas' formula gives `after`; found by bisection, since the formula grows with it. */
   private def distinctBefore(after: Double, build: BuildFacts): Option[Double] =
@@ -146,8 +155,11 @@ object PassRate {
 
   private def fromRows(facts: JoinFacts): Option[Double] =
     facts.build.originRows.filter(_ > 0).map { origin =>
-      share(facts.build.rows / math.min(origin.toDouble, probeDomain(facts).getOrElse(Double.MaxValue)))
+      ofKeysBefore(facts, rowsWithKey(facts.build), origin.toDouble)
     }
+
+  private def rowsWithKey(build: BuildFacts): Double =
+    math.max(0.0, build.rows.toDouble - math.max(0L, build.keys.nulls.getOrElse(0L)))
 
   /** The number of distinct keys that the probe side can have: the width of its key range. A calendar of 200 years joined to five years of
     * sales has 1/40 of its days in use, so one month is 1/60 of the sales, not 1/2400.
@@ -157,10 +169,11 @@ object PassRate {
     else facts.probe.keys.flatMap(keyRange).map { case (low, high) => high.toDouble - low.toDouble + 1 }
 
   private def fromComposite(facts: JoinFacts, thresholds: Thresholds): Option[Double] =
-    if (facts.build.keys.columns < 2 || facts.probe.scanRows <= 0 || facts.build.keys.originDistinct.isDefined) None
+    if (facts.build.keys.columns < 2 || facts.probe.unfilteredScanRows <= 0 || facts.build.keys.originDistinct.isDefined) None
     else {
-      val keys = facts.build.keys.distinct.filter(_ >= 0).fold(facts.build.rows)(math.min(_, facts.build.rows))
-      Some(share(keys / facts.probe.scanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
+      val rows = rowsWithKey(facts.build)
+      val keys = facts.build.keys.distinct.filter(_ >= 0).fold(rows)(distinct => math.min(distinct.toDouble, rows))
+      Some(share(keys / facts.probe.unfilteredScanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
     }
 
   private def share(value: Double): Double = math.max(0.0, math.min(1.0, value))

@@ -13,12 +13,18 @@ object ShuffledHashChoice {
   /** Why the build side may not be hashed partition by partition; none when it may. */
   def ruledOut(facts: JoinFacts, thresholds: Thresholds): Option[Reason] = {
     val needed = BroadcastChoice.relationBytes(facts.build, thresholds)
-    val limit = facts.memory.flatMap(_.taskBytes).map(_ * thresholds(AqeConf.ShuffledHashMaxShare))
+    val limit = facts.memory.flatMap(limitBytes(_, thresholds(AqeConf.ShuffledHashMaxShare)))
     if (facts.build.alreadyBroadcast) Some(Reason(ReasonCode.AlreadyBroadcast))
     else if (!facts.kind.mayHash(facts.buildSide)) Some(Reason(ReasonCode.ShuffledHashJoinType))
     else if (facts.build.unmeasuredColumns > 0) Some(memory(None, limit))
     else if (limit.forall(needed > _)) Some(memory(Some(needed), limit))
     else None
+  }
+
+  /** What is left of the share of a task's memory that the shuffled hash joins of a query may take together. */
+  private def limitBytes(memory: MemoryFacts, maxShare: Double): Option[Double] = memory.taskBytes.map { left =>
+    val hashed = math.max(0L, memory.hashedBytes).toDouble
+    math.max(0.0, (left + hashed) * maxShare - hashed)
   }
 
   /** Bytes that one task may hold by the decision. */

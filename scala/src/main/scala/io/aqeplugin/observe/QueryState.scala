@@ -184,8 +184,14 @@ final class QueryState(val executionId: Long) {
 
   /** The share of the rows of a join's scans that the filters of the other decided joins leave: of those at least as selective as its own. */
   def leftByFilters(joinId: String, passRate: Double): Double = {
-    val filters = decisions.filter(made => made.buildFilter && made.passRate <= passRate)
+    val filters = decisions.filter(made => made.buildFilter && made.passRate <= passRate && !isRefused(made.facts.joinId))
     reachedScans.leftByOthers(joinId, filters.map(made => made.facts.joinId -> made.passRate).toMap)
+  }
+
+  /** Whether no scan got the join's filter, for want of room or because an exchange is shared. */
+  private def isRefused(joinId: String): Boolean = {
+    val filters = filtersOf(joinId)
+    filters.nonEmpty && !filters.exists(_.applied)
   }
 
   /** Ends the states of all joins and returns what is left to report; each decision is returned once. */

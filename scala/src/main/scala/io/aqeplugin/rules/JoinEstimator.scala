@@ -108,7 +108,8 @@ private[rules] final class JoinEstimator(
     val reached = site.targets ++ site.refused.map(_._1)
     // A scan that gets no filter is spared nothing.
     val path = new ProbePath(join.node, if (site.targets.isEmpty) reached else site.targets, estimates)
-    val scanned = if (reached.isEmpty) Seq(estimates(probe)) else reached.map(target => estimates(target.scan))
+    def of(sizes: SizeEstimator) = if (reached.isEmpty) Seq(sizes(probe)) else reached.map(target => sizes(target.scan))
+    val scanned = of(estimates)
     ProbeFacts(
       rows = rounded(estimates(probe).rows),
       scanRows = rounded(scanned.map(_.rows).sum),
@@ -119,6 +120,7 @@ private[rules] final class JoinEstimator(
       keys = KeyFacts.union(ScanTargets.ofUnion(reached).map(keysOf(join, _))),
       rowsSource = Some(estimates(probe).source),
       scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*)),
+      scanRowsBefore = if (estimates.isFiltered) Some(rounded(of(unfiltered).map(_.rows).sum)) else None,
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.scan)).sum),
       otherUsesPassRate = site.otherUsesPassRate,
       path = path.steps ++ site.repeated.flatMap(repeat(_, estimates))

@@ -37,12 +37,22 @@ final case class RuleContext(
   private lazy val clusterNow: ClusterFacts = ClusterSize.of(sparkContext)
 
   /** The memory that is left now. */
-  def memory: MemoryFacts = memoryOf(cluster)
+  def memory: MemoryFacts = left(budget(cluster))
 
-  private def memoryOf(cluster: ClusterFacts): MemoryFacts = {
-    val limit = ClusterSize.smallestHeapBytes(sparkContext) * thresholds(AqeConf.MemoryMaxShare)
-    val taskBytes = ClusterSize.taskBytes(sparkContext, cluster) - state.hashedBytes
-    MemoryFacts(limit.toLong, QueryStates.heldBytes, Some(math.max(0L, taskBytes)))
+  /** The memory of a cluster of which nothing is held. It reads the application's conf, which copies it. */
+  private def budget(cluster: ClusterFacts): MemoryFacts = MemoryFacts(
+    (ClusterSize.smallestHeapBytes(sparkContext) * thresholds(AqeConf.MemoryMaxShare)).toLong,
+    heldBytes = 0,
+    Some(ClusterSize.taskBytes(sparkContext, cluster))
+  )
+
+  private def left(budget: MemoryFacts): MemoryFacts = {
+    val hashed = state.hashedBytes
+    budget.copy(
+      heldBytes = QueryStates.heldBytes,
+      taskBytes = budget.taskBytes.map(bytes => math.max(0L, bytes - hashed)),
+      hashedBytes = hashed
+    )
   }
 
   /** The decision of a join, made from `facts`, what more selective filters of decided joins leave of its scans, and the executors and the
@@ -52,11 +62,12 @@ final case class RuleContext(
   def decideOnce(joinId: String)(facts: => Option[JoinFacts]): Option[JoinDecision] = state.decision(joinId).orElse(facts.map { found =>
     // Before the lock, for which other queries wait.
     val now = clusterNow
+    val whole = budget(now)
     RuleContext.deciding.synchronized {
       state.decideOnce(joinId) {
-        val alone = DecideJoin.decide(found.copy(cluster = now, memory = Some(memoryOf(now))), thresholds)
-        val left = state.leftByFilters(joinId, alone.passRate)
-        if (left == 1.0) alone else DecideJoin.decide(alone.facts.copy(probe = found.probe.scaled(left)), thresholds)
+        val alone = DecideJoin.decide(found.copy(cluster = now, memory = Some(left(whole))), thresholds)
+        val passed = state.leftByFilters(joinId, alone.passRate)
+        if (passed == 1.0) alone else DecideJoin.decide(alone.facts.copy(probe = found.probe.filtered(passed)), thresholds)
       }
     }
   })

@@ -216,6 +216,13 @@ object EventSchema {
         "",
         "the operators between the scans and the join, without its own shuffle and sort; missing in old logs",
         required = false
+      ),
+      FieldSchema(
+        "scanRowsBefore",
+        "integer",
+        "rows",
+        "`scanRows` without the filters of other joins; null where none is counted in",
+        required = false
       )
     )
   )
@@ -304,7 +311,8 @@ object EventSchema {
         "bytes",
         "what a task is sure to get of its executor's execution memory, less what the query's shuffled hash joins hold of it",
         required = false
-      )
+      ),
+      FieldSchema("hashedBytes", "integer", "bytes", "what these joins held of it", required = false)
     )
   )
 

@@ -21,11 +21,9 @@ private[tell] object FactsJson {
     node.put("filterObstacle", facts.filterObstacle.map(_.name).orNull)
     facts.waiting.fold(node.putNull("waiting"))(waiting => node.set[ObjectNode]("waiting", ReasonJson.writeWait(waiting)))
     facts.memory.fold(node.putNull("memory")) { memory =>
-      val _ = put(
-        node.putObject("memory").put("limitBytes", memory.limitBytes).put("heldBytes", memory.heldBytes),
-        "taskBytes",
-        memory.taskBytes
-      )
+      val inner = node.putObject("memory").put("limitBytes", memory.limitBytes).put("heldBytes", memory.heldBytes)
+      put(inner, "taskBytes", memory.taskBytes)
+      inner.put("hashedBytes", memory.hashedBytes)
       node
     }
     node.put("orderUsed", facts.orderUsed)
@@ -67,7 +65,8 @@ private[tell] object FactsJson {
     limitBytes <- fields.long("limitBytes")
     heldBytes <- fields.long("heldBytes")
     taskBytes <- fields.optionalLong("taskBytes")
-  } yield MemoryFacts(limitBytes, heldBytes, taskBytes)
+    hashedBytes <- fields.optionalLong("hashedBytes")
+  } yield MemoryFacts(limitBytes, heldBytes, taskBytes, hashedBytes.getOrElse(0L))
 
   private def writeBuild(build: BuildFacts): ObjectNode = {
     val node = JsonFields.emptyObject
@@ -119,6 +118,7 @@ private[tell] object FactsJson {
     node.put("prunableBytes", probe.prunableBytes).put("otherUsesPassRate", probe.otherUsesPassRate)
     val path = node.putArray("path")
     probe.path.foreach(step => path.add(writeStep(step)))
+    put(node, "scanRowsBefore", probe.scanRowsBefore)
     node
   }
 
@@ -176,6 +176,7 @@ private[tell] object FactsJson {
     prunableBytes <- fields.optionalLong("prunableBytes")
     otherUses <- fields.optionalDouble("otherUsesPassRate")
     path <- fields.optionalInners("path")(readStep)
+    scanRowsBefore <- fields.optionalLong("scanRowsBefore")
   } yield ProbeFacts(
     rows,
     scanRows,
@@ -188,7 +189,8 @@ private[tell] object FactsJson {
     scanRowsSource,
     prunableBytes.getOrElse(0L),
     otherUses.getOrElse(0.0),
-    path
+    path,
+    scanRowsBefore
   )
 
   private def writeKeys(keys: KeyFacts): ObjectNode = {

@@ -65,8 +65,9 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("the hashed partitions of a build side fit into the memory that a task is sure to get") {
     forAllDecisions { (facts, thresholds, decision) =>
       if (decision.choice == Strategy.ShuffledHash) {
-        val taskBytes = facts.memory.flatMap(_.taskBytes).getOrElse(0L)
-        assert(BroadcastChoice.relationBytes(facts.build, thresholds) <= taskBytes * thresholds(AqeConf.ShuffledHashMaxShare))
+        val (left, hashed) = facts.memory.fold((0L, 0L))(memory => (memory.taskBytes.getOrElse(0L), memory.hashedBytes))
+        val together = BroadcastChoice.relationBytes(facts.build, thresholds) + hashed
+        assert(together <= math.max(hashed.toDouble, (left + hashed) * thresholds(AqeConf.ShuffledHashMaxShare)) * (1 + 1e-9))
         assert(facts.kind.mayHash(facts.buildSide) && facts.build.unmeasuredColumns == 0)
       }
     }

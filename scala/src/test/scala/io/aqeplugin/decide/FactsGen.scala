@@ -111,6 +111,7 @@ object FactsGen {
     prunableBytes <- Gen.frequency(3 -> Gen.const(0L), 1 -> count)
     otherUses <- Gen.frequency(5 -> Gen.const(0.0), 1 -> Gen.choose(0.0, 1.5))
     path <- Gen.resize(4, Gen.listOf(pathStep))
+    rowsBefore <- Gen.frequency(3 -> Gen.const(None), 1 -> Gen.some(count))
   } yield ProbeFacts(
     rows,
     scanRows,
@@ -123,7 +124,8 @@ object FactsGen {
     sources.last,
     prunableBytes,
     otherUses,
-    path
+    path,
+    rowsBefore
   )
 
   val waitDecision: Gen[WaitDecision] = for {
@@ -146,7 +148,8 @@ object FactsGen {
     obstacle <- Gen.frequency(5 -> Gen.const(None), 1 -> Gen.some(Gen.oneOf(ReasonCode.All)))
     waiting <- Gen.option(waitDecision)
     taskBytes <- Gen.option(Gen.choose(0L, 1L << 31))
-    memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held, taskBytes)))
+    hashedBytes <- Gen.frequency(3 -> Gen.const(0L), 1 -> Gen.choose(0L, 1L << 31))
+    memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held, taskBytes, hashedBytes)))
     orderUsed <- Gen.prob(0.2)
   } yield JoinFacts(
     "join",

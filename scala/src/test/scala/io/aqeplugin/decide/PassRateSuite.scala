@@ -56,6 +56,31 @@ class PassRateSuite extends AnyFunSuite {
     about(0.1 * 0.5)(estimate(build, probe))
   }
 
+  test("build keys outside the probe side's range have no partner, whatever else is known") {
+    val fiveYears =
+      base.probe.copy(scanRows = 1000000, keys = Some(oneKey.copy(min = Some(36000), max = Some(37824), distinct = Some(1825))))
+    val november = oneKey.copy(distinct = Some(6000), min = Some(0), max = Some(73000))
+    val rate = 6000.0 / 73001
+    about(rate)(estimate(base.build.copy(rows = 6000, keys = november), fiveYears))
+    val withoutDistinct = fiveYears.copy(keys = fiveYears.keys.map(_.copy(distinct = None)))
+    about(rate)(estimate(base.build.copy(rows = 6000, keys = november.copy(originDistinct = Some(73000))), withoutDistinct))
+    val fewRows = withoutDistinct.copy(scanRows = 1000)
+    about(rate)(estimate(base.build.copy(rows = 6000, originRows = Some(73001), keys = november), fewRows))
+    about(rate)(estimate(base.build.copy(rows = 6000, originRows = Some(73001), keys = november.copy(distinct = None)), fewRows))
+  }
+
+  test("what the filters of other joins leave of a scan passes at the same rate") {
+    val composite = base.build.copy(rows = 50, keys = oneKey.copy(columns = 2))
+    val ranged = base.build.copy(rows = 50, keys = oneKey.copy(distinct = Some(50), min = Some(0), max = Some(99)))
+    val whole = base.probe.copy(scanRows = 100000, keys = Some(oneKey.copy(min = Some(0), max = Some(9999))))
+    for (build <- Seq(composite, ranged)) assert(estimate(build, whole.filtered(0.01).filtered(0.1)) == estimate(build, whole))
+    assert(whole.filtered(0.01).scanRows == 1000 && whole.filtered(0.01).filtered(0.1).unfilteredScanRows == 100000)
+  }
+
+  test("a build row whose key has a null is no key") {
+    about(0.2)(estimate(base.build.copy(originRows = Some(4000), keys = oneKey.copy(nulls = Some(200)))))
+  }
+
   test("few heavy keys in a bucket of their own count as the share of their rows") {
     val heavy = Seq(KeyBucket(0, 9, 20000), KeyBucket(10, 99999, 80000))
     val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(50000), min = Some(0), max = Some(99999), histogram = heavy)))

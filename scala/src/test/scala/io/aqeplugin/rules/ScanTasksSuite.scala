@@ -28,7 +28,10 @@ class ScanTasksSuite extends AnyFunSuite with PluginSession with AdaptiveSparkPl
       val scan = collectFirst(spark.table("scanned").queryExecution.executedPlan) { case found: FileSourceScanExec => found }.get
       val expected = JoinEstimator.scanTasks(scan.relation.sizeInBytes.toDouble, leastTasks, scan.conf.filesMaxPartitionBytes, 1)
       val made = scan.inputRDDs().head.getNumPartitions
-      assert(expected >= leastTasks && Set(expected, expected + 1).contains(made), s"$made of $expected expected with $leastTasks and $most")
+      assert(
+        expected >= leastTasks && Set(expected, expected + 1).contains(made),
+        s"$made of $expected expected with $leastTasks and $most"
+      )
     }
   }
 }
