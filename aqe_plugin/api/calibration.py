@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aqe_plugin.api.decided import decided_under, run_tagged
@@ -14,7 +13,6 @@ from aqe_plugin.tuning.calibration.experiments import (
     MEASURED,
     PLAIN,
     Arm,
-    Experiment,
     Sizes,
     joins,
     scans_and_shuffles,
@@ -39,6 +37,10 @@ _ROWS_PER_SLOT = 2_000_000
 _MOST_ROWS = 200_000_000
 # So that no partition is much longer than the others, and few tasks are launched.
 _PARTITIONS_PER_SLOT = 2
+# A join that needs no table and few tasks; two partitions a side, since of one Spark makes no shuffle.
+_SLOTS_ARM = Arm(
+    "slots", "SELECT count(*) FROM range(0, 1000, 1, 2) a JOIN range(0, 1000, 1, 2) b ON a.id = b.id", PLAIN
+)
 
 
 class Calibration:
@@ -47,17 +49,20 @@ class Calibration:
     Args:
         spark: classic, with the plugin, in mode ``off``; its confs are changed.
         rows: of the largest table; ``None`` for 2 million a slot, at most 200 million.
+
+    Raises:
+        NoDataError: the plugin decided no join, so the slots are not known.
     """
 
     def __init__(self, spark: SparkSession, folder: str, rows: int | None, say: Callable[[str], None]) -> None:
         self._spark = spark
         for key, value in _NO_BROADCAST.items():
             spark.conf.set(key, value)
-        slots = spark.sparkContext.defaultParallelism
-        sizes = Sizes(rows or min(_MOST_ROWS, _ROWS_PER_SLOT * slots), slots, _PARTITIONS_PER_SLOT * slots)
-        bytes_of = _write_tables(spark, folder, sizes, say)
         self._run = _runner(spark)
-        sizes = replace(sizes, slots=_slots(self._run, next(joins(sizes))))
+        written = _sizes(_slots(self._run), rows)
+        bytes_of = _write_tables(spark, folder, written, say)
+        # Executors may have come meanwhile.
+        sizes = _sizes(_slots(self._run), written.probe_rows)
         self._experiments = (*joins(sizes), *scans_and_shuffles(sizes, bytes_of))
 
     @property
@@ -123,7 +128,13 @@ def _runner(spark: SparkSession) -> Runner:
     return run
 
 
-def _slots(runner: Runner, first: Experiment) -> int:
-    """The slots that the plugin found, when it decided a join."""
-    run = runner(next(arm for arm in first.arms if arm.option == PLAIN), True).run
-    return max(1, run.joins[0].facts.cluster.slots) if run is not None else 1
+def _sizes(slots: int, rows: int | None) -> Sizes:
+    return Sizes(rows or min(_MOST_ROWS, _ROWS_PER_SLOT * slots), slots, _PARTITIONS_PER_SLOT * slots)
+
+
+def _slots(runner: Runner) -> int:
+    """The slots that the plugin finds when it decides a join. `spark.default.parallelism` says nothing of them."""
+    run = runner(_SLOTS_ARM, True).run
+    if run is None or not run.joins:
+        raise NoDataError("The plugin decided no join, so it is not known how many tasks run at once.")
+    return max(1, run.joins[0].facts.cluster.slots)

@@ -1,0 +1,38 @@
+"""The tables of a calibration, in a real session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import aqe_plugin
+from aqe_plugin.api.calibration import Calibration
+
+pytestmark = pytest.mark.spark
+
+SLOTS = 2
+
+
+@pytest.fixture
+def session() -> Iterator[SparkSession]:
+    builder = SparkSession.builder.master(f"local[{SLOTS}]").config("spark.default.parallelism", "1000")
+    spark = aqe_plugin.configure(builder.config("spark.ui.enabled", "false"), mode="off").getOrCreate()
+    yield spark
+    spark.stop()
+
+
+def test_tables_are_sized_by_the_slots_and_not_by_the_default_parallelism(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert session.sparkContext.defaultParallelism == 1000
+    monkeypatch.setattr("aqe_plugin.api.calibration._ROWS_PER_SLOT", 500)
+    said: list[str] = []
+    calibration = Calibration(session, tmp_path.as_uri(), None, said.append)
+    assert said[0] == "Writing the table probe, 1,000 rows ..."
+    files = list((tmp_path / "probe").glob("part-*"))
+    # Two partitions a slot in a shuffle, and twice as many files.
+    assert len(files) == 4 * SLOTS
+    assert calibration.queries == 11
