@@ -45,7 +45,7 @@ def test_calibrate_measures_every_coefficient_of_the_price(
         assert one["low"] <= one["value"] <= one["high"]
     # Every way to run a query counts: none ran as another option.
     assert "Left out" not in ran.stderr
-    assert len(found["points"]) == 32
+    assert len(found["points"]) == 36
 
 
 @only_in_test_all
