@@ -41,6 +41,6 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
 
 private object QueryEndListener {
 
-  /** Other listeners of Spark's queue wait meanwhile: 64 joins take about 50 ms. */
+  /** Other listeners of Spark's queue wait meanwhile: 64 joins take about 50 ms in warm code, a second or more in cold code. */
   val MaxJoinsWithFlips = 64
 }
