@@ -1,5 +1,7 @@
 package io.aqeplugin.decide
 
+import io.aqeplugin.conf.AqeConf
+
 /** A fact of a join that can be changed alone. */
 sealed abstract class FlipFact(val name: String, val unit: String, val meaning: String) {
 
@@ -91,12 +93,14 @@ object FlipPoints {
   private val Precision = 1.01
 
   /** The flip points, the nearest first; none for a join that is forced. */
-  def of(decision: JoinDecision, thresholds: Thresholds): Seq[FlipPoint] = {
-    val points =
-      for (fact <- FlipFact.All; actual <- fact.of(decision.facts).toSeq; up <- Seq(true, false))
-        yield search(decision, thresholds, fact, actual, up)
-    points.flatten.sortBy(point => math.abs(math.log(math.max(0.5, point.value.toDouble) / point.actual)))
-  }
+  def of(decision: JoinDecision, thresholds: Thresholds): Seq[FlipPoint] =
+    if (thresholds(AqeConf.Force).of(decision.facts.joinId).isDefined) Nil
+    else {
+      val points =
+        for (fact <- FlipFact.All; actual <- fact.of(decision.facts).toSeq; up <- Seq(true, false))
+          yield search(decision, thresholds, fact, actual, up)
+      points.flatten.sortBy(point => math.abs(math.log(math.max(0.5, point.value.toDouble) / point.actual)))
+    }
 
   private def search(decision: JoinDecision, thresholds: Thresholds, fact: FlipFact, actual: Long, up: Boolean): Option[FlipPoint] = {
     def at(value: Long): JoinDecision = DecideJoin.decide(fact.changed(decision.facts, value), thresholds)

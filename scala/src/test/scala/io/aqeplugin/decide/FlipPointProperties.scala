@@ -67,8 +67,10 @@ class FlipPointProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(points.nonEmpty && distances == distances.sorted)
   }
 
-  test("a forced join has no flip point") {
-    val forced = Thresholds.Default.updated(AqeConf.Force, Forced(Map.empty, Some(ForcedOption.PlainSortMerge)))
-    assert(FlipPoints.of(DecideJoin.decide(FactsGen.Typical, forced), forced).isEmpty)
+  test("a forced join has no flip point, not even where the memory no longer allows the forced option") {
+    ForcedOption.All.foreach { option =>
+      val forced = Thresholds.Default.updated(AqeConf.Force, Forced(Map.empty, Some(option)))
+      assert(FlipPoints.of(DecideJoin.decide(FactsGen.Typical, forced), forced).isEmpty, option)
+    }
   }
 }
