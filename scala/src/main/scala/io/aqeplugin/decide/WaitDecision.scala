@@ -31,8 +31,8 @@ final case class WaitOutcome(end: WaitEnd, millis: Double)
 sealed abstract class WaitEnd(val name: String, val meaning: String) extends Product with Serializable
 
 object WaitEnd {
-  case object Used extends WaitEnd("used", "the finished build side gave a filter or another join strategy")
-  case object Unused extends WaitEnd("unused", "the finished build side changed nothing")
+  case object Used extends WaitEnd("used", "the finished build side gave a filter or a join strategy that needs the wait")
+  case object Unused extends WaitEnd("unused", "the finished build side gave nothing that needs the wait")
   case object Released extends WaitEnd("released", "the probe side started before the build side had finished")
 
   val All: Seq[WaitEnd] = Seq(Used, Unused, Released)

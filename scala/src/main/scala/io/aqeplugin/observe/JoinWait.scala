@@ -39,8 +39,7 @@ final case class JoinWait(
   def inDecision(decision: JoinDecision, nowNanos: Long): JoinDecision =
     if (isOver) decision
     else {
-      val isUsed = decision.buildFilter || decision.method.exists(_ != decision.facts.sparkMethod)
-      val outcome = WaitOutcome(if (isUsed) WaitEnd.Used else WaitEnd.Unused, waitedMillis(nowNanos))
+      val outcome = WaitOutcome(if (needsWait(decision)) WaitEnd.Used else WaitEnd.Unused, waitedMillis(nowNanos))
       val waiting = decision.facts.waiting.map(wait => if (wait.waits) wait.copy(outcome = Some(outcome)) else wait)
       decision.copy(facts = decision.facts.copy(waiting = waiting))
     }
@@ -54,6 +53,10 @@ final case class JoinWait(
   /** Ends the wait before its build side has finished. */
   def release(wait: WaitDecision, reason: Reason, nowNanos: Long): JoinWait =
     copy(ended = Some(Released(wait.copy(waits = false, reason = reason, outcome = Some(released(nowNanos))))))
+
+  /** A shuffled hash join without a filter would have been chosen without a wait. */
+  private def needsWait(decision: JoinDecision): Boolean =
+    decision.buildFilter || decision.method.exists(method => method != decision.facts.sparkMethod && method != Method.ShuffledHash)
 
   private def released(nowNanos: Long): WaitOutcome = WaitOutcome(WaitEnd.Released, waitedMillis(nowNanos))
 }

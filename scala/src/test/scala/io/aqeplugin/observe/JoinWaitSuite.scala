@@ -31,4 +31,20 @@ class JoinWaitSuite extends AnyFunSuite {
     assert(over.isOver && Seq(waits, starts).map(estimate).forall(over.inEstimate(_).waiting.contains(released)))
     assert(over.drop(nowNanos = 9000000L) == over && over.resume == over)
   }
+
+  test("a wait is used by a filter or by a join strategy that needs it, and a shuffled hash join needs none") {
+    def endOf(method: Method, withFilter: Boolean): Option[WaitEnd] = {
+      val decision = DecideJoin.decide(estimate(waits), Thresholds.Default).copy(method = Some(method), buildFilter = withFilter)
+      begun.inDecision(decision, nowNanos = 7000000L).facts.waiting.flatMap(_.outcome).map(_.end)
+    }
+    val ends = for (method <- Method.All; withFilter <- Seq(false, true)) yield (method, withFilter) -> endOf(method, withFilter)
+    assert(FactsGen.Typical.sparkMethod == Method.SortMerge)
+    val used = Set[(Method, Boolean)](
+      Method.Broadcast -> false,
+      Method.Broadcast -> true,
+      Method.ShuffledHash -> true,
+      Method.SortMerge -> true
+    )
+    ends.foreach { case (option, end) => assert(end.contains(if (used(option)) WaitEnd.Used else WaitEnd.Unused), option) }
+  }
 }
