@@ -1,6 +1,14 @@
 package io.aqeplugin.exec
 
-import java.util.concurrent.{ExecutorService, LinkedBlockingQueue, ThreadFactory, ThreadPoolExecutor, TimeUnit}
+import java.util.concurrent.{
+  ExecutorService,
+  LinkedBlockingQueue,
+  ScheduledFuture,
+  ScheduledThreadPoolExecutor,
+  ThreadFactory,
+  ThreadPoolExecutor,
+  TimeUnit
+}
 import java.util.concurrent.atomic.AtomicInteger
 
 /** Threads of the plugin: named for thread dumps, and daemons, so that they never keep a driver alive.
@@ -27,4 +35,13 @@ object DaemonThreads {
     pool.allowCoreThreadTimeOut(true)
     pool
   }
+}
+
+/** One thread that runs each action when its time has come, or as soon as the actions before it have run. */
+final class DaemonTimer(name: String) {
+  private val executor = new ScheduledThreadPoolExecutor(1, DaemonThreads.factory(name))
+  executor.setRemoveOnCancelPolicy(true)
+
+  def afterMillis(delayMillis: Long)(body: => Unit): ScheduledFuture[_] =
+    executor.schedule((() => body): Runnable, delayMillis, TimeUnit.MILLISECONDS)
 }

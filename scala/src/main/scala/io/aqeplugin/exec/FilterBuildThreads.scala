@@ -1,6 +1,6 @@
 package io.aqeplugin.exec
 
-import java.util.concurrent.{ExecutorService, ScheduledFuture, ScheduledThreadPoolExecutor, TimeUnit}
+import java.util.concurrent.ExecutorService
 
 /** The driver's threads that wait for filter jobs. */
 object FilterBuildThreads {
@@ -15,12 +15,6 @@ object FilterBuildThreads {
 
   val pool: ExecutorService = DaemonThreads.pool("aqe-plugin-filter-build", MaxBuilds)
 
-  private val timer = {
-    val timer = new ScheduledThreadPoolExecutor(1, DaemonThreads.factory("aqe-plugin-filter-timeout"))
-    timer.setRemoveOnCancelPolicy(true)
-    timer
-  }
-
-  def afterMillis(delayMillis: Long)(body: => Unit): ScheduledFuture[_] =
-    timer.schedule((() => body): Runnable, delayMillis, TimeUnit.MILLISECONDS)
+  /** Ends the builds that take too long. Each time-out makes a broadcast, so nothing else may need this thread. */
+  val timer = new DaemonTimer("aqe-plugin-filter-timeout")
 }

@@ -79,7 +79,7 @@ case class RuntimeFilterExchangeExec(
     val startNanos = System.nanoTime()
     // The timer's thread belongs to no query, so the query is named here.
     val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
-    val timeout = FilterBuildThreads.afterMillis(limits.timeoutMillis) {
+    val timeout = FilterBuildThreads.timer.afterMillis(limits.timeoutMillis) {
       if (publish(done, passAll(ReasonCode.BuildTimeout, startNanos), executionId)) SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
     }
     SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {

@@ -18,7 +18,7 @@ import io.aqeplugin.observe.QueryStates
   *
   * AQE plans again only when a stage ends. This one stands beside filters whose build sides have not finished: there it holds up nothing
   * that does not wait anyway, and the plan made when a build side ends no longer has it. Equal moments are equal nodes, so that all plans
-  * of a query share one stage. It uses no thread and no job, and ends with the query.
+  * of a query share one stage. It uses no thread of its own and no job, and ends with the query.
   *
   * @param atNanos
   *   when it ends, as `System.nanoTime`
@@ -41,11 +41,11 @@ case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) exte
   @transient override lazy val relationFuture: JavaFuture[Broadcast[Any]] = {
     val done = new CompletableFuture[Broadcast[Any]]()
     val delayMillis = math.max(0L, (atNanos - System.nanoTime()) / 1000000L + 1)
-    val timer = FilterBuildThreads.afterMillis(delayMillis) {
+    val ticking = WaitClockExec.timer.afterMillis(delayMillis) {
       val _ = (promise.trySuccess(Nothing), done.complete(Nothing))
     }
     QueryStates.current(sparkContext).foreach(_.atEnd { () =>
-      val _ = timer.cancel(false)
+      val _ = ticking.cancel(false)
     })
     done
   }
@@ -60,6 +60,12 @@ case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) exte
   override def simpleString(maxFields: Int): String = nodeName
 
   override protected def withNewChildInternal(newChild: SparkPlan): WaitClockExec = copy(child = newChild)
+}
+
+object WaitClockExec {
+
+  /** Ends the clocks of all queries. */
+  private[exec] val timer = new DaemonTimer("aqe-plugin-wait-clock")
 }
 
 /** The child of a clock: an exchange needs one, and Spark copies no node whose constructor has no parameter. */

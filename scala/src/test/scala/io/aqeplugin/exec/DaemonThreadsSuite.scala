@@ -51,4 +51,13 @@ class DaemonThreadsSuite extends AnyFunSuite with Eventually {
     } finally release.countDown()
     assert(ended.await(20, TimeUnit.SECONDS))
   }
+
+  test("a wait is checked in time while a filter that took too long is still being given up") {
+    val (giveUp, checked) = (new CountDownLatch(1), new CountDownLatch(1))
+    try {
+      val _ = FilterBuildThreads.timer.afterMillis(0L)(giveUp.await())
+      val _ = WaitClockExec.timer.afterMillis(1L)(checked.countDown())
+      assert(checked.await(20, TimeUnit.SECONDS))
+    } finally giveUp.countDown()
+  }
 }
