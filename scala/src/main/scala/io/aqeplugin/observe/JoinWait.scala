@@ -1,5 +1,8 @@
 package io.aqeplugin.observe
 
+import java.util.concurrent.TimeUnit
+
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 
 /** A wait that has begun.
@@ -47,8 +50,29 @@ final case class JoinWait(
   /** The wait after an estimate that does not wait. */
   def drop(nowNanos: Long): JoinWait = if (ended.isDefined) this else copy(ended = Some(Dropped(released(nowNanos))))
 
-  /** The wait after an estimate that waits. */
-  def resume: JoinWait = if (isOver || ended.isEmpty) this else copy(ended = None)
+  /** The wait after an estimate that waits, also if the one before did not. If it is to be checked again, that is after this planning:
+    * AQE has seen the end of an earlier clock already and would not plan again for it.
+    *
+    * @param current
+    *   the stage that the build side waits for now
+    * @param check
+    *   releases the wait or sets a later check; called when one is due
+    */
+  def goOn(current: Stage, thresholds: Thresholds)(check: JoinWait => JoinWait): JoinWait = {
+    val nowNanos = current.sinceNanos
+    val checkAfterNanos = nanos(thresholds(AqeConf.WaitCheckAfter).toDouble)
+    val limitNanos = startNanos + nanos(thresholds(AqeConf.WaitLimit).toDouble)
+    // Each check makes AQE plan again, so checks that are due soon are made together.
+    val isDue = checkNanos.exists(_ <= nowNanos + checkAfterNanos / 2)
+    val waiting = if (ended.isEmpty) this else copy(ended = None)
+    if (isOver) this
+    else if (checkNanos.isDefined && !stage.isSame(current) && nowNanos < limitNanos) {
+      // Between two stages of a build side, the slots are idle because the next has not been submitted.
+      val soonestNanos = math.min(nowNanos + checkAfterNanos, limitNanos)
+      waiting.copy(stage = current, checkNanos = checkNanos.map(math.max(_, soonestNanos)))
+    } else if (isDue) check(waiting)
+    else waiting
+  }
 
   /** Ends the wait before its build side has finished. */
   def release(wait: WaitDecision, reason: Reason, nowNanos: Long): JoinWait =
@@ -84,6 +108,8 @@ object JoinWait {
   final case class Stage(isOwn: Boolean, buildMillis: Double, sinceNanos: Long) {
     def isSame(other: Stage): Boolean = isOwn == other.isOwn && buildMillis == other.buildMillis
   }
+
+  def nanos(millis: Double): Long = (millis * TimeUnit.MILLISECONDS.toNanos(1)).toLong
 
   private def millis(fromNanos: Long, toNanos: Long): Double = (toNanos - fromNanos) / 1e6
 }

@@ -1,12 +1,10 @@
 package io.aqeplugin.rules
 
-import java.util.concurrent.TimeUnit
-
 import scala.collection.mutable
 
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
-import io.aqeplugin.conf.{AqeConf, Mode}
+import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.MeasuredKeys
 import io.aqeplugin.observe.{ClusterSize, JoinWait}
@@ -15,9 +13,6 @@ import io.aqeplugin.place.JoinSite
 /** Checks the waits of one plan, and says when to check them again. */
 private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
   private val checks = mutable.ArrayBuffer.empty[Long]
-
-  /** Each check makes AQE plan again, so checks that are due soon are made together. */
-  private val Together = nanos(context.thresholds(AqeConf.WaitCheckAfter).toDouble / 2)
 
   /** The soonest check that is due, as `System.nanoTime`; none if no wait of the plan can end before its build side has finished. */
   def nextNanos: Option[Long] = checks.minOption
@@ -37,32 +32,21 @@ private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
 
   private def current(joinId: String, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] = {
     val stage = JoinWait.Stage(ownStage(site).isDefined, wait.buildMillis, nowNanos)
-    context.state.waitOnce(joinId)(begun(estimate, wait, stage)).flatMap { begun =>
-      if (begun.isOver) Some(begun)
-      else if (begun.ended.isDefined) context.state.changeWait(joinId)(_.resume)
-      else if (begun.checkNanos.isEmpty) Some(begun)
-      else if (!begun.stage.isSame(stage)) context.state.changeWait(joinId)(postponed(_, stage))
-      else if (begun.checkNanos.exists(_ <= nowNanos + Together)) context.state.changeWait(joinId)(check(_, wait, site))
-      else Some(begun)
-    }
+    context.state
+      .waitOnce(joinId)(begun(estimate, wait, stage))
+      .flatMap(_ => context.state.changeWait(joinId)(_.goOn(stage, context.thresholds)(check(_, wait, site))))
   }
 
   private def begun(estimate: JoinFacts, wait: WaitDecision, stage: JoinWait.Stage): JoinWait = {
-    val first = if (WaitClock.isOn(estimate)) Some(nowNanos + nanos(WaitClock.firstCheckMillis(wait, context.thresholds))) else None
+    val first =
+      if (WaitClock.isOn(estimate)) Some(nowNanos + JoinWait.nanos(WaitClock.firstCheckMillis(wait, context.thresholds))) else None
     JoinWait(nowNanos, stage, first)
-  }
-
-  /** Between two stages of a build side, the slots are idle because the next has not been submitted. */
-  private def postponed(begun: JoinWait, stage: JoinWait.Stage): JoinWait = {
-    val limitNanos = begun.startNanos + nanos(context.thresholds(AqeConf.WaitLimit).toDouble)
-    val soonestNanos = math.min(nowNanos + nanos(context.thresholds(AqeConf.WaitCheckAfter).toDouble), limitNanos)
-    begun.copy(stage = stage, checkNanos = begun.checkNanos.map(math.max(_, soonestNanos)))
   }
 
   private def check(begun: JoinWait, wait: WaitDecision, site: JoinSite): JoinWait =
     WaitClock.check(wait, progress(begun, site), context.thresholds) match {
       case Left(reason)      => begun.release(wait, reason, nowNanos)
-      case Right(nextMillis) => begun.copy(checkNanos = Some(begun.startNanos + nanos(nextMillis)))
+      case Right(nextMillis) => begun.copy(checkNanos = Some(begun.startNanos + JoinWait.nanos(nextMillis)))
     }
 
   // Executors come and go while a query runs.
@@ -75,6 +59,4 @@ private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
   }
 
   private def ownStage(site: JoinSite): Option[QueryStageExec] = site.source.collect { case (stage: QueryStageExec, _) => stage }
-
-  private def nanos(millis: Double): Long = (millis * TimeUnit.MILLISECONDS.toNanos(1)).toLong
 }

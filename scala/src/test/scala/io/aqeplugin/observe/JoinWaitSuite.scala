@@ -2,13 +2,24 @@ package io.aqeplugin.observe
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 
 /** What becomes of a wait when its join is estimated again. */
 class JoinWaitSuite extends AnyFunSuite {
   private val waits = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 100, idleMillis = 10, buildMillis = 50)
   private val starts = waits.copy(waits = false, reason = Reason(ReasonCode.NotWorthWaiting))
-  private val begun = JoinWait(startNanos = 0L, JoinWait.Stage(isOwn = true, buildMillis = 50, sinceNanos = 0L), checkNanos = Some(1L))
+  private val own = JoinWait.Stage(isOwn = true, buildMillis = 50, sinceNanos = 0L)
+  private val begun = JoinWait(startNanos = 0L, own, checkNanos = Some(nanos(50)))
+  private val limits = Thresholds.Default.updated(AqeConf.WaitCheckAfter, 20L).updated(AqeConf.WaitLimit, 1000L)
+
+  /** How much later a check sets the next. */
+  private val Checked = 1L
+
+  private def nanos(millis: Long): Long = JoinWait.nanos(millis.toDouble)
+
+  private def goOn(wait: JoinWait, stage: JoinWait.Stage, nowMillis: Long): JoinWait =
+    wait.goOn(stage.copy(sinceNanos = nanos(nowMillis)), limits)(_.copy(checkNanos = Some(nanos(nowMillis) + Checked)))
 
   private def estimate(waiting: WaitDecision): JoinFacts = FactsGen.Typical.copy(waiting = Some(waiting))
 
@@ -21,7 +32,37 @@ class JoinWaitSuite extends AnyFunSuite {
   test("an estimate that waits again goes on with the wait") {
     val dropped = begun.drop(nowNanos = 7000000L)
     assert(dropped.inEstimate(estimate(waits)) == estimate(waits))
-    assert(dropped.resume == begun)
+    assert(goOn(dropped, own, nowMillis = 8) == begun)
+  }
+
+  test("a wait that goes on after its check was due is checked at once: a clock that has ended makes no other plan") {
+    val dropped = begun.drop(nowNanos = nanos(7))
+    assert(goOn(dropped, own, nowMillis = 100).checkNanos.contains(nanos(100) + Checked))
+    assert(goOn(begun, own, nowMillis = 100) == goOn(dropped, own, nowMillis = 100))
+  }
+
+  test("a new stage of the build side puts off the check, up to the limit of the wait") {
+    val next = own.copy(buildMillis = 70)
+    assert(goOn(begun, next, nowMillis = 100).checkNanos.contains(nanos(120)))
+    assert(goOn(begun, next, nowMillis = 990).checkNanos.contains(nanos(1000)))
+    assert(goOn(begun, next, nowMillis = 1000).checkNanos.contains(nanos(1000) + Checked), "at the limit it is checked")
+  }
+
+  test("every wait that goes on has its next check in the future, and none goes on at its limit") {
+    for (
+      nowMillis <- 8L to 1100L by 4; wait <- Seq(begun, begun.drop(nanos(7)));
+      stage <- Seq(own, own.copy(buildMillis = 70), own.copy(isOwn = false))
+    ) {
+      val after = wait.goOn(stage.copy(sinceNanos = nanos(nowMillis)), limits) { due =>
+        val progress = WaitProgress(due.waitedMillis(nanos(nowMillis)), due.stageMillis(nanos(nowMillis)), 0, 0, slots = 2, idleShare = 0)
+        WaitClock.check(waits, progress, limits) match {
+          case Left(reason)      => due.release(waits, reason, nanos(nowMillis))
+          case Right(nextMillis) => due.copy(checkNanos = Some(JoinWait.nanos(nextMillis)))
+        }
+      }
+      assert(after.ended.isEmpty == (nowMillis < 1000) && after.isOver == after.ended.isDefined, s"at $nowMillis ms")
+      assert(after.isOver || after.checkNanos.exists(_ > nanos(nowMillis)), s"at $nowMillis ms")
+    }
   }
 
   test("the clock's release is final, whatever is estimated later") {
@@ -29,7 +70,7 @@ class JoinWaitSuite extends AnyFunSuite {
     val released =
       waits.copy(waits = false, reason = Reason(ReasonCode.WaitReleased), outcome = Some(WaitOutcome(WaitEnd.Released, 7.0)))
     assert(over.isOver && Seq(waits, starts).map(estimate).forall(over.inEstimate(_).waiting.contains(released)))
-    assert(over.drop(nowNanos = 9000000L) == over && over.resume == over)
+    assert(over.drop(nowNanos = 9000000L) == over && goOn(over, own, nowMillis = 100) == over)
   }
 
   test("a wait is used by a filter or by a join strategy that needs it, and a shuffled hash join needs none") {
