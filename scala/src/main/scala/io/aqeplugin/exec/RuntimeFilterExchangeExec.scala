@@ -143,6 +143,7 @@ case class RuntimeFilterExchangeExec(
         longMetric("buildTime") += summary.buildMillis
       }
       SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, metrics.values.toSeq)
+      FilterCopies.freeAtEnd(sparkContext, Option(executionId).flatMap(_.toLongOption), broadcast)
       val _ = done.complete(broadcast)
     } else {
       broadcast.destroy()

@@ -10,14 +10,14 @@ import org.apache.logging.log4j.core.appender.AbstractAppender
 import org.apache.logging.log4j.core.config.{Configurator, Property}
 import org.apache.spark.internal.Logging
 
-/** The plugin's lines in the driver's log. */
+/** Lines of the driver's log: the plugin's, or another package's. */
 object CapturedLog {
 
   // Spark configures Log4j when it first logs, which would remove an appender that was added before.
   private object Configured extends Logging { val name: String = log.getName }
 
   /** Lines of `level` and above that any thread logged while `body` ran, and its result. */
-  def during[A](level: Level)(body: => A): (Seq[String], A) = LogManager.getLogger("io.aqeplugin") match {
+  def during[A](level: Level, logged: String = "io.aqeplugin")(body: => A): (Seq[String], A) = LogManager.getLogger(logged) match {
     case logger: Logger =>
       require(Configured.name.nonEmpty)
       val lines = new ConcurrentLinkedQueue[String]()
