@@ -92,7 +92,7 @@ object FlipPoints {
   private val Steps = 5
   private val Precision = 1.01
 
-  /** The flip points, the nearest first; none for a join that is forced. */
+  /** The flip points, the nearest first; none for a join that is forced, even in part. */
   def of(decision: JoinDecision, thresholds: Thresholds): Seq[FlipPoint] =
     if (thresholds(AqeConf.Force).of(decision.facts.joinId).isDefined) Nil
     else {

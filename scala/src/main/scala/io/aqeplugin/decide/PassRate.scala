@@ -40,7 +40,7 @@ object PassRateSource {
   *   - only rows before and after: their ratio, which is exact for a unique build key; or rows after inside the probe side's key range ÷
   *     width of that range, when it is smaller than the number of rows before.
   *
-  * Rows whose key has a null are no keys. The filters of other joins on the probe side's scans are taken as independent: of the rows that
+  * The filters of other joins on the probe side's scans are taken as independent: of the rows that
   * they leave, the same share passes.
   *
   * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build key then has about
@@ -155,11 +155,8 @@ object PassRate {
 
   private def fromRows(facts: JoinFacts): Option[Double] =
     facts.build.originRows.filter(_ > 0).map { origin =>
-      ofKeysBefore(facts, rowsWithKey(facts.build), origin.toDouble)
+      ofKeysBefore(facts, facts.build.rows.toDouble, origin.toDouble)
     }
-
-  private def rowsWithKey(build: BuildFacts): Double =
-    math.max(0.0, build.rows.toDouble - math.max(0L, build.keys.nulls.getOrElse(0L)))
 
   /** The number of distinct keys that the probe side can have: the width of its key range. A calendar of 200 years joined to five years of
     * sales has 1/40 of its days in use, so one month is 1/60 of the sales, not 1/2400.
@@ -171,7 +168,8 @@ object PassRate {
   private def fromComposite(facts: JoinFacts, thresholds: Thresholds): Option[Double] =
     if (facts.build.keys.columns < 2 || facts.probe.unfilteredScanRows <= 0 || facts.build.keys.originDistinct.isDefined) None
     else {
-      val rows = rowsWithKey(facts.build)
+      // A row whose key has a null is no key.
+      val rows = math.max(0.0, facts.build.rows.toDouble - math.max(0L, facts.build.keys.nulls.getOrElse(0L)))
       val keys = facts.build.keys.distinct.filter(_ >= 0).fold(rows)(distinct => math.min(distinct.toDouble, rows))
       Some(share(keys / facts.probe.unfilteredScanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
     }

@@ -188,10 +188,10 @@ final class QueryState(val executionId: Long) {
     reachedScans.leftByOthers(joinId, filters.map(made => made.facts.joinId -> made.passRate).toMap)
   }
 
-  /** Whether no scan got the join's filter, for want of room or because an exchange is shared. */
+  /** Whether no scan got the join's filter, for want of room or because an exchange is shared. Mode observe decides as if it had. */
   private def isRefused(joinId: String): Boolean = {
     val filters = filtersOf(joinId)
-    filters.nonEmpty && !filters.exists(_.applied)
+    filters.nonEmpty && filters.forall(filter => !filter.applied && filter.reason.code != ReasonCode.ObserveMode)
   }
 
   /** Ends the states of all joins and returns what is left to report; each decision is returned once. */

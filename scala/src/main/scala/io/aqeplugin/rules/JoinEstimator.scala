@@ -172,7 +172,7 @@ private[rules] final class JoinEstimator(
     WaitFacts(
       estimate.copy(memory = Some(memory)),
       buildScanBytes = rounded(buildScanBytes),
-      buildTasks = tasks(buildScanBytes),
+      buildTasks = tasks(estimates.widestScanBytes(join.child(estimate.buildSide))),
       shufflePartitions = SQLConf.get.numShufflePartitions,
       otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.busySlots,
       heldMillis = waits.ofAll(site.targets.map(_.scan))

@@ -312,7 +312,13 @@ object EventSchema {
         "what a task is sure to get of its executor's execution memory, less what the query's shuffled hash joins hold of it",
         required = false
       ),
-      FieldSchema("hashedBytes", "integer", "bytes", "what these joins held of it", required = false)
+      FieldSchema(
+        "hashedBytes",
+        "integer",
+        "bytes",
+        "what the query's other shuffled hash joins held of a task's execution memory",
+        required = false
+      )
     )
   )
 

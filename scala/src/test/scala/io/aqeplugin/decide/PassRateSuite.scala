@@ -56,17 +56,21 @@ class PassRateSuite extends AnyFunSuite {
     about(0.1 * 0.5)(estimate(build, probe))
   }
 
-  test("build keys outside the probe side's range have no partner, whatever else is known") {
+  test("of more build keys than the probe side's range has values, those outside have no partner, whatever else is known") {
     val fiveYears =
       base.probe.copy(scanRows = 1000000, keys = Some(oneKey.copy(min = Some(36000), max = Some(37824), distinct = Some(1825))))
-    val november = oneKey.copy(distinct = Some(6000), min = Some(0), max = Some(73000))
-    val rate = 6000.0 / 73001
+    // Nine tenths of the days are in the first half of the calendar, before the sales begin.
+    val days = Seq(KeyBucket(0, 35999, 5400), KeyBucket(36000, 73000, 600))
+    val november = oneKey.copy(distinct = Some(6000), min = Some(0), max = Some(73000), histogram = days)
+    val rate = 600.0 / 37001
     about(rate)(estimate(base.build.copy(rows = 6000, keys = november), fiveYears))
     val withoutDistinct = fiveYears.copy(keys = fiveYears.keys.map(_.copy(distinct = None)))
     about(rate)(estimate(base.build.copy(rows = 6000, keys = november.copy(originDistinct = Some(73000))), withoutDistinct))
     val fewRows = withoutDistinct.copy(scanRows = 1000)
     about(rate)(estimate(base.build.copy(rows = 6000, originRows = Some(73001), keys = november), fewRows))
     about(rate)(estimate(base.build.copy(rows = 6000, originRows = Some(73001), keys = november.copy(distinct = None)), fewRows))
+    val wide = fewRows.copy(keys = Some(oneKey.copy(min = Some(36000), max = Some(200000))))
+    about(6000.0 / 73001)(estimate(base.build.copy(rows = 6000, originRows = Some(73001), keys = november.copy(distinct = None)), wide))
   }
 
   test("what the filters of other joins leave of a scan passes at the same rate") {
@@ -77,8 +81,10 @@ class PassRateSuite extends AnyFunSuite {
     assert(whole.filtered(0.01).scanRows == 1000 && whole.filtered(0.01).filtered(0.1).unfilteredScanRows == 100000)
   }
 
-  test("a build row whose key has a null is no key") {
-    about(0.2)(estimate(base.build.copy(originRows = Some(4000), keys = oneKey.copy(nulls = Some(200)))))
+  test("a build row whose key of several columns has a null is no key") {
+    val pairs = oneKey.copy(columns = 2)
+    val probe = base.probe.copy(scanRows = 100000)
+    about(0.008 * limits(AqeConf.FilterCompositeFactor))(estimate(base.build.copy(keys = pairs.copy(nulls = Some(200))), probe))
   }
 
   test("few heavy keys in a bucket of their own count as the share of their rows") {
