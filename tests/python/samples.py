@@ -111,7 +111,7 @@ FACTS = JoinFacts(
     memory=MemoryFacts(
         limit_bytes=214_748_364,
         held_bytes=0,
-        hashed_bytes=0,
+        hashed_bytes=1_048_576,
     ),
 )
 
