@@ -25,21 +25,23 @@ class FilterCopiesSuite extends AnyFunSuite with PluginSession {
     case exchange: RuntimeFilterExchangeExec => exchange.executeBroadcast[Array[Byte]]().id
   }.distinct
 
-  private def isIdle: Boolean = FilterBuildThreads.pool match {
-    case pool: ThreadPoolExecutor => pool.getActiveCount == 0 && pool.getQueue.isEmpty
+  private def finishedTasks: Long = FilterBuildThreads.pool match {
+    case pool: ThreadPoolExecutor => pool.getCompletedTaskCount
     case other                    => fail(s"unknown pool $other")
   }
 
   test("executors drop a filter when its query has ended, though its DataFrame is kept and can run again") {
     val query = "SELECT f.id FROM facts f JOIN dims d ON f.k = d.k WHERE d.d < 10"
     val expected = withoutPlugin(spark.sql(query))
-    val (lines, frame) = CapturedLog.during(Level.DEBUG, "org.apache.spark.broadcast") {
+    val before = finishedTasks
+    val (lines, (frame, ids)) = CapturedLog.during(Level.DEBUG, "org.apache.spark.broadcast") {
       val frame = spark.sql(query)
       assert(withPlugin(frame).rows == expected)
-      eventually(timeout(Span(10, Seconds)))(assert(isIdle))
-      frame
+      val ids = broadcastIds(frame.queryExecution.executedPlan)
+      // Each filter is built by one task and dropped by another.
+      eventually(timeout(Span(30, Seconds)))(assert(finishedTasks >= before + 2 * ids.size))
+      (frame, ids)
     }
-    val ids = broadcastIds(frame.queryExecution.executedPlan)
     assert(ids.nonEmpty && ids.forall(id => lines.exists(_.endsWith(s"Unpersisting TorrentBroadcast $id"))), lines)
     assert(multiset(frame) == expected)
   }
