@@ -156,7 +156,8 @@ def _measured(facts: JoinFacts, outcomes: Sequence[FilterOutcome]) -> tuple[Join
     unchecked = sum(outcome.rows_unchecked for outcome in outcomes)
     read = sum(outcome.rows_in for outcome in outcomes) + unchecked
     passed = sum(outcome.rows_out for outcome in outcomes) + unchecked
-    scanned = max(read, probe.scan_rows)
+    # A damaged log may have negative counts that cancel out.
+    scanned = max(read, probe.scan_rows, 1)
     pass_rate = passed / scanned
     reaching = probe.rows / probe.scan_rows if probe.scan_rows > 0 else 1.0
     distinct = facts.build.keys.distinct or max((outcome.keys for outcome in outcomes), default=0) or 1
