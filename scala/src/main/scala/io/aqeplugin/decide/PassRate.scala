@@ -40,8 +40,8 @@ object PassRateSource {
   *   - only rows before and after: their ratio, which is exact for a unique build key; or rows after inside the probe side's key range ÷
   *     width of that range, when it is smaller than the number of rows before.
   *
-  * The filters of other joins on the probe side's scans are taken as independent: of the rows that
-  * they leave, the same share passes.
+  * The filters of other joins on the probe side's scans are taken as independent: of the rows that they leave, the same
+  * share passes.
   *
   * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build key then has about
   * one probe row, so the pass rate is at most build keys / probe rows × `filter.compositeFactor`, unless the keys before are known.

@@ -222,11 +222,17 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
   )
 
   /** Bytes of the files of the widest scan below `plan`, also of columns that it does not need: by these Spark splits it into tasks. */
-  def widestScanBytes(plan: SparkPlan): Double = plan match {
-    case scan: FileSourceScanExec => bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes)
-    case batch: BatchScanExec     => scanBytes(batch)
-    case other                    => other.children.map(widestScanBytes).maxOption.getOrElse(0.0)
-  }
+  def widestScanBytes(plan: SparkPlan): Double = widest.getOrElseUpdate(
+    plan,
+    plan match {
+      case scan: FileSourceScanExec => bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes)
+      case batch: BatchScanExec     => scanBytes(batch)
+      case other                    => other.children.map(widestScanBytes).maxOption.getOrElse(0.0)
+    }
+  )
+
+  // The joins of a plan ask for parts of one another.
+  private val widest = new IdentityHashMap[SparkPlan, Double]().asScala
 
   private def bytesRead(scan: FileSourceScanExec): Option[Double] =
     tables.bytesRead(scan).orElse(tables.of(scan).flatMap(_.bytes)).map(_.toDouble).filter(_ < SizeEstimator.Unbelievable)

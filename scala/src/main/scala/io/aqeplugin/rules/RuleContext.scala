@@ -35,6 +35,7 @@ final case class RuleContext(
 
   // It asks for every executor, so a call of a rule asks once.
   private lazy val clusterNow: ClusterFacts = ClusterSize.of(sparkContext)
+  private lazy val budgetNow: MemoryFacts = budget(clusterNow)
 
   /** The memory that is left now. */
   def memory: MemoryFacts = left(budget(cluster))
@@ -61,8 +62,7 @@ final case class RuleContext(
     */
   def decideOnce(joinId: String)(facts: => Option[JoinFacts]): Option[JoinDecision] = state.decision(joinId).orElse(facts.map { found =>
     // Before the lock, for which other queries wait.
-    val now = clusterNow
-    val whole = budget(now)
+    val (now, whole) = (clusterNow, budgetNow)
     RuleContext.deciding.synchronized {
       state.decideOnce(joinId) {
         val alone = DecideJoin.decide(found.copy(cluster = now, memory = Some(left(whole))), thresholds)
