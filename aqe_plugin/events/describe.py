@@ -21,6 +21,8 @@ from aqe_plugin.events.model import (
     PredicateInferred,
     Reason,
     Strategy,
+    WaitDecision,
+    WaitEnd,
 )
 from aqe_plugin.events.quantities import count, quantities, quantity, told_apart
 
@@ -113,8 +115,9 @@ def _none_of(names: Sequence[str]) -> str:
     return f"{'not' if len(names) == 1 else 'neither'} {' nor '.join(names)}"
 
 
-# Of the chosen option's price; smaller terms are added up.
+# Of the chosen option's price; smaller terms are added up, and so are those that would read as 0 ms.
 _LEAST_SHARE_SHOWN = 0.01
+_LEAST_MILLIS_SHOWN = 0.5
 
 
 def describe_price(decision: JoinDecision) -> str:
@@ -128,7 +131,7 @@ def describe_price(decision: JoinDecision) -> str:
     if taken is None or taken.cost_millis is None:
         return ""
     terms = sorted(taken.terms or (), key=lambda term: term.nanos, reverse=True)
-    least = _LEAST_SHARE_SHOWN * taken.cost_millis
+    least = max(_LEAST_SHARE_SHOWN * taken.cost_millis, _LEAST_MILLIS_SHOWN)
     parts = [f"{term.name} {quantity(_millis(term), 'millis')}" for term in terms if _millis(term) > least]
     smaller = [_millis(term) for term in terms if 0 < _millis(term) <= least]
     if smaller:
@@ -187,6 +190,31 @@ def describe_filter(planned: FilterPlanned) -> str:
     """The scan of a planned filter, and why the filter is or is not in the plan."""
     scan = f"{planned.table}({', '.join(planned.scan_columns)})"
     return f"{scan}: {'' if planned.applied else 'not applied, '}{describe_reason(planned.reason)}"
+
+
+_WAIT_ENDS = {
+    WaitEnd.USED: "used",
+    WaitEnd.UNUSED: "not used",
+    WaitEnd.RELEASED: "released before the build side had finished",
+}
+
+
+def describe_wait(wait: WaitDecision) -> str:
+    """Whether the probe side waited, and why; how long, beside the estimate, and how the wait ended: ``the probe side
+    waited 1.2 s, 0.9 s estimated, used: … (WAIT_PAYS: …)``.
+    """
+    if not wait.waits:
+        return f"the probe side did not wait: {describe_reason(wait.reason)}"
+    took = "" if wait.waited_millis is None else f" {quantity(wait.waited_millis, 'millis')}"
+    estimated = "" if wait.build_millis is None else f", {quantity(wait.build_millis, 'millis')} estimated"
+    ended = "" if wait.outcome is None else f", {_WAIT_ENDS[wait.outcome]}"
+    return f"the probe side waited{took}{estimated}{ended}: {describe_reason(wait.reason)}"
+
+
+def describe_estimate(decision: JoinDecision) -> str:
+    """What the filter was expected to remove: ``expected to remove 97.1 % (key_range)``."""
+    removed = quantity(1 - decision.pass_rate, "ratio")
+    return f"expected to remove {removed}{_from(decision.pass_rate_source)}"
 
 
 def describe_outcome(outcome: FilterOutcome) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from aqe_plugin.events.describe import (
     describe_choice,
+    describe_estimate,
     describe_filter,
     describe_flip,
     describe_join,
@@ -17,6 +18,7 @@ from aqe_plugin.events.describe import (
     describe_price,
     describe_reason,
     describe_strategy,
+    describe_wait,
     options_not_taken,
 )
 from aqe_plugin.events.model import QueryEnded, Strategy
@@ -158,8 +160,11 @@ def _filter_cell(join: JoinStory) -> Segments:
     # Early logs also list filters that scans waited for and the decision then did not want.
     planned = join.filters if decision.build_filter else ()
     pending = (one for one in planned if (one.filter_id, one.table, one.scan_columns) not in done)
+    wait = decision.facts.waiting
     return (
         (f"{verb}: {visible(describe_reason(decision.filter_reason))}", ""),
+        *(((f"\n{visible(describe_wait(wait))}", "dim"),) if wait is not None else ()),
+        *(((f"\n{visible(describe_estimate(decision))}", ""),) if decision.build_filter else ()),
         *((f"\n{visible(describe_filter(one))}", "" if one.applied else "yellow") for one in pending),
         *((f"\n{visible(describe_outcome(one))}", "yellow" if one.reason else "green") for one in join.outcomes),
     )

@@ -13,6 +13,7 @@ from rich.console import Console
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.events.describe import (
     describe_choice,
+    describe_estimate,
     describe_filter,
     describe_flip,
     describe_join,
@@ -20,11 +21,12 @@ from aqe_plugin.events.describe import (
     describe_outcome,
     describe_price,
     describe_reason,
+    describe_wait,
     options_not_taken,
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import CostTerm, LimitChoice, Reason, Strategy, WeighedOption
+from aqe_plugin.events.model import CostTerm, LimitChoice, Reason, Strategy, WaitEnd, WeighedOption
 from aqe_plugin.events.quantities import quantities, quantity
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import query_lines, query_table
@@ -67,6 +69,13 @@ def test_the_parts_below_a_hundredth_of_a_predicted_cost_are_added_up() -> None:
     assert priced(shuffle=800, merge=7, sort=4, spill=1, broadcast=0) == (
         "predicted 812 ms: shuffle 800 ms, 3 smaller 12 ms"
     )
+
+
+def test_the_parts_of_a_predicted_cost_that_would_read_as_zero_are_added_up() -> None:
+    cheap = replace(DECISION, options=tuple(replace(one, cost_millis=3.1) for one in DECISION.options))
+    terms = (CostTerm("check", 2e6), CostTerm("probe", 4e5), CostTerm("launch", 4e5))
+    priced_cheap = replace(cheap, options=tuple(replace(one, terms=terms) for one in cheap.options))
+    assert describe_price(priced_cheap) == "predicted 3 ms: check 2 ms, 2 smaller 1 ms"
 
 
 def test_a_choice_stands_beside_what_spark_does_by_itself() -> None:
@@ -215,6 +224,25 @@ def test_an_outcome_gives_rows_removed_and_the_filters_cost() -> None:
     assert "all rows passed, " in describe_outcome(PASSED_ALL)
     assert "planned, but not found" in describe_outcome(replace(OUTCOME, kind="missing"))
     assert "0 → 0 rows, nothing removed" in describe_outcome(replace(OUTCOME, rows_in=0, rows_out=0))
+
+
+def test_what_a_filter_removed_stands_beside_what_was_expected() -> None:
+    assert describe_estimate(DECISION) == "expected to remove 96 % (key_range)"
+    told = table(story())
+    assert "expected to remove 96 % (key_range)" in told
+    refused = replace(DECISION, build_filter=False)
+    assert "expected to remove" not in table(replace(story(), joins=(replace(story().joins[0], decision=refused),)))
+
+
+def test_a_wait_is_told_with_its_estimate_its_end_and_its_reason() -> None:
+    wait = FACTS.waiting
+    assert wait is not None
+    used = replace(wait, waits=True, build_millis=900.0, waited_millis=1200.0, outcome=WaitEnd.USED)
+    assert describe_wait(used).startswith("the probe side waited 1.2 s, 900 ms estimated, used: ")
+    assert describe_wait(used).endswith(describe_reason(wait.reason))
+    unknown = replace(wait, waits=True, build_millis=None, waited_millis=None, outcome=None)
+    assert describe_wait(unknown).startswith("the probe side waited: ")
+    assert describe_wait(replace(wait, waits=False)).startswith("the probe side did not wait: ")
 
 
 def test_the_rows_of_a_union_are_told_with_its_first_filter() -> None:

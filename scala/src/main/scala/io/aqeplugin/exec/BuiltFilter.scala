@@ -1,7 +1,7 @@
 package io.aqeplugin.exec
 
 import io.aqeplugin.decide.Reason
-import io.aqeplugin.filters.{AnyOf, FilterFormat, KeyFilter}
+import io.aqeplugin.filters.{AnyOf, FilterFormat, FilterKind, KeyFilter}
 
 /** The result of a filter build: a filter, or the reason why there is none and every row passes. */
 sealed trait BuiltFilter {
@@ -47,11 +47,16 @@ final case class FilterSummary(
     small: Option[KeyFilter] = None
 ) {
 
+  /** Whether only the codes of keys pass. */
+  def isExact: Boolean = FilterSummary.ExactKinds(kind)
+
   /** Whether no key passes. */
   private def isEmpty: Boolean = values.exists(_.isEmpty)
 }
 
 object FilterSummary {
+
+  private val ExactKinds: Set[String] = Set[FilterKind](FilterKind.Empty, FilterKind.Exact, FilterKind.RangeBitmap).map(_.name)
 
   /** So many keys are kept on the driver as long as the query runs. */
   val MaxValues = 10000

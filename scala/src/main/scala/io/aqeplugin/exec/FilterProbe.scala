@@ -17,6 +17,12 @@ import io.aqeplugin.metrics.Faults
   */
 final case class SelfDisable(sampleBatches: Int, maxPassRate: Double, skipBatches: Int)
 
+object SelfDisable {
+
+  /** The filter checks every row, however many pass. */
+  val Never: SelfDisable = SelfDisable(Int.MaxValue, 1.0, 0)
+}
+
 /** One filter as used by one task. It holds that task's counters, so it is mutable and must not be shared. */
 final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, counters: FilterCounters) {
   private var codes = new Array[Long](0)

@@ -30,19 +30,33 @@ import io.aqeplugin.observe.PlainKey
   * never contains nulls. May rows of this child whose keys are not in the set be dropped? Where the answer is not a clear yes, or the
   * operator is not listed, the keys do not go through it.
   *
-  * Some operators then give different rows for keys outside the set, and not only fewer: an outer join gives a null-extended row, an anti
-  * join a row that it would have left out, an aggregate a result over a part of its group (a paused filter, or a union in which one branch
-  * has no filter, passes such a part). These rows too are dropped further up, but until then an expression may fail on a row that it would
-  * never have met. The keys go through such an operator only below expressions that are [[Total]].
+  * Some operators then give different rows for keys outside the set, and not only fewer ([[Effect]]). These rows too are dropped further
+  * up, but until then an expression may fail on a row that it would never have met.
   */
 object Lineage {
 
-  /** One step down: a child, and the keys in terms of its output.
+  /** What an operator makes of fewer rows of a child. */
+  sealed trait Effect
+
+  /** Fewer of the same rows. */
+  case object Fewer extends Effect
+
+  /** Fewer of the same rows, even if another child keeps all of its own: the rows with one key may come from several children. */
+  case object FewerOfSome extends Effect
+
+  /** Fewer of the same rows if the filter treats all rows with one key alike, as they are a group or parts of one; else also results over a
+    * part of a group.
     *
-    * @param changed
-    *   what the operator computes from rows that may differ from those without the filter; none when the filter only removes rows
+    * @param computed
+    *   what the operator computes from its groups
     */
-  final case class Step(child: SparkPlan, keys: Seq[Expression], changed: Option[Seq[Expression]] = None)
+  final case class FewerGroups(computed: Seq[Expression]) extends Effect
+
+  /** Rows that would not be there: an outer join gives a null-extended row, an anti join a row that it would have left out. */
+  case object OtherRows extends Effect
+
+  /** One step down: a child, the keys in terms of its output, and what dropping rows of the child does to the rows of the operator. */
+  final case class Step(child: SparkPlan, keys: Seq[Expression], effect: Effect = Fewer)
 
   /** The children of `plan` that `keys`, expressions over its output, may be pushed into. */
   def steps(plan: SparkPlan, keys: Seq[Expression]): Seq[Step] = plan match {
@@ -62,7 +76,7 @@ object Lineage {
     case aggregate: SortAggregateExec       => throughAggregate(aggregate, keys).toSeq
     case aggregate: ObjectHashAggregateExec => throughAggregate(aggregate, keys).toSeq
 
-    case window: WindowExecBase if arePartitionKeys(keys, window.partitionSpec) => Seq(Step(window.child, keys, changed = Some(Nil)))
+    case window: WindowExecBase if arePartitionKeys(keys, window.partitionSpec) => Seq(Step(window.child, keys, FewerGroups(Nil)))
 
     case union: UnionExec => throughUnion(union, keys)
 
@@ -87,7 +101,7 @@ object Lineage {
       groupingIds = grouping.map(_.exprId).toSet
       if grouping.nonEmpty && onGrouping.forall(_.references.forall(a => groupingIds.contains(a.exprId)))
       below <- through(grouping, onGrouping)
-    } yield Step(aggregate.child, below, changed = Some(computed(aggregate)).filter(_ => aggregate.aggregateExpressions.nonEmpty))
+    } yield Step(aggregate.child, below, if (aggregate.aggregateExpressions.isEmpty) Fewer else FewerGroups(computed(aggregate)))
   }
 
   /** The expressions that an operator evaluates on rows of its input or on its groups. */
@@ -124,7 +138,7 @@ object Lineage {
     */
   private def throughUnion(union: UnionExec, keys: Seq[Expression]): Seq[Step] = union.children.map { child =>
     val byPosition = AttributeMap(union.output.zip(child.output))
-    Step(child, keys.map(_.transform { case a: Attribute => byPosition.getOrElse(a, a) }))
+    Step(child, keys.map(_.transform { case a: Attribute => byPosition.getOrElse(a, a) }), FewerOfSome)
   }
 
   /** Into each side on which all keys can be named, directly or as the partner of an equality of this join.
@@ -145,13 +159,13 @@ object Lineage {
       Nil
     } else {
       val pairs = join.leftKeys.zip(join.rightKeys)
-      val (changedByLeft, changedByRight) = join.joinType match {
-        case RightOuter                              => (Some(Nil), None)
-        case LeftOuter | LeftAnti | _: ExistenceJoin => (None, Some(Nil))
-        case _                                       => (None, None)
+      val (ofLeft, ofRight) = join.joinType match {
+        case RightOuter                              => (OtherRows, Fewer)
+        case LeftOuter | LeftAnti | _: ExistenceJoin => (Fewer, OtherRows)
+        case _                                       => (Fewer, Fewer)
       }
-      named(join.left, keys, pairs.map(_.swap)).map(Step(join.left, _, changedByLeft)).toSeq ++
-        named(join.right, keys, pairs).map(Step(join.right, _, changedByRight))
+      named(join.left, keys, pairs.map(_.swap)).map(Step(join.left, _, ofLeft)).toSeq ++
+        named(join.right, keys, pairs).map(Step(join.right, _, ofRight))
     }
   }
 

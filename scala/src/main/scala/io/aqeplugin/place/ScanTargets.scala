@@ -19,8 +19,11 @@ import io.aqeplugin.observe.PlainKey
   *   the scan's columns that hold the keys, in the order of the join's keys
   * @param above
   *   the operators between the scan and the join, starting with that above the scan
+  * @param wholeGroups
+  *   whether a filter must treat all rows with one key alike: an aggregate or a window above the scan makes groups of them, and what is
+  *   computed from a part of a group may fail
   */
-final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], above: Seq[SparkPlan]) {
+final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], above: Seq[SparkPlan], wholeGroups: Boolean = false) {
 
   /** The exchanges among them, starting with that of the scan's own stage. */
   lazy val exchanges: Seq[Exchange] = above.collect { case exchange: Exchange => exchange }
@@ -29,25 +32,40 @@ final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], above: Seq[Sp
 object ScanTargets {
 
   /** All scans below `probe` that `keys`, expressions over its output, lead to. Finished stages are not entered: they have run. */
-  def below(probe: SparkPlan, keys: Seq[Expression]): Seq[ScanTarget] = search(probe, keys, Nil, total = true)
+  def below(probe: SparkPlan, keys: Seq[Expression]): Seq[ScanTarget] = search(probe, keys, Above(Nil, total = true, wholeGroups = false))
 
-  /** @param total
-    *   whether everything between the join and `plan` gives a value for every row
+  /** What lies between the join and a node below it.
+    *
+    * @param operators
+    *   those between, the lowest first
+    * @param total
+    *   whether everything that they compute has a value for every row
+    * @param wholeGroups
+    *   whether one of them makes groups of the rows with one key that must be kept or dropped as a whole
     */
-  private def search(plan: SparkPlan, keys: Seq[Expression], above: List[SparkPlan], total: Boolean): Seq[ScanTarget] = plan match {
-    case filtered: RuntimeFilterExec => search(filtered.child, keys, above, total)
+  private final case class Above(operators: List[SparkPlan], total: Boolean, wholeGroups: Boolean)
+
+  private def search(plan: SparkPlan, keys: Seq[Expression], above: Above): Seq[ScanTarget] = plan match {
+    case filtered: RuntimeFilterExec => search(filtered.child, keys, above)
     case scan if isScan(scan)        =>
       // The scan's own attributes: a query may spell a column's name in a different case than the files.
       val columns = PlainKey.all(keys).toOption.toSeq.flatten.flatMap(k => scan.output.find(_.exprId == k.attribute.exprId))
-      if (columns.size == keys.size) Seq(ScanTarget(scan, columns, above)) else Nil
-    case other => descend(other, keys, other :: above, total)
+      if (columns.size == keys.size) Seq(ScanTarget(scan, columns, above.operators, above.wholeGroups)) else Nil
+    case other => descend(other, keys, above)
   }
 
-  private def descend(plan: SparkPlan, keys: Seq[Expression], above: List[SparkPlan], total: Boolean): Seq[ScanTarget] = {
-    lazy val totalBelow = total && Lineage.evaluated(plan).forall(Total(_))
-    Lineage.steps(plan, keys)
-      .filter(_.changed.forall(changed => total && changed.forall(Total(_))))
-      .flatMap(step => search(step.child, step.keys, above, totalBelow))
+  private def descend(plan: SparkPlan, keys: Seq[Expression], above: Above): Seq[ScanTarget] = {
+    lazy val below = Above(plan :: above.operators, above.total && Lineage.evaluated(plan).forall(Total(_)), above.wholeGroups)
+    Lineage.steps(plan, keys).flatMap { step =>
+      step.effect match {
+        case Lineage.Fewer                 => search(step.child, step.keys, below)
+        case Lineage.FewerOfSome           => if (above.wholeGroups) Nil else search(step.child, step.keys, below)
+        case Lineage.OtherRows             => if (above.wholeGroups || !above.total) Nil else search(step.child, step.keys, below)
+        case Lineage.FewerGroups(computed) =>
+          val partsMayFail = !above.total || !computed.forall(Total(_))
+          search(step.child, step.keys, below.copy(wholeGroups = above.wholeGroups || partsMayFail))
+      }
+    }
   }
 
   /** One scan for each input of a union. Scans that meet at a join hold equal keys there, so the first stands for all of them. */

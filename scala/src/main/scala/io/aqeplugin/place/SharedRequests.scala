@@ -117,7 +117,7 @@ private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan],
 
   private def useOf(request: FilterRequest, exchange: Exchange): Use = Use(
     request,
-    Place(pathTo(request.target, exchange), positions(request.target.keys, request.target.scan)),
+    Place(pathTo(request.target, exchange), positions(request.target.keys, request.target.scan), request.target.wholeGroups),
     Filter(Same(copiesOf(request.source).head), positions(request.sourceKeys, request.source), request.bounds)
   )
 }
@@ -139,8 +139,10 @@ private[place] object SharedRequests {
     *   from the exchange to the scan, by the numbers of the children
     * @param columns
     *   positions of the keys in the scan's output
+    * @param wholeGroups
+    *   whether the filter must treat all rows with one key alike, as such a filter never pauses
     */
-  private final case class Place(path: Seq[Int], columns: Seq[Int])
+  private final case class Place(path: Seq[Int], columns: Seq[Int], wholeGroups: Boolean)
 
   /** What a filter is made of: equal for equal filters.
     *

@@ -73,6 +73,12 @@ class PassRateSuite extends AnyFunSuite {
     about(6000.0 / 73001)(estimate(base.build.copy(rows = 6000, originRows = Some(73001), keys = november.copy(distinct = None)), wide))
   }
 
+  test("of build keys in an unknown range, all count as inside that of the probe side") {
+    val hundred = base.probe.copy(scanRows = 100000, keys = Some(oneKey.copy(min = Some(1), max = Some(100))))
+    about(0.05)(estimate(base.build.copy(rows = 40, originRows = None, keys = oneKey.copy(distinct = Some(5))), hundred))
+    about(1)(estimate(base.build.copy(rows = 900, originRows = None, keys = oneKey.copy(distinct = Some(300))), hundred))
+  }
+
   test("what the filters of other joins leave of a scan passes at the same rate") {
     val composite = base.build.copy(rows = 50, keys = oneKey.copy(columns = 2))
     val ranged = base.build.copy(rows = 50, keys = oneKey.copy(distinct = Some(50), min = Some(0), max = Some(99)))

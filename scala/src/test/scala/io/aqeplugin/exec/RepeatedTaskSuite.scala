@@ -69,9 +69,8 @@ class RepeatedTaskSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def row(key: Int): InternalRow = InternalRow(key, key, key)
 
   test("the filter that removes more for its cost is checked first, on batches and on rows") {
-    val never = SelfDisable(Int.MaxValue, 1.0, 1)
     val runs = 40
-    def probes = (probe(0, never), probe(1, never, EmptySet))
+    def probes = (probe(0, SelfDisable.Never), probe(1, SelfDisable.Never, EmptySet))
 
     val (passing, emptying) = probes
     val input = Iterator.fill(runs)(new ColumnarBatch(Array.fill[ColumnVector](3)(new IntVector(Vector.fill(16)(Some(0)))), 16))

@@ -20,6 +20,8 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
     table("lists", "SELECT array(CAST(id % 90 AS int)) AS ks, IF(id % 90 > 10, 0, 1) AS zero, id AS v FROM range(300)")
     table("others", "SELECT CAST(id AS int) AS ok, 1 AS one FROM range(11, 90)")
     table("ones", "SELECT CAST(id % 90 AS int) AS k, 1 AS one FROM range(300)")
+    // Each key has five rows, 4096 rows apart: one in each batch of the reader.
+    table("spread", "SELECT CAST(id % 4096 AS int) AS k, CAST(1 AS bigint) AS one FROM range(0, 5 * 4096, 1, 1)")
     table("dim", "SELECT CAST(id + 5 AS int) AS dk FROM range(4)")
   }
 
@@ -44,6 +46,24 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
     "a part of a window",
     s"SELECT k, v / sum(one) OVER (PARTITION BY k) AS q FROM (SELECT k, one, one AS v FROM ones UNION ALL SELECT k, 0, v FROM $Zeros)"
   )
+
+  /** Runs a query with a filter that pauses for every other batch, if it may pause; the rows that were not checked. */
+  private def paused(probe: String): Long = {
+    def query = spark.sql(s"SELECT * FROM dim LEFT JOIN ($probe) p ON dk = p.k")
+    val expected = withoutPlugin(query)
+    val pauses = Seq("sampleBatches" -> "1", "maxPassRate" -> "0.0", "skipBatches" -> "1").map { case (key, value) =>
+      s"spark.aqePlugin.filter.selfDisable.$key" -> value
+    }
+    val result = withConf(pauses :+ ("spark.aqePlugin.force" -> "*=filter"): _*)(ran(query))
+    assert(result.rows == expected && filtered(result) == Seq("parquet-spread(k)"), result.plan)
+    outcomes(result).map(_.path("rowsUnchecked").asLong).sum
+  }
+
+  test("a filter below groups never pauses if what is computed from a part of one could fail") {
+    assert(paused("SELECT k, sum(one) / (count(one) - 2) AS q FROM spread GROUP BY k") == 0)
+    assert(paused("SELECT k, one / (count(one) OVER (PARTITION BY k) - 2) AS q FROM spread") == 0)
+    assert(paused("SELECT k, sum(one) AS n FROM spread GROUP BY k") > 0)
+  }
 
   for (
     (what, probe) <- Seq(
