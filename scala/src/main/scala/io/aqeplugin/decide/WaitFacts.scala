@@ -14,6 +14,9 @@ package io.aqeplugin.decide
   *   number of tasks of other stages, and of queries running beside, that could use the slots while the probe side waits
   * @param heldMillis
   *   how long the scans that the keys reach wait for the build sides of other joins, as estimated
+  * @param reduced
+  *   the joins below whose build sides come from these scans, as estimated without this filter: with fewer build rows, they may filter their
+  *   own probe sides
   */
 final case class WaitFacts(
     join: JoinFacts,
@@ -21,5 +24,6 @@ final case class WaitFacts(
     buildTasks: Int,
     shufflePartitions: Int,
     otherRunnableTasks: Int,
-    heldMillis: Double = 0
+    heldMillis: Double = 0,
+    reduced: Seq[JoinFacts] = Nil
 )

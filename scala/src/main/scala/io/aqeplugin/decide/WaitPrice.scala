@@ -6,7 +6,8 @@ import io.aqeplugin.conf.{AqeConf, Forced}
   * slots.
   *
   * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as estimated; a shuffled hash join without a
-  * filter needs no wait. The price: while the build side has fewer tasks than there are slots, the other slots are idle unless another
+  * filter needs no wait. To this comes what the joins below save more if the filter leaves fewer rows of their build sides: its pass rate × the
+  * rows of each. The price: while the build side has fewer tasks than there are slots, the other slots are idle unless another
   * stage has tasks for them; at its end, half the slots are idle for half a task on average; and the probe side's stage is launched later.
   * {{{
   * work    build scan bytes × scanNanosPerByte + origin rows × rowPipelineNanosPerRow + build rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
@@ -22,15 +23,16 @@ object WaitPrice {
   def decide(facts: WaitFacts, thresholds: Thresholds): WaitDecision = {
     val forced = thresholds(AqeConf.Force).of(facts.join.joinId).flatMap { option =>
       val modelled = priced(facts, thresholds.updated(AqeConf.Force, Forced.None))
-      new ForcedChoice(expectedFacts(facts), option, thresholds).waiting(modelled)
+      new ForcedChoice(expectedFacts(facts.join, facts.shufflePartitions), option, thresholds).waiting(modelled)
     }
     forced.getOrElse(priced(facts, thresholds))
   }
 
   private def priced(facts: WaitFacts, thresholds: Thresholds): WaitDecision = {
-    val expected = expectedFacts(facts)
+    val expected = expectedFacts(facts.join, facts.shufflePartitions)
     val decision = DecideJoin.decide(expected, thresholds)
-    val saving = savingNanos(decision, thresholds) / CostModel.NanosPerMilli
+    val below = if (decision.buildFilter) facts.reduced.map(savedBelow(facts, _, decision.passRate, thresholds)).sum else 0.0
+    val saving = (savingNanos(decision, thresholds) + below) / CostModel.NanosPerMilli
     val duration = buildNanos(facts, thresholds)
     val idle = if (facts.join.probeWaitsAnyway) 0.0 else idleNanos(facts, duration, thresholds) / CostModel.NanosPerMilli
     val believed = saving * thresholds(AqeConf.WaitSavingShare)
@@ -50,20 +52,30 @@ object WaitPrice {
     else starts(limited(ReasonCode.NotWorthWaiting, believed, idle, AqeConf.WaitSavingShare.key), saving)
   }
 
-  /** The facts of the join if the build side comes out as estimated. */
-  private def expectedFacts(facts: WaitFacts): JoinFacts = {
-    val build = facts.join.build
+  /** What a join below saves more over Spark's own plan if only this share of its build rows is left. */
+  private def savedBelow(facts: WaitFacts, below: JoinFacts, passRate: Double, thresholds: Thresholds): Double = {
+    def saved(rows: Long): Double = {
+      val expected = expectedFacts(below.copy(build = below.build.copy(rows = rows)), facts.shufflePartitions)
+      savingNanos(DecideJoin.decide(expected, thresholds), thresholds)
+    }
+    val rows = below.build.rows
+    if (rows < 0) 0.0 else math.max(0.0, saved(math.ceil(rows * passRate).toLong) - saved(rows))
+  }
+
+  /** The facts of a join if its build side comes out as estimated. */
+  private def expectedFacts(join: JoinFacts, shufflePartitions: Int): JoinFacts = {
+    val build = join.build
     val bytes = math.max(0L, build.rows).toDouble * math.max(0L, build.memoryBytesPerRow)
-    val partitions = math.max(1, facts.shufflePartitions)
-    facts.join.copy(
+    val partitions = math.max(1, shufflePartitions)
+    join.copy(
       build = build.copy(
         stageBytes = bytes.toLong,
         partitions = partitions,
         maxPartitionBytes = (bytes / partitions).toLong,
         medianPartitionBytes = (bytes / partitions).toLong,
-        alreadyBroadcast = facts.join.sparkStrategy == Strategy.Broadcast
+        alreadyBroadcast = join.sparkStrategy == Strategy.Broadcast
       ),
-      probe = facts.join.probe.withoutKeys
+      probe = join.probe.withoutKeys
     )
   }
 

@@ -47,16 +47,14 @@ final case class FilterSummary(
     small: Option[KeyFilter] = None
 ) {
 
-  /** Whether only the codes of keys pass. */
-  def isExact: Boolean = FilterSummary.ExactKinds(kind)
+  /** Without the ranges of the keys, if the filter passes values outside of them. */
+  def ofFilterAlone: FilterSummary = if (kind == FilterKind.SplitBlockBloom.name) copy(ranges = Nil) else this
 
   /** Whether no key passes. */
   private def isEmpty: Boolean = values.exists(_.isEmpty)
 }
 
 object FilterSummary {
-
-  private val ExactKinds: Set[String] = Set[FilterKind](FilterKind.Empty, FilterKind.Exact, FilterKind.RangeBitmap).map(_.name)
 
   /** So many keys are kept on the driver as long as the query runs. */
   val MaxValues = 10000

@@ -30,6 +30,8 @@ import io.aqeplugin.observe.{FilterOutcome, QueryState, QueryStates, StartedFilt
   *   one filter exchange (or its stage) per filter
   * @param labels
   *   for each source, its name in decisions and metrics
+  * @param pauses
+  *   for each source, when a task pauses its filter; in a union, that of the first source counts
   * @param clock
   *   while a source waits for its build side: the clock, or its stage, by which the wait is checked
   * @param unions
@@ -41,7 +43,7 @@ case class RuntimeFilterExec(
     keys: Seq[Seq[Expression]],
     sources: Seq[SparkPlan],
     labels: Seq[FilterLabel],
-    pause: SelfDisable,
+    pauses: Seq[SelfDisable],
     clock: Option[SparkPlan] = None,
     unions: Seq[Int] = Nil
 ) extends SparkPlan
@@ -176,7 +178,7 @@ case class RuntimeFilterExec(
         ProbeFactory(
           broadcasts,
           coder,
-          pause,
+          pauses(i),
           FilterCounters(metric("RowsIn"), metric("RowsOut"), metric("RowsUnchecked"), longMetric("numFaults"))
         )
       )

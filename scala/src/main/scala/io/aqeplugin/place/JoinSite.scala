@@ -70,7 +70,9 @@ object JoinSite {
       case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
       case Some((exchange, _)) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
       case _                                            =>
-        JoinSite(source, ScanTargets.below(join.child(range.buildSide.other), Seq(range.probe)), Nil, None, Some(range.bounds))
+        // Unlike a condition beside equal keys, one beside bounds is evaluated on rows outside of them too.
+        val total = join.node.expressions.forall(Total(_))
+        JoinSite(source, ScanTargets.below(join.child(range.buildSide.other), Seq(range.probe), total), Nil, None, Some(range.bounds))
     }
   }
 

@@ -9,7 +9,8 @@ import org.apache.spark.sql.catalyst.expressions.{
   Divide,
   Expression,
   Literal,
-  NamedExpression
+  NamedExpression,
+  UserDefinedExpression
 }
 import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, Complete, Partial}
 import org.apache.spark.sql.catalyst.plans._
@@ -41,11 +42,13 @@ object Lineage {
   /** Fewer of the same rows. */
   case object Fewer extends Effect
 
-  /** Fewer of the same rows, even if another child keeps all of its own: the rows with one key may come from several children. */
-  case object FewerOfSome extends Effect
+  /** Fewer of the same rows, but of the rows with one key perhaps only some: another input may keep its own, or the key that was traced is
+    * not the one that the rows have.
+    */
+  case object SomeOfAKey extends Effect
 
-  /** Fewer of the same rows if the filter treats all rows with one key alike, as they are a group or parts of one; else also results over a
-    * part of a group.
+  /** Whole groups disappear if the filter treats all rows with one key alike; otherwise the operator may also compute a result from a part of
+    * a group.
     *
     * @param computed
     *   what the operator computes from its groups
@@ -53,7 +56,7 @@ object Lineage {
   final case class FewerGroups(computed: Seq[Expression]) extends Effect
 
   /** Rows that would not be there: an outer join gives a null-extended row, an anti join a row that it would have left out. */
-  case object OtherRows extends Effect
+  case object NewRows extends Effect
 
   /** One step down: a child, the keys in terms of its output, and what dropping rows of the child does to the rows of the operator. */
   final case class Step(child: SparkPlan, keys: Seq[Expression], effect: Effect = Fewer)
@@ -76,7 +79,8 @@ object Lineage {
     case aggregate: SortAggregateExec       => throughAggregate(aggregate, keys).toSeq
     case aggregate: ObjectHashAggregateExec => throughAggregate(aggregate, keys).toSeq
 
-    case window: WindowExecBase if arePartitionKeys(keys, window.partitionSpec) => Seq(Step(window.child, keys, FewerGroups(Nil)))
+    case window: WindowExecBase if arePartitionKeys(keys, window.partitionSpec) =>
+      Seq(Step(window.child, keys, FewerGroups(window.windowExpression)))
 
     case union: UnionExec => throughUnion(union, keys)
 
@@ -114,14 +118,15 @@ object Lineage {
   private def inputs(aggregate: BaseAggregateExec): Seq[Expression] =
     aggregate.aggregateExpressions.filter(function => function.mode == Partial || function.mode == Complete)
 
-  /** The expressions that an aggregate computes from its groups. Spark writes an average of short decimals as an average of whole numbers,
+  /** The expressions that an aggregate computes from its groups, with the functions of users, which may fail. Spark writes an average of short decimals as an average of whole numbers,
     * divided and cast back. Like every average it lies between its inputs, so it fits their type.
     */
   private def computed(aggregate: BaseAggregateExec): Seq[Expression] = {
     val averages = AttributeSet(aggregate.aggregateExpressions.filter(_.aggregateFunction.isInstanceOf[Average]).map(_.resultAttribute))
-    aggregate.resultExpressions.map(_.transform {
+    val results = aggregate.resultExpressions.map(_.transform {
       case Cast(Divide(average: Attribute, _: Literal, _), _: DecimalType, _, _) if averages.contains(average) => average
     })
+    results ++ aggregate.aggregateExpressions.filter(_.aggregateFunction.isInstanceOf[UserDefinedExpression])
   }
 
   /** A filter that failed in one run of a task passes rows that it drops in another. Rows that are distributed by position would go
@@ -138,7 +143,7 @@ object Lineage {
     */
   private def throughUnion(union: UnionExec, keys: Seq[Expression]): Seq[Step] = union.children.map { child =>
     val byPosition = AttributeMap(union.output.zip(child.output))
-    Step(child, keys.map(_.transform { case a: Attribute => byPosition.getOrElse(a, a) }), FewerOfSome)
+    Step(child, keys.map(_.transform { case a: Attribute => byPosition.getOrElse(a, a) }), SomeOfAKey)
   }
 
   /** Into each side on which all keys can be named, directly or as the partner of an equality of this join.
@@ -159,10 +164,13 @@ object Lineage {
       Nil
     } else {
       val pairs = join.leftKeys.zip(join.rightKeys)
+      // A row of the preserved side without a partner has null for the other side's key, whatever its own key is.
+      def preserved(side: SparkPlan): Effect = if (keys.forall(_.references.subsetOf(side.outputSet))) Fewer else SomeOfAKey
       val (ofLeft, ofRight) = join.joinType match {
-        case RightOuter                              => (OtherRows, Fewer)
-        case LeftOuter | LeftAnti | _: ExistenceJoin => (Fewer, OtherRows)
-        case _                                       => (Fewer, Fewer)
+        case RightOuter                  => (NewRows, preserved(join.right))
+        case LeftOuter                   => (preserved(join.left), NewRows)
+        case LeftAnti | _: ExistenceJoin => (Fewer, NewRows)
+        case _                           => (Fewer, Fewer)
       }
       named(join.left, keys, pairs.map(_.swap)).map(Step(join.left, _, ofLeft)).toSeq ++
         named(join.right, keys, pairs).map(Step(join.right, _, ofRight))

@@ -90,19 +90,19 @@ final class PlaceFilters(
     }
     val clock = if (requests.exists(r => !PlaceFilters.isFinished(r.source))) clockNanos.map(PlaceFilters.clock) else None
     val unions = if (filters.size == here.size) Nil else filters.map(_.size)
-    val pauses = if (requests.exists(_.target.wholeGroups)) SelfDisable.Never else pause
+    val pauses = requests.map(request => if (request.target.wholeGroups) SelfDisable.Never else pause)
     RuntimeFilterExec(pruned, requests.map(_.target.keys), sources, here.map(_.label), pauses, clock, unions)
   }
 
-  /** What is known of the keys that pass one filter, or one of several; none unless all are built.
-    *
-    * Nor is anything known to the reader of a scan whose groups must stay whole if a filter passes keys that it does not have: the reader
-    * could leave out a part of their rows.
+  /** What the reader of a scan is told of the keys that pass one filter, or one of several; none unless all are built. Where groups must stay
+    * whole, the reader may leave out only rows that the filter drops too.
     */
   private def known(filter: Seq[FilterRequest]): Option[FilterSummary] = {
-    val built = filter.map(r => builtFilters.get(r.source, r.sourceKeys, r.bounds).flatMap(_.result.toOption))
-    val isAlike = built.flatten.forall(_.isExact) || !filter.exists(_.target.wholeGroups)
-    if (built.forall(_.isDefined) && isAlike) built.flatten.reduceOption(FilterSummary.either) else None
+    val built = filter.map { request =>
+      val summary = builtFilters.get(request.source, request.sourceKeys, request.bounds).flatMap(_.result.toOption)
+      if (request.target.wholeGroups) summary.map(_.ofFilterAlone) else summary
+    }
+    if (built.forall(_.isDefined)) built.flatten.reduceOption(FilterSummary.either) else None
   }
 }
 

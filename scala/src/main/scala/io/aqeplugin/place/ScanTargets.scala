@@ -23,7 +23,7 @@ import io.aqeplugin.observe.PlainKey
   *   whether a filter must treat all rows with one key alike: an aggregate or a window above the scan makes groups of them, and what is
   *   computed from a part of a group may fail
   */
-final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], above: Seq[SparkPlan], wholeGroups: Boolean = false) {
+final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], above: Seq[SparkPlan], wholeGroups: Boolean) {
 
   /** The exchanges among them, starting with that of the scan's own stage. */
   lazy val exchanges: Seq[Exchange] = above.collect { case exchange: Exchange => exchange }
@@ -31,8 +31,13 @@ final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], above: Seq[Sp
 
 object ScanTargets {
 
-  /** All scans below `probe` that `keys`, expressions over its output, lead to. Finished stages are not entered: they have run. */
-  def below(probe: SparkPlan, keys: Seq[Expression]): Seq[ScanTarget] = search(probe, keys, Above(Nil, total = true, wholeGroups = false))
+  /** All scans below `probe` that `keys`, expressions over its output, lead to. Finished stages are not entered: they have run.
+    *
+    * @param total
+    *   whether everything that the join evaluates on rows whose keys are outside the filter has a value for every row
+    */
+  def below(probe: SparkPlan, keys: Seq[Expression], total: Boolean = true): Seq[ScanTarget] =
+    search(probe, keys, Path(Nil, total, wholeGroups = false))
 
   /** What lies between the join and a node below it.
     *
@@ -43,27 +48,30 @@ object ScanTargets {
     * @param wholeGroups
     *   whether one of them makes groups of the rows with one key that must be kept or dropped as a whole
     */
-  private final case class Above(operators: List[SparkPlan], total: Boolean, wholeGroups: Boolean)
+  private final case class Path(operators: List[SparkPlan], total: Boolean, wholeGroups: Boolean)
 
-  private def search(plan: SparkPlan, keys: Seq[Expression], above: Above): Seq[ScanTarget] = plan match {
-    case filtered: RuntimeFilterExec => search(filtered.child, keys, above)
+  private def search(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[ScanTarget] = plan match {
+    case filtered: RuntimeFilterExec => search(filtered.child, keys, path)
     case scan if isScan(scan)        =>
       // The scan's own attributes: a query may spell a column's name in a different case than the files.
       val columns = PlainKey.all(keys).toOption.toSeq.flatten.flatMap(k => scan.output.find(_.exprId == k.attribute.exprId))
-      if (columns.size == keys.size) Seq(ScanTarget(scan, columns, above.operators, above.wholeGroups)) else Nil
-    case other => descend(other, keys, above)
+      if (columns.size == keys.size) Seq(ScanTarget(scan, columns, path.operators, path.wholeGroups)) else Nil
+    case other => descend(other, keys, path)
   }
 
-  private def descend(plan: SparkPlan, keys: Seq[Expression], above: Above): Seq[ScanTarget] = {
-    lazy val below = Above(plan :: above.operators, above.total && Lineage.evaluated(plan).forall(Total(_)), above.wholeGroups)
+  /** Into the children that the keys reach, as long as dropping rows there cannot make anything fail: rows that would not be there are met by
+    * total expressions alone, and so are parts of a group, unless the filter keeps groups whole.
+    */
+  private def descend(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[ScanTarget] = {
+    lazy val below = Path(plan :: path.operators, path.total && Lineage.evaluated(plan).forall(Total(_)), path.wholeGroups)
     Lineage.steps(plan, keys).flatMap { step =>
       step.effect match {
         case Lineage.Fewer                 => search(step.child, step.keys, below)
-        case Lineage.FewerOfSome           => if (above.wholeGroups) Nil else search(step.child, step.keys, below)
-        case Lineage.OtherRows             => if (above.wholeGroups || !above.total) Nil else search(step.child, step.keys, below)
+        case Lineage.SomeOfAKey            => if (path.wholeGroups) Nil else search(step.child, step.keys, below)
+        case Lineage.NewRows               => if (path.wholeGroups || !path.total) Nil else search(step.child, step.keys, below)
         case Lineage.FewerGroups(computed) =>
-          val partsMayFail = !above.total || !computed.forall(Total(_))
-          search(step.child, step.keys, below.copy(wholeGroups = above.wholeGroups || partsMayFail))
+          val partsMayFail = !path.total || !computed.forall(Total(_))
+          search(step.child, step.keys, below.copy(wholeGroups = path.wholeGroups || partsMayFail))
       }
     }
   }

@@ -3,7 +3,7 @@ package io.aqeplugin.place
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Average, Sum}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.catalyst.util.StringUtils
@@ -30,6 +30,8 @@ private[aqeplugin] object Total {
     case Divide(number, _: Literal, _) if hasRoom(expression.dataType) => isTotal(number, nonZero)
     case Divide(number, divisor, _) if expression.dataType == DoubleType && nonZero.exists(_.semanticEquals(divisor)) =>
       isTotal(number, nonZero) && isTotal(divisor, nonZero)
+    // In its order, a sum over a part may exceed what the sum over the whole never reaches.
+    case WindowExpression(AggregateExpression(_: Sum | _: Average, _, _, _, _), spec) if spec.orderSpec.nonEmpty => false
     case other => isKnown(other) && other.children.forall(isTotal(_, nonZero))
   }
 

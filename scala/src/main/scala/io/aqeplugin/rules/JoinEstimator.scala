@@ -16,13 +16,16 @@ import io.aqeplugin.storage.{PartitionRange, ScanAdapter}
   *   estimates without any filter, which are kept with a join: what the filters of other joins leave is known when it is decided
   * @param estimates
   *   estimates with the filters of the joins that were judged before, by which is decided what waits
+  * @param sitesBelow
+  *   the joins below one whose build sides have scans that its keys reach, each with its site
   */
 private[rules] final class JoinEstimator(
     plan: SparkPlan,
     context: RuleContext,
     unfiltered: SizeEstimator,
     estimates: SizeEstimator,
-    waits: PlannedWaits
+    waits: PlannedWaits,
+    sitesBelow: (FoundJoin, JoinSite) => Seq[(FoundJoin, Side, JoinSite)]
 ) {
   import JoinEstimator._
 
@@ -175,7 +178,8 @@ private[rules] final class JoinEstimator(
       buildTasks = tasks(estimates.widestScanBytes(join.child(estimate.buildSide))),
       shufflePartitions = SQLConf.get.numShufflePartitions,
       otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.busySlots,
-      heldMillis = waits.ofAll(site.targets.map(_.scan))
+      heldMillis = waits.ofAll(site.targets.map(_.scan)),
+      reduced = sitesBelow(join, site).map { case (below, side, site) => unweighed(below, side, site) }
     )
   }
 

@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
+import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.AqeConf
@@ -26,7 +27,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private def newSizes: SizeEstimator = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables)
   private val sizes = newSizes
   private val waits = new PlannedWaits
-  private val estimator = new JoinEstimator(plan, context, newSizes, sizes, waits)
+  private val estimator = new JoinEstimator(plan, context, newSizes, sizes, waits, sitesBelow)
   private val joins = JoinFinder.find(plan)
   private val ranges = JoinRange.find(plan)
   private val uses = new UsesOfScans(context, estimator, sizes)
@@ -141,6 +142,17 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
         explain(join, ExplainText.undecided(unfiltered, estimate.waiting.exists(_.waits)))
         if (estimate.waiting.exists(_.waits)) placements(nameOf(join), site, "waits for its build side", unfiltered.passRate) else Nil
     }
+  }
+
+  /** The joins between a join and its targets that have a target below their build side. */
+  private def sitesBelow(join: FoundJoin, site: JoinSite): Seq[(FoundJoin, Side, JoinSite)] = {
+    val steps = site.targets.flatMap(target => target.above.zip(target.above.drop(1))).filter(_._2.isInstanceOf[BaseJoinExec])
+    if (steps.isEmpty) Nil
+    else
+      for {
+        below <- joins if below.node ne join.node
+        side = sideOf(below) if steps.exists { case (child, node) => (node eq below.node) && (child eq below.child(side)) }
+      } yield (below, side, siteOf(below, side))
   }
 
   private def explain(join: FoundJoin, text: => String): Unit = ExplainSection.note(join.node, state.explainLine(nameOf(join)), text)

@@ -61,6 +61,19 @@ class WaitPriceSuite extends AnyFunSuite {
     assert(math.abs(idleBeside(alone.buildMillis / 2) - launch - (alone.idleMillis - launch) / 2) < 1e-6)
   }
 
+  test("what a join below saves more with fewer build rows is worth a wait above it") {
+    val all = join.build.copy(rows = 2800000, originRows = Some(2800000))
+    val below = join.copy(build = all)
+    val short = probe(_.copy(rows = 200000, scanRows = 200000))
+    val (alone, chained) = (decide(short), decide(short.copy(reduced = Seq(below))))
+    assert(decide(typical.copy(join = below)).savingMillis == 0, "by itself, the join below has nothing to filter with")
+    assert(alone.savingMillis > 0 && chained.savingMillis > alone.savingMillis + 1000 && chained.idleMillis == alone.idleMillis)
+    val twice = decide(short.copy(reduced = Seq(below, below)))
+    assert(math.abs(twice.savingMillis - chained.savingMillis - (chained.savingMillis - alone.savingMillis)) < 1e-6)
+    val unknown = below.copy(build = all.copy(rows = -1))
+    assert(decide(short.copy(reduced = Seq(unknown))) == alone)
+  }
+
   test("a probe side that waits anyway has no idle time") {
     val below = join.copy(sparkStrategy = Strategy.Broadcast, probe = join.probe.copy(exchanges = 0))
     assert(decide(typical.copy(join = below)).idleMillis == 0)

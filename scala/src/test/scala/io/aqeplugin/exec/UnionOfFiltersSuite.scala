@@ -35,7 +35,7 @@ class UnionOfFiltersSuite extends AnyFunSuite with PluginSession {
     val scan: SparkPlan = spark.range(100).queryExecution.sparkPlan
     val keys: Seq[Attribute] = scan.output
     val labels = sources.indices.map(i => FilterLabel(s"f$i", s"j$i", "range", Seq("id"), "test"))
-    RuntimeFilterExec(scan, sources.map(_ => keys), sources, labels, SelfDisable(1000, 1.0, 1), unions = unions)
+    RuntimeFilterExec(scan, sources.map(_ => keys), sources, labels, sources.map(_ => SelfDisable.Never), unions = unions)
   }
 
   private def rows(plan: RuntimeFilterExec): Seq[Long] = plan.executeCollect().map(_.getLong(0)).toSeq

@@ -49,5 +49,9 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
   }
 
   private def placement(scan: SparkPlan, passRate: Double): Placement =
-    Placement(FilterRequest(scan, Nil, None, ScanTarget(scan, Nil, Nil)), FilterLabel("id", "join", "table", Nil, "why"), passRate)
+    Placement(
+      FilterRequest(scan, Nil, None, ScanTarget(scan, Nil, Nil, wholeGroups = false)),
+      FilterLabel("id", "join", "table", Nil, "why"),
+      passRate
+    )
 }

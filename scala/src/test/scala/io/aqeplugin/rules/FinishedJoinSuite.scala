@@ -107,7 +107,7 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
     val site: JoinSite = JoinSite.of(join, Side.Right, new ReuseGuard(physical))
     private val context = RuleContext(spark.sparkContext, new QueryState(1L), mode, Thresholds.Default, ClusterFacts(2, 1))
     lazy val estimate: JoinFacts =
-      new JoinEstimator(physical, context, newSizes, newSizes, new PlannedWaits).estimate(join, Side.Right, site)
+      new JoinEstimator(physical, context, newSizes, newSizes, new PlannedWaits, (_, _) => Nil).estimate(join, Side.Right, site)
     private def newSizes: SizeEstimator = new SizeEstimator(0.2, TableStatistics.None)
   }
 
