@@ -83,7 +83,7 @@ case class RuntimeFilterExec(
   // query.
   @transient @volatile private var lastRun: Option[RuntimeFilterExec.Run] = None
 
-  override def joinIds: Seq[String] = labels.map(_.joinId)
+  override def joinIdsByFilter: Seq[Seq[String]] = units.map(_.map(labels(_).joinId))
   override def outcomes: Seq[FilterOutcome] = lastRun.toSeq.flatMap(run => labels.indices.map(outcome(run, _)))
   override def faults: Long = counted("numFaults")
 

@@ -47,8 +47,10 @@ final case class SizeEstimate(rows: Double, kept: Double, tableSource: EstimateS
   *   known of them, however many these are
   * @param tables
   *   what is known of tables, and of the files that scans select
+  * @param passRate
+  *   the pass rate of the filter that a join was decided to have, for filters inside running stages
   */
-final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
+final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, passRate: String => Option[Double] = _ => None) {
   private val known = new IdentityHashMap[SparkPlan, SizeEstimate]().asScala
 
   /** The operators that were estimated from the estimate of one. */
@@ -104,6 +106,11 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
       )
 
     case reused: ReusedExchangeExec => below(plan, reused.child)
+
+    case filters: StartedFilters =>
+      val scan = below(plan, plan.children.head)
+      val shares = filters.joinIdsByFilter.map(joins => math.min(1.0, joins.map(passRate(_).getOrElse(1.0)).sum))
+      scan.keeping(ShareEstimate(shares.product, scan.source))
 
     case leaf if leaf.children.isEmpty => ofLeaf(leaf)
 
@@ -217,7 +224,9 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
       case batch: BatchScanExec =>
         val bytes = batch.logicalLink.map(_.stats.sizeInBytes.toDouble)
         bytes.filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
-      case other => other.children.map(scanBytes).sum
+      // The filters' sources are build sides of other joins.
+      case _: StartedFilters => scanBytes(plan.children.head)
+      case other             => other.children.map(scanBytes).sum
     }
   )
 
@@ -227,6 +236,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics) {
     plan match {
       case scan: FileSourceScanExec => bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes)
       case batch: BatchScanExec     => scanBytes(batch)
+      case _: StartedFilters        => widestScanBytes(plan.children.head)
       case other                    => other.children.map(widestScanBytes).maxOption.getOrElse(0.0)
     }
   )

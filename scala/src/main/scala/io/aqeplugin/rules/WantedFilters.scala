@@ -24,7 +24,12 @@ import io.aqeplugin.tell.{ExplainSection, ExplainText}
 private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) {
   private val state = context.state
 
-  private def newSizes: SizeEstimator = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables)
+  private def newSizes: SizeEstimator =
+    new SizeEstimator(
+      context.thresholds(AqeConf.WaitKeptPerPredicate),
+      context.tables,
+      state.decision(_).filter(_.buildFilter).map(_.passRate)
+    )
   private val sizes = newSizes
   private val waits = new PlannedWaits
   private val estimator = new JoinEstimator(plan, context, newSizes, sizes, waits, sitesBelow)

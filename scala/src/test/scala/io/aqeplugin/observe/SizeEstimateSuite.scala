@@ -4,6 +4,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.exec.{FilterLabel, RuntimeFilterExec, SelfDisable}
 
 /** How many rows an operator is expected to give, before anything has run. */
 class SizeEstimateSuite extends AnyFunSuite with PluginSession {
@@ -69,6 +70,29 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
         sizes(plan).rows / sizes(plan).kept,
         estimate("SELECT * FROM fact").rows
       ))
+    }
+  }
+
+  test("the filters inside a running stage keep their pass rates of its scan, a union the sum of those of its members") {
+    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.adaptive.enabled" -> "false") {
+      val scan = spark.sql("SELECT k, v FROM fact").queryExecution.sparkPlan.collectLeaves().head
+      val source = spark.sql("SELECT dk FROM dim").queryExecution.sparkPlan
+      val labels = Seq("first", "second", "third").map(join => FilterLabel(join, join, "fact", Seq("k"), ""))
+      val sources = labels.map(_ => source)
+      val filters =
+        RuntimeFilterExec(
+          scan,
+          labels.map(_ => Seq(scan.output.head)),
+          sources,
+          labels,
+          labels.map(_ => SelfDisable.Never),
+          unions = Seq(1, 2)
+        )
+      val rates = Map("first" -> 0.5, "second" -> 0.1, "third" -> 0.3)
+      def rows(rate: String => Option[Double]): Double = new SizeEstimator(KeptPerPredicate, TableStatistics.None, rate)(filters).rows
+      val all = estimate("SELECT k, v FROM fact").rows
+      assert(isNear(rows(rates.get), all * 0.2))
+      assert(isNear(rows(_ => None), all))
     }
   }
 
