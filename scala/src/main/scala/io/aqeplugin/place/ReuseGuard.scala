@@ -77,14 +77,27 @@ final class ReuseGuard(
       else if (!above.exists(isShared) || ofAllJoins.isOfAllCopies(request) || ofAllJoins.isOfUnion(request)) ReuseEffect.Kept
       else if (repeatsOneScan(request)) ReuseEffect.Repeated
       else ReuseEffect.Refused
-    if (effect != ReuseEffect.Refused && above.headOption.exists(plans.mayShare)) ReuseEffect.Refused else effect
+    if (effect == ReuseEffect.Refused || !above.headOption.exists(plans.mayShare)) effect
+    else if ((effect == ReuseEffect.Repeated || !above.exists(isShared) && isOneScan(request)) && !isInOtherShared(above.head))
+      ReuseEffect.Repeated
+    else ReuseEffect.Refused
+  }
+
+  /** Whether an exchange is inside a larger one that another plan of the query may run as well, all of which would run once more. */
+  private def isInOtherShared(own: Exchange): Boolean = plan.exists {
+    case larger: Exchange if larger ne own => plans.mayShare(larger) && larger.exists(_ eq own)
+    case _                                 => false
   }
 
   /** Whether the scan may run once more for the request: it is all that is below the shared shuffle, which then waits for no copy of itself. */
-  private def repeatsOneScan(request: FilterRequest): Boolean = request.target.exchanges match {
-    case Seq(own: ShuffleExchangeLike, others @ _*)
-        if mayRepeat(request.target.scan) && !others.exists(isShared) && own.collectLeaves().size == 1 =>
-      requestsApart(requests, apart.toSet + Same(own)).isOfAllCopies(request)
+  private def repeatsOneScan(request: FilterRequest): Boolean = isOneScan(request) && request.target.exchanges.headOption.exists { own =>
+    requestsApart(requests, apart.toSet + Same(own)).isOfAllCopies(request)
+  }
+
+  /** Whether the scan is small enough to run once more, and its shuffle has no other scan and is in no other shared exchange. */
+  private def isOneScan(request: FilterRequest): Boolean = request.target.exchanges match {
+    case Seq(own: ShuffleExchangeLike, others @ _*) =>
+      mayRepeat(request.target.scan) && !others.exists(isShared) && own.collectLeaves().size == 1
     case _ => false
   }
 

@@ -15,6 +15,7 @@ class RepeatedScansSuite extends AnyFunSuite with PluginSession {
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     table("person", "SELECT id AS sk, concat('p', id) AS name FROM range(900)", files = 2)
+    table("few", "SELECT id FROM range(2)")
     table("shop", "SELECT id % 900 AS person, id div 900 % 8 AS day, id % 7 AS amount FROM range(72000)", files = 3)
     table("web", "SELECT id % 180 * 5 AS person, id div 180 % 8 AS day, id % 5 AS amount FROM range(14400)", files = 2)
   }
@@ -40,6 +41,16 @@ class RepeatedScansSuite extends AnyFunSuite with PluginSession {
     val steps = result.decided.flatMap(_.decision.path("facts").path("probe").path("path").elements().asScala)
     val repeats = steps.filter(_.path("work").asText == "repeat")
     assert(repeats.nonEmpty && repeats.forall(_.path("scanBytes").asLong > 0), result.decided)
+  }
+
+  test("a scan that a query and its subquery share runs once more where a filter of one of them is worth it") {
+    val totals = "SELECT name, v.amount AS amount, day FROM person JOIN shop v ON sk = person"
+    val result = sameRows(spark.sql(
+      s"""WITH totals AS ($totals)
+         |SELECT count(*) FROM totals JOIN (SELECT id AS d FROM few) f ON day = d
+         |WHERE amount > (SELECT avg(amount) FROM totals)""".stripMargin
+    ))
+    assert(filtered(result).contains("parquet-shop(day)"), result.plan)
   }
 
   test("nothing runs once more where a filter may not repeat any bytes") {
