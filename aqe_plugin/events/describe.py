@@ -197,18 +197,24 @@ _WAIT_ENDS = {
     WaitEnd.UNUSED: "not used",
     WaitEnd.RELEASED: "released before the build side had finished",
 }
+_LEAST_MILLIS_TOLD = 0.5
 
 
 def describe_wait(wait: WaitDecision) -> str:
-    """Whether the probe side waited, and why; how long, beside the estimate, and how the wait ended: ``the probe side
-    waited 1.2 s, 0.9 s estimated, used: … (WAIT_PAYS: …)``.
+    """Whether the probe side waited for this build side, and why; how long, how long the build side was estimated to
+    take, and how the wait ended: ``the probe side waited 1.2 s for a build side of an estimated 900 ms, used: …
+    (WAIT_PAYS: …)``.
     """
-    if not wait.waits:
-        return f"the probe side did not wait: {describe_reason(wait.reason)}"
+    if not wait.waits and wait.outcome is None:
+        return f"the probe side did not wait for this build side: {describe_reason(wait.reason)}"
     took = "" if wait.waited_millis is None else f" {quantity(wait.waited_millis, 'millis')}"
-    estimated = "" if wait.build_millis is None else f", {quantity(wait.build_millis, 'millis')} estimated"
+    estimated = "" if wait.build_millis is None else f" of an estimated {_told(wait.build_millis)}"
     ended = "" if wait.outcome is None else f", {_WAIT_ENDS[wait.outcome]}"
-    return f"the probe side waited{took}{estimated}{ended}: {describe_reason(wait.reason)}"
+    return f"the probe side waited{took} for a build side{estimated}{ended}: {describe_reason(wait.reason)}"
+
+
+def _told(millis: float) -> str:
+    return quantity(millis, "millis") if millis >= _LEAST_MILLIS_TOLD else "less than 1 ms"
 
 
 def describe_estimate(decision: JoinDecision) -> str:
@@ -222,7 +228,7 @@ def describe_outcome(outcome: FilterOutcome) -> str:
     scan = f"{outcome.table}({', '.join(outcome.scan_columns)})"
     if outcome.kind == "missing":
         return f"{scan}: planned, but not found when the scan ran; all rows passed"
-    waited = f"waited {quantity(outcome.wait_millis, 'millis')}"
+    waited = f"the scan waited {quantity(outcome.wait_millis, 'millis')} for its filters"
     if outcome.reason is not None:
         return f"{scan}: all rows passed, {describe_reason(outcome.reason)}; {waited}"
     removed = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "nothing"

@@ -219,7 +219,7 @@ def test_a_join_of_an_older_log_is_described_without_the_sources_of_its_estimate
 def test_an_outcome_gives_rows_removed_and_the_filters_cost() -> None:
     assert describe_outcome(OUTCOME) == (
         "store_sales(ss_item_sk): 28.8 M → 1.1 M rows, 96 % removed; "
-        "split_block_bloom of 1.2 M keys, 1.5 MiB, built in 120 ms, waited 2.1 s"
+        "split_block_bloom of 1.2 M keys, 1.5 MiB, built in 120 ms, the scan waited 2.1 s for its filters"
     )
     assert "all rows passed, " in describe_outcome(PASSED_ALL)
     assert "planned, but not found" in describe_outcome(replace(OUTCOME, kind="missing"))
@@ -238,11 +238,24 @@ def test_a_wait_is_told_with_its_estimate_its_end_and_its_reason() -> None:
     wait = FACTS.waiting
     assert wait is not None
     used = replace(wait, waits=True, build_millis=900.0, waited_millis=1200.0, outcome=WaitEnd.USED)
-    assert describe_wait(used).startswith("the probe side waited 1.2 s, 900 ms estimated, used: ")
+    assert describe_wait(used).startswith("the probe side waited 1.2 s for a build side of an estimated 900 ms, used: ")
     assert describe_wait(used).endswith(describe_reason(wait.reason))
     unknown = replace(wait, waits=True, build_millis=None, waited_millis=None, outcome=None)
-    assert describe_wait(unknown).startswith("the probe side waited: ")
-    assert describe_wait(replace(wait, waits=False)).startswith("the probe side did not wait: ")
+    assert describe_wait(unknown).startswith("the probe side waited for a build side: ")
+    assert "of an estimated less than 1 ms" in describe_wait(replace(used, build_millis=0.2))
+    never = replace(wait, waits=False, outcome=None, waited_millis=None)
+    assert describe_wait(never).startswith("the probe side did not wait for this build side: ")
+
+
+def test_a_wait_that_was_released_is_told_as_a_wait() -> None:
+    wait = FACTS.waiting
+    assert wait is not None
+    reason = Reason("WAIT_RELEASED", 290.0, 53.0, "millis", "spark.aqePlugin.wait.savingShare")
+    released = replace(wait, waits=False, reason=reason, outcome=WaitEnd.RELEASED, waited_millis=1016.0)
+    assert describe_wait(released).startswith(
+        "the probe side waited 1.0 s for a build side of an estimated 35 ms, "
+        "released before the build side had finished: "
+    )
 
 
 def test_the_rows_of_a_union_are_told_with_its_first_filter() -> None:

@@ -125,9 +125,9 @@ object ReasonCode {
   case object NotWorthWaiting extends ReasonCode("NOT_WORTH_WAITING", Wait, "the idle slots would cost more than the expected saving")
   case object WaitTooLong extends ReasonCode("WAIT_TOO_LONG", Wait, "the wait would leave the slots idle for too long")
   case object WaitReleased
-      extends ReasonCode("WAIT_RELEASED", Wait, "the probe side waited, and started because the wait no longer paid or reached its limit")
+      extends ReasonCode("WAIT_RELEASED", Wait, "the wait no longer paid or reached its limit, so the probe side started")
   case object NothingToGain
-      extends ReasonCode("NOTHING_TO_GAIN", Wait, "neither a filter nor a broadcast is possible, so a wait gains nothing")
+      extends ReasonCode("NOTHING_TO_GAIN", Wait, "neither a filter nor a new broadcast would save anything, so a wait gains nothing")
 
   // What a limit reads, and why.
   case object EnoughRows extends ReasonCode("ENOUGH_ROWS", Limit, "footers prove that the chosen files hold all rows that the limit takes")

@@ -227,7 +227,7 @@ object DecisionColumns {
   )
 
   private def waiting: Seq[DecisionColumn[DecisionRow]] = Seq[DecisionColumn[DecisionRow]](
-    flag("waited", "whether the probe side waited; null when the build side had finished before that was decided")(
+    flag("waited", "whether the probe side waited until the build side had finished; null when that had finished before it was decided")(
       _.facts.waiting.map(_.waits)
     ),
     double("predicted_saving_millis", "millis", "estimated elapsed time that the finished build side saves")(

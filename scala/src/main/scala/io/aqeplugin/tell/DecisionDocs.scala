@@ -15,6 +15,7 @@ object DecisionDocs {
     GeneratedSection(Page, "coefficients", coefficients),
     GeneratedSection(Page, "example", example),
     GeneratedSection(Page, "estimate sources", estimateSources),
+    GeneratedSection(Page, "pass rate sources", passRateSources),
     GeneratedSection(Page, "reason codes", reasonCodes),
     GeneratedFile("aqe_plugin/events/reason_codes.json", reasonTable)
   )
@@ -84,6 +85,9 @@ object DecisionDocs {
 
   private def estimateSources: String =
     table(Seq("Source", "The number was taken from"), EstimateSource.All.map(source => Seq(s"`${source.name}`", source.meaning)))
+
+  private def passRateSources: String =
+    table(Seq("Source", "The pass rate was estimated from"), PassRateSource.All.map(source => Seq(s"`${source.name}`", source.meaning)))
 
   private def reasonTable: String = {
     val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)
