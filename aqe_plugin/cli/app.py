@@ -134,7 +134,7 @@ def explain(
     ] = None,
     why: Annotated[
         bool,
-        typer.Option("--why", help="Also sizes, price, every option not taken, flip points, the wait, and each filter."),
+        typer.Option("--why", help="Also sizes, price, every option not taken, flip points, wait, and filters."),
     ] = False,
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
