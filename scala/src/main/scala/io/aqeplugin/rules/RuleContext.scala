@@ -5,6 +5,7 @@ import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.command.ExplainCommand
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, ConfError, Mode, SessionConf, Settings}
@@ -122,8 +123,10 @@ object RuleContext {
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
     RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans, conf.busySlots)
 
+  /** None for the SQL command EXPLAIN, which is an execution of its own and does not run the query that it plans. */
   private def executionId(sparkContext: SparkContext): Option[Long] =
     Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)
+      .filterNot(id => Option(SQLExecution.getQueryExecution(id)).exists(_.logical.isInstanceOf[ExplainCommand]))
 
   /** No broadcast or filter exceeds Spark's own limits, because Spark fails a query that does. The rows of a broadcast are collected on the
     * driver as a job's result, and the pages and the hash array of a relation take up to twice its rows, since both grow by doubling. A

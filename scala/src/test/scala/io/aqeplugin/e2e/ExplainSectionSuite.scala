@@ -33,6 +33,12 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
     assert(lines.exists(_.startsWith("left_outer:item=i: ")) && lines.exists(_.startsWith("inner:v=pi: ")), lines)
   }
 
+  test("the SQL command EXPLAIN says the same, and records nothing of the query that it does not run") {
+    val said = ran(spark.sql(s"EXPLAIN $Query"))
+    assert(section(said.rows.mkString.stripSuffix("]")).size == 2, said.rows)
+    assert(said.decided.isEmpty && said.ended.isEmpty, said.events)
+  }
+
   test("after it has run, every join has Spark's choice, the plugin's and its reason, also without a filter") {
     val frame = spark.sql(Query)
     val _ = frame.collect()
