@@ -9,8 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{
   Divide,
   Expression,
   Literal,
-  NamedExpression,
-  UserDefinedExpression
+  NamedExpression
 }
 import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, Complete, Partial}
 import org.apache.spark.sql.catalyst.plans._
@@ -118,7 +117,7 @@ object Lineage {
   private def inputs(aggregate: BaseAggregateExec): Seq[Expression] =
     aggregate.aggregateExpressions.filter(function => function.mode == Partial || function.mode == Complete)
 
-  /** The expressions that an aggregate computes from its groups, with the functions of users, which may fail. Spark writes an average of short decimals as an average of whole numbers,
+  /** The expressions that an aggregate computes from its groups, with the functions that may fail on a part of one. Spark writes an average of short decimals as an average of whole numbers,
     * divided and cast back. Like every average it lies between its inputs, so it fits their type.
     */
   private def computed(aggregate: BaseAggregateExec): Seq[Expression] = {
@@ -126,7 +125,7 @@ object Lineage {
     val results = aggregate.resultExpressions.map(_.transform {
       case Cast(Divide(average: Attribute, _: Literal, _), _: DecimalType, _, _) if averages.contains(average) => average
     })
-    results ++ aggregate.aggregateExpressions.filter(_.aggregateFunction.isInstanceOf[UserDefinedExpression])
+    results ++ aggregate.aggregateExpressions.map(_.aggregateFunction).filterNot(Total.ofItself(_))
   }
 
   /** A filter that failed in one run of a task passes rows that it drops in another. Rows that are distributed by position would go

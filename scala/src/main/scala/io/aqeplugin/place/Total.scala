@@ -13,11 +13,15 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /** Whether an expression has a value for every possible row. Unknown expressions are assumed to throw.
   *
-  * Aggregates count as total: Spark adds up rows in any order, so a sum over a part of a group may occur without the plugin too.
+  * An aggregate function counts as total if its value over any part of a group exists. Of sums, those do that would take billions of rows to
+  * overflow; a sum of numbers as wide as its result may have a part that exceeds what the whole never reaches.
   */
 private[aqeplugin] object Total {
 
   def apply(expression: Expression): Boolean = isTotal(expression, Nil)
+
+  /** The same, of values that exist for every row. */
+  def ofItself(expression: Expression): Boolean = isKnown(expression)
 
   /** @param nonZero
     *   expressions that are known not to be 0 where the expression is evaluated
@@ -30,8 +34,6 @@ private[aqeplugin] object Total {
     case Divide(number, _: Literal, _) if hasRoom(expression.dataType) => isTotal(number, nonZero)
     case Divide(number, divisor, _) if expression.dataType == DoubleType && nonZero.exists(_.semanticEquals(divisor)) =>
       isTotal(number, nonZero) && isTotal(divisor, nonZero)
-    // In its order, a sum over a part may exceed what the sum over the whole never reaches.
-    case WindowExpression(AggregateExpression(_: Sum | _: Average, _, _, _, _), spec) if spec.orderSpec.nonEmpty => false
     case other => isKnown(other) && other.children.forall(isTotal(_, nonZero))
   }
 
@@ -41,6 +43,8 @@ private[aqeplugin] object Total {
   private def isKnown(expression: Expression): Boolean = expression match {
     // This includes user-defined aggregates.
     case _: UserDefinedExpression                                                                 => false
+    case sum: Sum                                                                                 => isNarrow(sum.child)
+    case average: Average                                                                         => isNarrow(average.child)
     case _: Attribute | _: Literal | _: Alias | _: SortOrder | _: Partitioning                    => true
     case _: And | _: Or | _: Not | _: BinaryComparison | _: IsNull | _: IsNotNull                 => true
     case _: In | _: InSet | _: Coalesce | _: If | _: CaseWhen                                     => true
@@ -58,6 +62,21 @@ private[aqeplugin] object Total {
     case number @ (_: Add | _: Subtract | _: Multiply) => hasRoom(number.dataType)
     case _                                             => false
   }
+
+  /** Whether numbers are so much narrower than their sum that no table has enough of them to fill it. */
+  private def isNarrow(summed: Expression): Boolean = summed match {
+    case _: UnscaledValue => true
+    case cast: Cast       => isNarrow(cast.child) && widens(cast.child.dataType, cast.dataType)
+    case other            =>
+      other.dataType match {
+        case ByteType | ShortType | IntegerType | FloatType | DoubleType => true
+        case decimal: DecimalType                                        => decimal.precision + DigitsOfRows <= DecimalType.MAX_PRECISION
+        case _                                                           => false
+      }
+  }
+
+  /** By so many digits is the sum of decimals wider than each of them. */
+  private val DigitsOfRows = 10
 
   private object IsZero {
     def unapply(condition: Expression): Option[Expression] = condition match {

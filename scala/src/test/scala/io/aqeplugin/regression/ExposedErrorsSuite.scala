@@ -22,6 +22,7 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
     table("ones", "SELECT CAST(id % 90 AS int) AS k, 1 AS one FROM range(300)")
     // Each key has five rows, 4096 rows apart: one in each batch of the reader.
     table("spread", "SELECT CAST(id % 4096 AS int) AS k, CAST(1 AS bigint) AS one FROM range(0, 5 * 4096, 1, 1)")
+    table("minus", "SELECT CAST(id AS int) AS k, -9000000000000000000L AS x FROM range(100)")
     table("keys", "SELECT CAST(id AS int) AS kk FROM range(4096)")
     // Two rows without a partner have a key of `dim`, and 78 have none.
     table("alone", "SELECT CAST(IF(id < 2, 5 + id, 1000 + id) AS int) AS k, id AS v FROM range(80)")
@@ -70,7 +71,7 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a filter below groups pauses if nothing computed from a part of one could fail") {
-    assert(uncheckedRows("SELECT k, sum(one) AS n FROM spread GROUP BY k") > 0)
+    assert(uncheckedRows("SELECT k, sum(CAST(k AS bigint)) AS n, count(one) AS c FROM spread GROUP BY k") > 0)
   }
 
   test("a filter below groups that never pauses leaves other filters of the scan as they are") {
@@ -86,6 +87,18 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
     "groups of a union whose inputs both have the key",
     "SELECT k, sum(v) / (count(*) - 2) AS q FROM (SELECT k, v FROM alone UNION ALL SELECT k, one AS v FROM ones) GROUP BY k"
   )
+  test("a filter below groups never pauses if a sum over a part of one could overflow") {
+    assert(uncheckedRows("SELECT k, sum(one) AS n FROM spread GROUP BY k") == 0)
+    assert(uncheckedRows("SELECT k, sum(one) OVER (PARTITION BY k) AS n FROM spread") == 0)
+  }
+
+  test("a sum of which only a part of the inputs of a union is filtered does not overflow") {
+    spark.sql("SELECT CAST(id AS int) AS k, 9000000000000000000L - id % 2 AS x FROM range(100)").cache().createOrReplaceTempView("plus")
+    val parts = Seq("minus", "plus", "plus").map(part => s"SELECT k, x FROM $part").mkString(" UNION ALL ")
+    val result = sameRows(spark.sql(s"SELECT dk, s FROM dim JOIN (SELECT k, sum(x) AS s FROM ($parts) GROUP BY k) p ON dk = k"))
+    assert(result.rows.size == 4)
+  }
+
   test("no division by zero in the condition of a join by a range") {
     val groups = "SELECT k, count(*) AS c FROM spread GROUP BY k"
     sameRows(spark.sql(s"SELECT * FROM bounds JOIN ($groups) g ON k BETWEEN low AND high AND one / (c - 2) > 0"))
