@@ -115,8 +115,9 @@ def _none_of(names: Sequence[str]) -> str:
     return f"{'not' if len(names) == 1 else 'neither'} {' nor '.join(names)}"
 
 
-# Of the chosen option's price; smaller terms are added up, and so are those that would read as 0 ms.
+# Of the chosen option's price; smaller terms are added up.
 _LEAST_SHARE_SHOWN = 0.01
+# Less would read as 0 ms.
 _LEAST_MILLIS_SHOWN = 0.5
 
 
@@ -197,7 +198,6 @@ _WAIT_ENDS = {
     WaitEnd.UNUSED: "not used",
     WaitEnd.RELEASED: "released before the build side had finished",
 }
-_LEAST_MILLIS_TOLD = 0.5
 
 
 def describe_wait(wait: WaitDecision) -> str:
@@ -214,7 +214,7 @@ def describe_wait(wait: WaitDecision) -> str:
 
 
 def _told(millis: float) -> str:
-    return quantity(millis, "millis") if millis >= _LEAST_MILLIS_TOLD else "less than 1 ms"
+    return quantity(millis, "millis") if millis >= _LEAST_MILLIS_SHOWN else "less than 1 ms"
 
 
 def describe_estimate(decision: JoinDecision) -> str:
