@@ -6,7 +6,9 @@ test with `AQE_PLUGIN_REWRITE_EXPECTED=1`, read the diff and commit it.
 What is listed does not hang on the speed of the machine: one core runs one task after another, waits are not cut short,
 and no join of these queries is without rows. Of a query without rows, Spark drops the joins that wait as soon as one
 side of another is seen to be empty; which join that is, is a matter of timing. Dimensions have statistics, because
-without any, key ranges come from footers, for which no query waits long: `test_tpcds_answers` counts such joins.
+without any, key ranges come from footers, for which no query waits long: `test_tpcds_answers` counts such joins. Joins
+with `promotion` are left out: of its 15 rows and about as few expected on the other side, which is the build side
+follows from the stages that have started when AQE plans.
 """
 
 import os
@@ -38,6 +40,7 @@ _QUERIES = [
 ]
 # With fewer statistics, fewer queries show the same.
 _FEWER = ["q3", "q7", "q15", "q40", "q50"]
+_NEARLY_EQUAL_SIDES = {"inner:ss_promo_sk=p_promo_sk", "inner:cs_promo_sk=p_promo_sk"}
 _FACTS = {"catalog_returns", "catalog_sales", "inventory", "store_returns", "store_sales", "web_returns", "web_sales"}
 _OPEN = Contender("open", "", {**CONTENDERS["open"].confs, "spark.sql.autoBroadcastJoinThreshold": "-1"})
 
@@ -55,7 +58,10 @@ def decisions(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dic
                 with turn_of(spark, _OPEN):
                     assert spark.sql(known[name].spark).collect(), f"{name} has no rows"
     return {
-        query.description: sorted((join.decision for join in query.joins), key=lambda found: found.facts.join_id)
+        query.description: sorted(
+            (join.decision for join in query.joins if join.decision.facts.join_id not in _NEARLY_EQUAL_SIDES),
+            key=lambda found: found.facts.join_id,
+        )
         for query in logged_queries(events)
     }
 

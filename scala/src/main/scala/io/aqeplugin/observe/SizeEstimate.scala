@@ -26,8 +26,16 @@ import io.aqeplugin.decide.{EstimateSource, KeyFacts}
   *   what the base table's rows were taken from
   * @param source
   *   the least sure of what `rows` was taken from
+  * @param keptByFilters
+  *   the share of rows that each filter inside keeps, by the join whose keys it holds
   */
-final case class SizeEstimate(rows: Double, kept: Double, tableSource: EstimateSource, source: EstimateSource) {
+final case class SizeEstimate(
+    rows: Double,
+    kept: Double,
+    tableSource: EstimateSource,
+    source: EstimateSource,
+    keptByFilters: Map[String, Double] = Map.empty
+) {
 
   /** The same operator with a share of its rows, though one row at least: statistics may be out of date. */
   def keeping(share: ShareEstimate): SizeEstimate = {
@@ -47,10 +55,10 @@ final case class SizeEstimate(rows: Double, kept: Double, tableSource: EstimateS
   *   known of them, however many these are
   * @param tables
   *   what is known of tables, and of the files that scans select
-  * @param passRate
-  *   the pass rate of the filter that a join was decided to have, for filters inside running stages
+  * @param decided
+  *   the joins whose filters are inside running stages
   */
-final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, passRate: String => Option[Double] = _ => None) {
+final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, decided: DecidedFilters = DecidedFilters.None) {
   private val known = new IdentityHashMap[SparkPlan, SizeEstimate]().asScala
 
   /** The operators that were estimated from the estimate of one. */
@@ -102,15 +110,13 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, pas
         parts.map(_.rows).sum,
         parts.map(_.kept).max,
         leastSure(parts.map(_.tableSource)),
-        leastSure(parts.map(_.source))
+        leastSure(parts.map(_.source)),
+        parts.map(_.keptByFilters).reduce(_ ++ _)
       )
 
     case reused: ReusedExchangeExec => below(plan, reused.child)
 
-    case filters: StartedFilters =>
-      val scan = below(plan, plan.children.head)
-      val shares = filters.joinIdsByFilter.map(joins => math.min(1.0, joins.map(passRate(_).getOrElse(1.0)).sum))
-      scan.keeping(ShareEstimate(shares.product, scan.source))
+    case filters: StartedFilters => ofFilters(below(plan, plan.children.head), filters)
 
     case leaf if leaf.children.isEmpty => ofLeaf(leaf)
 
@@ -119,6 +125,22 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, pas
 
   private def withFilters(plan: SparkPlan, estimate: SizeEstimate): SizeEstimate =
     filtered.get(plan).fold(estimate)(kept => estimate.keeping(ShareEstimate(kept, estimate.source)))
+
+  private def ofFilters(scan: SizeEstimate, filters: StartedFilters): SizeEstimate =
+    scan.keeping(ShareEstimate(kept(filters).map(_._2).product, scan.source)).copy(keptByFilters = keptByJoin(filters))
+
+  /** The share of rows that each filter keeps, with the joins that it comes from. */
+  private def kept(filters: StartedFilters): Seq[(Seq[String], Double)] =
+    filters.joinIdsByFilter.map(joins => joins -> math.min(1.0, joins.map(decided.passRate(_).getOrElse(1.0)).sum))
+
+  private def keptByJoin(filters: StartedFilters): Map[String, Double] =
+    kept(filters).collect { case (joins, share) if share > 0 => joins.map(_ -> share) }.flatten.toMap
+
+  private def filtersInside(plan: SparkPlan): Map[String, Double] = plan match {
+    case filters: StartedFilters => keptByJoin(filters)
+    case stage: QueryStageExec   => filtersInside(stage.plan)
+    case other                   => other.children.map(filtersInside).foldLeft(Map.empty[String, Double])(_ ++ _)
+  }
 
   private def leastSure(sources: Seq[EstimateSource]): EstimateSource = EstimateSource.leastSure(sources.head, sources.tail: _*)
 
@@ -164,7 +186,8 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, pas
           math.max(1.0, rows.toDouble),
           kept,
           origin.fold[EstimateSource](EstimateSource.Measured)(_.source),
-          EstimateSource.Measured
+          EstimateSource.Measured,
+          filtersInside(stage.plan)
         )
       case None => below(stage, stage.plan)
     }
@@ -177,13 +200,25 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, pas
         val (large, small) = if (left.rows >= right.rows) (left, right) else (right, left)
         val base = if (join.joinType == LeftSemi) left else large
         val by = if (join.joinType == LeftSemi) right else small
-        val source = EstimateSource.leastSure(base.source, by.source)
-        base.copy(rows = math.max(1.0, base.rows * by.kept), kept = base.kept * by.kept, source = source)
+        val share = keptBy(join, base, by)
+        base.copy(
+          rows = math.max(1.0, base.rows * share),
+          kept = base.kept * share,
+          source = EstimateSource.leastSure(base.source, by.source),
+          keptByFilters = base.keptByFilters ++ by.keptByFilters
+        )
       case LeftAnti => left
       case _        =>
         val large = if (left.rows >= right.rows) left else right
         large.copy(kept = math.max(left.kept, right.kept), source = EstimateSource.leastSure(left.source, right.source))
     }
+  }
+
+  /** The share of the rows of `base` that the join keeps. What a filter of its own keys has removed, the join does not remove again. */
+  private def keptBy(join: BaseJoinExec, base: SizeEstimate, by: SizeEstimate): Double = {
+    val filters = base.keptByFilters ++ by.keptByFilters
+    if (filters.isEmpty) by.kept
+    else math.min(1.0, by.kept / decided.joinId(join).flatMap(filters.get).getOrElse(1.0))
   }
 
   /** Predicates that Spark adds for joins (IS NOT NULL, pushed pruning) say nothing about how many rows remain. */

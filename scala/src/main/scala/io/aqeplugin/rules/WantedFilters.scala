@@ -24,12 +24,12 @@ import io.aqeplugin.tell.{ExplainSection, ExplainText}
 private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) {
   private val state = context.state
 
+  private object decidedFilters extends DecidedFilters {
+    override def passRate(joinId: String): Option[Double] = state.decision(joinId).filter(_.buildFilter).map(_.passRate)
+    override def joinId(join: BaseJoinExec): Option[String] = JoinFinder.of(join).flatMap(found => state.knownNameOf(found.id))
+  }
   private def newSizes: SizeEstimator =
-    new SizeEstimator(
-      context.thresholds(AqeConf.WaitKeptPerPredicate),
-      context.tables,
-      state.decision(_).filter(_.buildFilter).map(_.passRate)
-    )
+    new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables, decidedFilters)
   private val sizes = newSizes
   private val waits = new PlannedWaits
   private val estimator = new JoinEstimator(plan, context, newSizes, sizes, waits, sitesBelow)
