@@ -98,7 +98,7 @@ object ReasonCode {
       extends ReasonCode(
         "MAX_FILTERS_PER_PLAN",
         Filter,
-        "the plan already has the maximum number of filters, all with a lower pass rate"
+        "the plan already has the maximum number of filters, or of operators in copies of their build sides, all with a lower pass rate"
       )
   case object RepeatedRequest
       extends ReasonCode("REPEATED_REQUEST", Filter, "this query already requested the same filter and did not get it")

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
-import io.aqeplugin.place.{FilterRequest, Placement, ReuseGuard, ScanTarget}
+import io.aqeplugin.place.{FilterRequest, Placement, PlanGrowth, ReuseGuard, ScanTarget}
 
 /** The filters of a plan. Those of a union are placements one after the other for each scan, and the scan is not the request's own.
   *
@@ -17,8 +17,31 @@ import io.aqeplugin.place.{FilterRequest, Placement, ReuseGuard, ScanTarget}
   */
 final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, Reason)]) {
 
+  /** The filters whose sources add no more operators to `plan` than the limit, the most selective first, and of them those that all copies of
+    * an exchange keep.
+    */
+  def alikeWithinGrowth(plan: SparkPlan, guard: ReuseGuard): FiltersPerPlan = {
+    def isSmall(filters: FiltersPerPlan): Boolean = PlanGrowth.of(plan, filters.kept) <= FiltersPerPlan.MaxAddedOperators
+    val alike = alikeInCopies(guard)
+    if (isSmall(alike)) alike
+    else {
+      // A union puts filters on scans that are not their own.
+      val fewer = smallest(plan).alikeInCopies(guard)
+      if (isSmall(fewer)) fewer else FiltersPerPlan(Nil, refused ++ kept.map(_ -> FiltersPerPlan.tooManyOperators))
+    }
+  }
+
+  private def smallest(plan: SparkPlan): FiltersPerPlan = {
+    val best = kept.indices.sortBy(kept(_).expectedPassRate).foldLeft(Set.empty[Int]) { (some, i) =>
+      val more = some + i
+      if (PlanGrowth.of(plan, kept.indices.filter(more).map(kept)) <= FiltersPerPlan.MaxAddedOperators) more else some
+    }
+    val (few, others) = kept.indices.partition(best)
+    FiltersPerPlan(few.map(kept), refused ++ others.map(kept(_) -> FiltersPerPlan.tooManyOperators))
+  }
+
   /** The filters that all copies of an exchange keep, alike or as a union of what each keeps; they are in the same order in all copies. */
-  def alikeInCopies(guard: ReuseGuard): FiltersPerPlan = {
+  private def alikeInCopies(guard: ReuseGuard): FiltersPerPlan = {
     val carried = guard.carried(kept.map(_.request))
     val (alike, others) = kept.partition(placement => carried.isAlike(placement.request))
     val ofRequest = new IdentityHashMap[FilterRequest, Placement]().asScala
@@ -52,8 +75,11 @@ private[rules] final case class FilterUnion(members: Seq[Placement], targets: Se
 
 object FiltersPerPlan {
 
-  /** Maximum number of filters on one plan: every source is a copy of its build side's tree, and copies multiply along chains. */
+  /** Maximum number of filters on one plan. */
   private val MaxPerPlan = 64
+
+  /** Maximum number of operators in the sources of all filters of a plan. */
+  private val MaxAddedOperators = 4096
 
   /** Maximum number of filters in a union: a row that passes none is checked by all. */
   private val MaxPerUnion = 8
@@ -85,4 +111,6 @@ object FiltersPerPlan {
     Reason(ReasonCode.MaxFiltersPerScan, limit = Some(limit.toDouble), unit = "filters", confKey = AqeConf.FilterMaxPerScan.key)
 
   private val tooManyOnPlan: Reason = Reason(ReasonCode.MaxFiltersPerPlan, limit = Some(MaxPerPlan.toDouble), unit = "filters")
+  private val tooManyOperators: Reason =
+    Reason(ReasonCode.MaxFiltersPerPlan, limit = Some(MaxAddedOperators.toDouble), unit = "operators")
 }

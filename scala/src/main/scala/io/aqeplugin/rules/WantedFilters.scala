@@ -69,8 +69,8 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   /** The filters that joins on equalities request now, and then those that joins by a range request. */
   def all: Seq[Placement] = joins.flatMap(of) ++ ranges.filter(mayBeRange).flatMap(of)
 
-  /** The filters of a plan of which equal exchanges stay equal. */
-  def alike(filters: FiltersPerPlan): FiltersPerPlan = filters.alikeInCopies(guard)
+  /** The filters of a plan of which equal exchanges stay equal, and that do not make it too large. */
+  def alike(filters: FiltersPerPlan): FiltersPerPlan = filters.alikeWithinGrowth(plan, guard)
 
   private def mayBeRange(join: FoundJoin): Boolean = {
     val keyed = JoinFinder.of(join.node)

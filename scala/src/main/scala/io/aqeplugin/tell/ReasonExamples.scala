@@ -49,9 +49,10 @@ object ReasonExamples {
     case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
     case MaxFiltersPerScan      =>
       "A fact table is joined with six filtered dimensions, and `filter.maxPerScan` is 4: the two filters with the highest pass rates are left out."
-    case MaxFiltersPerPlan => "A query with 70 filtered joins: the limit is 64, because AQE plans a copy of the build side for each."
-    case RepeatedRequest   => "AQE re-planned the join three times; the filter was requested once and is not requested again."
-    case FilterReady       =>
+    case MaxFiltersPerPlan =>
+      "A query with 70 filtered joins: the limit is 64. AQE plans a copy of the build side for each, with the filters in it: all copies may have 4,096 operators."
+    case RepeatedRequest => "AQE re-planned the join three times; the filter was requested once and is not requested again."
+    case FilterReady     =>
       "TPC-DS q14: three scans of sales join the same months of `date_dim`; the other two scans use the filter of the first."
     case BuildTimeout => "The cluster lost an executor, and the filter took longer than `filter.buildTimeout` 30,000 ms."
     case BuildFailed  => "The job that builds the filter lost a shuffle file. The query continues, and every row passes."

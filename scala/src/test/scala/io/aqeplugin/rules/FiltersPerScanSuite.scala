@@ -48,6 +48,21 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
       (64 until 70).map(i => i / 100.0 -> overPlan))
   }
 
+  test("of filters whose copied build sides would make a plan too large, the most selective stay; the others name the limit") {
+    val tables = 13
+    (0 until tables).foreach(i => table(s"t$i", s"SELECT id AS k$i FROM range(${40 + i})"))
+    // Every table's keys filter the tables before it, so the copies double from table to table.
+    val joins = (1 until tables).map(i => s"JOIN t$i ON k${i - 1} = k$i AND t$i.k$i <> ${3 * i}").mkString(" ")
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.aqePlugin.test.openGates" -> "true") {
+      val result = sameRows(spark.sql(s"SELECT * FROM t0 $joins"))
+      val refused = result.decided.flatMap(_.filters.elements().asScala).map(_.path("reason")).filter(_.path("unit").asText == "operators")
+      assert(filtered(result).nonEmpty && refused.nonEmpty)
+      assert(refused.forall(r => r.path("code").asText == "MAX_FILTERS_PER_PLAN" && r.path("limit").asDouble == 4096), refused)
+      val operators = result.plan.toString.linesIterator.size
+      assert(operators < 2 * 4096, operators)
+    }
+  }
+
   private def placement(scan: SparkPlan, passRate: Double): Placement =
     Placement(
       FilterRequest(scan, Nil, None, ScanTarget(scan, Nil, Nil, wholeGroups = false)),

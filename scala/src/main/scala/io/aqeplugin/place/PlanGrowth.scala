@@ -1,0 +1,37 @@
+package io.aqeplugin.place
+
+import java.util.IdentityHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+
+/** How many operators the filters of a plan add to it.
+  *
+  * The source of a filter is the tree of its build side with the filters in that, so along chains of joins the copies multiply. In memory
+  * they are one tree until Spark rewrites, compares or logs the plan; each of these walks every copy, and the plans of stages with it.
+  */
+private[aqeplugin] object PlanGrowth {
+
+  /** The operators that `placements` add to `plan`, a plan without filters; at most `Long.MaxValue`. */
+  def of(plan: SparkPlan, placements: Seq[Placement]): Long =
+    if (placements.isEmpty) 0L else operators(plan, placements) - operators(plan, Nil)
+
+  private def operators(plan: SparkPlan, placements: Seq[Placement]): Long = {
+    val known = new IdentityHashMap[SparkPlan, Long]().asScala
+    val sources = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
+    placements.foreach { case Placement(request, _, _, _) =>
+      sources.update(request.target.scan, request.source +: sources.getOrElse(request.target.scan, Nil))
+    }
+    def size(plan: SparkPlan): Long = known.getOrElseUpdate(plan, added(below(plan).map(size), 1L))
+    def below(plan: SparkPlan): Seq[SparkPlan] = plan match {
+      case stage: QueryStageExec => Seq(stage.plan)
+      case other                 => other.children ++ sources.getOrElse(other, Nil)
+    }
+    size(plan)
+  }
+
+  private def added(sizes: Seq[Long], to: Long): Long =
+    sizes.foldLeft(to)((sum, size) => if (sum > Long.MaxValue - size) Long.MaxValue else sum + size)
+}
