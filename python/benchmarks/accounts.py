@@ -1,12 +1,13 @@
 """The plugin's own figures of each timed run, from the event log."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from aqe_plugin import read_queries
 from aqe_plugin.events.queries import QueryStory
+from benchmarks.measure import QueryResult
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class AccountFile:
         self.path.write_text(json.dumps({**whole, self.jar_digest: merged}, indent=1))
 
 
-def last_runs(queries: Sequence[QueryStory], contender: str) -> list[QueryStory]:
-    """That contender's last run of each query."""
-    by_query = {story.description.split(" ")[0]: story for story in queries if f" {contender} " in story.description}
-    return list(by_query.values())
+def fastest_runs(queries: Iterable[QueryStory], results: Iterable[QueryResult], contender: str) -> list[QueryStory]:
+    """That contender's fastest run of each query."""
+    fastest = {result.fastest_run(contender) for result in results}
+    return [story for story in queries if story.description in fastest]

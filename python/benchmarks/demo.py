@@ -20,7 +20,7 @@ from rich.rule import Rule
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.render.queries import plain_lines, query_table
 from aqe_plugin.render.terminal import print_lines
-from benchmarks.accounts import Account, accounts_of, last_runs, logged_queries
+from benchmarks.accounts import Account, accounts_of, fastest_runs, logged_queries
 from benchmarks.choices import changed_choices
 from benchmarks.configs import chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, measure
@@ -94,7 +94,7 @@ def main() -> int:
     plots = plot_seconds(results, _CONFIGS, title, places.plot)
 
     console.print(Rule("3 of 5  the decision about each join, from the event log", align="left"))
-    shown = last_runs(recorded, "plugin")
+    shown = fastest_runs(recorded, results, "plugin")
     _show_decisions(shown, places, console)
     print_lines(changed_choices(recorded, "plugin"), console)
     console.print(Rule("4 of 5  one scrape of the exporter", align="left"))
@@ -141,16 +141,17 @@ def _timings(dataset: Dataset, chosen: list[Query], plan: Plan, places: Places, 
             results.append(measure(spark, query, compared, plan, report))
             progress.console.print(_line(results[-1]))
             if len(results) == 1:
-                _show_first(places, progress.console)
+                _show_first(results[0], places, progress.console)
     places.results.write_text(json.dumps([asdict(result) for result in results], indent=1))
     return results
 
 
-def _show_first(places: Places, console: Console) -> None:
-    """The first query's decision, as soon as the running application's log has the query's end."""
+def _show_first(result: QueryResult, places: Places, console: Console) -> None:
+    """The first query's decisions, as soon as the running application's log has the query's end."""
     until = time.monotonic() + _EVENTS_SECONDS
     while True:
-        shown = [story for story in last_runs(list(logged_queries(places.events)), "plugin") if story.ended is not None]
+        runs = fastest_runs(logged_queries(places.events), [result], "plugin")
+        shown = [story for story in runs if story.ended is not None]
         if shown or time.monotonic() > until:
             break
         time.sleep(0.2)

@@ -4,14 +4,14 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.accounts import Account
-from benchmarks.measure import QueryResult, run_description
+from benchmarks.measure import QueryResult
 
 
 def markdown_table(results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account]) -> str:
     """One line per query: fastest run (spread) of each contender, then how many times faster the last one is.
 
     Args:
-        accounts: what the plugin says of its runs, by run description; the last contender's last run is quoted.
+        accounts: what the plugin says of its runs, by run description; the last contender's fastest run is quoted.
     """
     *others, last = contenders
     head = ["query", *contenders, *(f"{last} vs {name}" for name in others), "filters", "rules"]
@@ -34,8 +34,7 @@ def median_and_range(values: Sequence[float], digits: int) -> str:
 
 def _cells(result: QueryResult, contenders: Sequence[str], accounts: Mapping[str, Account]) -> list[str]:
     *others, last = contenders
-    timing = result.timing(last)
-    account = accounts.get(run_description(result.query, last, len(timing.seconds))) if timing else None
+    account = accounts.get(result.fastest_run(last) or "")
     account_cells = ["-", "-"] if account is None else [str(account.applied), f"{account.rule_share:.1%}"]
     ratios = (_ratio(result.ratio(name, last)) for name in others)
     return [*(_seconds(result, name) for name in contenders), *ratios, *account_cells]

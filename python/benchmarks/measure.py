@@ -67,6 +67,13 @@ class QueryResult:
         """That contender's timing, or None when it has none for this query."""
         return next((t for t in self.timings if t.contender == contender and t.seconds), None)
 
+    def fastest_run(self, contender: str) -> str | None:
+        """The description of that contender's fastest run; None when it has none."""
+        timing = self.timing(contender)
+        if timing is None:
+            return None
+        return run_description(self.query, contender, timing.seconds.index(timing.minimum) + 1)
+
     def ratio(self, slow: str, fast: str) -> float | None:
         """How many times faster `fast` is than `slow`, by their fastest runs."""
         left, right = self.timing(slow), self.timing(fast)

@@ -12,7 +12,7 @@ from aqe_plugin.events.model import FilterOutcome, Reason
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.queries import QueryStory
 from benchmarks.accounts import Account
-from benchmarks.measure import QueryResult, Timing, run_description
+from benchmarks.measure import QueryResult, Timing
 
 _CAPTION = "x: times faster; rules: time in the plugin's rules of the query's"
 
@@ -29,7 +29,7 @@ def seconds_table(
     faster the last one is.
 
     Args:
-        accounts: what the plugin says of its runs, by run description; the last contender's last run is shown.
+        accounts: what the plugin says of its runs, by run description; the last contender's fastest run is shown.
     """
     *others, last = contenders
     results = tuple(results)
@@ -61,8 +61,7 @@ def _what_is_shown(results: Iterable[QueryResult]) -> str:
 
 
 def _account(result: QueryResult, contender: str, accounts: Mapping[str, Account]) -> tuple[str, str]:
-    timing = result.timing(contender)
-    account = accounts.get(run_description(result.query, contender, len(timing.seconds))) if timing else None
+    account = accounts.get(result.fastest_run(contender) or "")
     if account is None:
         return "-", "-"
     lost = account.planned - account.applied

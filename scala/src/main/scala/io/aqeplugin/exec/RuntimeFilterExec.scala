@@ -96,8 +96,8 @@ case class RuntimeFilterExec(
     val (kind, reason, filterBytes, buildMillis, keys) = run.filters(i) match {
       case Right(Right(built)) =>
         val others = unit.map(run.filters).collectFirst { case Right(Left(reason)) => reason }
-        (others.fold(built.kind)(_ => RuntimeFilterExec.PassAll), others, built.sizeBytes, built.buildMillis, built.rows)
-      case Right(Left(reason)) => (RuntimeFilterExec.PassAll, Some(reason), 0L, 0L, 0L)
+        (others.fold(built.kind)(_ => FilterOutcome.PassAll), others, built.sizeBytes, built.buildMillis, built.rows)
+      case Right(Left(reason)) => (FilterOutcome.PassAll, Some(reason), 0L, 0L, 0L)
       case Left(_)             => (FilterOutcome.Missing, None, 0L, 0L, 0L)
     }
     FilterOutcome(
@@ -210,9 +210,6 @@ case class RuntimeFilterExec(
 }
 
 object RuntimeFilterExec {
-
-  /** The kind of a filter that passes every row. */
-  private val PassAll = "pass_all"
 
   /** @param filters
     *   per source, the filter that was found, or why there was none

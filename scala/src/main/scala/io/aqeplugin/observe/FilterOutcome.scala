@@ -31,10 +31,17 @@ final case class FilterOutcome(
     waitMillis: Long,
     keys: Long,
     anyOf: String = ""
-)
+) {
+
+  /** Whether the scan let all rows pass. */
+  def passesAll: Boolean = kind == FilterOutcome.Missing || kind == FilterOutcome.PassAll
+}
 
 object FilterOutcome {
 
   /** The kind of a filter that was planned but not found by its scan. */
   val Missing = "missing"
+
+  /** The kind of a filter that lets all rows pass. */
+  val PassAll = "pass_all"
 }

@@ -18,8 +18,17 @@ final class JoinNames {
     names.getOrElseUpdate(
       id.columns, {
         met(id.name) += 1
-        if (met(id.name) == 1) id.name else s"${id.name}#${met(id.name)}"
+        if (met(id.name) == 1) id.name else s"${id.name}${JoinNames.Mark}${met(id.name)}"
       }
     )
   }
+}
+
+object JoinNames {
+
+  /** Occurs in no [[JoinId.name]]. */
+  private val Mark = '#'
+
+  /** Whether two joins of a query have one [[JoinId.name]]. */
+  def areOfOneName(one: String, other: String): Boolean = one.takeWhile(_ != Mark) == other.takeWhile(_ != Mark)
 }

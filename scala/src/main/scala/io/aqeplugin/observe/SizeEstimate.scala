@@ -60,6 +60,7 @@ final case class SizeEstimate(
   */
 final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, decided: DecidedFilters = DecidedFilters.None) {
   private val known = new IdentityHashMap[SparkPlan, SizeEstimate]().asScala
+  private val inside = new FiltersInside(decided)
 
   /** The operators that were estimated from the estimate of one. */
   private val estimatedFrom = new IdentityHashMap[SparkPlan, List[SparkPlan]]().asScala
@@ -111,7 +112,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
         parts.map(_.kept).max,
         leastSure(parts.map(_.tableSource)),
         leastSure(parts.map(_.source)),
-        parts.map(_.keptByFilters).reduce(_ ++ _)
+        FiltersInside.ofUnion(parts)
       )
 
     case reused: ReusedExchangeExec => below(plan, reused.child)
@@ -127,20 +128,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     filtered.get(plan).fold(estimate)(kept => estimate.keeping(ShareEstimate(kept, estimate.source)))
 
   private def ofFilters(scan: SizeEstimate, filters: StartedFilters): SizeEstimate =
-    scan.keeping(ShareEstimate(kept(filters).map(_._2).product, scan.source)).copy(keptByFilters = keptByJoin(filters))
-
-  /** The share of rows that each filter keeps, with the joins that it comes from. */
-  private def kept(filters: StartedFilters): Seq[(Seq[String], Double)] =
-    filters.joinIdsByFilter.map(joins => joins -> math.min(1.0, joins.map(decided.passRate(_).getOrElse(1.0)).sum))
-
-  private def keptByJoin(filters: StartedFilters): Map[String, Double] =
-    kept(filters).collect { case (joins, share) if share > 0 => joins.map(_ -> share) }.flatten.toMap
-
-  private def filtersInside(plan: SparkPlan): Map[String, Double] = plan match {
-    case filters: StartedFilters => keptByJoin(filters)
-    case stage: QueryStageExec   => filtersInside(stage.plan)
-    case other                   => other.children.map(filtersInside).foldLeft(Map.empty[String, Double])(_ ++ _)
-  }
+    scan.keeping(ShareEstimate(inside.kept(filters), scan.source)).copy(keptByFilters = inside.byJoin(filters))
 
   private def leastSure(sources: Seq[EstimateSource]): EstimateSource = EstimateSource.leastSure(sources.head, sources.tail: _*)
 
@@ -187,7 +175,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
           kept,
           origin.fold[EstimateSource](EstimateSource.Measured)(_.source),
           EstimateSource.Measured,
-          filtersInside(stage.plan)
+          inside.of(stage.plan)
         )
       case None => below(stage, stage.plan)
     }
@@ -197,10 +185,11 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     val right = below(join, join.right)
     join.joinType match {
       case _: InnerLike | LeftSemi if join.leftKeys.nonEmpty =>
-        val (large, small) = if (left.rows >= right.rows) (left, right) else (right, left)
-        val base = if (join.joinType == LeftSemi) left else large
-        val by = if (join.joinType == LeftSemi) right else small
-        val share = keptBy(join, base, by)
+        val own = inside.ofJoin(join, left, right)
+        // Of filtered rows, the number says nothing about which side has the foreign keys.
+        def size(side: SizeEstimate) = if (own.isDefined) side.rows / side.kept else side.rows
+        val (base, by) = if (join.joinType == LeftSemi || size(left) >= size(right)) (left, right) else (right, left)
+        val share = FiltersInside.keptByJoin(own, base, by)
         base.copy(
           rows = math.max(1.0, base.rows * share),
           kept = base.kept * share,
@@ -212,13 +201,6 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
         val large = if (left.rows >= right.rows) left else right
         large.copy(kept = math.max(left.kept, right.kept), source = EstimateSource.leastSure(left.source, right.source))
     }
-  }
-
-  /** The share of the rows of `base` that the join keeps. What a filter of its own keys has removed, the join does not remove again. */
-  private def keptBy(join: BaseJoinExec, base: SizeEstimate, by: SizeEstimate): Double = {
-    val filters = base.keptByFilters ++ by.keptByFilters
-    if (filters.isEmpty) by.kept
-    else math.min(1.0, by.kept / decided.joinId(join).flatMap(filters.get).getOrElse(1.0))
   }
 
   /** Predicates that Spark adds for joins (IS NOT NULL, pushed pruning) say nothing about how many rows remain. */

@@ -24,14 +24,20 @@ private[aqeplugin] object PlanGrowth {
     placements.foreach { case Placement(request, _, _, _) =>
       sources.update(request.target.scan, request.source +: sources.getOrElse(request.target.scan, Nil))
     }
-    def size(plan: SparkPlan): Long = known.getOrElseUpdate(plan, added(below(plan).map(size), 1L))
-    def below(plan: SparkPlan): Seq[SparkPlan] = plan match {
-      case stage: QueryStageExec => Seq(stage.plan)
-      case other                 => other.children ++ sources.getOrElse(other, Nil)
-    }
+    def size(plan: SparkPlan): Long = known.getOrElseUpdate(
+      plan,
+      plan match {
+        case stage: QueryStageExec => added(size(stage.plan), 1L)
+        case other                 =>
+          val filters = sources.getOrElse(other, Nil)
+          (other.children ++ filters).map(size).foldLeft(1L + filters.size * OwnOperators)(added)
+      }
+    )
     size(plan)
   }
 
-  private def added(sizes: Seq[Long], to: Long): Long =
-    sizes.foldLeft(to)((sum, size) => if (sum > Long.MaxValue - size) Long.MaxValue else sum + size)
+  /** A filter's exchange, and the stage that becomes of it. */
+  private val OwnOperators = 2L
+
+  private def added(size: Long, to: Long): Long = if (to > Long.MaxValue - size) Long.MaxValue else to + size
 }

@@ -3,7 +3,7 @@ package io.aqeplugin.place
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Average, Sum}
+import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.catalyst.util.StringUtils
@@ -14,14 +14,12 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Whether an expression has a value for every possible row. Unknown expressions are assumed to throw.
   *
   * An aggregate function counts as total if its value over any part of a group exists. Of sums, those do that would take billions of rows to
-  * overflow; a sum of numbers as wide as its result may have a part that exceeds what the whole never reaches.
+  * overflow; a sum of numbers as wide as its result may have a part that exceeds what the whole never reaches. A correlation fails where one
+  * side is constant, as it may be in a part.
   */
 private[aqeplugin] object Total {
 
   def apply(expression: Expression): Boolean = isTotal(expression, Nil)
-
-  /** The same, of values that exist for every row. */
-  def ofItself(expression: Expression): Boolean = isKnown(expression)
 
   /** @param nonZero
     *   expressions that are known not to be 0 where the expression is evaluated
@@ -34,21 +32,20 @@ private[aqeplugin] object Total {
     case Divide(number, _: Literal, _) if hasRoom(expression.dataType) => isTotal(number, nonZero)
     case Divide(number, divisor, _) if expression.dataType == DoubleType && nonZero.exists(_.semanticEquals(divisor)) =>
       isTotal(number, nonZero) && isTotal(divisor, nonZero)
-    case other => isKnown(other) && other.children.forall(isTotal(_, nonZero))
+    case other => ofItself(other) && other.children.forall(isTotal(_, nonZero))
   }
 
   private def isGuarded(divisor: Expression, zero: Expression, other: Expression, nonZero: Seq[Expression]): Boolean =
     isTotal(divisor, nonZero) && isTotal(zero, nonZero) && isTotal(other, nonZero :+ divisor)
 
-  private def isKnown(expression: Expression): Boolean = expression match {
-    // This includes user-defined aggregates.
+  /** Whether an expression has a value wherever its children have one. */
+  def ofItself(expression: Expression): Boolean = expression match {
     case _: UserDefinedExpression                                                                 => false
-    case sum: Sum                                                                                 => isNarrow(sum.child)
-    case average: Average                                                                         => isNarrow(average.child)
+    case function: AggregateFunction                                                              => ofParts(function)
     case _: Attribute | _: Literal | _: Alias | _: SortOrder | _: Partitioning                    => true
     case _: And | _: Or | _: Not | _: BinaryComparison | _: IsNull | _: IsNotNull                 => true
     case _: In | _: InSet | _: Coalesce | _: If | _: CaseWhen                                     => true
-    case _: AggregateExpression | _: AggregateFunction                                            => true
+    case _: AggregateExpression                                                                   => true
     case _: WindowExpression | _: WindowSpecDefinition | _: WindowFrame | _: WindowFunction       => true
     case _: Substring | _: Concat | _: Upper | _: Lower | _: GetStructField                       => true
     case _: CreateArray | _: CreateNamedStruct                                                    => true
@@ -63,19 +60,53 @@ private[aqeplugin] object Total {
     case _                                             => false
   }
 
+  /** Functions of users, which are in no list of Spark's, may fail on a part of a group. */
+  private def ofParts(function: AggregateFunction): Boolean = function match {
+    case sum: Sum         => isNarrow(sum.child)
+    case average: Average =>
+      average.child.dataType match {
+        case _: DecimalType => isNarrow(average.child)
+        case summed         => summed.isInstanceOf[NumericType]
+      }
+    case _: AggregateWindowFunction | _: Count | _: Min | _: Max | _: First | _: Last => true
+    case _: MaxMinBy | _: BitAggregate | _: Collect[_]                                => true
+    case _: StddevSamp | _: StddevPop | _: VarianceSamp | _: VariancePop              => true
+    case _: HyperLogLogPlusPlus | _: ApproximatePercentile | _: Percentile            => true
+    case _: BloomFilterAggregate                                                      => true
+    case _                                                                            => false
+  }
+
   /** Whether numbers are so much narrower than their sum that no table has enough of them to fill it. */
   private def isNarrow(summed: Expression): Boolean = summed match {
     case _: UnscaledValue => true
-    case cast: Cast       => isNarrow(cast.child) && widens(cast.child.dataType, cast.dataType)
-    case other            =>
-      other.dataType match {
+    case _                =>
+      summed.dataType match {
         case ByteType | ShortType | IntegerType | FloatType | DoubleType => true
-        case decimal: DecimalType                                        => decimal.precision + DigitsOfRows <= DecimalType.MAX_PRECISION
-        case _                                                           => false
+        case LongType                                                    => wholeDigits(summed).exists(_ <= DigitsOfInt)
+        case decimal: DecimalType                                        =>
+          val ofSum = math.min(decimal.precision + DigitsOfRows, DecimalType.MAX_PRECISION) - decimal.scale
+          wholeDigits(summed).exists(_ + DigitsOfRows <= ofSum)
+        case _ => false
       }
   }
 
-  /** By so many digits is the sum of decimals wider than each of them. */
+  /** Digits before the point that a number may have, if known; those of its source where it was cast to a wider type. */
+  private def wholeDigits(number: Expression): Option[Int] = number match {
+    case cast: Cast if widens(cast.child.dataType, cast.dataType) => wholeDigits(cast.child)
+    case other                                                    =>
+      other.dataType match {
+        case decimal: DecimalType => Some(decimal.precision - decimal.scale)
+        case ByteType             => Some(3)
+        case ShortType            => Some(5)
+        case IntegerType          => Some(DigitsOfInt)
+        case LongType             => Some(19)
+        case _                    => None
+      }
+  }
+
+  private val DigitsOfInt = 10
+
+  /** By so many digits is the sum of decimals wider than each of them, if Spark has so many. */
   private val DigitsOfRows = 10
 
   private object IsZero {

@@ -25,9 +25,13 @@ final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, R
     val alike = alikeInCopies(guard)
     if (isSmall(alike)) alike
     else {
-      // A union puts filters on scans that are not their own.
       val fewer = smallest(plan).alikeInCopies(guard)
-      if (isSmall(fewer)) fewer else FiltersPerPlan(Nil, refused ++ kept.map(_ -> FiltersPerPlan.tooManyOperators))
+      if (isSmall(fewer)) fewer
+      else {
+        // Unions put filters on scans that are not their own.
+        val (ofUnions, own) = fewer.kept.partition(_.union.isDefined)
+        FiltersPerPlan(own, fewer.refused ++ ofUnions.map(_ -> FiltersPerPlan.tooManyOperators))
+      }
     }
   }
 

@@ -3,7 +3,6 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{Mode, SessionConf}
@@ -42,7 +41,7 @@ final case class InferPredicates(session: SparkSession) extends Rule[LogicalPlan
   /** Plans outside an execution (EXPLAIN) are not recorded. */
   private def report(mode: Mode, filters: Seq[InferredFilter]): Unit = {
     val sparkContext = session.sparkContext
-    Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption).foreach { id =>
+    RuleContext.executionId(sparkContext).foreach { id =>
       val arm = SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap)
       PredicateLog.record(sparkContext, QueryStates.of(id), mode, arm, filters)
     }

@@ -124,7 +124,7 @@ object RuleContext {
     RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans, conf.busySlots)
 
   /** None for the SQL command EXPLAIN, which is an execution of its own and does not run the query that it plans. */
-  private def executionId(sparkContext: SparkContext): Option[Long] =
+  private[rules] def executionId(sparkContext: SparkContext): Option[Long] =
     Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)
       .filterNot(id => Option(SQLExecution.getQueryExecution(id)).exists(_.logical.isInstanceOf[ExplainCommand]))
 

@@ -4,8 +4,6 @@ import java.util.IdentityHashMap
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.execution.SparkPlan
-
 import io.aqeplugin.decide._
 import io.aqeplugin.observe.{FoundJoin, SizeEstimator}
 import io.aqeplugin.place.{FilterRequest, JoinSite, ReuseGuard}
@@ -15,7 +13,7 @@ private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEsti
 
   // By identity: comparing requests or joins walks their plans.
   private val joins = new IdentityHashMap[FilterRequest, (FoundJoin, Side)]().asScala
-  private val rates = new IdentityHashMap[SparkPlan, Double]().asScala
+  private val rates = new IdentityHashMap[FoundJoin, Double]().asScala
 
   /** Remembers which join made these requests; returns them. */
   def noted(join: FoundJoin, buildSide: Side, requests: Seq[FilterRequest]): Seq[FilterRequest] = {
@@ -32,7 +30,7 @@ private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEsti
   }
 
   private def ownPassRate(request: FilterRequest): Double = joins.get(request).fold(1.0) { case (join, buildSide) =>
-    rates.getOrElseUpdate(join.node, ownPassRate(join, buildSide, request))
+    rates.getOrElseUpdate(join, ownPassRate(join, buildSide, request))
   }
 
   /** A join that was decided without a filter lets every row pass. */

@@ -37,6 +37,10 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
     val said = ran(spark.sql(s"EXPLAIN $Query"))
     assert(section(said.rows.mkString.stripSuffix("]")).size == 2, said.rows)
     assert(said.decided.isEmpty && said.ended.isEmpty, said.events)
+    val inferring = "SELECT cents FROM sold JOIN price ON item = pi WHERE (item = 3 AND cents = 9) OR (pi = 6 AND v = 2)"
+    assert(ran(spark.sql(inferring)).predicates.nonEmpty)
+    val explained = ran(spark.sql(s"EXPLAIN $inferring"))
+    assert(explained.predicates.isEmpty && explained.ended.isEmpty, explained.events)
   }
 
   test("after it has run, every join has Spark's choice, the plugin's and its reason, also without a filter") {

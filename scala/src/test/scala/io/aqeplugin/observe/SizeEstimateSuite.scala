@@ -1,13 +1,9 @@
 package io.aqeplugin.observe
 
-import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.joins.BaseJoinExec
-
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.e2e.PluginSession
-import io.aqeplugin.exec.{FilterLabel, RuntimeFilterExec, SelfDisable}
 
 /** How many rows an operator is expected to give, before anything has run. */
 class SizeEstimateSuite extends AnyFunSuite with PluginSession {
@@ -73,52 +69,6 @@ class SizeEstimateSuite extends AnyFunSuite with PluginSession {
         sizes(plan).rows / sizes(plan).kept,
         estimate("SELECT * FROM fact").rows
       ))
-    }
-  }
-
-  private def filtered(scan: SparkPlan, joins: Seq[String], unions: Seq[Int]): RuntimeFilterExec = {
-    val labels = joins.map(join => FilterLabel(join, join, "fact", Seq("k"), ""))
-    val source = spark.sql("SELECT dk FROM dim").queryExecution.sparkPlan
-    RuntimeFilterExec(
-      scan,
-      labels.map(_ => Seq(scan.output.head)),
-      labels.map(_ => source),
-      labels,
-      labels.map(_ => SelfDisable.Never),
-      unions = unions
-    )
-  }
-
-  private def decided(rates: (String, Double)*): DecidedFilters = new DecidedFilters {
-    override def passRate(joinId: String): Option[Double] = rates.toMap.get(joinId)
-    override def joinId(join: BaseJoinExec): Option[String] = join.leftKeys.headOption.map(_ => "own")
-  }
-
-  test("the filters inside a running stage keep their pass rates of its scan, a union the sum of those of its members") {
-    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.adaptive.enabled" -> "false") {
-      val scan = spark.sql("SELECT k, v FROM fact").queryExecution.sparkPlan.collectLeaves().head
-      val filters = filtered(scan, Seq("first", "second", "third"), unions = Seq(1, 2))
-      def rows(decided: DecidedFilters): Double = new SizeEstimator(KeptPerPredicate, TableStatistics.None, decided)(filters).rows
-      val all = estimate("SELECT k, v FROM fact").rows
-      assert(isNear(rows(decided("first" -> 0.5, "second" -> 0.1, "third" -> 0.3)), all * 0.2))
-      assert(isNear(rows(DecidedFilters.None), all))
-    }
-  }
-
-  test("what the filter of a join has removed, the join does not remove again, and that of another join it does") {
-    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.adaptive.enabled" -> "false") {
-      val plan = spark.sql("SELECT v, n FROM fact JOIN dim ON k = dk WHERE n = 2").queryExecution.sparkPlan
-      val all = estimate("SELECT k, v FROM fact").rows
-      def rows(joins: String*)(rates: (String, Double)*): Double = {
-        val withFilters = plan.transformUp {
-          case scan if scan.children.isEmpty && scan.output.exists(_.name == "v") => filtered(scan, joins, unions = joins.map(_ => 1))
-        }
-        new SizeEstimator(KeptPerPredicate, TableStatistics.None, decided(rates: _*))(withFilters).rows
-      }
-      assert(isNear(rows("own")("own" -> KeptPerPredicate), all * KeptPerPredicate))
-      assert(isNear(rows("own")("own" -> 0.5), all * KeptPerPredicate))
-      assert(isNear(rows("own")("own" -> 0.1), all * 0.1))
-      assert(isNear(rows("own", "other")("own" -> KeptPerPredicate, "other" -> 0.5), all * KeptPerPredicate * 0.5))
     }
   }
 

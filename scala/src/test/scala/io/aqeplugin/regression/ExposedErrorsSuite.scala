@@ -22,6 +22,7 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
     table("ones", "SELECT CAST(id % 90 AS int) AS k, 1 AS one FROM range(300)")
     // Each key has five rows, 4096 rows apart: one in each batch of the reader.
     table("spread", "SELECT CAST(id % 4096 AS int) AS k, CAST(1 AS bigint) AS one FROM range(0, 5 * 4096, 1, 1)")
+    table("varied", "SELECT CAST(id % 4096 AS int) AS k, id div 4096 AS r FROM range(0, 5 * 4096, 1, 1)")
     table("minus", "SELECT CAST(id AS int) AS k, -9000000000000000000L AS x FROM range(100)")
     table("keys", "SELECT CAST(id AS int) AS kk FROM range(4096)")
     // Two rows without a partner have a key of `dim`, and 78 have none.
@@ -54,14 +55,14 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
   )
 
   /** Runs a query with a filter that pauses for every other batch, if it may pause; the number of rows that were not checked. */
-  private def uncheckedRows(probe: String): Long = {
+  private def uncheckedRows(probe: String, table: String = "spread"): Long = {
     def query = spark.sql(s"SELECT * FROM dim LEFT JOIN ($probe) p ON dk = p.k")
     val expected = withoutPlugin(query)
     val pauses = Seq("sampleBatches" -> "1", "maxPassRate" -> "0.0", "skipBatches" -> "1").map { case (key, value) =>
       s"spark.aqePlugin.filter.selfDisable.$key" -> value
     }
     val result = withConf(pauses :+ ("spark.aqePlugin.force" -> "*=filter"): _*)(ran(query))
-    assert(result.rows == expected && filtered(result).contains("parquet-spread(k)"), result.plan)
+    assert(result.rows == expected && filtered(result).contains(s"parquet-$table(k)"), result.plan)
     outcomes(result).map(_.path("rowsUnchecked").asLong).sum
   }
 
@@ -90,6 +91,13 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
   test("a filter below groups never pauses if a sum over a part of one could overflow") {
     assert(uncheckedRows("SELECT k, sum(one) AS n FROM spread GROUP BY k") == 0)
     assert(uncheckedRows("SELECT k, sum(one) OVER (PARTITION BY k) AS n FROM spread") == 0)
+    assert(uncheckedRows("SELECT k, sum(CAST(k AS decimal(38, 28))) AS n FROM spread GROUP BY k") == 0)
+    assert(uncheckedRows("SELECT k, sum(CAST(k AS decimal(20, 2))) AS n, avg(one) AS m FROM spread GROUP BY k") > 0)
+  }
+
+  test("a filter below groups never pauses if a function may fail on a part of one") {
+    assert(uncheckedRows("SELECT k, corr(r, 2 * r) AS c FROM varied GROUP BY k", "varied") == 0)
+    assert(uncheckedRows("SELECT k, max_by(one, k) AS c, stddev(one) AS d, count(DISTINCT one) AS e FROM spread GROUP BY k") > 0)
   }
 
   test("a sum of which only a part of the inputs of a union is filtered does not overflow") {
