@@ -63,14 +63,14 @@ class Session:
         # The plugin posts a query's outcome when it hears of its end, so its own event may come one round later.
         bus.waitUntilEmpty(60_000)
 
-    def story(self, description: str) -> QueryStory:
+    def stories(self) -> list[QueryStory]:
         self.flush()
-        told = [
-            story
-            for log in find_event_logs(self.events)
-            for story in queries_in(read_log(log), log.name)
-            if isinstance(story, QueryStory) and story.description == description
-        ]
+        logs = find_event_logs(self.events)
+        told = [story for log in logs for story in queries_in(read_log(log), log.name)]
+        return [story for story in told if isinstance(story, QueryStory)]
+
+    def story(self, description: str) -> QueryStory:
+        told = [story for story in self.stories() if story.description == description]
         assert len(told) == 1, f"{len(told)} stories of {description}"
         return told[0]
 
@@ -215,6 +215,14 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
+def test_a_query_without_a_description_is_named_by_the_call_that_ran_it(session: Session) -> None:
+    session.spark.conf.set("spark.aqePlugin.mode", "apply")
+    session.spark.sparkContext.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+    session.spark.sql(QUERY).count()
+    last = max(session.stories(), key=lambda story: story.execution_id)
+    assert last.description == "count at NativeMethodAccessorImpl.java:0"
+
+
 def test_what_was_decided_is_decided_again_from_the_logged_facts(session: Session) -> None:
     session.run("replayed", "apply")
     (join,) = session.story("replayed").joins
@@ -226,11 +234,7 @@ def test_runs_in_both_modes_are_evidence_that_recommend_weighs(session: Session)
     for number in range(6):
         for mode in ("observe", "apply"):
             session.run(f"{mode} {number}, to be weighed", mode)
-    session.flush()
-    told = [story for log in find_event_logs(session.events) for story in queries_in(read_log(log), log.name)]
-    history = history_of(
-        story for story in told if isinstance(story, QueryStory) and story.description.endswith("to be weighed")
-    )
+    history = history_of(story for story in session.stories() if story.description.endswith("to be weighed"))
     assert len(history.runs) == 12
     assert len({run.fingerprint for run in history.runs}) == 1
     ways = {run.options for run in history.runs}

@@ -12,7 +12,7 @@ private[observe] final class FiltersInside(decided: DecidedFilters) {
   def kept(filters: StartedFilters): Double = shares(filters).map(_._2).product
 
   /** The share of a scan's rows that the filter of each join keeps, alone or in a union. */
-  def byJoin(filters: StartedFilters): Map[String, Double] = 
+  def byJoin(filters: StartedFilters): Map[String, Double] =
     shares(filters).filter(_._2 > 0).flatMap { case (joins, share) => joins.map(_ -> share) }.toMap
 
   /** The same of all scans in and below a plan, its stages included. */

@@ -42,12 +42,15 @@ final case class JoinWait(
   def inDecision(decision: JoinDecision, nowNanos: Long): JoinDecision =
     if (isOver) decision
     else {
-      val outcome = WaitOutcome(if (needsWait(decision)) WaitEnd.Used else WaitEnd.Unused, waitedMillis(nowNanos))
+      val outcome = ended match {
+        case Some(Dropped(before)) => before
+        case _                     => WaitOutcome(if (needsWait(decision)) WaitEnd.Used else WaitEnd.Unused, waitedMillis(nowNanos))
+      }
       val waiting = decision.facts.waiting.map(wait => if (wait.waits) wait.copy(outcome = Some(outcome)) else wait)
       decision.copy(facts = decision.facts.copy(waiting = waiting))
     }
 
-  /** The wait after an estimate that does not wait. */
+  /** The wait after an estimate that does not wait, or whose filter has no place. */
   def drop(nowNanos: Long): JoinWait = if (ended.isDefined) this else copy(ended = Some(Dropped(released(nowNanos))))
 
   /** The wait after an estimate that waits, also if the one before did not. If it is to be checked again, that is after this planning:
@@ -93,7 +96,7 @@ object JoinWait {
   /** The clock ended it, whatever is estimated later. */
   final case class Released(decision: WaitDecision) extends Ended
 
-  /** A later estimate no longer waits; the next one may wait again. */
+  /** A later estimate no longer waits, or its filter has no place; the next one may wait again. */
   final case class Dropped(outcome: WaitOutcome) extends Ended
 
   /** What a build side waits for: a stage of its own, or before there is one, the stages below.

@@ -22,13 +22,17 @@ private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
     if (context.mode != Mode.Apply || !context.isExecution) estimate
     else
       estimate.waiting match {
-        case Some(wait) if wait.waits =>
+        // Once the scans have started, nothing waits.
+        case Some(wait) if wait.waits && site.targets.nonEmpty =>
           val begun = current(joinId, estimate, wait, site)
           checks ++= begun.filterNot(_.isOver).flatMap(_.checkNanos)
           begun.fold(estimate)(_.inEstimate(estimate))
         case Some(_) => context.state.changeWait(joinId)(_.drop(nowNanos)).fold(estimate)(_.inEstimate(estimate))
         case None    => estimate
       }
+
+  /** Ends the wait of a join none of whose filters has a place, so that its probe side does not wait. */
+  def drop(joinId: String): Unit = { val _ = context.state.changeWait(joinId)(_.drop(nowNanos)) }
 
   private def current(joinId: String, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] = {
     val stage = JoinWait.Stage(ownStage(site).isDefined, wait.buildMillis, nowNanos)

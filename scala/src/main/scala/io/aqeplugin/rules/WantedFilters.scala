@@ -70,7 +70,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   def all: Seq[Placement] = joins.flatMap(of) ++ ranges.filter(mayBeRange).flatMap(of)
 
   /** The filters of a plan of which equal exchanges stay equal, and that do not make it too large. */
-  def alike(filters: FiltersPerPlan): FiltersPerPlan = filters.alikeWithinGrowth(plan, guard)
+  def alike(filters: FiltersPerPlan): FiltersPerPlan = {
+    val alike = filters.alikeWithinGrowth(plan, guard)
+    val placed = alike.kept.map(_.label.joinId).toSet
+    alike.refused.map(_._1.label.joinId).distinct.filterNot(placed).foreach(clocks.drop)
+    alike
+  }
 
   private def mayBeRange(join: FoundJoin): Boolean = {
     val keyed = JoinFinder.of(join.node)

@@ -29,6 +29,11 @@ class JoinWaitSuite extends AnyFunSuite {
     assert(dropped.drop(nowNanos = 9000000L) == dropped, "it ends once")
   }
 
+  test("a wait whose filter found no place has its length in the decision, though the estimate waits") {
+    val decided = begun.drop(nowNanos = 7000000L).inDecision(DecideJoin.decide(estimate(waits), limits), nowNanos = 9000000L)
+    assert(decided.facts.waiting.flatMap(_.outcome).contains(WaitOutcome(WaitEnd.Released, 7.0)))
+  }
+
   test("an estimate that waits again goes on with the wait") {
     val dropped = begun.drop(nowNanos = 7000000L)
     assert(dropped.inEstimate(estimate(waits)) == estimate(waits))

@@ -31,6 +31,22 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
     }
   }
 
+  test("a probe side does not wait for a join whose filter is refused, and no wait is reported") {
+    table("sold", "SELECT id % 100 AS a, id % 90 AS b, id AS v FROM range(3000)", files = 2)
+    table("few", "SELECT id AS k, id AS w FROM range(100)")
+    table("many", "SELECT id AS k, id AS w FROM range(90)")
+    spark.udf.register("slowly", (w: Long) => { Thread.sleep(20); w })
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.aqePlugin.filter.maxPerScan" -> "1") {
+      val result = sameRows(spark.sql(
+        """SELECT v FROM sold LEFT SEMI JOIN (SELECT k FROM few WHERE w < 3) few ON a = few.k
+          |LEFT SEMI JOIN (SELECT k FROM many WHERE slowly(w) < 60) many ON b = many.k""".stripMargin
+      ))
+      val refused =
+        result.decided.find(_.decision.path("facts").path("joinId").asText == "left_semi:b=k").getOrElse(fail(s"${result.decided}"))
+      assert(refused.decision.path("facts").path("waiting").path("outcome").asText == "released", refused)
+    }
+  }
+
   test("a plan has the 64 most selective filters; the others name the limit") {
     val scans = Seq.fill(70)(spark.range(1).queryExecution.sparkPlan)
     val onScans = scans.zipWithIndex.map { case (scan, i) => placement(scan, i / 100.0) }

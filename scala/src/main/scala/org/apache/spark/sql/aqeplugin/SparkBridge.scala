@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExch
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.types.StringType
-import org.apache.spark.util.Utils
+import org.apache.spark.util.{CallSite, Utils}
 
 /** Opens the few members of Spark that are private to its packages. Has no logic. */
 object SparkBridge {
@@ -112,8 +112,13 @@ object SparkBridge {
     Option(sparkContext.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION))
       .filter(_ => maxLength > 0)
       .map(text => Utils.redact(conf.stringRedactionPattern, text).take(maxLength))
-      .getOrElse(sparkContext.getCallSite().shortForm)
+      .orElse(Option(sparkContext.getLocalProperty(CallSite.SHORT_FORM)))
+      .getOrElse(Utils.getCallSite(isBelowUser).shortForm)
   }
+
+  /** Spark and what it calls: the first class of another name called Spark. */
+  private def isBelowUser(className: String): Boolean = BelowUser.exists(className.startsWith)
+  private val BelowUser = Seq("org.apache.spark.", "scala.", "io.aqeplugin.")
 
   /** `text` as Spark's events would show it: redacted by the session's pattern for strings. */
   def redacted(conf: SQLConf, text: String): String = Utils.redact(conf.stringRedactionPattern, text)
