@@ -27,7 +27,13 @@ class Shell(str, Enum):
     FISH = "fish"
 
 
-config = typer.Typer(name="config", no_args_is_help=True, help="Look at the settings of all options.")
+config = typer.Typer(
+    name="config",
+    no_args_is_help=True,
+    help="Look at the settings of all options. The command line comes first, then variables "
+    "(AQE_PLUGIN__EXPLAIN__FORMAT=json), then ~/.config/aqe-plugin/config.toml, else /etc/aqe-plugin/config.toml "
+    '([explain], a line format = "json").',
+)
 
 
 @config.command()

@@ -251,7 +251,11 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str
     if proposal.nothing_to_do:
         say(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
     elif do_it:
-        back = "" if proposal.action is Action.ROLLBACK else " aqe-plugin rollback undoes it."
+        back = (
+            ""
+            if proposal.action is Action.ROLLBACK
+            else " aqe-plugin rollback with the same --target shows how to undo it."
+        )
         say(f"Done: {proposal.store.effect}{back}")
     else:
         say(f"Nothing was written; --yes makes the change.{rehearsed and ' '}{rehearsed}")

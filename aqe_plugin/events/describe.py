@@ -203,14 +203,15 @@ _WAIT_ENDS = {
 def describe_wait(wait: WaitDecision) -> str:
     """Whether the probe side waited for this build side, and why; how long, how long the build side was estimated to
     take, and how the wait ended: ``the probe side waited 1.2 s for a build side of an estimated 900 ms, used: …
-    (WAIT_PAYS: …)``.
+    (WAIT_PAYS: …)``. Of a wait without an end, as in mode observe, it is not said that the probe side waited.
     """
     if not wait.waits and wait.outcome is None:
         return f"the probe side did not wait for this build side: {describe_reason(wait.reason)}"
     took = "" if wait.waited_millis is None else f" {quantity(wait.waited_millis, 'millis')}"
     estimated = "" if wait.build_millis is None else f" of an estimated {_told(wait.build_millis)}"
     ended = "" if wait.outcome is None else f", {_WAIT_ENDS[wait.outcome]}"
-    return f"the probe side waited{took} for a build side{estimated}{ended}: {describe_reason(wait.reason)}"
+    did = "was to wait" if wait.outcome is None else "waited"
+    return f"the probe side {did}{took} for a build side{estimated}{ended}: {describe_reason(wait.reason)}"
 
 
 def _told(millis: float) -> str:

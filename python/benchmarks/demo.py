@@ -90,7 +90,7 @@ def main() -> int:
     recorded = list(logged_queries(places.events))
     console.print(seconds_table(results, _CONFIGS, accounts_of(recorded), title))
     totals = total_seconds(results, _CONFIGS)
-    console.print("  ".join(f"{name}: {total:.1f} s" for name, total in totals.items()))
+    console.print(f"Sum of the {counted}: " + ", ".join(f"{name} {total:.1f} s" for name, total in totals.items()))
     plots = plot_seconds(results, _CONFIGS, title, places.plot)
 
     console.print(Rule("3 of 5  the decision about each join, from the event log", align="left"))
@@ -222,7 +222,10 @@ def _verdict(results: list[QueryResult], queries: list[QueryStory], console: Con
     if failed or differing or lost:
         console.print(f"[red]failed: {failed or 'none'}; other rows: {differing or 'none'}[/red]")
         return 1
-    console.print("[green]Same rows under all three.[/green]")
+    counts = {result.query: max(timing.row_count for timing in result.timings) for result in results}
+    console.print(f"[green]Same rows under all three: {sum(counts.values()):,} rows.[/green]")
+    if empty := [query for query, count in counts.items() if count == 0]:
+        console.print(f"Without a row at this scale, so that none was compared: {', '.join(empty)}.")
     return 0
 
 

@@ -91,7 +91,10 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
     code, _, err = answer("install", *target, "--jar", jar, "--yes", "--why", "ring 1")
     assert (code, err) == (
         0,
-        f"Done: applications that start from now on read {conf} as it is now. aqe-plugin rollback undoes it.\n",
+        (
+            f"Done: applications that start from now on read {conf} as it is now. "
+            "aqe-plugin rollback with the same --target shows how to undo it.\n"
+        ),
     )
     assert answer("install", *target, "--jar", jar, "--yes") == (
         0,

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.internal.SQLConf
 
-import io.aqeplugin.conf.SessionConf
+import io.aqeplugin.conf.{AqeConf, SessionConf}
 import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** The plugin's section of EXPLAIN: a line for each join of the plan, with or without a filter. Spark's own join nodes have no place for a
@@ -33,8 +33,8 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
 object ExplainSection {
 
   private def whyNone(conf: SQLConf): String =
-    if (SessionConf.isOff(conf)) "no join is decided"
-    else SessionConf.read(conf).fold(error => s"every join is left to Spark. ${error.message}", _ => "no join is decided")
+    if (SessionConf.isOff(conf)) s"the plugin is off: ${AqeConf.ModeKey.key}"
+    else SessionConf.read(conf).fold(error => s"every join is left to Spark. ${error.message}", _ => "this plan has no join to decide")
 
   private val Line = TreeNodeTag[AtomicReference[() => String]]("io.aqeplugin.decision")
 

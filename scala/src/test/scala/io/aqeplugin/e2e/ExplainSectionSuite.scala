@@ -53,8 +53,10 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a query without a join says so, and so does the mode off") {
-    assert(section(explained(spark.sql("SELECT count(*) FROM sold"))) == Seq("no join is decided"))
-    withConf("spark.aqePlugin.mode" -> "off")(assert(section(explained(spark.sql(Query))) == Seq("no join is decided")))
+    assert(section(explained(spark.sql("SELECT count(*) FROM sold"))) == Seq("this plan has no join to decide"))
+    withConf(
+      "spark.aqePlugin.mode" -> "off"
+    )(assert(section(explained(spark.sql(Query))) == Seq("the plugin is off: spark.aqePlugin.mode")))
   }
 
   test("a conf that is not allowed is named, with what is allowed") {
