@@ -45,6 +45,7 @@ private[aqeplugin] object Total {
     case _: Attribute | _: Literal | _: Alias | _: SortOrder | _: Partitioning                    => true
     case _: And | _: Or | _: Not | _: BinaryComparison | _: IsNull | _: IsNotNull                 => true
     case _: In | _: InSet | _: Coalesce | _: If | _: CaseWhen                                     => true
+    case frame: SpecifiedWindowFrame                                                              => isWithoutArithmetic(frame)
     case _: AggregateExpression                                                                   => true
     case _: WindowExpression | _: WindowSpecDefinition | _: WindowFrame | _: WindowFunction       => true
     case _: Substring | _: Concat | _: Upper | _: Lower | _: GetStructField                       => true
@@ -71,10 +72,16 @@ private[aqeplugin] object Total {
     case _: AggregateWindowFunction | _: Count | _: Min | _: Max | _: First | _: Last => true
     case _: MaxMinBy | _: BitAggregate | _: Collect[_]                                => true
     case _: StddevSamp | _: StddevPop | _: VarianceSamp | _: VariancePop              => true
-    case _: HyperLogLogPlusPlus | _: ApproximatePercentile | _: Percentile            => true
-    case _: BloomFilterAggregate                                                      => true
-    case _                                                                            => false
+    // Rows with a negative frequency fail the query.
+    case percentile: Percentile                            => percentile.frequencyExpression.isInstanceOf[Literal]
+    case _: HyperLogLogPlusPlus | _: ApproximatePercentile => true
+    case _: BloomFilterAggregate                           => true
+    case _                                                 => false
   }
+
+  /** The bounds of a frame by range are the order key plus or minus an offset, which may overflow and is no expression of the operator. */
+  private def isWithoutArithmetic(frame: SpecifiedWindowFrame): Boolean =
+    frame.frameType == RowFrame || Seq(frame.lower, frame.upper).forall(_.isInstanceOf[SpecialFrameBoundary])
 
   /** Whether numbers are so much narrower than their sum that no table has enough of them to fill it. */
   private def isNarrow(summed: Expression): Boolean = summed match {

@@ -32,9 +32,25 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
     table("dim", "SELECT CAST(id + 5 AS int) AS dk FROM range(4)")
   }
 
-  private def succeeds(what: String, probe: String): Unit = test(s"no division by zero above $what") {
+  private def succeeds(what: String, probe: String): Unit = test(s"no division by zero above $what")(succeeds(probe))
+
+  private def succeeds(probe: String) = {
     val result = sameRows(spark.sql(s"SELECT * FROM dim LEFT JOIN ($probe) p ON dk = p.k"))
     assert(result.rows.size >= 4)
+  }
+
+  // All rows have a partner, but with a filter on the partners.
+  private val WithPartner = "(SELECT k, v, one FROM (SELECT explode(ks) AS k, v FROM lists) LEFT JOIN ones USING (k))"
+
+  test("no overflow of a range frame's bounds above a left join") {
+    succeeds(
+      s"""SELECT k, count(*) OVER (PARTITION BY k ORDER BY coalesce(one, 9223372036854775807) RANGE BETWEEN 1 PRECEDING AND 5 FOLLOWING) AS c
+         |FROM $WithPartner""".stripMargin
+    )
+  }
+
+  test("no negative frequency of a percentile above a left join") {
+    succeeds(s"SELECT k, percentile(v, 0.5, coalesce(one, -1)) AS m FROM $WithPartner GROUP BY k")
   }
 
   succeeds("an anti join", s"SELECT k, 10 / zero AS q FROM $Zeros LEFT ANTI JOIN others ON k = ok")
