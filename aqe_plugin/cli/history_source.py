@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -11,13 +11,14 @@ from itertools import chain
 from rich.console import Console
 
 from aqe_plugin.errors import ConfError, NoDataError
+from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.addresses import conf_of
 from aqe_plugin.logs.queries import queries_of
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.tuning.history import QueryHistory, history_of
-from aqe_plugin.tuning.replay import Replay
+from aqe_plugin.tuning.replay import Replay, Replayed
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 from aqe_plugin.tuning.spark_session import job_session
 
@@ -48,8 +49,8 @@ def opened_history(
 
         def local() -> AbstractContextManager[Replay]:
             _require_runs(history, place)
-            say(f"{_counted(history)}. Starting Spark to decide them again ...")
-            return local_replay()
+            say(f"{_counted(history)}.")
+            return _once_asked(local_replay)
 
         yield HistorySource(history, local)
         return
@@ -65,6 +66,23 @@ def opened_history(
             return nullcontext(SparkReplay(spark))
 
         yield HistorySource(history, replay)
+
+
+@contextmanager
+def _once_asked(start: Callable[[], AbstractContextManager[Replay]]) -> Iterator[Replay]:
+    """A replay that starts Spark with the first question: of too few runs, none is asked."""
+    with ExitStack() as stack:
+        started: list[Replay] = []
+
+        def replay(
+            facts: Sequence[JoinFacts], thresholds: Sequence[Mapping[str, float]]
+        ) -> Sequence[Sequence[Replayed]]:
+            if not started:
+                say("Starting Spark to decide them again ...")
+                started.append(stack.enter_context(start()))
+            return started[0](facts, thresholds)
+
+        yield replay
 
 
 def history_of_logs(logs: Sequence[str], hadoop_conf: Sequence[str]) -> QueryHistory:

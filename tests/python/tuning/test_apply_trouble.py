@@ -16,7 +16,7 @@ from tuned_cluster import Cluster, step
 
 pytestmark = pytest.mark.simulation
 
-NO_SPACE = "Read 24 logs.\n288 runs of 12 fingerprints. Starting Spark to decide them again ...\nno space\n"
+NO_SPACE = "Read 24 logs.\n288 runs of 12 fingerprints.\nStarting Spark to decide them again ...\nno space\n"
 
 
 def test_a_step_dated_in_the_future_is_reported(

@@ -19,7 +19,7 @@ def test_recommend_shows_every_group_and_changes_nothing(cluster: Cluster, answe
     before = cluster.target.read_bytes()
     code, out, err = answer("recommend", str(cluster.logs), "--target", str(cluster.target))
     assert code == 0
-    assert err == ("Read 16 logs.\n192 runs of 12 fingerprints. Starting Spark to decide them again ...\n")
+    assert err == ("Read 16 logs.\n192 runs of 12 fingerprints.\nStarting Spark to decide them again ...\n")
     for word in ("broadcast", "passes", "confidence", "no logged decision would change", "shuffle", "pass-rate"):
         assert word in out
     assert cluster.target.read_bytes() == before
@@ -51,6 +51,16 @@ def test_recommend_finds_nothing_to_change_when_prices_are_right(
     code, out, err = answer("recommend", str(right.logs), "--format", "conf")
     assert (code, out) == (0, "")
     assert "Nothing to change: no group passes with at least 5 runs of a fingerprint, steps of at most x2" in err
+
+
+def test_of_too_few_runs_nothing_is_decided_again_and_no_spark_starts(
+    cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", lambda: pytest.fail("Spark starts"))
+    code, out, err = answer("recommend", str(cluster.logs), "--min-runs", "1000", "--format", "json")
+    assert code == 0
+    assert all("no fingerprint with 1000 runs" in json.loads(line)["reason"] for line in out.splitlines())
+    assert err.startswith("Read 16 logs.\n192 runs of 12 fingerprints.\nNothing to change: ")
 
 
 def test_a_target_that_is_not_there_is_refused_before_anything_is_read_or_started(
