@@ -5,10 +5,11 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.aqeplugin.conf.{AqeConf, Forced, ForcedOption}
+import io.aqeplugin.e2e.Extent
 
 class FlipPointProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
-  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 1000)
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = Extent.inputs(1000))
 
   private def optionOf(decision: JoinDecision): (Strategy, Boolean) = (decision.choice, decision.buildFilter)
 

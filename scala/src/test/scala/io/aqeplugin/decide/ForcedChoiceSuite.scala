@@ -5,11 +5,12 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.aqeplugin.conf.{AqeConf, Forced, ForcedMethod, ForcedOption}
+import io.aqeplugin.e2e.Extent
 
 class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import FactsGen.Typical
 
-  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 2000)
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = Extent.inputs(2000))
 
   private def forcing(option: ForcedOption, thresholds: Thresholds = Thresholds.Default): Thresholds =
     thresholds.updated(AqeConf.Force, Forced(Map.empty, Some(option)))

@@ -4,13 +4,15 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.aqeplugin.e2e.Extent
+
 /** A file as the decision sees it, with the rows that really match. */
 private final case class TrueFile(file: FileFacts, matching: Long)
 
 /** Which files a limit reads, over random tables whose matching rows are known to the test. */
 class LimitProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
-  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 2000)
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = Extent.inputs(2000))
 
   private val truth: Gen[TrueFile] = for {
     rows <- Gen.frequency(1 -> Gen.const(0L), 6 -> Gen.choose(1L, 20L))

@@ -4,10 +4,12 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.aqeplugin.e2e.Extent
+
 /** The files for the first rows of a sorted table, against the sorted rows themselves. */
 class LimitTopProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
-  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 3000)
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = Extent.inputs(3000))
 
   private type Value = Option[Long]
   private val value: Gen[Value] = Gen.frequency(

@@ -4,10 +4,12 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.aqeplugin.e2e.Extent
+
 /** The truth values that statistics allow, against those of the rows themselves. */
 class LimitTruthsProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
-  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = 2000)
+  implicit override val generatorDrivenConfig: PropertyCheckConfiguration = PropertyCheckConfiguration(minSuccessful = Extent.inputs(2000))
 
   private type Value = Option[Long]
   private val value: Gen[Value] = Gen.frequency(1 -> Gen.const(None), 4 -> Gen.choose(-3L, 3L).map(Some(_)))
