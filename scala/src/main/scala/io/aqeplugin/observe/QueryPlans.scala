@@ -4,14 +4,14 @@ import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.QueryPlan
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 
 /** The plans of one query, its own and those of its subqueries. AQE runs equal exchanges of all of them once, but plans each by itself and at
-  * other times, so that not even a filter that two of them request alike is sure to be in both when an exchange starts. The plan of one does
-  * not show the others. They are compared by their logical plans, which are known before any of them is planned.
+  * other times, and the plan of one does not show the others. They are compared by their logical plans, which are known before any of them
+  * is planned.
   *
   * @param plans
   *   the logical plans, each once; none if the query has no subquery
@@ -19,11 +19,42 @@ import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 final case class QueryPlans(plans: Seq[LogicalPlan]) {
   import QueryPlans._
 
-  private lazy val scans: Seq[Set[ScanUnit]] = plans.map(scansOf)
+  private lazy val scans: Seq[Seq[ScanUnit]] = plans.map(scansOf)
+
+  /** The joins of which each of several plans has an equal one, with equal sides, and only one. */
+  private lazy val alike: Map[JoinId, Seq[JoinOfPlan]] =
+    if (plans.size < 2) Map.empty
+    else {
+      val joins = plans.zipWithIndex.flatMap { case (plan, number) =>
+        plan.collect { case join: Join => EqualityJoin.of(join).map(equal => JoinOfPlan(number, equal.id, join)) }.flatten
+      }
+      val groups = joins.groupBy(_.join.canonicalized).values
+      groups.filter(group => group.size > 1 && group.map(_.plan).distinct.size == group.size).flatMap(group =>
+        group.map(_.id -> group)
+      ).toMap
+    }
+
+  /** Of equal joins of several plans the first, and any other join itself. */
+  def firstOf(join: JoinId): JoinId = alike.get(join).fold(join)(_.head.id)
+
+  /** Whether other plans have an equal join. */
+  def isShared(join: JoinId): Boolean = alike.contains(join)
+
+  /** Whether all plans of the query that may run an exchange that equals this one, which has not started, use its scans for nothing but a join
+    * that equals this one.
+    */
+  def useAlike(exchange: SparkPlan, join: JoinId): Boolean = alike.get(join).exists { joins =>
+    linkOf(exchange).exists { part =>
+      val own = scansOf(part).toSet
+      plans.indices.filter(number => own.forall(scans(number).contains)).forall { number =>
+        joins.find(_.plan == number).exists(one => scansOf(one.join).count(own) == scans(number).count(own))
+      }
+    }
+  }
 
   /** Whether another plan of the query may run an exchange that equals this one, which has not started: equal exchanges read equal scans. */
   def mayShare(exchange: SparkPlan): Boolean = plans.size > 1 && linkOf(exchange).forall { part =>
-    val own = scansOf(part)
+    val own = scansOf(part).distinct
     // One of them is the exchange's own plan.
     scans.count(others => own.forall(others.contains)) > 1
   }
@@ -52,12 +83,14 @@ object QueryPlans {
   /** A scan with its conditions and the columns that are read: equal for equal scans. */
   private final case class ScanUnit(relation: LogicalPlan, columns: Set[String], conditions: Set[Expression])
 
-  private def scansOf(plan: LogicalPlan): Set[ScanUnit] = plan match {
+  private final case class JoinOfPlan(plan: Int, id: JoinId, join: Join)
+
+  private def scansOf(plan: LogicalPlan): Seq[ScanUnit] = plan match {
     case PhysicalOperation(projects, filters, leaf) if leaf.children.isEmpty =>
       val read = (projects ++ filters).flatMap(_.references).map(_.exprId).toSet
       val columns = leaf.output.filter(column => read(column.exprId)).map(_.name).toSet
-      Set(ScanUnit(leaf.canonicalized, columns, filters.map(QueryPlan.normalizeExpressions(_, leaf.output)).toSet))
-    case other => other.children.flatMap(scansOf).toSet
+      Seq(ScanUnit(leaf.canonicalized, columns, filters.map(QueryPlan.normalizeExpressions(_, leaf.output)).toSet))
+    case other => other.children.flatMap(scansOf)
   }
 
   /** The logical plan of an exchange, as it was before any part of it ran. */

@@ -43,6 +43,7 @@ final class QueryState(val executionId: Long) {
   private val selections = new IdentityHashMap[FileIndex, Map[Seq[Expression], QueryState.Read[Option[Long]]]]().asScala
   private val fewestFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, FileChoice)]]()
   private val topFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, Either[ReasonCode, TopSearch])]]()
+  private val agreed = new ConcurrentHashMap[SparkPlan, Set[String]]()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
   /** The settings of the rules, once they are read. */
@@ -78,11 +79,15 @@ final class QueryState(val executionId: Long) {
     first
   }
 
-  /** The name of a join, under which everything else here and in events is kept. */
-  def nameOf(join: JoinId): String = names.of(join)
+  /** The name of a join, under which everything else here and in events is kept. Equal joins of several plans of the query have one name, so
+    * that they have one estimate and one decision, and the exchanges below them stay equal.
+    */
+  def nameOf(join: JoinId): String = names.of(firstOf(join))
 
   /** The name of a join that was met before. */
-  def knownNameOf(join: JoinId): Option[String] = names.known(join)
+  def knownNameOf(join: JoinId): Option[String] = names.known(firstOf(join))
+
+  private def firstOf(join: JoinId): JoinId = conf.fold(join)(_.plans.firstOf(join))
 
   /** The estimate of a join; none before the first one, or when it has to be made again. */
   def estimate(joinId: String): Option[JoinFacts] = joins(joinId).estimate
@@ -199,6 +204,18 @@ final class QueryState(val executionId: Long) {
     val ran = startedFilters.flatMap(_.joinIds).toSet
     joins.ids.flatMap(id => joins.change(id)(_.end)._1.unreported(ran(id)))
   }
+
+  /** The joins whose filters go into an exchange that several plans of the query run once: those of the plan that starts it first.
+    *
+    * @param exchange
+    *   without filters, canonicalized
+    * @param joinIds
+    *   the joins whose filters a plan has for it
+    * @param starts
+    *   whether the exchange starts now in that plan
+    */
+  def agreeOn(exchange: SparkPlan, joinIds: Set[String], starts: Boolean): Set[String] =
+    if (starts) agreed.computeIfAbsent(exchange, _ => joinIds) else agreed.getOrDefault(exchange, joinIds)
 
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)

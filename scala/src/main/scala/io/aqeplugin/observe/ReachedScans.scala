@@ -17,7 +17,11 @@ final case class ReachedScan(columns: Seq[ExprId], rows: Long, isTarget: Boolean
 final class ReachedScans {
   private val ofJoins = TrieMap.empty[String, Seq[ReachedScan]]
 
-  def note(joinId: String, scans: Seq[ReachedScan]): Unit = ofJoins.update(joinId, scans)
+  /** Adds the scans of one plan; those of another plan with an equal join have other columns. */
+  def note(joinId: String, scans: Seq[ReachedScan]): Unit = {
+    val columns = scans.map(_.columns).toSet
+    ofJoins.update(joinId, ofJoins.getOrElse(joinId, Nil).filterNot(scan => columns(scan.columns)) ++ scans)
+  }
 
   /** The share of the rows of a join's scans that the filters of other joins leave.
     *

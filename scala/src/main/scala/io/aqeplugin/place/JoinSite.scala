@@ -55,7 +55,7 @@ final case class JoinSite(
 
 object JoinSite {
 
-  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = judged(reach(join, buildSide), join.child(buildSide.other), guard)
+  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = judged(reach(join, buildSide), join, buildSide, guard)
 
   /** The site, with every scan that the keys reach as a target, whatever else uses these scans. */
   def reach(join: FoundJoin, buildSide: Side): JoinSite = join.range.fold(ofKeys(join, buildSide))(ofRange(join, _))
@@ -98,16 +98,12 @@ object JoinSite {
     }
   }
 
-  /** The site that was reached, without the scans that may get no filter.
-    *
-    * @param probe
-    *   the side that the scans are below
-    */
-  def judged(site: JoinSite, probe: SparkPlan, guard: ReuseGuard): JoinSite = if (site.targets.isEmpty) site
+  /** The site that was reached, without the scans that may get no filter. */
+  def judged(site: JoinSite, join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = if (site.targets.isEmpty) site
   else {
-    lazy val spark = filteredBySpark(probe)
+    lazy val spark = filteredBySpark(join.child(buildSide.other))
     val judged = site.targets.map { target =>
-      val reuse = site.request(target).fold[ReuseEffect](ReuseEffect.Kept)(guard.effect)
+      val reuse = site.request(target).fold[ReuseEffect](ReuseEffect.Kept)(guard.effect(_, join.id))
       if (reuse == ReuseEffect.Refused) target -> Left(ReasonCode.ReusedExchange)
       else if (target.keys.forall(k => spark.contains(k.exprId)) || isPruned(target)) target -> Left(ReasonCode.AlreadyFilteredBySpark)
       else target -> Right(reuse)

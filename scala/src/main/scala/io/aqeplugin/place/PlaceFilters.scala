@@ -19,8 +19,17 @@ import io.aqeplugin.storage.ScanAdapter
   *   share of the scan's rows that are expected to pass it, or the union that it is in
   * @param union
   *   the number of that union in its plan; the placements of a union on one scan come one after the other
+  * @param isOfSeveralPlans
+  *   several plans of the query run the scan once. AQE may take another one from before the filter was built, so nothing of the filter goes
+  *   into the scan, which stays equal
   */
-final case class Placement(request: FilterRequest, label: FilterLabel, expectedPassRate: Double, union: Option[Int] = None)
+final case class Placement(
+    request: FilterRequest,
+    label: FilterLabel,
+    expectedPassRate: Double,
+    union: Option[Int] = None,
+    isOfSeveralPlans: Boolean = false
+)
 
 /** A build side whose keys are to be sketched while it runs.
   *
@@ -85,7 +94,7 @@ final class PlaceFilters(
     val sources = here.map(p => PlaceFilters.exchange(p, apply(p.request.source), limits))
     val filters = PlaceFilters.filters(here)
     val pruned = filters.foldLeft(scan) { (scan, filter) =>
-      known(filter.map(_.request))
+      known(filter)
         .fold(scan)(ScanAdapter.withKnownKeys(scan, filter.head.request.target.keys, _, tables, limits.inListMaxKeys))
     }
     val clock = if (requests.exists(r => !PlaceFilters.isFinished(r.source))) clockNanos.map(PlaceFilters.clock) else None
@@ -97,8 +106,9 @@ final class PlaceFilters(
   /** What the reader of a scan is told of the keys that pass one filter, or one of several; none unless all are built. Where groups must stay
     * whole, the reader may leave out only rows that the filter drops too.
     */
-  private def known(filter: Seq[FilterRequest]): Option[FilterSummary] = {
-    val built = filter.map { request =>
+  private def known(filter: Seq[Placement]): Option[FilterSummary] = if (filter.exists(_.isOfSeveralPlans)) None
+  else {
+    val built = filter.map(_.request).map { request =>
       val summary = builtFilters.get(request.source, request.sourceKeys, request.bounds).flatMap(_.result.toOption)
       if (request.target.wholeGroups) summary.map(_.ofFilterAlone) else summary
     }

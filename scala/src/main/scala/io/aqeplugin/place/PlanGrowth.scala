@@ -21,7 +21,7 @@ private[aqeplugin] object PlanGrowth {
   private def operators(plan: SparkPlan, placements: Seq[Placement]): Long = {
     val known = new IdentityHashMap[SparkPlan, Long]().asScala
     val sources = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
-    placements.foreach { case Placement(request, _, _, _) =>
+    placements.map(_.request).foreach { request =>
       sources.update(request.target.scan, request.source +: sources.getOrElse(request.target.scan, Nil))
     }
     def size(plan: SparkPlan): Long = known.getOrElseUpdate(

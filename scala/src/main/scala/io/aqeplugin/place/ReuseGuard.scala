@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStag
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ReusedExchangeExec, ShuffleExchangeLike}
 
 import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.observe.QueryPlans
+import io.aqeplugin.observe.{JoinId, QueryPlans}
 
 /** Keeps filters out of exchanges that the plan contains more than once, unless all of these copies request equal ones, or each of them one
   * for a union of them all, or the filter may be worth another run of a single scan.
@@ -69,8 +69,12 @@ final class ReuseGuard(
     if (together.isEmpty) Seq(node) else together
   }
 
-  /** What a filter of `request` does to the exchanges above its scan. */
-  def effect(request: FilterRequest): ReuseEffect = {
+  /** What a filter of `request` does to the exchanges above its scan.
+    *
+    * @param join
+    *   the join that requests it
+    */
+  def effect(request: FilterRequest, join: JoinId): ReuseEffect = {
     val above = request.target.exchanges
     val effect =
       if (above.exists(mayBePruning)) ReuseEffect.Refused
@@ -78,10 +82,15 @@ final class ReuseGuard(
       else if (repeatsOneScan(request)) ReuseEffect.Repeated
       else ReuseEffect.Refused
     if (effect == ReuseEffect.Refused || !above.headOption.exists(plans.mayShare)) effect
+    else if (effect == ReuseEffect.Kept && isOfAllPlans(request, join)) ReuseEffect.Kept
     else if ((effect == ReuseEffect.Repeated || !above.exists(isShared) && isOneScan(request)) && !isInOtherShared(above.head))
       ReuseEffect.Repeated
     else ReuseEffect.Refused
   }
+
+  /** Whether all plans of the query that share the scan's exchange have the same filter for it, by an equal join. */
+  private def isOfAllPlans(request: FilterRequest, join: JoinId): Boolean =
+    !request.target.exchanges.exists(isShared) && request.target.exchanges.headOption.exists(plans.useAlike(_, join))
 
   /** Whether an exchange is inside a larger one that another plan of the query may run as well, all of which would run once more. */
   private def isInOtherShared(own: Exchange): Boolean = plan.exists {

@@ -49,6 +49,9 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     most > 0 && sizes.scanBytes(scan) <= most
   }
 
+  /** The exchanges with a filter of their own that other plans of the query may run too. */
+  private val sharedByPlans = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
+
   private val reuses = SQLConf.get.exchangeReuseEnabled
   private lazy val usedByPruning = context.pruning.joinsIn(plan)
 
@@ -71,7 +74,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   /** The filters of a plan of which equal exchanges stay equal, and that do not make it too large. */
   def alike(filters: FiltersPerPlan): FiltersPerPlan = {
-    val alike = filters.alikeWithinGrowth(plan, guard)
+    val alike = filters.alikeWithinGrowth(plan, guard).agreed(sharedByPlans.values.toSeq, state)
     val placed = alike.kept.map(_.label.joinId).toSet
     alike.refused.map(_._1.label.joinId).distinct.filterNot(placed).foreach(clocks.drop)
     alike
@@ -109,7 +112,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   }
 
   private def judged(join: FoundJoin, buildSide: Side): JoinSite =
-    JoinSite.judged(reached(join, buildSide), join.child(buildSide.other), guard)
+    JoinSite.judged(reached(join, buildSide), join, buildSide, guard)
 
   /** The filters that a join requests now. */
   private def of(join: FoundJoin): Seq[Placement] =
@@ -140,10 +143,15 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     decided(join, estimate, site) match {
       case Some(decision) =>
         explain(join, ExplainText.line(decision))
-        val isWanted = decision.buildFilter && decision.facts.buildSide == estimate.buildSide
-        val isRepeated = isWanted && wasBuiltTwice(site)
+        val isRepeated = isWanted(decision, estimate) && wasBuiltTwice(site)
         if (isRepeated) refuseRepeated(nameOf(join), site)
-        if (isWanted && !isRepeated) placements(nameOf(join), site, ExplainText.short(decision), decision.passRate) else Nil
+        if (isWanted(decision, estimate) && !isRepeated) placements(nameOf(join), site, ExplainText.short(decision), decision.passRate)
+        else Nil
+      // Another plan of the query has decided, and what it built is found by AQE when this one asks for it.
+      case None if context.plans.isShared(join.id) && state.decision(nameOf(join)).exists(isWanted(_, estimate)) =>
+        state.decision(nameOf(join)).toSeq.flatMap(decision =>
+          placements(nameOf(join), site, ExplainText.short(decision), decision.passRate)
+        )
       case None =>
         val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
         if (join.range.isEmpty && estimate.waiting.exists(_.waits)) sketch(site)
@@ -153,6 +161,9 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
         if (estimate.waiting.exists(_.waits)) placements(nameOf(join), site, "waits for its build side", unfiltered.passRate) else Nil
     }
   }
+
+  private def isWanted(decision: JoinDecision, estimate: JoinFacts): Boolean =
+    decision.buildFilter && decision.facts.buildSide == estimate.buildSide
 
   /** The joins between a join and its targets that have a target below their build side. */
   private def sitesBelow(join: FoundJoin, site: JoinSite): Seq[(FoundJoin, Side, JoinSite)] = {
@@ -202,6 +213,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   private def siteOf(join: FoundJoin, buildSide: Side): JoinSite = {
     val site = judged(join, buildSide)
+    site.targets.flatMap(_.exchanges.headOption).filter(context.plans.mayShare).foreach(own => sharedByPlans.update(own, own))
     if (site.targets.isEmpty) site
     else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
     else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)

@@ -221,8 +221,31 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
     assert(!filtered(result).contains("parquet-sold(item)"), result.plan)
   }
 
-  test("a scan that the query shares with a subquery runs once, even if both request the same filter at other times") {
+  test("a filter that the query and a subquery request alike goes on their scan, which runs once") {
+    for (condition <- Seq("true", "color = 'c1'")) {
+      val result = sharedAsBefore(aboveAverage(condition))
+      assert(filtered(result).contains("parquet-sold(ticket)"), result.plan)
+    }
+  }
+
+  test("equal joins of the query and a subquery are one join with one decision") {
     val result = sharedAsBefore(aboveAverage("true"))
+    val names = result.decided.map(_.decision.path("facts").path("joinId").asText)
+    assert(names.count(_.startsWith("inner:ticket=ticket")) == 1, names)
+  }
+
+  test("several subqueries share a scan with the query and all of them request a filter alike") {
+    val many = aboveAverage("amount > (SELECT min(amount) FROM returned)") + " + (SELECT count(DISTINCT color) FROM returned) / 1000"
+    for (_ <- 1 to 3) {
+      val result = sharedAsBefore(many)
+      assert(filtered(result).contains("parquet-sold(ticket)"), result.plan)
+    }
+  }
+
+  test("a filter does not go on a scan that one of the subqueries reads without the join") {
+    val whole =
+      "(SELECT count(*) FROM (SELECT DISTINCT ticket, item, amount FROM sold WHERE ticket IS NOT NULL AND item IS NOT NULL)) / 1000"
+    val result = sharedAsBefore(s"${aboveAverage("true")} + $whole")
     assert(!filtered(result).contains("parquet-sold(ticket)"), result.plan)
   }
 

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression
 import org.scalatest.funsuite.AnyFunSuite
 
 class ReachedScansSuite extends AnyFunSuite {
+
   private val (sales, returns) = (Seq(NamedExpression.newExprId), Seq(NamedExpression.newExprId))
 
   private def scans(of: (String, Seq[ReachedScan])*): ReachedScans = {
@@ -37,5 +38,17 @@ class ReachedScansSuite extends AnyFunSuite {
   test("a filter that a scan was refused leaves it all rows, and others' filters leave it fewer") {
     assert(known.leftByOthers("date", Map("refused" -> 0.1)) == 1)
     assert(known.leftByOthers("refused", Map("date" -> 0.1)) == 0.1)
+  }
+
+  test("a join of two plans has the scans of both") {
+    val (ofQuery, ofSubquery) = (Seq(NamedExpression.newExprId), Seq(NamedExpression.newExprId))
+    val reached = new ReachedScans
+    Seq(ofQuery, ofSubquery).foreach { columns =>
+      reached.note("dates", Seq(ReachedScan(columns, 100, isTarget = true)))
+      reached.note("dates", Seq(ReachedScan(columns, 100, isTarget = true)))
+    }
+    reached.note("items of the query", Seq(ReachedScan(ofQuery, 100, isTarget = true)))
+    reached.note("items of the subquery", Seq(ReachedScan(ofSubquery, 100, isTarget = true)))
+    for (items <- Seq("items of the query", "items of the subquery")) assert(reached.leftByOthers(items, Map("dates" -> 0.2)) == 0.2)
   }
 }
