@@ -8,7 +8,7 @@ import io.aqeplugin.decide.JoinKind
   *
   * @param columns
   *   the join's type and its key columns with their ids: different for every join of a query, and the same across its re-plans, which make
-  *   new nodes but keep columns
+  *   new nodes but keep columns. Equal joins of a query and its subqueries have one name, see [[QueryPlans]]
   */
 final case class JoinId(columns: String)(makeName: => String) {
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.exchange.Exchange
 
 /** The plans of one query, its own and those of its subqueries. AQE runs equal exchanges of all of them once, but plans each by itself and at
   * other times, and the plan of one does not show the others. They are compared by their logical plans, which are known before any of them
@@ -15,15 +16,17 @@ import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
   *
   * @param plans
   *   the logical plans, each once; none if the query has no subquery
+  * @param haveJoinsAlike
+  *   whether equal joins of several plans may be treated as one
   */
-final case class QueryPlans(plans: Seq[LogicalPlan]) {
+final case class QueryPlans(plans: Seq[LogicalPlan], haveJoinsAlike: Boolean = true) {
   import QueryPlans._
 
-  private lazy val scans: Seq[Seq[ScanUnit]] = plans.map(scansOf)
+  private lazy val scans: Seq[Map[ScanUnit, Int]] = plans.map(counted)
 
   /** The joins of which each of several plans has an equal one, with equal sides, and only one. */
   private lazy val alike: Map[JoinId, Seq[JoinOfPlan]] =
-    if (plans.size < 2) Map.empty
+    if (plans.size < 2 || !haveJoinsAlike) Map.empty
     else {
       val joins = plans.zipWithIndex.flatMap { case (plan, number) =>
         plan.collect { case join: Join => EqualityJoin.of(join).map(equal => JoinOfPlan(number, equal.id, join)) }.flatten
@@ -40,16 +43,25 @@ final case class QueryPlans(plans: Seq[LogicalPlan]) {
   /** Whether other plans have an equal join. */
   def isShared(join: JoinId): Boolean = alike.contains(join)
 
-  /** Whether all plans of the query that may run an exchange that equals this one, which has not started, use its scans for nothing but a join
-    * that equals this one.
+  /** Whether a filter of this join leaves an exchange below it, which has not started, equal in all plans of the query that may run it: they
+    * use the exchange's scans for nothing but an equal join.
     */
   def useAlike(exchange: SparkPlan, join: JoinId): Boolean = alike.get(join).exists { joins =>
     linkOf(exchange).exists { part =>
       val own = scansOf(part).toSet
       plans.indices.filter(number => own.forall(scans(number).contains)).forall { number =>
-        joins.find(_.plan == number).exists(one => scansOf(one.join).count(own) == scans(number).count(own))
+        joins.find(_.plan == number).exists(one => own.forall(scan => one.scans.get(scan) == scans(number).get(scan)))
       }
     }
+  }
+
+  /** Equal for equal exchanges of several plans, whatever of them has run, and for few others; none if the logical plan is not known. */
+  def keyOf(exchange: Exchange): Option[AnyRef] = linkOf(exchange).map { part =>
+    val columns = exchange.outputPartitioning match {
+      case partitioning: Expression => partitioning.references.toSeq.map(_.name).sorted
+      case _                        => Nil
+    }
+    (part.canonicalized, exchange.nodeName, columns)
   }
 
   /** Whether another plan of the query may run an exchange that equals this one, which has not started: equal exchanges read equal scans. */
@@ -83,7 +95,12 @@ object QueryPlans {
   /** A scan with its conditions and the columns that are read: equal for equal scans. */
   private final case class ScanUnit(relation: LogicalPlan, columns: Set[String], conditions: Set[Expression])
 
-  private final case class JoinOfPlan(plan: Int, id: JoinId, join: Join)
+  private final case class JoinOfPlan(plan: Int, id: JoinId, join: Join) {
+    lazy val scans: Map[ScanUnit, Int] = counted(join)
+  }
+
+  /** How often a plan has each scan. */
+  private def counted(plan: LogicalPlan): Map[ScanUnit, Int] = scansOf(plan).groupBy(identity).map { case (scan, all) => scan -> all.size }
 
   private def scansOf(plan: LogicalPlan): Seq[ScanUnit] = plan match {
     case PhysicalOperation(projects, filters, leaf) if leaf.children.isEmpty =>

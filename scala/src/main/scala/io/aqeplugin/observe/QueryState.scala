@@ -43,7 +43,7 @@ final class QueryState(val executionId: Long) {
   private val selections = new IdentityHashMap[FileIndex, Map[Seq[Expression], QueryState.Read[Option[Long]]]]().asScala
   private val fewestFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, FileChoice)]]()
   private val topFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, Either[ReasonCode, TopSearch])]]()
-  private val agreed = new ConcurrentHashMap[SparkPlan, Set[String]]()
+  private val agreed = new ConcurrentHashMap[AnyRef, Set[String]]()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
   /** The settings of the rules, once they are read. */
@@ -205,17 +205,23 @@ final class QueryState(val executionId: Long) {
     joins.ids.flatMap(id => joins.change(id)(_.end)._1.unreported(ran(id)))
   }
 
-  /** The joins whose filters go into an exchange that several plans of the query run once: those of the plan that starts it first.
+  /** The joins whose filters may go into an exchange that several plans of the query run once; none as long as any may. */
+  def allowedOn(exchange: AnyRef): Option[Set[String]] = Option(agreed.get(exchange))
+
+  /** The joins whose filters go into such an exchange: at most those of the plan that asked first, and once the filters of a plan are settled,
+    * at most those.
     *
     * @param exchange
-    *   without filters, canonicalized
+    *   equal for the exchange in all plans
     * @param joinIds
-    *   the joins whose filters a plan has for it
-    * @param starts
-    *   whether the exchange starts now in that plan
+    *   the joins whose filters the plan has for it
+    * @param isSettled
+    *   whether all of these are decided, so that the exchange may start
     */
-  def agreeOn(exchange: SparkPlan, joinIds: Set[String], starts: Boolean): Set[String] =
-    if (starts) agreed.computeIfAbsent(exchange, _ => joinIds) else agreed.getOrDefault(exchange, joinIds)
+  def agreeOn(exchange: AnyRef, joinIds: Set[String], isSettled: Boolean): Set[String] = {
+    val allowed = agreed.merge(exchange, joinIds, (before, now) => if (isSettled) before.intersect(now) else before)
+    allowed.intersect(joinIds)
+  }
 
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)

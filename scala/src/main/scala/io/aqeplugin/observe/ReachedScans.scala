@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.ExprId
 /** A scan that the keys of a join reach.
   *
   * @param columns
-  *   the scan's columns, which are the same in every plan of a query
+  *   the scan's columns, which are the same in every re-plan
   * @param isTarget
   *   whether the join's filter may go on it
   */
@@ -15,13 +15,18 @@ final case class ReachedScan(columns: Seq[ExprId], rows: Long, isTarget: Boolean
 
 /** The scans that the keys of each join of a query reach. Thread-safe. */
 final class ReachedScans {
-  private val ofJoins = TrieMap.empty[String, Seq[ReachedScan]]
+  private val inPlans = TrieMap.empty[String, Map[JoinId, Seq[ReachedScan]]]
 
-  /** Adds the scans of one plan; those of another plan with an equal join have other columns. */
-  def note(joinId: String, scans: Seq[ReachedScan]): Unit = {
-    val columns = scans.map(_.columns).toSet
-    ofJoins.update(joinId, ofJoins.getOrElse(joinId, Nil).filterNot(scan => columns(scan.columns)) ++ scans)
+  /** Replaces the scans of a join, in one of the plans that have it.
+    *
+    * @param join
+    *   the join in that plan
+    */
+  def note(joinId: String, join: JoinId, scans: Seq[ReachedScan]): Unit = {
+    val _ = inPlans.updateWith(joinId)(known => Some(known.getOrElse(Map.empty).updated(join, scans)))
   }
+
+  private def ofJoin(joinId: String): Seq[ReachedScan] = inPlans.getOrElse(joinId, Map.empty).values.flatten.toSeq
 
   /** The share of the rows of a join's scans that the filters of other joins leave.
     *
@@ -29,9 +34,9 @@ final class ReachedScans {
     *   the pass rates of all joins with a filter, by join id
     */
   def leftByOthers(joinId: String, passRates: Map[String, Double]): Double = {
-    val scans = ofJoins.getOrElse(joinId, Nil).filter(_.rows > 0)
+    val scans = ofJoin(joinId).filter(_.rows > 0)
     val others = (passRates - joinId).toSeq.map { case (other, passRate) =>
-      (ofJoins.getOrElse(other, Nil).filter(_.isTarget).map(_.columns).toSet, passRate)
+      (ofJoin(other).filter(_.isTarget).map(_.columns).toSet, passRate)
     }
     def left(scan: ReachedScan): Double = others.collect { case (filtered, passRate) if filtered(scan.columns) => passRate }.product
     val rows = scans.map(_.rows.toDouble).sum

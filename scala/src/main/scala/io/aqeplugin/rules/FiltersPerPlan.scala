@@ -8,7 +8,6 @@ import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
-import io.aqeplugin.observe.QueryState
 import io.aqeplugin.place.{FilterRequest, Placement, PlanGrowth, ReuseGuard, ScanTarget}
 
 /** The filters of a plan. Those of a union are placements one after the other for each scan, and the scan is not the request's own.
@@ -35,31 +34,6 @@ final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, R
       }
     }
   }
-
-  /** The filters that all plans of the query have for exchanges that AQE runs once for several of them.
-    *
-    * @param exchanges
-    *   those of them that get filters in this plan
-    */
-  def agreed(exchanges: Seq[SparkPlan], state: QueryState): FiltersPerPlan = {
-    val left = exchanges.flatMap { exchange =>
-      val own = kept.filter(one => !one.request.repeats && isOn(one, exchange)).map(_.label.joinId).toSet
-      val all = state.agreeOn(exchange.canonicalized, own, starts = own.forall(state.decision(_).isDefined))
-      (own -- all).map(exchange -> _)
-    }
-    def isLeft(placement: Placement): Boolean = left.exists { case (exchange, joinId) =>
-      joinId == placement.label.joinId && isOn(placement, exchange)
-    }
-    def isShared(placement: Placement): Boolean = !placement.request.repeats && exchanges.exists(isOn(placement, _))
-    if (exchanges.isEmpty) this
-    else
-      FiltersPerPlan(
-        kept.filterNot(isLeft).map(one => if (isShared(one)) one.copy(isOfSeveralPlans = true) else one),
-        refused ++ kept.filter(isLeft).map(_ -> Reason(ReasonCode.ReusedExchange))
-      )
-  }
-
-  private def isOn(placement: Placement, exchange: SparkPlan): Boolean = placement.request.target.exchanges.headOption.exists(_ eq exchange)
 
   private def smallest(plan: SparkPlan): FiltersPerPlan = {
     val best = kept.indices.sortBy(kept(_).expectedPassRate).foldLeft(Set.empty[Int]) { (some, i) =>

@@ -77,6 +77,7 @@ private[rules] final class JoinEstimator(
     val kept = if (estimates.isFiltered) now.copy(probe = probeFacts(join, buildSide, site, unfiltered)) else now
     context.state.reachedScans.note(
       kept.joinId,
+      join.id,
       (site.targets.map(_ -> true) ++ site.refused.map(_._1 -> false)).map { case (target, isTarget) =>
         ReachedScan(target.scan.output.map(_.exprId), rounded(bare(target.scan).rows), isTarget)
       }

@@ -110,7 +110,8 @@ object RuleContext {
       pruning,
       QueryOrigin.of(session, sparkContext),
       SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap),
-      execution.fold(QueryPlans.None)(QueryPlans.of(_)),
+      // The joins that pruning plans a second time are left alone in one plan, so an equal join of another plan is not the same.
+      execution.fold(QueryPlans.None)(QueryPlans.of(_)).copy(haveJoinsAlike = pruning.queries.isEmpty),
       SparkBridge.runningTasks(sparkContext).getOrElse(0)
     )
     of(sparkContext, state, state.confOnce(conf))

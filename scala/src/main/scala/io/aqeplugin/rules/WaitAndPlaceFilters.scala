@@ -28,7 +28,7 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
       plan
     } else {
       wanted.beginReadingTables()
-      val chosen = wanted.alike(FiltersPerPlan.choose(wanted.all, context.thresholds(AqeConf.FilterMaxPerScan).toInt))
+      val chosen = wanted.chosen(context.thresholds(AqeConf.FilterMaxPerScan).toInt)
       ReportedDecisions.report(chosen, context)
       if (context.mode != Mode.Apply) {
         plan

@@ -49,8 +49,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     most > 0 && sizes.scanBytes(scan) <= most
   }
 
-  /** The exchanges with a filter of their own that other plans of the query may run too. */
-  private val sharedByPlans = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
+  private val shared = new SharedByPlans(context)
 
   private val reuses = SQLConf.get.exchangeReuseEnabled
   private lazy val usedByPruning = context.pruning.joinsIn(plan)
@@ -72,12 +71,14 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   /** The filters that joins on equalities request now, and then those that joins by a range request. */
   def all: Seq[Placement] = joins.flatMap(of) ++ ranges.filter(mayBeRange).flatMap(of)
 
-  /** The filters of a plan of which equal exchanges stay equal, and that do not make it too large. */
-  def alike(filters: FiltersPerPlan): FiltersPerPlan = {
-    val alike = filters.alikeWithinGrowth(plan, guard).agreed(sharedByPlans.values.toSeq, state)
-    val placed = alike.kept.map(_.label.joinId).toSet
-    alike.refused.map(_._1.label.joinId).distinct.filterNot(placed).foreach(clocks.drop)
-    alike
+  /** Of these filters, at most so many for a scan: those with which equal exchanges stay equal, and which do not make the plan too large. */
+  def chosen(maxPerScan: Int): FiltersPerPlan = {
+    val (within, outside) = shared.within(all)
+    val alike = shared.agreed(FiltersPerPlan.choose(within, maxPerScan).alikeWithinGrowth(plan, guard))
+    val chosen = alike.copy(refused = alike.refused ++ outside)
+    val placed = chosen.kept.map(_.label.joinId).toSet
+    chosen.refused.map(_._1.label.joinId).distinct.filterNot(placed).foreach(clocks.drop)
+    chosen
   }
 
   private def mayBeRange(join: FoundJoin): Boolean = {
@@ -140,6 +141,8 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     val (known, site) = remembered(join)
     val estimate = if (site.finishedStage.isDefined) known else clocks.checked(nameOf(join), known, site)
     if (join.range.isEmpty) directions.update(join.node, estimate.buildSide)
+    shared.note(site.targets.flatMap(_.exchanges.headOption))
+    lazy val ofOtherPlan = if (context.plans.isShared(join.id)) state.decision(nameOf(join)).filter(isWanted(_, estimate)) else None
     decided(join, estimate, site) match {
       case Some(decision) =>
         explain(join, ExplainText.line(decision))
@@ -147,11 +150,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
         if (isRepeated) refuseRepeated(nameOf(join), site)
         if (isWanted(decision, estimate) && !isRepeated) placements(nameOf(join), site, ExplainText.short(decision), decision.passRate)
         else Nil
-      // Another plan of the query has decided, and what it built is found by AQE when this one asks for it.
-      case None if context.plans.isShared(join.id) && state.decision(nameOf(join)).exists(isWanted(_, estimate)) =>
-        state.decision(nameOf(join)).toSeq.flatMap(decision =>
+      // AQE finds what the other plan has built once this one asks for it.
+      case None if ofOtherPlan.isDefined =>
+        ofOtherPlan.toSeq.flatMap { decision =>
+          explain(join, ExplainText.line(decision))
           placements(nameOf(join), site, ExplainText.short(decision), decision.passRate)
-        )
+        }
       case None =>
         val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
         if (join.range.isEmpty && estimate.waiting.exists(_.waits)) sketch(site)
@@ -213,7 +217,6 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   private def siteOf(join: FoundJoin, buildSide: Side): JoinSite = {
     val site = judged(join, buildSide)
-    site.targets.flatMap(_.exchanges.headOption).filter(context.plans.mayShare).foreach(own => sharedByPlans.update(own, own))
     if (site.targets.isEmpty) site
     else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
     else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)

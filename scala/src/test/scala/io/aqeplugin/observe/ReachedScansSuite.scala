@@ -5,11 +5,13 @@ import org.scalatest.funsuite.AnyFunSuite
 
 class ReachedScansSuite extends AnyFunSuite {
 
+  private def id(columns: String) = JoinId(columns)(columns)
+
   private val (sales, returns) = (Seq(NamedExpression.newExprId), Seq(NamedExpression.newExprId))
 
   private def scans(of: (String, Seq[ReachedScan])*): ReachedScans = {
     val reached = new ReachedScans
-    of.foreach { case (joinId, scans) => reached.note(joinId, scans) }
+    of.foreach { case (joinId, scans) => reached.note(joinId, id(joinId), scans) }
     reached
   }
 
@@ -40,15 +42,17 @@ class ReachedScansSuite extends AnyFunSuite {
     assert(known.leftByOthers("refused", Map("date" -> 0.1)) == 0.1)
   }
 
-  test("a join of two plans has the scans of both") {
+  test("a join of two plans has the scans of both, and in each plan those that it has now") {
     val (ofQuery, ofSubquery) = (Seq(NamedExpression.newExprId), Seq(NamedExpression.newExprId))
     val reached = new ReachedScans
-    Seq(ofQuery, ofSubquery).foreach { columns =>
-      reached.note("dates", Seq(ReachedScan(columns, 100, isTarget = true)))
-      reached.note("dates", Seq(ReachedScan(columns, 100, isTarget = true)))
+    for ((columns, join) <- Seq(ofQuery -> id("query"), ofSubquery -> id("subquery"))) {
+      reached.note("dates", join, Seq(ReachedScan(sales, 700, isTarget = true)))
+      reached.note("dates", join, Seq(ReachedScan(columns, 100, isTarget = true)))
     }
-    reached.note("items of the query", Seq(ReachedScan(ofQuery, 100, isTarget = true)))
-    reached.note("items of the subquery", Seq(ReachedScan(ofSubquery, 100, isTarget = true)))
+    reached.note("items of the query", id("items"), Seq(ReachedScan(ofQuery, 100, isTarget = true)))
+    reached.note("items of the subquery", id("other items"), Seq(ReachedScan(ofSubquery, 100, isTarget = true)))
+    reached.note("sales", id("sales"), Seq(ReachedScan(sales, 100, isTarget = true)))
     for (items <- Seq("items of the query", "items of the subquery")) assert(reached.leftByOthers(items, Map("dates" -> 0.2)) == 0.2)
+    assert(reached.leftByOthers("sales", Map("dates" -> 0.2)) == 1.0)
   }
 }

@@ -1,0 +1,54 @@
+package io.aqeplugin.rules
+
+import java.util.IdentityHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.exchange.Exchange
+
+import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.place.Placement
+
+/** The exchanges of one plan that other plans of the query may run too. AQE runs such an exchange once if it has the same filters in all of
+  * them.
+  *
+  * The filters that the first plan has there when it is made are the most that any plan may have. A plan that runs later, such as a
+  * subquery's, begins with the exchanges that it was made with, without asking the rules. If another plan has built all filters of such an
+  * exchange, AQE finds the exchange too; if not, the exchange waits for a filter, and the rules are asked before it starts.
+  */
+private[rules] final class SharedByPlans(context: RuleContext) {
+  private val keys = new IdentityHashMap[Exchange, AnyRef]().asScala
+
+  /** Adds the exchanges among these that other plans may run. */
+  def note(exchanges: Seq[Exchange]): Unit =
+    exchanges.filterNot(keys.contains).filter(context.plans.mayShare).foreach(one => context.plans.keyOf(one).foreach(keys.update(one, _)))
+
+  /** The placements that the other plans may have as well, and the others. */
+  def within(placements: Seq[Placement]): (Seq[Placement], Seq[(Placement, Reason)]) = {
+    val allowed = keys.toSeq.flatMap { case (exchange, key) => context.state.allowedOn(key).map(exchange -> _) }
+    split(placements)((placement, exchange) => allowed.find(_._1 eq exchange).forall(_._2(placement.label.joinId)))
+  }
+
+  /** The filters that the plans agree on. */
+  def agreed(filters: FiltersPerPlan): FiltersPerPlan = if (keys.isEmpty) filters
+  else {
+    val agreed = keys.toSeq.map { case (exchange, key) =>
+      val own = filters.kept.filter(isIn(_, exchange)).map(_.label.joinId).toSet
+      exchange -> context.state.agreeOn(key, own, isSettled = own.forall(context.state.decision(_).isDefined))
+    }
+    val (kept, left) = split(filters.kept)((placement, exchange) => agreed.exists { case (one, joinIds) =>
+      (one eq exchange) && joinIds(placement.label.joinId)
+    })
+    def isShared(placement: Placement): Boolean = keys.keysIterator.exists(isIn(placement, _))
+    FiltersPerPlan(kept.map(one => if (isShared(one)) one.copy(isOfSeveralPlans = true) else one), filters.refused ++ left)
+  }
+
+  private def split(placements: Seq[Placement])(isAllowed: (Placement, Exchange) => Boolean) = {
+    val (kept, left) = placements.partition(one => keys.keysIterator.filter(isIn(one, _)).forall(isAllowed(one, _)))
+    (kept, left.map(_ -> Reason(ReasonCode.ReusedExchange)))
+  }
+
+  /** Whether a placement changes the exchange: one that repeats the scan takes it away. */
+  private def isIn(placement: Placement, exchange: Exchange): Boolean =
+    !placement.request.repeats && exchange.collectLeaves().exists(_ eq placement.request.target.scan)
+}
