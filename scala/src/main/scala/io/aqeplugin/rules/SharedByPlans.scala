@@ -36,9 +36,11 @@ private[rules] final class SharedByPlans(context: RuleContext) {
       val own = filters.kept.filter(isIn(_, exchange)).map(_.label.joinId).toSet
       exchange -> context.state.agreeOn(key, own, isSettled = own.forall(context.state.decision(_).isDefined))
     }
-    val (kept, left) = split(filters.kept)((placement, exchange) => agreed.exists { case (one, joinIds) =>
-      (one eq exchange) && joinIds(placement.label.joinId)
-    })
+    val (kept, left) = split(filters.kept)((placement, exchange) =>
+      agreed.exists { case (one, joinIds) =>
+        (one eq exchange) && joinIds(placement.label.joinId)
+      }
+    )
     def isShared(placement: Placement): Boolean = keys.keysIterator.exists(isIn(placement, _))
     FiltersPerPlan(kept.map(one => if (isShared(one)) one.copy(isOfSeveralPlans = true) else one), filters.refused ++ left)
   }
