@@ -22,8 +22,8 @@ for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
 # ("epoll_wait error: Bad file descriptor"), and the JVM that was to be started died.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
-# A busy machine is no fault of a property. A sample is the same in each run, so that a property fails at the change that
-# breaks it; new inputs are for `make test-all` to find.
+# A busy machine is no fault of a property. A sample is the same in each run, so that a property fails at the change
+# that breaks it; new inputs are for `make test-all` to find.
 settings.register_profile("sample", deadline=None, max_examples=25, derandomize=True)
 settings.register_profile("whole", deadline=None)
 settings.load_profile("whole" if TRIES_ALL else "sample")
