@@ -41,7 +41,7 @@ object ReasonExamples {
       "`ORDER BY score LIMIT 10` with two rows tied at position 10: a run after the loss of an executor may return the other row."
     case NoTargetScan    => "The key is `count(*)` of a subquery, which is no column of a scan."
     case NoBuildExchange => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
-    case ReusedExchange  => "TPC-DS q24: the returns are read once for the query and its subquery, which keeps the items of all colours."
+    case ReusedExchange  => "TPC-DS q24: the sales are read once for the query and its subquery, which keeps the items of all colours."
     case UnionOfUses     =>
       "One aggregate of the sales is joined to the returns for one reason, and again for another: its scan keeps the sales returned for either."
     case ReuseOff       => "`spark.sql.exchange.reuse=false`."

@@ -65,7 +65,7 @@ class QueryPlansSuite extends AnyFunSuite with PluginSession {
     assert(!planned.plans.useAlike(planned.shuffle("amount"), planned.own.head))
   }
 
-  test("a query with dynamic pruning has no equal joins") {
+  test("where joins of several plans stay apart, none has an equal one") {
     val planned = new Planned(above(average))
     val apart = planned.plans.copy(haveJoinsAlike = false)
     assert((planned.own ++ planned.others).forall(join => apart.firstOf(join) == join && !apart.isShared(join)))
