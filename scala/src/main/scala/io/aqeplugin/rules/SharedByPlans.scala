@@ -24,33 +24,34 @@ private[rules] final class SharedByPlans(context: RuleContext) {
     exchanges.filterNot(keys.contains).filter(context.plans.mayShare).foreach(one => context.plans.keyOf(one).foreach(keys.update(one, _)))
 
   /** The placements that the other plans may have as well, and the others. */
-  def within(placements: Seq[Placement]): (Seq[Placement], Seq[(Placement, Reason)]) = {
-    val allowed = keys.toSeq.flatMap { case (exchange, key) => context.state.allowedOn(key).map(exchange -> _) }
-    split(placements)((placement, exchange) => allowed.find(_._1 eq exchange).forall(_._2(placement.label.joinId)))
-  }
+  def within(placements: Seq[Placement]): (Seq[Placement], Seq[(Placement, Reason)]) =
+    split(placements)((key, _) => context.state.allowedOn(key))
 
   /** The filters that the plans agree on. */
-  def agreed(filters: FiltersPerPlan): FiltersPerPlan = if (keys.isEmpty) filters
-  else {
-    val agreed = keys.toSeq.map { case (exchange, key) =>
-      val own = filters.kept.filter(isIn(_, exchange)).map(_.label.joinId).toSet
-      exchange -> context.state.agreeOn(key, own, isSettled = own.forall(context.state.decision(_).isDefined))
+  def agreed(filters: FiltersPerPlan): FiltersPerPlan = {
+    val (kept, left) = split(filters.kept) { (key, joinIds) =>
+      Some(context.state.agreeOn(key, joinIds, isSettled = joinIds.forall(context.state.decision(_).isDefined)))
     }
-    val (kept, left) = split(filters.kept)((placement, exchange) =>
-      agreed.exists { case (one, joinIds) =>
-        (one eq exchange) && joinIds(placement.label.joinId)
-      }
-    )
-    def isShared(placement: Placement): Boolean = keys.keysIterator.exists(isIn(placement, _))
     FiltersPerPlan(kept.map(one => if (isShared(one)) one.copy(isOfSeveralPlans = true) else one), filters.refused ++ left)
   }
 
-  private def split(placements: Seq[Placement])(isAllowed: (Placement, Exchange) => Boolean) = {
-    val (kept, left) = placements.partition(one => keys.keysIterator.filter(isIn(one, _)).forall(isAllowed(one, _)))
+  /** @param allowed
+    *   the joins that may have a filter in an exchange, by its key and the joins that want one there; none if all may
+    */
+  private def split(placements: Seq[Placement])(allowed: (AnyRef, Set[String]) => Option[Set[String]]) = {
+    val joinIds = keys.toSeq.map { case (exchange, key) =>
+      val own = placements.filter(isIn(_, exchange))
+      own -> allowed(key, own.map(_.label.joinId).toSet)
+    }
+    val (left, kept) = placements.partition { one =>
+      joinIds.exists { case (own, some) => own.exists(_ eq one) && !some.forall(_(one.label.joinId)) }
+    }
     (kept, left.map(_ -> Reason(ReasonCode.ReusedExchange)))
   }
 
+  private def isShared(placement: Placement): Boolean = keys.keysIterator.exists(isIn(placement, _))
+
   /** Whether a placement changes the exchange: one that repeats the scan takes it away. */
   private def isIn(placement: Placement, exchange: Exchange): Boolean =
-    !placement.request.repeats && exchange.collectLeaves().exists(_ eq placement.request.target.scan)
+    !placement.request.repeats && exchange.exists(_ eq placement.request.target.scan)
 }
