@@ -63,9 +63,8 @@ object ReasonCode {
   case object FilterTooBig extends ReasonCode("FILTER_TOO_BIG", Filter, "the filter would be larger than the limit")
   case object JoinType extends ReasonCode("JOIN_TYPE", Filter, "the join keeps probe rows that have no partner")
   case object UnsupportedKeyType extends ReasonCode("UNSUPPORTED_KEY_TYPE", Filter, "a key column has a type that filters do not support")
-  case object CollatedKey
-      extends ReasonCode("COLLATED_KEY", Filter, "an expression gives a string key its collation, and the scan's column has another one")
-  case object KeyNotPlain extends ReasonCode("KEY_NOT_PLAIN", Filter, "a key is an expression that cannot be computed safely at the scan")
+  case object KeyNotPlain
+      extends ReasonCode("KEY_NOT_PLAIN", Filter, "a key is neither a column nor a deterministic expression of Spark's of one column")
   case object NonDeterministic
       extends ReasonCode("NON_DETERMINISTIC", Filter, "the build side may give different rows when it runs again")
   case object NoTargetScan extends ReasonCode("NO_TARGET_SCAN", Filter, "the keys reach no scan below the probe side")
@@ -188,7 +187,6 @@ object ReasonCode {
     FilterTooBig,
     JoinType,
     UnsupportedKeyType,
-    CollatedKey,
     KeyNotPlain,
     NonDeterministic,
     NoTargetScan,

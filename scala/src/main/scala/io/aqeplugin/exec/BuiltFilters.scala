@@ -4,13 +4,14 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, ShuffleQueryStageExec}
 
 import io.aqeplugin.decide.Reason
 import io.aqeplugin.filters.{ColumnExtremes, RangeBounds}
+import io.aqeplugin.observe.JoinKey
 
 /** Records on a build side's own exchange which filters were built from it, and the extremes that were read from its rows. Re-planning
   * makes every node anew except stages, so a rule can look up the values of a finished filter there, and the record is freed with the
@@ -23,10 +24,10 @@ object BuiltFilters {
     */
   final case class Built(result: Either[Reason, FilterSummary], times: Int)
 
-  /** By the ordinals of the keys, because a reused exchange has other column ids. */
+  /** By the keys over numbered columns, because a reused exchange has other column ids. */
   private final class Record {
-    val filters = new ConcurrentHashMap[(Seq[Int], Option[RangeBounds]), Built]()
-    val extremes = new ConcurrentHashMap[Seq[Int], Either[Reason, ColumnExtremes]]()
+    val filters = new ConcurrentHashMap[(Seq[Expression], Option[RangeBounds]), Built]()
+    val extremes = new ConcurrentHashMap[Seq[Expression], Either[Reason, ColumnExtremes]]()
   }
 
   private val Tag = TreeNodeTag[Record]("aqe_plugin_built_filters")
@@ -34,39 +35,41 @@ object BuiltFilters {
   /** Must be called while the rule alone holds the stage, so that later writers find the record. */
   def prepare(stage: SparkPlan): Unit = { val _ = recordOf(stage) }
 
-  def note(child: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds], result: Either[Reason, FilterSummary]): Unit = {
+  def note(child: SparkPlan, keys: Seq[Expression], bounds: Option[RangeBounds], result: Either[Reason, FilterSummary]): Unit = {
     val build = RuntimeFilterExchangeExec.buildOf(child)
     recordOf(build).foreach(
-      _.filters.merge((ordinals(build, keys), bounds), Built(result, 1), (earlier, now) => Built(now.result, earlier.times + 1))
+      _.filters.merge(
+        (JoinKey.numbered(keys, build.output), bounds),
+        Built(result, 1),
+        (earlier, now) => Built(now.result, earlier.times + 1)
+      )
     )
   }
 
   /** The filter over `keys` of a finished build stage, by the values of the keys or by `bounds`, if one was built. */
-  def get(stage: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds]): Option[Built] =
+  def get(stage: SparkPlan, keys: Seq[Expression], bounds: Option[RangeBounds]): Option[Built] =
     new Reading().get(stage, keys, bounds)
 
   /** The filters as they were when each was first asked for: copies of a scan that Spark runs once are made alike though a filter is finished
     * meanwhile. For one thread.
     */
   final class Reading {
-    private val asked = mutable.Map.empty[(Record, Seq[Int], Option[RangeBounds]), Option[Built]]
+    private val asked = mutable.Map.empty[(Record, Seq[Expression], Option[RangeBounds]), Option[Built]]
 
     /** As [[BuiltFilters.get]]. */
-    def get(stage: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds]): Option[Built] = for {
+    def get(stage: SparkPlan, keys: Seq[Expression], bounds: Option[RangeBounds]): Option[Built] = for {
       exchange <- exchangeOf(stage)
       record <- exchange.getTagValue(Tag)
-      columns = ordinals(stage, keys)
+      columns = JoinKey.numbered(keys, stage.output)
       filter <- asked.getOrElseUpdate((record, columns, bounds), Option(record.filters.get((columns, bounds))))
     } yield filter
   }
 
   /** The extremes of `keys`, read from the rows of a finished broadcast once, whoever asks. */
-  private[exec] def extremes(stage: BroadcastQueryStageExec, keys: Seq[Attribute])(
+  private[exec] def extremes(stage: BroadcastQueryStageExec, keys: Seq[Expression])(
       read: => Either[Reason, ColumnExtremes]
   ): Either[Reason, ColumnExtremes] =
-    recordOf(stage).fold(read)(_.extremes.computeIfAbsent(ordinals(stage, keys), _ => read))
-
-  private def ordinals(build: SparkPlan, keys: Seq[Attribute]): Seq[Int] = keys.map(k => build.output.indexWhere(_.exprId == k.exprId))
+    recordOf(stage).fold(read)(_.extremes.computeIfAbsent(JoinKey.numbered(keys, stage.output), _ => read))
 
   /** The record of a stage, made if it has none. */
   private def recordOf(stage: SparkPlan): Option[Record] = exchangeOf(stage).flatMap { exchange =>

@@ -1,6 +1,7 @@
 package io.aqeplugin.exec
 
 import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.filters._
@@ -12,8 +13,8 @@ import io.aqeplugin.filters._
   */
 private[exec] object CheckCost {
 
-  /** The code of a key with columns of these types. */
-  def nanosOfCode(types: Seq[DataType]): Double = types.map(nanosOfColumn).sum + (types.size - 1) * CombineNanos
+  /** The code of a key. */
+  def nanosOfCode(keys: Seq[Expression]): Double = keys.map(nanosOfKey).sum + (keys.size - 1) * CombineNanos
 
   /** Whether a filter has a code. */
   def nanosOfFilter(filter: KeyFilter): Double = filter match {
@@ -25,6 +26,14 @@ private[exec] object CheckCost {
   }
 
   private final val CombineNanos = 2.0
+
+  // A projection of one column, by the type of its result; not the function itself, which may be anything.
+  private final val ProjectionNanos = 20.0
+
+  private def nanosOfKey(key: Expression): Double = key match {
+    case _: Attribute => nanosOfColumn(key.dataType)
+    case computed     => ProjectionNanos + nanosOfColumn(computed.dataType)
+  }
 
   private def nanosOfColumn(dataType: DataType): Double = dataType match {
     case d: DecimalType if d.precision > Decimal.MAX_LONG_DIGITS => 60.0

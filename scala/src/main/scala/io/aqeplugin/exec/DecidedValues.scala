@@ -9,6 +9,9 @@ import io.aqeplugin.filters.KeyFilter
 /** Checks a column that repeats its values: a constant once a batch, each entry of a Parquet dictionary once a row group.
   *
   * Mutable; belongs to one task.
+  *
+  * @param column
+  *   one of which rows with nulls are left out before
   */
 private[exec] final class DecidedValues(column: KeyColumn, filter: KeyFilter) {
   import DecidedValues._
@@ -89,8 +92,7 @@ private[exec] final class DecidedValues(column: KeyColumn, filter: KeyFilter) {
   /** 1 if the key at a position may be in the filter, else 0. */
   private def verdict(vector: ColumnVector, position: Int, codes: Array[Long]): Int = {
     one(0) = position
-    column.codes(vector, one, 1, codes)
-    if (filter.mightContain(codes(position))) 1 else 0
+    if (column.codes(vector, one, 1, codes) == 1 && filter.mightContain(codes(position))) 1 else 0
   }
 }
 

@@ -2,7 +2,7 @@ package io.aqeplugin.exec
 
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.aqeplugin.Relations
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
@@ -24,7 +24,7 @@ object FilterBuild {
     * @throws java.lang.Exception
     *   any failure of the job; the caller replaces it by a filter that passes all rows
     */
-  def run(child: SparkPlan, keys: Seq[Attribute], bounds: Option[RangeBounds], limits: BuildLimits, startNanos: Long): BuiltFilter =
+  def run(child: SparkPlan, keys: Seq[Expression], bounds: Option[RangeBounds], limits: BuildLimits, startNanos: Long): BuiltFilter =
     RuntimeFilterExchangeExec.stageOf(child) match {
       case Some(stage: ShuffleQueryStageExec) if SparkBridge.isIndeterminate(stage.shuffle) =>
         // A retried task could give keys other than those the filter was built from.
@@ -39,7 +39,7 @@ object FilterBuild {
   private def fromStage(
       child: SparkPlan,
       stage: QueryStageExec,
-      keys: Seq[Attribute],
+      keys: Seq[Expression],
       bounds: Option[RangeBounds],
       limits: BuildLimits,
       startNanos: Long
@@ -64,7 +64,7 @@ object FilterBuild {
 
   private def fromShuffle(
       child: SparkPlan,
-      keys: Seq[Attribute],
+      keys: Seq[Expression],
       limits: BuildLimits,
       startNanos: Long
   ): BuiltFilter = {
@@ -79,7 +79,7 @@ object FilterBuild {
 
   private def fromRelation(
       stage: BroadcastQueryStageExec,
-      keys: Seq[Attribute],
+      keys: Seq[Expression],
       bounds: Option[RangeBounds],
       limits: BuildLimits,
       startNanos: Long
@@ -96,7 +96,7 @@ object FilterBuild {
   private def fromRows(
       relation: Either[Reason, Iterator[InternalRow]],
       stage: BroadcastQueryStageExec,
-      keys: Seq[Attribute],
+      keys: Seq[Expression],
       limits: BuildLimits,
       startNanos: Long
   ): BuiltFilter =

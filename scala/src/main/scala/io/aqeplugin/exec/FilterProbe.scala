@@ -34,7 +34,9 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
   private var rowsChecked = 0L
   private var removed = 0L
   private var failed = false
-  private val values = coder.onlyColumn.map(new DecidedValues(_, filter))
+  private var uncomputed = 0
+  // A null has no entry in a dictionary.
+  private val values = coder.onlyColumn.filterNot(_.readsNulls).map(new DecidedValues(_, filter))
   private val nanosPerRow = coder.nanosPerRow + CheckCost.nanosOfFilter(filter)
 
   /** Rows removed so far for a nanosecond of checks, by what a check costs ([[CheckCost]]); 0 before the first. */
@@ -57,10 +59,8 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
       left
     }
 
-  private def checked(batch: ColumnarBatch, positions: Array[Int], count: Int): Int = {
-    coder.codesOf(batch, positions, count, codes, scratch)
-    filter.retain(codes, positions, count)
-  }
+  private def checked(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =
+    filter.retain(codes, positions, coder.codesOf(batch, positions, count, codes, scratch))
 
   def mightMatch(row: InternalRow): Boolean = !coder.hasNull(row) && filter.mightContain(coder.code(row))
 
@@ -75,11 +75,17 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
       false
     }
 
-  /** Pauses for good after a fault of the plugin, which is counted: every row passes. */
-  def fail(error: Throwable): Unit = {
-    failed = true
-    counters.faults.add(1L)
-    Faults.note("filter probe", "a task continues without the filter", error)
+  /** To be told when rows could not be checked: they pass. Pauses for good after a fault of the plugin, which is counted, and after several
+    * batches in which a key could not be computed.
+    */
+  def fail(error: Throwable): Unit = error match {
+    case _: KeyNotComputed =>
+      uncomputed += 1
+      if (uncomputed >= FilterProbe.MostUncomputed) batchesToSkip = Int.MaxValue
+    case fault =>
+      failed = true
+      counters.faults.add(1L)
+      Faults.note("filter probe", "a task continues without the filter", fault)
   }
 
   /** Records the rows of a batch for which the filter was paused; after a fault nothing is recorded. */
@@ -110,4 +116,10 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
       sampledOut = 0L
     }
   }
+}
+
+private[exec] object FilterProbe {
+
+  /** Batches, or runs of rows, of a task in which a key could not be computed. More would cost the time of an exception each. */
+  private val MostUncomputed = 4
 }

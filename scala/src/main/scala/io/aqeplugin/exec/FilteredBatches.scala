@@ -73,6 +73,7 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
     catch {
       case Survivable(error) =>
         probe.fail(error)
+        probe.unchecked(rows)
         selectAll(rows)
         rows
     }

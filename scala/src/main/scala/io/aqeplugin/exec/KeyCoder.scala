@@ -1,17 +1,17 @@
 package io.aqeplugin.exec
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.filters.KeyHasher
 import io.aqeplugin.observe.KeyKind
 
-/** Turns the key columns of rows and batches into the 64-bit codes that filters hold.
+/** Turns the keys of rows and batches into the 64-bit codes that filters hold.
   *
-  * A single integer-like column is its own code, so its filter can be exact, with a meaningful minimum and maximum; all other keys are
+  * A single integer-like key is its own code, so its filter can be exact, with a meaningful minimum and maximum; all other keys are
   * hashed.
-  * Build and probe side must list their key columns in the same order and with the same [[KeyKind]]s.
+  * Build and probe side must list their keys in the same order and with the same [[KeyKind]]s. Not for several threads: a task has its own.
   *
   * @param isExact
   *   whether a code is the key itself
@@ -22,11 +22,11 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, v
 
   def hasNull(row: InternalRow): Boolean = {
     var i = 0 // once per row
-    while (i < columns.length && !row.isNullAt(columns(i).ordinal)) i += 1
+    while (i < columns.length && !columns(i).isNull(row)) i += 1
     i < columns.length
   }
 
-  /** Code of a row without null keys. */
+  /** Code of the row that [[hasNull]] was asked of last, which has no null key. */
   def code(row: InternalRow): Long = {
     var code = columns(0).code(row)
     var i = 1 // once per row
@@ -55,34 +55,38 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, v
   def codes(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Long], scratch: Array[Long]): Int = {
     val left = withoutNulls(batch, positions, count)
     codesOf(batch, positions, left, codes, scratch)
-    left
   }
 
-  /** Drops the positions that have a null key, and returns the number of the others. */
+  /** Drops the positions whose key is null because a column is, and returns the number of the others. */
   def withoutNulls(batch: ColumnarBatch, positions: Array[Int], count: Int): Int = {
     var left = count
     var c = 0 // once per batch and column; the inner loops run once per row
     while (c < columns.length) {
-      left = withoutNulls(batch, columns(c).ordinal, positions, left)
+      if (!columns(c).readsNulls) left = withoutNulls(batch, columns(c).ordinal, positions, left)
       c += 1
     }
     left
   }
 
-  /** Writes the codes of the first `count` positions, none of which has a null key. */
-  def codesOf(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Long], scratch: Array[Long]): Unit = {
-    columns(0).codes(batch.column(columns(0).ordinal), positions, count, codes)
+  /** Writes the codes of the first `count` positions that [[withoutNulls]] kept, and drops those whose key turns out to be null.
+    *
+    * @return
+    *   number of positions kept
+    */
+  def codesOf(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Long], scratch: Array[Long]): Int = {
+    var left = columns(0).codes(batch.column(columns(0).ordinal), positions, count, codes)
     var c = 1 // once per batch and column; the inner loops run once per row
     while (c < columns.length) {
-      columns(c).codes(batch.column(columns(c).ordinal), positions, count, scratch)
+      left = columns(c).codes(batch.column(columns(c).ordinal), positions, left, scratch)
       var i = 0
-      while (i < count) {
+      while (i < left) {
         val p = positions(i)
         codes(p) = KeyHasher.combine(codes(p), scratch(p))
         i += 1
       }
       c += 1
     }
+    left
   }
 
   private def withoutNulls(batch: ColumnarBatch, ordinal: Int, positions: Array[Int], count: Int): Int = {
@@ -107,14 +111,9 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, v
 
 object KeyCoder {
 
-  /** The coder of `keys` as columns of `output`. Every key must be in `output` and have a [[KeyKind]]. */
-  def apply(keys: Seq[Attribute], output: Seq[Attribute]): KeyCoder = {
-    val columns = keys.map { key =>
-      val ordinal = output.indexWhere(_.exprId == key.exprId)
-      require(ordinal >= 0, s"key ${key.sql} is not among ${output.map(_.sql).mkString(", ")}")
-      KeyColumn(ordinal, output(ordinal).dataType)
-    }
+  /** The coder of `keys` over the columns of `output`. Every key must be a [[io.aqeplugin.observe.JoinKey]]. */
+  def apply(keys: Seq[Expression], output: Seq[Attribute]): KeyCoder = {
     val isExact = keys.size == 1 && KeyKind.of(keys.head.dataType).exists(_.isInteger)
-    new KeyCoder(columns.toArray, isExact, CheckCost.nanosOfCode(keys.map(_.dataType)))
+    new KeyCoder(KeyColumn.of(keys, output), isExact, CheckCost.nanosOfCode(keys))
   }
 }

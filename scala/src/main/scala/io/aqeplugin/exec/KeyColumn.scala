@@ -2,25 +2,53 @@ package io.aqeplugin.exec
 
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnVector
 
 import io.aqeplugin.filters.KeyHasher
+import io.aqeplugin.observe.JoinKey
 
-/** Reads one key column of a row, or of many rows of a batch, as 64-bit codes. The values read must not be null.
+/** Reads one key of a row, or of many rows of a batch, as 64-bit codes.
   *
-  * There is one small class per physical type, so that the loop over a batch contains no type test.
+  * @param ordinal
+  *   of the column that the key reads
   */
-sealed abstract class KeyColumn(val ordinal: Int) extends Serializable {
+abstract class KeyColumn(val ordinal: Int) extends Serializable {
 
+  /** Whether the key of a row is null. */
+  def isNull(row: InternalRow): Boolean
+
+  /** The code of the row that [[isNull]] was asked of last, whose key is not null. */
   def code(row: InternalRow): Long
+
+  /** Whether nulls of the column may have a key; else their rows are left out before `codes`. */
+  def readsNulls: Boolean
 
   /** The Java expression of the code of a variable that holds a value. */
   def javaCode(value: String): String
 
-  /** Writes `codes(p)` for each of the first `count` positions `p`. */
-  def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit
+  /** Writes `codes(p)` for each of the first `count` positions `p`, and drops those whose key is null.
+    *
+    * @return
+    *   number of positions kept
+    */
+  def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Int
+}
+
+/** A key that is a column. There is one small class per physical type, so that the loop over a batch contains no type test. */
+sealed abstract class PlainColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  final override def isNull(row: InternalRow): Boolean = row.isNullAt(ordinal)
+  final override def readsNulls: Boolean = false
+
+  final override def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Int = {
+    write(vector, positions, count, codes)
+    count
+  }
+
+  /** Writes `codes(p)` for each of the first `count` positions `p`, none of which is null. */
+  protected def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit
 }
 
 object KeyColumn {
@@ -28,8 +56,19 @@ object KeyColumn {
   // Generated code calls the functions of the interpreted one.
   private[exec] val Hasher = KeyHasher.getClass.getName.stripSuffix("$")
 
+  /** The readers of keys over `output`. Every key must be a [[io.aqeplugin.observe.JoinKey]]. */
+  private[exec] def of(keys: Seq[Expression], output: Seq[Attribute]): Array[KeyColumn] = keys.map { key =>
+    val column = JoinKey.columnOf(key)
+    val ordinal = output.indexWhere(_.exprId == column.exprId)
+    require(ordinal >= 0, s"key ${key.sql} is not among ${output.map(_.sql).mkString(", ")}")
+    key match {
+      case _: Attribute => KeyColumn(ordinal, output(ordinal).dataType)
+      case computed     => ComputedColumn(ordinal, computed, readsNulls = !JoinKey.isNullOfNull(computed))
+    }
+  }.toArray
+
   /** The reader of a column whose type has a [[io.aqeplugin.observe.KeyKind]]. */
-  def apply(ordinal: Int, dataType: DataType): KeyColumn = dataType match {
+  def apply(ordinal: Int, dataType: DataType): PlainColumn = dataType match {
     case ByteType                                                 => new ByteColumn(ordinal)
     case ShortType                                                => new ShortColumn(ordinal)
     case IntegerType | DateType | _: YearMonthIntervalType        => new IntColumn(ordinal)
@@ -48,55 +87,55 @@ object KeyColumn {
 
   // The loops below are the per-row code of the probe side: while loops over arrays, no allocation.
 
-  private final class ByteColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  private final class ByteColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = row.getByte(ordinal).toLong
     def javaCode(value: String): String = s"(long) $value"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getByte(p).toLong; i += 1 }
     }
   }
 
-  private final class ShortColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  private final class ShortColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = row.getShort(ordinal).toLong
     def javaCode(value: String): String = s"(long) $value"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getShort(p).toLong; i += 1 }
     }
   }
 
-  private final class IntColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  private final class IntColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = row.getInt(ordinal).toLong
     def javaCode(value: String): String = s"(long) $value"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getInt(p).toLong; i += 1 }
     }
   }
 
-  private final class LongColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  private final class LongColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = row.getLong(ordinal)
     def javaCode(value: String): String = value
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getLong(p); i += 1 }
     }
   }
 
-  private final class BooleanColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  private final class BooleanColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = if (row.getBoolean(ordinal)) 1L else 0L
     def javaCode(value: String): String = s"($value ? 1L : 0L)"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = if (vector.getBoolean(p)) 1L else 0L; i += 1 }
     }
   }
 
-  private final class ShortDecimalColumn(ordinal: Int, decimal: DecimalType) extends KeyColumn(ordinal) {
+  private final class ShortDecimalColumn(ordinal: Int, decimal: DecimalType) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = row.getDecimal(ordinal, decimal.precision, decimal.scale).toUnscaledLong
     def javaCode(value: String): String = s"$value.toUnscaledLong()"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) {
         val p = positions(i)
@@ -106,47 +145,47 @@ object KeyColumn {
     }
   }
 
-  private final class WideDecimalColumn(ordinal: Int, decimal: DecimalType) extends KeyColumn(ordinal) {
+  private final class WideDecimalColumn(ordinal: Int, decimal: DecimalType) extends PlainColumn(ordinal) {
     private def hash(value: Decimal): Long = KeyHasher.hashUnscaled(value.toJavaBigDecimal.unscaledValue.toByteArray)
     def code(row: InternalRow): Long = hash(row.getDecimal(ordinal, decimal.precision, decimal.scale))
     def javaCode(value: String): String = s"${Hasher}.hashUnscaled($value.toJavaBigDecimal().unscaledValue().toByteArray())"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = hash(vector.getDecimal(p, decimal.precision, decimal.scale)); i += 1 }
     }
   }
 
-  private final class StringColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  private final class StringColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = KeyHasher.hashUtf8(row.getUTF8String(ordinal))
     def javaCode(value: String): String = s"${Hasher}.hashUtf8($value)"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = KeyHasher.hashUtf8(vector.getUTF8String(p)); i += 1 }
     }
   }
 
-  private final class FloatColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  private final class FloatColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = KeyHasher.floatingCode(row.getFloat(ordinal).toDouble)
     def javaCode(value: String): String = s"${Hasher}.floatingCode((double) $value)"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = KeyHasher.floatingCode(vector.getFloat(p).toDouble); i += 1 }
     }
   }
 
-  private final class DoubleColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  private final class DoubleColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = KeyHasher.floatingCode(row.getDouble(ordinal))
     def javaCode(value: String): String = s"${Hasher}.floatingCode($value)"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = KeyHasher.floatingCode(vector.getDouble(p)); i += 1 }
     }
   }
 
-  private final class BinaryColumn(ordinal: Int) extends KeyColumn(ordinal) {
+  private final class BinaryColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = KeyHasher.hashBinary(row.getBinary(ordinal))
     def javaCode(value: String): String = s"${Hasher}.hashBinary($value)"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = vector match {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = vector match {
       // Spark's own vectors copy a binary, and give a string of the same bytes without a copy.
       case writable: WritableColumnVector =>
         var i = 0
@@ -157,10 +196,10 @@ object KeyColumn {
     }
   }
 
-  private final class CollatedColumn(ordinal: Int, collation: Int) extends KeyColumn(ordinal) {
+  private final class CollatedColumn(ordinal: Int, collation: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = CollatedCode.of(row.getUTF8String(ordinal), collation)
     def javaCode(value: String): String = s"${CollatedCode.getClass.getName.stripSuffix("$")}.of($value, $collation)"
-    def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = CollatedCode.of(vector.getUTF8String(p), collation); i += 1 }
     }

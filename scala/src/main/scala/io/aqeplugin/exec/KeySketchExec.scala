@@ -2,12 +2,13 @@ package io.aqeplugin.exec
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, SortOrder}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, BindReferences, Expression, SortOrder}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
+import io.aqeplugin.observe.JoinKey
 import io.aqeplugin.sketch._
 
 /** Passes the rows of a build side on to its exchange, and sketches their keys meanwhile: number, nulls, distinct keys, quantiles, and while
@@ -18,11 +19,11 @@ import io.aqeplugin.sketch._
   * It does not show: its canonical form is that of its child, so exchanges with and without it are equal, and AQE reuses either for both.
   *
   * @param keys
-  *   columns of `child`, each with a [[io.aqeplugin.observe.KeyKind]]
+  *   over columns of `child`, each a [[io.aqeplugin.observe.JoinKey]]; one that is no column has a value for every row
   * @param exactCodes
   *   number of distinct keys up to which all are kept
   */
-case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan) extends UnaryExecNode with CodegenSupport {
+case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPlan) extends UnaryExecNode with CodegenSupport {
 
   // One, unless code was generated again, by EXPLAIN CODEGEN or because it did not compile. Only the final copy of the node runs.
   @transient @volatile private var running = Vector.empty[SketchAccumulator]
@@ -41,8 +42,8 @@ case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan
   /** Finished tasks and all tasks; none before the first has finished and after the summary was asked for. */
   def progress: Option[(Int, Int)] = running.flatMap(_.progress).headOption
 
-  /** The positions of the keys among the columns. */
-  def ordinals: Seq[Int] = keys.map(key => child.output.indexWhere(_.exprId == key.exprId))
+  /** The keys with the numbers of their columns. */
+  def numberedKeys: Seq[Expression] = JoinKey.numbered(keys, child.output)
 
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
@@ -75,7 +76,7 @@ case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan
 
   override def inputRDDs(): Seq[RDD[InternalRow]] = generated.inputRDDs()
 
-  override def usedInputs: AttributeSet = AttributeSet(keys)
+  override def usedInputs: AttributeSet = AttributeSet.fromAttributeSets(keys.map(_.references))
 
   override protected def doProduce(ctx: CodegenContext): String = {
     val task = ctx.addReferenceObj("sketchTask", begin())
@@ -84,15 +85,18 @@ case class KeySketchExec(keys: Seq[Attribute], exactCodes: Int, child: SparkPlan
   }
 
   override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
-    val columns = ordinals.map(input)
-    val hasNull = columns.map(_.isNull.code).filter(_ != "false")
-    val code = coder.javaCode(columns.map(_.value.code))
+    ctx.INPUT_ROW = null
+    ctx.currentVars = input
+    val values = keys.map(BindReferences.bindReference(_, child.output).genCode(ctx))
+    val hasNull = values.map(_.isNull.code).filter(_ != "false")
+    val code = coder.javaCode(values.map(_.value.code))
     // An integer is its own code; of other keys, making the code may fail.
     val add =
       if (coder.isExact) s"$sketchVariable.add($code);"
       else s"if ($sketchVariable.isOpen()) { try { $sketchVariable.add($code); } catch (Throwable error) { $sketchVariable.fail(error); } }"
     val sketched = if (hasNull.isEmpty) add else s"if (${hasNull.mkString(" || ")}) { $sketchVariable.addNull(); } else { $add }"
-    s"""$sketched
+    s"""${values.map(_.code).mkString("\n")}
+       |$sketched
        |${consume(ctx, input)}""".stripMargin
   }
 

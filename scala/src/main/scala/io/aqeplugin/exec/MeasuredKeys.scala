@@ -1,18 +1,18 @@
 package io.aqeplugin.exec
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 
 import io.aqeplugin.decide.{KeyBucket, KeyFacts}
-import io.aqeplugin.observe.KeySketches
+import io.aqeplugin.observe.{JoinKey, KeySketches}
 import io.aqeplugin.sketch.KeySummary
 
 /** The keys of a finished stage as a [[KeySketchExec]] in it saw them. */
 object MeasuredKeys extends KeySketches {
 
-  override def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts] = summary(stage, keys).map { keysSeen =>
+  override def of(stage: QueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = summary(stage, keys).map { keysSeen =>
     KeyFacts(
       keys.size,
       supported = true,
@@ -29,9 +29,9 @@ object MeasuredKeys extends KeySketches {
     sketchOf(stage.plan).filter(_ => stage.isMaterialized).flatMap(_.summary).map(_.rows)
 
   /** The summary, if the stage sketched exactly these keys and no row is missing. */
-  def summary(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeySummary] = for {
+  def summary(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] = for {
     sketch <- sketchOf(stage.plan) if stage.isMaterialized
-    if sketch.ordinals == keys.map(key => stage.output.indexWhere(_.exprId == key.exprId))
+    if sketch.numberedKeys == JoinKey.numbered(keys, stage.output)
     keysSeen <- sketch.summary
   } yield keysSeen
 

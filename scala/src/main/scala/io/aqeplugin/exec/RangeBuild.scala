@@ -3,7 +3,7 @@ package io.aqeplugin.exec
 import java.nio.ByteBuffer
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec}
 import org.apache.spark.sql.execution.aqeplugin.Relations
@@ -20,8 +20,8 @@ private[exec] object RangeBuild {
     * @throws java.lang.Exception
     *   any failure of the job
     */
-  def fromShuffle(child: SparkPlan, keys: Seq[Attribute], bounds: RangeBounds, startNanos: Long): BuiltFilter = {
-    val columns = columnsOf(keys, child.output)
+  def fromShuffle(child: SparkPlan, keys: Seq[Expression], bounds: RangeBounds, startNanos: Long): BuiltFilter = {
+    val columns = KeyColumn.of(keys, child.output)
     val parts = child.execute().mapPartitions(rows => Iterator.single(written(extremes(rows, columns))))
     // In their stored form: no class of the plugin goes through `spark.serializer`.
     val found = parts.sparkContext.runJob(parts, (part: Iterator[Array[Byte]]) => part.next()).map(read)
@@ -29,20 +29,14 @@ private[exec] object RangeBuild {
   }
 
   /** The filter of a finished broadcast, or why its rows are not read. */
-  def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute], bounds: RangeBounds, startNanos: Long): BuiltFilter =
+  def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression], bounds: RangeBounds, startNanos: Long): BuiltFilter =
     ofRelation(stage, keys).fold(BuiltFilter.PassAll(_), ready(_, bounds, startNanos))
 
   /** The extremes of a finished broadcast. Its rows are read once, for the decision and the filter together. */
-  def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Attribute]): Either[Reason, ColumnExtremes] =
+  def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Either[Reason, ColumnExtremes] =
     BuiltFilters.extremes(stage, keys) {
-      Relations.everyRow(stage.executeBroadcast[Any]().value).map(extremes(_, columnsOf(keys, stage.output)))
+      Relations.everyRow(stage.executeBroadcast[Any]().value).map(extremes(_, KeyColumn.of(keys, stage.output)))
     }
-
-  private def columnsOf(keys: Seq[Attribute], output: Seq[Attribute]): Array[KeyColumn] = keys.map { key =>
-    val ordinal = output.indexWhere(_.exprId == key.exprId)
-    require(ordinal >= 0, s"key ${key.sql} is not among ${output.map(_.sql).mkString(", ")}")
-    KeyColumn(ordinal, output(ordinal).dataType)
-  }.toArray
 
   /** A row with a null has no partner: a comparison with a null is not true. */
   private def extremes(rows: Iterator[InternalRow], columns: Array[KeyColumn]): ColumnExtremes = {
@@ -52,7 +46,7 @@ private[exec] object RangeBuild {
     while (rows.hasNext) {
       val row = rows.next()
       var i = 0
-      while (i < columns.length && !row.isNullAt(columns(i).ordinal)) {
+      while (i < columns.length && !columns(i).isNull(row)) {
         codes(i) = columns(i).code(row)
         i += 1
       }
@@ -93,7 +87,7 @@ object MeasuredRange {
   private val MaxRows = 500000L
 
   /** The range; none if the stage is no broadcast, has too many rows, or no row has a partner. */
-  def of(stage: QueryStageExec, keys: Seq[Attribute], bounds: RangeBounds): Option[CodeRange] = stage match {
+  def of(stage: QueryStageExec, keys: Seq[Expression], bounds: RangeBounds): Option[CodeRange] = stage match {
     case broadcast: BroadcastQueryStageExec if broadcast.isMaterialized && StageReader.rows(broadcast).exists(_ <= MaxRows) =>
       RangeBuild.ofRelation(broadcast, keys).toOption.flatMap(bounds.range)
     case _ => None

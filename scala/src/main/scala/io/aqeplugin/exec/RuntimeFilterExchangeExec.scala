@@ -8,7 +8,7 @@ import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.catalyst.plans.physical.{BroadcastPartitioning, IdentityBroadcastMode, Partitioning}
@@ -28,7 +28,7 @@ import io.aqeplugin.filters.{FilterLimits, RangeBounds}
   * longer than `limits.timeoutMillis`, gives a filter that passes all rows.
   *
   * @param keys
-  *   the build side's key columns, attributes of `child`
+  *   the build side's keys, over the columns of `child`
   * @param child
   *   the build side's exchange, later its stage
   * @param limits
@@ -39,7 +39,7 @@ import io.aqeplugin.filters.{FilterLimits, RangeBounds}
   *   how the keys bound the values that pass; none if the keys themselves pass
   */
 case class RuntimeFilterExchangeExec(
-    keys: Seq[Attribute],
+    keys: Seq[Expression],
     child: SparkPlan,
     limits: BuildLimits,
     joinId: String,

@@ -25,7 +25,7 @@ import io.aqeplugin.observe.{FilterOutcome, QueryState, QueryStates, StartedFilt
   * @param child
   *   the scan
   * @param keys
-  *   for each source, the scan's columns that hold its keys, in the order of the filter's keys
+  *   for each source, its keys over the scan's columns, in the order of the filter's keys
   * @param sources
   *   one filter exchange (or its stage) per filter
   * @param labels
@@ -172,7 +172,7 @@ case class RuntimeFilterExec(
 
   private def factory(i: Int, broadcasts: Seq[Broadcast[Array[Byte]]], query: Option[QueryState]): Option[ProbeFactory] =
     try {
-      val coder = KeyCoder(keys(i).map(_.asInstanceOf[Attribute]), child.output)
+      val coder = KeyCoder(keys(i), child.output)
       def metric(name: String): SQLMetric = longMetric(s"filter$i$name")
       Some(
         ProbeFactory(
@@ -228,7 +228,7 @@ object RuntimeFilterExec {
   * @param table
   *   the scanned table, or the kind of scan if it has no name
   * @param columns
-  *   the scan's key columns
+  *   the keys, by the scan's columns
   * @param why
   *   a short form of the decision
   */

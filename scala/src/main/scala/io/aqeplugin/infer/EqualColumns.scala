@@ -1,8 +1,8 @@
 package io.aqeplugin.infer
 
-import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.types._
+
+import io.aqeplugin.observe.KeyKind
 
 /** Which columns have the same value, or both none, in every row that counts. */
 private[infer] final class EqualColumns private (rootOf: Map[ExprId, ExprId], classes: Map[ExprId, Vector[Attribute]]) {
@@ -51,15 +51,5 @@ private[infer] object EqualColumns {
     }
   }
 
-  private def areTheSameWhenEqual(a: Attribute, b: Attribute): Boolean = a.dataType == b.dataType && areTheSameWhenEqual(a.dataType)
-
-  /** Whether two equal values of this type are the same in every expression. -0.0 and 0.0 are equal and print differently; strings of some
-    * collations are equal and differ in bytes.
-    */
-  def areTheSameWhenEqual(dataType: DataType): Boolean = dataType match {
-    case BooleanType | BinaryType | DateType               => true
-    case TimestampType | TimestampNTZType | _: DecimalType => true
-    case string: StringType                                => SparkBridge.isComparedByBytes(string)
-    case other                                             => Scale.isWhole(other)
-  }
+  private def areTheSameWhenEqual(a: Attribute, b: Attribute): Boolean = a.dataType == b.dataType && KeyKind.areTheSameWhenEqual(a.dataType)
 }

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern
 
+import io.aqeplugin.observe.KeyKind
 import io.aqeplugin.place.Total
 
 /** A filter that was put on one input of the plan's joins. */
@@ -172,7 +173,7 @@ object InferFilters {
 
     /** Whether the condition has one answer for all rows of a group: the values of a group are equal, and may still differ. */
     private def isSameForEqualValues(condition: Expression): Boolean =
-      condition.references.forall(column => EqualColumns.areTheSameWhenEqual(column.dataType))
+      condition.references.forall(column => KeyKind.areTheSameWhenEqual(column.dataType))
 
     private def conditions(plan: LogicalPlan): Seq[Expression] =
       plan.flatMap(node => conditionOf(node).toSeq.flatMap(Conditions.conjuncts))

@@ -21,6 +21,9 @@ final class EqualityJoin(join: Join, val id: JoinId, pairs: Seq[(Expression, Exp
     case Side.Left  => (join.left, pairs.map(_._1))
     case Side.Right => (join.right, pairs.map(_._2))
   }
+
+  /** The keys of one side that a filter is made of. */
+  def filterKeys(side: Side): Seq[Expression] = JoinKey.ofSide(pairs, side)
 }
 
 object EqualityJoin {

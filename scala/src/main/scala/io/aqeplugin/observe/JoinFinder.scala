@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins._
 
-import io.aqeplugin.decide.{JoinKind, Side, Strategy}
+import io.aqeplugin.decide.{JoinKind, Reason, Side, Strategy}
 
 /** A join of a physical plan, on equalities or by the bounds of one column.
   *
@@ -38,6 +38,12 @@ final case class FoundJoin(
   def texts: Seq[String] = range.fold(pairs.map { case (left, right) => s"${left.sql} = ${right.sql}" })(_.texts)
 
   private lazy val pairs = JoinId.ordered(node.leftKeys, node.rightKeys)
+
+  /** The pairs of keys that a filter can be made of, or why there are none. */
+  lazy val filterPairs: Either[Reason, Seq[(JoinKey, JoinKey)]] = JoinKey.pairs(pairs)
+
+  /** The keys of one side that a filter is made of. */
+  def filterKeys(side: Side): Seq[Expression] = if (range.isDefined) keys(side) else JoinKey.ofSide(pairs, side)
 
   lazy val id: JoinId = range.fold(JoinId.of(kind, node.leftKeys, node.rightKeys))(_.id(kind))
 }

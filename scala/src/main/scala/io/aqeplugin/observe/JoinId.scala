@@ -34,7 +34,7 @@ object JoinId {
   private def pairText(pair: (Expression, Expression)): String = s"${text(pair._1)}=${text(pair._2)}"
 
   /** The columns of a key with their ids. */
-  private[observe] def text(key: Expression): String = textOf(key)(a => s"${a.name}#${a.exprId.id}")
+  private[aqeplugin] def text(key: Expression): String = textOf(key)(a => s"${a.name}#${a.exprId.id}")
 
   /** The columns of a key by name. Characters that names rarely have are replaced, because `spark.aqePlugin.force` gives them a meaning. */
   private[observe] def nameOf(key: Expression): String = textOf(key)(_.name.map(c => if (isPlain(c)) c else '_'))

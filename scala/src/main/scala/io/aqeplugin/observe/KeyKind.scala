@@ -60,6 +60,14 @@ object KeyKind {
     case s: StringType                                            => Right(CollatedString(s.collationId))
     case _                                                        => Left(Reason(ReasonCode.UnsupportedKeyType))
   }
+
+  /** Whether equal values of this type are the same in every expression; false for types without a kind. -0.0 and 0.0 are equal and print
+    * differently; strings of some collations are equal and differ in bytes.
+    */
+  def areTheSameWhenEqual(dataType: DataType): Boolean = of(dataType).exists {
+    case Floating | CollatedString(_) => false
+    case _                            => true
+  }
 }
 
 /** What the types of a join's keys say of its price. */
@@ -79,29 +87,18 @@ final case class PlainKey(attribute: Attribute, kind: KeyKind)
 
 object PlainKey {
 
-  /** Removes lossless casts from `key`. Any other expression is rejected: evaluated in a scan, it could throw on a row that a later
-    * operator would have removed.
-    */
+  /** Removes lossless casts from `key`. Any other expression is rejected. */
   def of(key: Expression): Either[Reason, PlainKey] = for {
     _ <- kindOf(key)
-    attribute <- column(key).toRight(Reason(if (isCollated(key)) ReasonCode.CollatedKey else ReasonCode.KeyNotPlain))
+    attribute <- column(key).toRight(Reason(ReasonCode.KeyNotPlain))
     kind <- KeyKind.of(attribute.dataType)
   } yield PlainKey(attribute, kind)
 
-  private def kindOf(key: Expression): Either[Reason, KeyKind] = key match {
+  /** The kind of a key's values. That of a collation key is its string's: their codes are equal. */
+  private[observe] def kindOf(key: Expression): Either[Reason, KeyKind] = key match {
     case CollationKey(of) => KeyKind.of(of.dataType)
     case other            => KeyKind.of(other.dataType)
   }
-
-  // A collation that an expression gives to a string is not that of the scan's column.
-  private def isCollated(key: Expression): Boolean = kindOf(key) match {
-    case Right(KeyKind.CollatedString(_)) => true
-    case _                                => false
-  }
-
-  /** All keys of one side, or the first rejection. */
-  def all(keys: Seq[Expression]): Either[Reason, Seq[PlainKey]] =
-    keys.foldLeft[Either[Reason, Seq[PlainKey]]](Right(Nil))((found, key) => found.flatMap(plain => of(key).map(plain :+ _)))
 
   private def column(key: Expression): Option[Attribute] = key match {
     case a: Attribute => Some(a)

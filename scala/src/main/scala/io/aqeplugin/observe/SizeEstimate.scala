@@ -267,8 +267,8 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
   /** What is known of a scan's key columns before it runs: for a single integer or date column, its range and perhaps its
     * distinct values and histogram.
     */
-  def keysOf(scan: SparkPlan, keys: Seq[Attribute]): Option[KeyFacts] = (scan, keys) match {
-    case (file: FileSourceScanExec, Seq(key)) =>
+  def keysOf(scan: SparkPlan, keys: Seq[Expression]): Option[KeyFacts] = (scan, keys) match {
+    case (file: FileSourceScanExec, Seq(key: Attribute)) =>
       tables.of(file).flatMap { facts =>
         facts.ranges.get(key.name).map { case (min, max) =>
           // A condition on the key may remove just the heavy ones.

@@ -1,6 +1,6 @@
 package io.aqeplugin.observe
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanExecBase, FileScan}
@@ -15,11 +15,11 @@ object StageReader {
   /** Facts of a finished build stage; `None` while it runs.
     *
     * @param keys
-    *   the join keys, which are attributes of the stage's output
+    *   the join keys, over the columns of the stage
     * @param output
     *   the columns of the build side, and the stage's column that each copies
     */
-  def read(stage: QueryStageExec, keys: Seq[Attribute], sources: FactSources, output: Seq[Attribute])(
+  def read(stage: QueryStageExec, keys: Seq[Expression], sources: FactSources, output: Seq[Attribute])(
       origin: Attribute => Option[Attribute]
   ): Option[BuildFacts] =
     if (!stage.isMaterialized) {
@@ -52,7 +52,7 @@ object StageReader {
       }
     }
 
-  private def keyFacts(stage: QueryStageExec, keys: Seq[Attribute], sources: FactSources): KeyFacts = {
+  private def keyFacts(stage: QueryStageExec, keys: Seq[Expression], sources: FactSources): KeyFacts = {
     val known = sources.sketches.of(stage, keys).getOrElse(KeyFacts(keys.size, keys.forall(k => KeyKind.of(k.dataType).isRight)))
     KeyTypes.noted(known, keys.map(_.dataType)).copy(originDistinct = originDistinct(stage, keys, sources.tables))
   }
@@ -63,19 +63,19 @@ object StageReader {
     else stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).filter(_ >= 0)
 
   /** Rows of the table that `keys` come from; of the largest table below, if they are columns of none. */
-  private def originRows(stage: QueryStageExec, keys: Seq[Attribute], tables: TableStatistics): Option[RowEstimate] =
+  private def originRows(stage: QueryStageExec, keys: Seq[Expression], tables: TableStatistics): Option[RowEstimate] =
     originOf(stage, keys).fold(largestTableRows(stage, tables))(tableRows(_, tables))
 
   /** Distinct values of a single key in the table that it comes from. */
-  private def originDistinct(stage: QueryStageExec, keys: Seq[Attribute], tables: TableStatistics): Option[Long] =
+  private def originDistinct(stage: QueryStageExec, keys: Seq[Expression], tables: TableStatistics): Option[Long] =
     (originOf(stage, keys), keys) match {
-      case (Some(scan: FileSourceScanExec), Seq(key)) =>
+      case (Some(scan: FileSourceScanExec), Seq(key: Attribute)) =>
         scan.output.find(_.exprId == key.exprId).flatMap(column => tables.of(scan).flatMap(_.distinct.get(column.name)))
       case _ => None
     }
 
-  private def originOf(stage: QueryStageExec, keys: Seq[Attribute]): Option[SparkPlan] = {
-    val ids = keys.map(_.exprId).toSet
+  private def originOf(stage: QueryStageExec, keys: Seq[Expression]): Option[SparkPlan] = {
+    val ids = keys.map(JoinKey.columnOf(_).exprId).toSet
     scans(stage).find(scan => ids.subsetOf(scan.output.map(_.exprId).toSet))
   }
 
@@ -135,5 +135,5 @@ trait KeySketches {
   /** Rows of a finished stage whose keys were sketched, each partition once. */
   def rows(stage: QueryStageExec): Option[Long]
 
-  def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts]
+  def of(stage: QueryStageExec, keys: Seq[Expression]): Option[KeyFacts]
 }

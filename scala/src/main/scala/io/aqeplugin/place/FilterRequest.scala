@@ -1,6 +1,6 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.filters.RangeBounds
@@ -10,7 +10,7 @@ import io.aqeplugin.filters.RangeBounds
   * @param source
   *   the build side's exchange or stage as it is in the plan
   * @param sourceKeys
-  *   the keys among the source's columns
+  *   the keys over the source's columns
   * @param bounds
   *   how the source's keys bound the target's; none if they equal them
   * @param repeats
@@ -18,7 +18,7 @@ import io.aqeplugin.filters.RangeBounds
   */
 final case class FilterRequest(
     source: SparkPlan,
-    sourceKeys: Seq[Attribute],
+    sourceKeys: Seq[Expression],
     bounds: Option[RangeBounds],
     target: ScanTarget,
     repeats: Boolean = false

@@ -1,17 +1,17 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, BloomFilterMightContain, DynamicPruning}
+import org.apache.spark.sql.catalyst.expressions.{BloomFilterMightContain, DynamicPruning, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
-import io.aqeplugin.decide.{Reason, ReasonCode, Side}
+import io.aqeplugin.decide.{ReasonCode, Side}
 import io.aqeplugin.filters.RangeBounds
-import io.aqeplugin.observe.{FoundJoin, JoinRange, PlainKey}
+import io.aqeplugin.observe.{FoundJoin, JoinRange}
 
 /** Where the filter of a join can come from and where it can go.
   *
   * @param source
-  *   the build side's exchange or stage, with the join keys among its columns
+  *   the build side's exchange or stage, with the keys of the filter over its columns
   * @param targets
   *   scans that the keys reach and that may get a filter
   * @param refused
@@ -26,7 +26,7 @@ import io.aqeplugin.observe.{FoundJoin, JoinRange, PlainKey}
   *   those of the targets that Spark would scan once for several uses, and with the filter once more for this one
   */
 final case class JoinSite(
-    source: Option[(SparkPlan, Seq[Attribute])],
+    source: Option[(SparkPlan, Seq[Expression])],
     targets: Seq[ScanTarget],
     refused: Seq[(ScanTarget, ReasonCode)],
     obstacle: Option[ReasonCode],
@@ -36,7 +36,7 @@ final case class JoinSite(
 ) {
 
   /** The build side's stage, once it has finished. */
-  def finishedStage: Option[(QueryStageExec, Seq[Attribute])] = source.collect {
+  def finishedStage: Option[(QueryStageExec, Seq[Expression])] = source.collect {
     case (stage: QueryStageExec, keys) if stage.isMaterialized => (stage, keys)
   }
 
@@ -77,24 +77,15 @@ object JoinSite {
   }
 
   private def ofKeys(join: FoundJoin, buildSide: Side): JoinSite = {
-    val buildKeys = join.keys(buildSide)
-    val probeKeys = join.keys(buildSide.other)
-    val plain = for {
-      build <- PlainKey.all(buildKeys)
-      probe <- PlainKey.all(probeKeys)
-      _ <- Either.cond(build.map(_.kind) == probe.map(_.kind), (), Reason(ReasonCode.KeyNotPlain))
-    } yield ()
-    val source = ScanTargets.buildExchange(join.child(buildSide), buildKeys)
-    plain match {
-      case Left(reason) => JoinSite(source, Nil, Nil, Some(reason.code))
-      case Right(())    =>
-        source match {
-          case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
-          case Some((exchange, _)) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-          case _                                            =>
-            val site = JoinSite(source, ScanTargets.below(join.child(buildSide.other), probeKeys), Nil, None)
-            if (join.kind.mayFilter(buildSide.other)) site else site.refuseAll(ReasonCode.JoinType)
-        }
+    val source = ScanTargets.buildExchange(join.child(buildSide), join.filterKeys(buildSide))
+    (join.filterPairs, source) match {
+      case (Left(reason), _)                                 => JoinSite(source, Nil, Nil, Some(reason.code))
+      case (_, None)                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
+      case (_, Some((exchange, _))) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
+      case _                                                 =>
+        val probe = buildSide.other
+        val site = JoinSite(source, ScanTargets.below(join.child(probe), join.filterKeys(probe)), Nil, None)
+        if (join.kind.mayFilter(probe)) site else site.refuseAll(ReasonCode.JoinType)
     }
   }
 
@@ -105,7 +96,7 @@ object JoinSite {
     val judged = site.targets.map { target =>
       val reuse = site.request(target).fold[ReuseEffect](ReuseEffect.Kept)(guard.effect(_, join.id))
       if (reuse == ReuseEffect.Refused) target -> Left(ReasonCode.ReusedExchange)
-      else if (target.keys.forall(k => spark.contains(k.exprId)) || isPruned(target)) target -> Left(ReasonCode.AlreadyFilteredBySpark)
+      else if (target.columns.forall(k => spark.contains(k.exprId)) || isPruned(target)) target -> Left(ReasonCode.AlreadyFilteredBySpark)
       else target -> Right(reuse)
     }
     val refused = judged.collect { case (target, Left(code)) => (target, code) }
@@ -127,7 +118,7 @@ object JoinSite {
   private def isPruned(target: ScanTarget): Boolean = target.scan match {
     case scan: FileSourceScanExec =>
       scan.partitionFilters.exists(_.exists {
-        case p: DynamicPruning => target.keys.exists(k => p.references.exists(_.exprId == k.exprId))
+        case p: DynamicPruning => target.columns.exists(k => p.references.exists(_.exprId == k.exprId))
         case _                 => false
       })
     case _ => false

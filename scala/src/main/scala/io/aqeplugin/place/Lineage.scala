@@ -22,7 +22,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.window.WindowExecBase
 import org.apache.spark.sql.types.DecimalType
 
-import io.aqeplugin.observe.PlainKey
+import io.aqeplugin.observe.{JoinKey, KeyKind, PlainKey}
 
 /** Traces join keys down a plan, operator by operator.
   *
@@ -32,6 +32,9 @@ import io.aqeplugin.observe.PlainKey
   *
   * Some operators then give different rows for keys outside the set, and not only fewer ([[Effect]]). These rows too are dropped further
   * up, but until then an expression may fail on a row that it would never have met.
+  *
+  * A key is a [[JoinKey]]. One that is computed from a column is the same for all rows that an operator considers equal by that column only if
+  * they have the same value there.
   */
 object Lineage {
 
@@ -78,7 +81,7 @@ object Lineage {
     case aggregate: SortAggregateExec       => throughAggregate(aggregate, keys).toSeq
     case aggregate: ObjectHashAggregateExec => throughAggregate(aggregate, keys).toSeq
 
-    case window: WindowExecBase if arePartitionKeys(keys, window.partitionSpec) =>
+    case window: WindowExecBase if arePartitionKeys(keys, window.partitionSpec) && keys.forall(isOfGroup) =>
       Seq(Step(window.child, keys, FewerGroups(window.windowExpression)))
 
     case union: UnionExec => throughUnion(union, keys)
@@ -88,12 +91,12 @@ object Lineage {
     case _ => Nil
   }
 
-  /** Rewrites keys above a projection as expressions below it; `None` when a key is computed. */
+  /** Rewrites keys above a projection as expressions below it; `None` when that is no [[JoinKey]]. */
   private def through(list: Seq[NamedExpression], keys: Seq[Expression]): Option[Seq[Expression]] = {
     val below = AttributeMap(list.collect { case alias: Alias => alias.toAttribute -> alias.child })
     // From the leaves up, so that nothing is replaced twice: Spark names a normalized floating-point number like the column that it is of.
     val pushed = keys.map(_.transformUp { case a: Attribute => below.getOrElse(a, a) })
-    if (pushed.forall(isPlain)) Some(pushed) else None
+    if (pushed.forall(isKey)) Some(pushed) else None
   }
 
   /** A group that is kept is kept whole, but only if every key is a grouping key. A global aggregate has a row even without input. */
@@ -103,6 +106,7 @@ object Lineage {
       onGrouping <- through(aggregate.resultExpressions, keys)
       groupingIds = grouping.map(_.exprId).toSet
       if grouping.nonEmpty && onGrouping.forall(_.references.forall(a => groupingIds.contains(a.exprId)))
+      if onGrouping.forall(isOfGroup)
       below <- through(grouping, onGrouping)
     } yield Step(aggregate.child, below, if (aggregate.aggregateExpressions.isEmpty) Fewer else FewerGroups(computed(aggregate)))
   }
@@ -148,7 +152,8 @@ object Lineage {
   /** Into each side on which all keys can be named, directly or as the partner of an equality of this join.
     *
     * This includes the null-supplying side of an outer join: a row that becomes null-extended because its partner was dropped has a null
-    * key, or a key outside the set, and is dropped further up as before. A null-aware anti join is never entered.
+    * key, or a key outside the set, and is dropped further up as before. So a key of that side must be null for null, unlike `coalesce(a, 0)`.
+    * A null-aware anti join is never entered.
     */
   private def throughJoin(join: BaseJoinExec, keys: Seq[Expression]): Seq[Step] = {
     val nullAware = join match {
@@ -159,7 +164,13 @@ object Lineage {
       case _: InnerLike | LeftOuter | RightOuter | LeftSemi | LeftAnti | _: ExistenceJoin => true
       case _                                                                              => false
     })
-    if (!crossable) {
+    val nullSupplying = join.joinType match {
+      case LeftOuter  => join.right.outputSet
+      case RightOuter => join.left.outputSet
+      case _          => AttributeSet.empty
+    }
+    val nullsStay = keys.forall(key => key.references.intersect(nullSupplying).isEmpty || JoinKey.of(key).exists(_.isNullOfNull))
+    if (!crossable || !nullsStay) {
       Nil
     } else {
       val pairs = join.leftKeys.zip(join.rightKeys)
@@ -182,9 +193,18 @@ object Lineage {
   private def named(side: SparkPlan, keys: Seq[Expression], partners: Seq[(Expression, Expression)]): Option[Seq[Expression]] = {
     val translated = keys.map { key =>
       if (key.references.subsetOf(side.outputSet)) Some(key)
-      else partners.collectFirst { case (other, own) if sameColumn(other, key) && isPlain(own) => own }
+      else partners.collectFirst(Function.unlift { case (other, own) => partner(key, other, own) })
     }
     if (translated.forall(_.isDefined)) Some(translated.flatten) else None
+  }
+
+  /** `key` in terms of `own`, which the join compares with `other`; none if it reads something else than `other`. */
+  private def partner(key: Expression, other: Expression, own: Expression): Option[Expression] = (key, other, own) match {
+    case _ if isKey(own) && (sameColumn(other, key) || other.semanticEquals(key))                                     => Some(own)
+    case (computed, column: Attribute, ownColumn: Attribute) if computed.references.forall(_.exprId == column.exprId) =>
+      val isSame = column.dataType == ownColumn.dataType && KeyKind.areTheSameWhenEqual(column.dataType)
+      Option.when(isSame)(computed.transform { case _: Attribute => ownColumn }).filter(isKey)
+    case _ => None
   }
 
   private def sameColumn(a: Expression, b: Expression): Boolean = (PlainKey.of(a), PlainKey.of(b)) match {
@@ -192,5 +212,9 @@ object Lineage {
     case _                           => false
   }
 
-  private def isPlain(key: Expression): Boolean = PlainKey.of(key).isRight
+  private def isKey(key: Expression): Boolean = JoinKey.of(key).isRight
+
+  /** Whether a key over the columns of groups is the same for all rows of a group. */
+  private def isOfGroup(key: Expression): Boolean =
+    PlainKey.of(key).isRight || key.references.forall(column => KeyKind.areTheSameWhenEqual(column.dataType))
 }

@@ -4,13 +4,13 @@ import java.util.IdentityHashMap
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 
 import io.aqeplugin.exec._
-import io.aqeplugin.observe.TableStatistics
+import io.aqeplugin.observe.{JoinKey, TableStatistics}
 import io.aqeplugin.storage.ScanAdapter
 
 /** One filter to place on one scan.
@@ -36,9 +36,9 @@ final case class Placement(
   * @param exchange
   *   the build side's exchange as it is in the plan
   * @param keys
-  *   the keys among its columns
+  *   the keys over its columns
   */
-final case class SketchedBuild(exchange: Exchange, keys: Seq[Attribute])
+final case class SketchedBuild(exchange: Exchange, keys: Seq[Expression])
 
 /** Places filters and key sketches in a plan, in one pass from the bottom up.
   *
@@ -84,7 +84,7 @@ final class PlaceFilters(
     ofExchange.get(plan).map(build => withSketch(inner, build.keys)).orElse(ofScan.get(plan).map(filtered(inner, _))).getOrElse(inner)
   }
 
-  private def withSketch(exchange: SparkPlan, keys: Seq[Attribute]): SparkPlan = {
+  private def withSketch(exchange: SparkPlan, keys: Seq[Expression]): SparkPlan = {
     val most = if (exchange.isInstanceOf[BroadcastExchangeLike]) PlaceFilters.BroadcastKeys else Int.MaxValue
     exchange.withNewChildren(exchange.children.map(KeySketchExec(keys, math.min(most, limits.sketchedKeys), _)))
   }
@@ -140,7 +140,7 @@ object PlaceFilters {
 
   private def exchange(placement: Placement, build: SparkPlan, limits: BuildLimits): SparkPlan = {
     val FilterRequest(_, keys, bounds, _, _) = placement.request
-    linked(RuntimeFilterExchangeExec(keys, build, limits, placement.label.joinId, bounds), keys)
+    linked(RuntimeFilterExchangeExec(keys, build, limits, placement.label.joinId, bounds), keys.map(JoinKey.columnOf))
   }
 
   private def clock(atNanos: Long): SparkPlan = linked(WaitClockExec(atNanos), Nil)
@@ -148,8 +148,8 @@ object PlaceFilters {
   /** Gives a node a link to a node outside every query. AQE asks every stage for its link; if it inherited the build side's link, AQE would
     * replace the build side's logical node. The link is set as a tag because setLogicalLink would also tag the build exchange below.
     */
-  private def linked(exchange: SparkPlan, keys: Seq[Attribute]): SparkPlan = {
-    exchange.setTagValue(SparkPlan.LOGICAL_PLAN_TAG, FilterLink(keys))
+  private def linked(exchange: SparkPlan, columns: Seq[Attribute]): SparkPlan = {
+    exchange.setTagValue(SparkPlan.LOGICAL_PLAN_TAG, FilterLink(columns))
     exchange
   }
 

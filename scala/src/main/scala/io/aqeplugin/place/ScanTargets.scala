@@ -9,21 +9,27 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, Broadcast
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 
 import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.observe.PlainKey
+import io.aqeplugin.observe.JoinKey
 
 /** A scan that the keys of a join reach.
   *
   * @param scan
   *   the leaf
   * @param keys
-  *   the scan's columns that hold the keys, in the order of the join's keys
+  *   the keys, each the scan's column or an expression of one, in the order of the join's keys
   * @param above
   *   the operators between the scan and the join, starting with that above the scan
   * @param wholeGroups
   *   whether a filter must treat all rows with one key alike: an aggregate or a window above the scan makes groups of them, and what is
   *   computed from a part of a group may fail
   */
-final case class ScanTarget(scan: SparkPlan, keys: Seq[Attribute], above: Seq[SparkPlan], wholeGroups: Boolean) {
+final case class ScanTarget(scan: SparkPlan, keys: Seq[Expression], above: Seq[SparkPlan], wholeGroups: Boolean) {
+
+  /** The column that each key reads. */
+  def columns: Seq[Attribute] = keys.map(JoinKey.columnOf)
+
+  /** Whether a key is not a column itself. */
+  def isComputed: Boolean = keys.exists(!_.isInstanceOf[Attribute])
 
   /** The exchanges among them, starting with that of the scan's own stage. */
   lazy val exchanges: Seq[Exchange] = above.collect { case exchange: Exchange => exchange }
@@ -53,11 +59,18 @@ object ScanTargets {
   private def search(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[ScanTarget] = plan match {
     case filtered: RuntimeFilterExec => search(filtered.child, keys, path)
     case scan if isScan(scan)        =>
-      // The scan's own attributes: a query may spell a column's name in a different case than the files.
-      val columns = PlainKey.all(keys).toOption.toSeq.flatten.flatMap(k => scan.output.find(_.exprId == k.attribute.exprId))
-      if (columns.size == keys.size) Seq(ScanTarget(scan, columns, path.operators, path.wholeGroups)) else Nil
+      val ofScan = JoinKey.all(keys).toOption.toSeq.flatten.flatMap(keyOf(scan, _))
+      if (ofScan.size == keys.size && (!path.wholeGroups || ofScan.forall(Total(_))))
+        Seq(ScanTarget(scan, ofScan, path.operators, path.wholeGroups))
+      else Nil
     case other => descend(other, keys, path)
   }
+
+  /** A key over the scan's own attribute: a query may spell a column's name in a different case than the files. */
+  private def keyOf(scan: SparkPlan, key: JoinKey): Option[Expression] =
+    scan.output.find(_.exprId == key.column.exprId).map(column =>
+      if (key.isComputed) key.expression.transform { case _: Attribute => column } else column
+    )
 
   /** Into the children that the keys reach, as long as dropping rows there cannot make anything fail: rows that would not be there are met by
     * total expressions alone, and so are parts of a group, unless the filter keeps groups whole.
@@ -97,7 +110,7 @@ object ScanTargets {
     *
     * Operators between the join and the exchange may drop rows but never add keys, so the exchange has at least the join's keys.
     */
-  def buildExchange(build: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] = build match {
+  def buildExchange(build: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = build match {
     case broadcast: BroadcastExchangeLike                     => finishedShuffle(broadcast.child, keys).orElse(named(broadcast, keys))
     case broadcast: BroadcastQueryStageExec                   => finishedShuffle(broadcast.plan, keys).orElse(named(broadcast, keys))
     case found @ (_: ShuffleExchangeLike | _: QueryStageExec) => named(found, keys)
@@ -114,15 +127,18 @@ object ScanTargets {
     */
   private def isSemi(join: BaseJoinExec): Boolean = join.joinType == LeftSemi || join.joinType == LeftAnti
 
-  private[place] def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] =
-    PlainKey.all(keys).toOption.filter(_.forall(k => exchange.outputSet.contains(k.attribute))).map(plain =>
-      (exchange, plain.map(_.attribute))
-    )
+  /** The keys of an exchange that has their columns. What is computed of them must have a value for every row: rows of the exchange may be
+    * dropped before the join computes it.
+    */
+  private[place] def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = for {
+    known <- JoinKey.all(keys).toOption
+    if known.forall(key => exchange.outputSet.contains(key.column) && (!key.isComputed || Total(key.expression)))
+  } yield (exchange, known.map(_.expression))
 
   /** The finished shuffle that a broadcast only repeats. A filter reads it in parallel and need not wait for the broadcast relation, and
     * its source stays the same when the relation is ready.
     */
-  private def finishedShuffle(plan: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Attribute])] = plan match {
+  private def finishedShuffle(plan: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = plan match {
     case stage: ShuffleQueryStageExec if stage.isMaterialized => named(stage, keys)
     case project: ProjectExec => Lineage.steps(project, keys).headOption.flatMap(step => finishedShuffle(step.child, step.keys))
     case wrapper @ (_: AQEShuffleReadExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter) =>

@@ -5,11 +5,12 @@ import java.util.IdentityHashMap
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
 
 import io.aqeplugin.filters.RangeBounds
+import io.aqeplugin.observe.JoinKey
 
 /** Which requests for filters can be carried out in all copies of an exchange, so that the copies stay equal and Spark runs their scans
   * once as before: those that all copies make alike, and those of which each copy makes one, on the same columns of the same scan. The
@@ -117,8 +118,8 @@ private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan],
 
   private def useOf(request: FilterRequest, exchange: Exchange): Use = Use(
     request,
-    Place(pathTo(request.target, exchange), positions(request.target.keys, request.target.scan), request.target.wholeGroups),
-    Filter(Same(copiesOf(request.source).head), positions(request.sourceKeys, request.source), request.bounds)
+    Place(pathTo(request.target, exchange), JoinKey.numbered(request.target.keys, request.target.scan.output), request.target.wholeGroups),
+    Filter(Same(copiesOf(request.source).head), JoinKey.numbered(request.sourceKeys, request.source.output), request.bounds)
   )
 }
 
@@ -137,21 +138,21 @@ private[place] object SharedRequests {
     *
     * @param path
     *   from the exchange to the scan, by the numbers of the children
-    * @param columns
-    *   positions of the keys in the scan's output
+    * @param keys
+    *   with the numbers of their columns in the scan's output
     * @param wholeGroups
     *   whether the filter must treat all rows with one key alike, as such a filter never pauses
     */
-  private final case class Place(path: Seq[Int], columns: Seq[Int], wholeGroups: Boolean)
+  private final case class Place(path: Seq[Int], keys: Seq[Expression], wholeGroups: Boolean)
 
   /** What a filter is made of: equal for equal filters.
     *
     * @param source
     *   the first of the exchanges that equal the source
-    * @param columns
-    *   positions of the keys in the source's output
+    * @param keys
+    *   with the numbers of their columns in the source's output
     */
-  private final case class Filter(source: Same, columns: Seq[Int], bounds: Option[RangeBounds])
+  private final case class Filter(source: Same, keys: Seq[Expression], bounds: Option[RangeBounds])
 
   private final case class Use(request: FilterRequest, place: Place, filter: Filter)
 
@@ -163,8 +164,6 @@ private[place] object SharedRequests {
     *   the other requests of each copy; empty if a copy has none
     */
   private final case class InCopies(alike: Set[Filter], different: Seq[Seq[Use]])
-
-  private def positions(keys: Seq[Attribute], plan: SparkPlan): Seq[Int] = keys.map(key => plan.output.indexWhere(_.exprId == key.exprId))
 
   private def pathTo(target: ScanTarget, from: Exchange): Seq[Int] = {
     val downwards = from +: target.above.takeWhile(_ ne from).reverse :+ target.scan

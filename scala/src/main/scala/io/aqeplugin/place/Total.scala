@@ -48,7 +48,8 @@ private[aqeplugin] object Total {
     case frame: SpecifiedWindowFrame                                                              => isWithoutArithmetic(frame)
     case _: AggregateExpression                                                                   => true
     case _: WindowExpression | _: WindowSpecDefinition | _: WindowFrame | _: WindowFunction       => true
-    case _: Substring | _: Concat | _: Upper | _: Lower | _: GetStructField                       => true
+    case _: Substring | _: Concat | _: Upper | _: Lower | _: Collate | _: GetStructField          => true
+    case _: ResolvedCollation | _: CollationKey                                                   => true
     case _: CreateArray | _: CreateNamedStruct                                                    => true
     case _: TaggingExpression | _: UnscaledValue | _: MakeDecimal | _: NormalizeNaNAndZero        => true
     case _: BloomFilterMightContain | _: XxHash64 | _: DynamicPruning | _: ExecSubqueryExpression => true

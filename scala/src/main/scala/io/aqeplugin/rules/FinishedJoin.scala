@@ -22,7 +22,7 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
   * @param stage
   *   the build stage
   * @param keys
-  *   the join keys, which are columns of the stage
+  *   the keys that a filter is made of, over the columns of the stage
   * @param output
   *   the columns of the build side
   * @param origin
@@ -48,7 +48,7 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
   */
 final case class FinishedJoin(
     stage: QueryStageExec,
-    keys: Seq[Attribute],
+    keys: Seq[Expression],
     output: Seq[Attribute],
     origin: Attribute => Option[Attribute],
     isBroadcast: Boolean,
@@ -64,7 +64,9 @@ final case class FinishedJoin(
 
   /** `estimate` completed with what is known now; none when the stage does not know its rows. */
   def facts(estimate: JoinFacts, mode: Mode, tables: TableStatistics): Option[JoinFacts] =
-    StageReader.read(stage, keys, FactSources(sketches, tables), output)(origin).map { build =>
+    StageReader.read(stage, keys, FactSources(sketches, tables), output)(origin).map { read =>
+      val expected = estimate.build.keys
+      val build = read.copy(keys = read.keys.copy(byRow = read.keys.byRow || expected.byRow, hashed = read.keys.hashed || expected.hashed))
       // In mode observe it runs only because nothing waits. The decision must be that of mode apply.
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
       val measured =
@@ -133,10 +135,10 @@ object FinishedJoin {
   def of(join: EqualityJoin, buildSide: Side): Option[FinishedJoin] = {
     val (build, keys) = join.side(buildSide)
     val (probe, _) = join.side(buildSide.other)
-    stageBelow(build, keys).map { case (stage, attributes, Above(isBroadcast, needsShuffle)) =>
+    stageBelow(build, join.filterKeys(buildSide), keys).map { case (stage, held, Above(isBroadcast, needsShuffle)) =>
       FinishedJoin(
         stage,
-        attributes,
+        held,
         build.output,
         StageColumns.origin(build, stage, _),
         isBroadcast,
@@ -155,18 +157,26 @@ object FinishedJoin {
   /** What is between a finished stage and its join. */
   private final case class Above(isBroadcast: Boolean, needsShuffle: Boolean)
 
-  /** The finished stage of a side, below operators that keep its keys as columns, with the keys there. */
-  private def stageBelow(side: LogicalPlan, keys: Seq[Expression]): Option[(QueryStageExec, Seq[Attribute], Above)] = side match {
+  /** The finished stage of a side, below operators that keep the columns of its keys, with the keys there.
+    *
+    * @param held
+    *   those of the join's keys that a filter is made of
+    */
+  private def stageBelow(
+      side: LogicalPlan,
+      held: Seq[Expression],
+      keys: Seq[Expression]
+  ): Option[(QueryStageExec, Seq[Expression], Above)] = side match {
     case found: LogicalQueryStage if found.isMaterialized =>
-      ScanTargets.buildExchange(found.physicalPlan, keys).collect {
-        case (stage: QueryStageExec, attributes) if !isCache(stage) =>
+      ScanTargets.buildExchange(found.physicalPlan, held).collect {
+        case (stage: QueryStageExec, ofStage) if !isCache(stage) =>
           val isBroadcast = found.physicalPlan.isInstanceOf[BroadcastQueryStageExec]
           val isPartitioned = found.physicalPlan.outputPartitioning.satisfies(ClusteredDistribution(keys))
-          (stage, attributes, Above(isBroadcast, needsShuffle = !isBroadcast && !isPartitioned))
+          (stage, ofStage, Above(isBroadcast, needsShuffle = !isBroadcast && !isPartitioned))
       }
     case Project(list, child) if list.forall(_.deterministic) =>
-      PlainKey.all(keys).toOption.filter(_.forall(k => child.outputSet.contains(k.attribute))).flatMap(_ => stageBelow(child, keys))
-    case Filter(condition, child) if condition.deterministic => stageBelow(child, keys)
+      if (held.forall(_.references.subsetOf(child.outputSet))) stageBelow(child, held, keys) else None
+    case Filter(condition, child) if condition.deterministic => stageBelow(child, held, keys)
     case _                                                   => None
   }
 

@@ -52,7 +52,7 @@ private[rules] final class JoinEstimator(
 
   /** Of the result of a join on the same keys, which needs no exchange, nothing can be measured before the join runs. */
   private def hasExchange(join: FoundJoin, side: Side): Boolean =
-    ScanTargets.buildExchange(join.child(side), join.keys(side)).isDefined
+    ScanTargets.buildExchange(join.child(side), join.filterKeys(side)).isDefined
 
   /** With open gates, the side whose keys may filter is the build side, as everything legal is done. */
   private def isBetterHashed(join: FoundJoin, side: Side): Boolean =
@@ -142,7 +142,7 @@ private[rules] final class JoinEstimator(
     val known = estimates.keysOf(target.scan, target.keys)
     if (join.range.isEmpty) known
     else
-      known.flatMap(keys => keys.min.zip(keys.max)).orElse(PartitionRange.of(target.scan, target.keys.head)).map { case (min, max) =>
+      known.flatMap(keys => keys.min.zip(keys.max)).orElse(PartitionRange.of(target.scan, target.columns.head)).map { case (min, max) =>
         RangeFacts.of(min, max)
       }
   }
@@ -150,7 +150,6 @@ private[rules] final class JoinEstimator(
   private def buildFacts(join: FoundJoin, buildSide: Side, site: JoinSite): BuildFacts = {
     val build = join.child(buildSide)
     val estimate = estimates(build)
-    val keys = PlainKey.all(join.keys(buildSide))
     BuildFacts(
       rows = rounded(estimate.rows),
       stageBytes = 0L,
@@ -161,13 +160,21 @@ private[rules] final class JoinEstimator(
       originRows = Some(rounded(estimate.rows / estimate.kept)),
       alreadyBroadcast = false,
       keys =
-        if (join.range.isDefined) RangeFacts.unmeasured(keys.isRight)
-        else KeyTypes.noted(KeyFacts(join.keys(buildSide).size, keys.isRight), join.keys(buildSide).map(_.dataType)),
+        if (join.range.isDefined) RangeFacts.unmeasured(join.keys(buildSide).forall(PlainKey.of(_).isRight))
+        else keyFacts(join, buildSide, site),
       unmeasuredColumns = site.source.fold(0) { case (source, _) =>
         RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
       },
       originRowsSource = Some(estimate.tableSource)
     )
+  }
+
+  private def keyFacts(join: FoundJoin, buildSide: Side, site: JoinSite): KeyFacts = {
+    val held = join.filterKeys(buildSide)
+    val keys = KeyTypes.noted(KeyFacts(held.size, join.filterPairs.isRight), held.map(_.dataType))
+    // A join looks up all of its keys, and a key that the scan must compute costs more than to hash it.
+    val isPartOfKey = held.size == 1 && join.keys(buildSide).size > 1
+    keys.copy(byRow = keys.byRow || isPartOfKey, hashed = keys.hashed || (held.size == 1 && site.targets.exists(_.isComputed)))
   }
 
   private def waitFacts(join: FoundJoin, estimate: JoinFacts, site: JoinSite): WaitFacts = {

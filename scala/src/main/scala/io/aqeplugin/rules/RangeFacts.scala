@@ -1,6 +1,6 @@
 package io.aqeplugin.rules
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.decide.KeyFacts
@@ -14,7 +14,7 @@ import io.aqeplugin.observe.{KeyKind, KeySketches}
 private[rules] final case class RangeFacts(bounds: RangeBounds) extends KeySketches {
   override def rows(stage: QueryStageExec): Option[Long] = MeasuredKeys.rows(stage)
 
-  override def of(stage: QueryStageExec, keys: Seq[Attribute]): Option[KeyFacts] = Some(
+  override def of(stage: QueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = Some(
     MeasuredRange.of(stage, keys, bounds).fold(RangeFacts.unmeasured(keys.forall(key => KeyKind.of(key.dataType).isRight)))(range =>
       RangeFacts.of(range.min, range.max)
     )

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.exec.FilterLabel
-import io.aqeplugin.observe.{PlacedFilter, QueryState}
+import io.aqeplugin.observe.{JoinId, JoinKey, PlacedFilter, QueryState}
 import io.aqeplugin.place.ScanTarget
 import io.aqeplugin.tell.DecisionLog
 
@@ -31,8 +31,8 @@ private[rules] object ReportedDecisions {
   /** The name of a join's filter on one scan, equal in all plans of a query. */
   def labelOf(target: ScanTarget, joinId: String, why: String): FilterLabel = {
     val table = tableName(target.scan)
-    val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(_.exprId.id).mkString(",")}").toHexString
-    FilterLabel(filterId, joinId, table, target.keys.map(_.name), why)
+    val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(JoinId.text).mkString(",")}").toHexString
+    FilterLabel(filterId, joinId, table, target.keys.map(JoinKey.nameOf), why)
   }
 
   def tableName(scan: SparkPlan): String = scan match {

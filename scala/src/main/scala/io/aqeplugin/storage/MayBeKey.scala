@@ -1,5 +1,7 @@
 package io.aqeplugin.storage
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
@@ -8,8 +10,8 @@ import org.apache.spark.sql.types.{BooleanType, DataType}
 import io.aqeplugin.exec.KeyCoder
 import io.aqeplugin.filters.KeyFilter
 
-/** Whether a filter may contain a value of a type that filters hold; false for null. For values that the driver checks, such as those of
-  * partitions: a scan's conditions are copied to its tasks, and the filter is not.
+/** Whether a filter may contain a value of a type that filters hold; false for null, and true where the value cannot be computed. For values
+  * that the driver checks, such as those of partitions: a scan's conditions are copied to its tasks, and the filter is not.
   */
 private[storage] final case class MayBeKey(child: Expression, @transient filter: KeyFilter) extends UnaryExpression with CodegenFallback {
 
@@ -21,10 +23,11 @@ private[storage] final case class MayBeKey(child: Expression, @transient filter:
   override def dataType: DataType = BooleanType
   override def nullable: Boolean = false
 
-  override def eval(input: InternalRow): Any = {
-    val value = InternalRow(child.eval(input))
-    !value.isNullAt(0) && filter.mightContain(coder.code(value))
-  }
+  override def eval(input: InternalRow): Any =
+    try {
+      val value = InternalRow(child.eval(input))
+      !coder.hasNull(value) && filter.mightContain(coder.code(value))
+    } catch { case NonFatal(_) => true }
 
   override def toString: String = s"$prettyName($child)"
   override def prettyName: String = "may_be_key"

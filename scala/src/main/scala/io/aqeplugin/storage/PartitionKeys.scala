@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 
-import io.aqeplugin.observe.TableStatistics
+import io.aqeplugin.exec.FilterSummary
+import io.aqeplugin.observe.{JoinKey, TableStatistics}
 
 /** Partitions of tables of files, of any format: those without a key are not listed. */
 private[storage] object PartitionKeys extends KeyedFormat {
@@ -19,6 +20,16 @@ private[storage] object PartitionKeys extends KeyedFormat {
       // A catalog may know what a range is, but not the filter.
       val found: Seq[Expression] = keys.isListed(MaxListed).fold(keys.isInRanges.toSeq ++ keys.mayBe)(Seq(_))
       Option.when(found.nonEmpty)(KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters ++ found)))
+        .filter(canListPartitions)
+    case _ => None
+  }
+
+  /** `scan` without the partitions whose key, computed of the partition's value, is not in the filter; none if the column is no partition, or
+    * the driver does not have the filter.
+    */
+  def narrowed(scan: SparkPlan, key: Expression, built: FilterSummary): Option[SparkPlan] = scan match {
+    case file: FileSourceScanExec if PartitionRange.isPartition(file, JoinKey.columnOf(key)) =>
+      built.small.map(filter => KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters :+ MayBeKey(key, filter))))
         .filter(canListPartitions)
     case _ => None
   }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Greater
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 
 import io.aqeplugin.exec.FilterSummary
-import io.aqeplugin.observe.TableStatistics
+import io.aqeplugin.observe.{JoinKey, TableStatistics}
 
 /** Gives values that are known before a scan starts to its source, so that partitions, files, row groups and pages without a key are not
   * read.
@@ -21,20 +21,23 @@ object ScanAdapter {
     */
   def withKnownKeys(
       scan: SparkPlan,
-      columns: Seq[Attribute],
+      keys: Seq[Expression],
       built: FilterSummary,
       tables: TableStatistics,
       inListMaxKeys: Int
-  ): SparkPlan = columns match {
-    case Seq(column) =>
-      val keys = KnownKeys(column, built, inListMaxKeys)
-      Formats.iterator.flatMap(_.narrowed(scan, keys, tables)).nextOption().getOrElse(scan)
-    case _ => scan
+  ): SparkPlan = keys match {
+    case Seq(column: Attribute) =>
+      val known = KnownKeys(column, built, inListMaxKeys)
+      Formats.iterator.flatMap(_.narrowed(scan, known, tables)).nextOption().getOrElse(scan)
+    case Seq(computed) => PartitionKeys.narrowed(scan, computed, built).getOrElse(scan)
+    case _             => scan
   }
 
-  /** Whether a scan leaves out whole partitions by the values of a column. */
-  def prunesPartitions(scan: SparkPlan, column: Attribute): Boolean =
-    PartitionRange.isPartition(scan, column) || BatchScanKeys.filters(scan, column)
+  /** Whether a scan leaves out whole partitions by the values of a key. */
+  def prunesPartitions(scan: SparkPlan, key: Expression): Boolean = key match {
+    case column: Attribute => PartitionRange.isPartition(scan, column) || BatchScanKeys.filters(scan, column)
+    case computed          => PartitionRange.isPartition(scan, JoinKey.columnOf(computed))
+  }
 
   /** A condition that all rows up to `bound` in the order of `column` fulfil, for the reader of the scan; none if its format cannot use it. */
   def upTo(scan: FileSourceScanExec, column: Attribute, bound: Long, descending: Boolean, nullsFirst: Boolean): Option[Expression] =

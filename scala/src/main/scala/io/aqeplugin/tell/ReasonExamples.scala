@@ -35,9 +35,8 @@ object ReasonExamples {
     case FilterTooBig       => "80 million keys need a Bloom filter of 111 MB at 1 % false positives; `filter.maxBytes` is 64 MB."
     case JoinType           => "`fact LEFT JOIN returns`: a fact row without a return stays in the answer."
     case UnsupportedKeyType => "The key is a struct, an array or a time."
-    case CollatedKey => "`ON collate(a.s, 'UTF8_LCASE') = collate(b.s, 'UTF8_LCASE')`: 'A' equals 'a' in the join, but not in the scan."
-    case KeyNotPlain => "`ON a.k = CAST(b.path[0] AS INT)` after `size(path) = 1`: computed in the scan, the key would throw on some rows."
-    case NonDeterministic =>
+    case KeyNotPlain        => "`ON a.x + a.y = b.k` reads two columns, and `ON my_function(a.x) = b.k` calls a function of a user's."
+    case NonDeterministic   =>
       "`ORDER BY score LIMIT 10` with two rows tied at position 10: a run after the loss of an executor may return the other row."
     case NoTargetScan    => "The key is `count(*)` of a subquery, which is no column of a scan."
     case NoBuildExchange => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."

@@ -34,8 +34,8 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  private def sameRowsOfAll(makeQuery: QueryGen => String): Seq[Ran] = Seeds.map { seed =>
-    val query = makeQuery(new QueryGen(new Random(seed)))
+  private def sameRowsOfAll(makeQuery: QueryGen => String, computesKeys: Boolean = false): Seq[Ran] = Seeds.map { seed =>
+    val query = makeQuery(new QueryGen(new Random(seed), computesKeys))
     withClue(s"seed $seed: $query\n") {
       withConf(Strategies(seed % Strategies.size): _*)(sameRows(spark.sql(query)))
     }
@@ -44,6 +44,11 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
   private def unions(ran: Ran): Int = outcomes(ran).map(_.path("anyOf").asText).filter(_.nonEmpty).distinct.size
 
   test("random queries return the same rows with and without the plugin") { val _ = sameRowsOfAll(_.relation(3)) }
+
+  test("random queries whose keys are computed return the same rows with and without the plugin") {
+    val ran = sameRowsOfAll(_.relation(3), computesKeys = true)
+    assert(ran.flatMap(filtered).exists(_.matches(".*[(].*[(].*")))
+  }
 
   test("random queries that use a part of theirs several times return the same rows with and without the plugin") {
     val _ = sameRowsOfAll(_.repeating(2))
@@ -81,7 +86,7 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
 object RandomQueriesSuite {
 
   /** Relations with the columns a (int, may be null), b (int) and c (bigint). */
-  private final class QueryGen(random: Random) {
+  private final class QueryGen(random: Random, computesKeys: Boolean = false) {
     private var aliases = 0
 
     private def alias(): String = {
@@ -98,7 +103,9 @@ object RandomQueriesSuite {
     def relation(depth: Int): String =
       if (depth == 0) s"SELECT $columns FROM t${random.nextInt(4)} WHERE ${condition}"
       else
-        random.nextInt(12) match {
+        random.nextInt(if (computesKeys) 14 else 12) match {
+          case 12 | 13 =>
+            s"SELECT ${oneOf("coalesce(a, 3)", "a + 1", "nullif(a, 4)", "CAST(a AS double) * 2")} AS a, b, c FROM (${relation(depth - 1)})"
           case 0 => s"SELECT $columns FROM (${relation(depth - 1)}) WHERE $condition"
           case 1 => s"SELECT b AS a, max(a) AS b, c FROM (${relation(depth - 1)}) GROUP BY b, c"
           case 2 => s"SELECT a, b, sum(c) AS c FROM (${relation(depth - 1)}) GROUP BY a, b"
@@ -113,7 +120,8 @@ object RandomQueriesSuite {
       val (left, right) = (relation(depth - 1), relation(random.nextInt(depth)))
       val (l, r) = (alias(), alias())
       val more = if (random.nextInt(3) == 0) s" AND $l.${column} <> $r.${column}" else ""
-      val keys = oneOf(
+      val keys = if (computesKeys && random.nextInt(3) > 0) computed(l, r)
+      else oneOf(
         s"$l.${column} = $r.${column}",
         s"$l.a = $r.a AND $l.${oneOf("b", "c")} = $r.${oneOf("b", "c")}",
         s"$l.a = $r.b"
@@ -131,6 +139,16 @@ object RandomQueriesSuite {
         case _ => s"$mixed JOIN ($right) $r ON $keys$more"
       }
     }
+
+    private def computed(l: String, r: String): String = oneOf(
+      s"$l.a <=> $r.a",
+      s"coalesce($l.a, 0) = $r.$column",
+      s"$l.$column = coalesce($r.a, 1)",
+      s"$l.$column + 1 = $r.$column",
+      s"CAST($l.$column AS string) = CAST($r.$column AS string)",
+      s"$l.$column % 4 = $r.b AND $l.a <=> $r.a",
+      s"isnull($l.a) = ($r.b = 1)"
+    )
 
     /** A relation in several places, often joined in the same way. Spark runs equal parts once. */
     def repeating(depth: Int): String = {

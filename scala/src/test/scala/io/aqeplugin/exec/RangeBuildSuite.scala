@@ -1,12 +1,13 @@
 package io.aqeplugin.exec
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.filters.ColumnExtremes
+import io.aqeplugin.observe.JoinKey
 
 /** How often the rows of a finished broadcast are read for its range. */
 class RangeBuildSuite extends AnyFunSuite with PluginSession {
@@ -20,7 +21,7 @@ class RangeBuildSuite extends AnyFunSuite with PluginSession {
   private def broadcastOf(plan: SparkPlan): BroadcastQueryStageExec =
     collect(plan) { case stage: BroadcastQueryStageExec => stage }.headOption.getOrElse(fail(s"no broadcast in\n$plan"))
 
-  private def kept(stage: BroadcastQueryStageExec, keys: Seq[Attribute]) =
+  private def kept(stage: BroadcastQueryStageExec, keys: Seq[Expression]) =
     BuiltFilters.extremes(stage, keys)(fail("the rows are read again"))
 
   private val Keys = Seq("hi", "lo")
@@ -48,7 +49,7 @@ class RangeBuildSuite extends AnyFunSuite with PluginSession {
       val range = exchanges
         .collectFirst { case exchange: RuntimeFilterExchangeExec if exchange.bounds.isDefined => exchange }
         .getOrElse(fail(s"no range filter in\n$plan"))
-      assert(range.keys.map(_.name) == Keys)
+      assert(range.keys.map(JoinKey.columnOf(_).name) == Keys)
       assert(kept(broadcastOf(range.child), range.keys) == Expected)
     }
   }

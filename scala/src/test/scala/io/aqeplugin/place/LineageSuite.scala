@@ -51,7 +51,8 @@ class LineageSuite extends AnyFunSuite with PluginSession {
 
   crossed("a projection that renames them", "SELECT v, k AS j FROM fact", "j")("fact(k)")
   crossed("a cast that loses nothing", "SELECT v, CAST(k AS bigint) AS k FROM fact")("fact(k)")
-  notCrossed("a projection that computes them", "SELECT v, k + 1 AS k FROM fact")
+  crossed("a projection that computes them from a column", "SELECT v, k + 1 AS k FROM fact")("fact((k + 1))")
+  notCrossed("a projection that computes them from two columns", "SELECT v, k + v AS k FROM fact")
   notCrossed("a projection with rand", "SELECT k, v, rand(1) AS r FROM fact")
   notCrossed("a projection with monotonically_increasing_id", "SELECT k, v, monotonically_increasing_id() AS r FROM fact")
   notCrossed("a projection with spark_partition_id", "SELECT k, v, spark_partition_id() AS r FROM fact")
@@ -71,7 +72,11 @@ class LineageSuite extends AnyFunSuite with PluginSession {
   crossed("DISTINCT", "SELECT DISTINCT k, v FROM fact")("fact(k)")
   crossed("one count(DISTINCT)", "SELECT k, count(DISTINCT v) AS n FROM fact GROUP BY k")("fact(k)")
   notCrossed("an aggregate that computes them", "SELECT v, max(k) AS k FROM fact GROUP BY v")
-  notCrossed("an aggregate that groups by an expression of them", "SELECT k + 1 AS k, count(*) AS n FROM fact GROUP BY k + 1")
+  crossed(
+    "an aggregate that groups by an expression of them",
+    "SELECT k % 50 AS k, count(*) AS n FROM fact GROUP BY k % 50"
+  )("fact((k % 50))")
+  notCrossed("an aggregate that groups by an expression of two of them", "SELECT k + v AS k, count(*) AS n FROM fact GROUP BY k + v")
   notCrossed("a global aggregate", "SELECT max(k) - 80 AS k, count(*) AS n FROM fact")
   notCrossed("two count(DISTINCT), which expand rows", "SELECT k, count(DISTINCT v) AS n, count(DISTINCT s) AS m FROM fact GROUP BY k")
   notCrossed("CUBE", "SELECT k, v, count(*) AS n FROM fact GROUP BY CUBE(k, v)")

@@ -1,7 +1,7 @@
 package io.aqeplugin.rules
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
@@ -54,7 +54,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     RuleContext(spark.sparkContext, state, Mode.Apply, Thresholds.Default.updated(AqeConf.TestOpenGates, true), ClusterFacts(2, 1))
 
   private def filtered(state: QueryState, plan: SparkPlan): Seq[String] =
-    new WantedFilters(plan, context(state)).all.map(_.request.target.keys.map(_.name).mkString(","))
+    new WantedFilters(plan, context(state)).all.map(_.request.target.columns.map(_.name).mkString(","))
 
   private val LeftJoin = "SELECT * FROM fact LEFT JOIN dim ON k = dk"
 
@@ -62,11 +62,11 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     val join = joinOf(sortMerge(LeftJoin))
     val guard = new ReuseGuard(join.node)
     val legal = JoinSite.of(join, Side.Left, guard)
-    assert(legal.targets.map(_.keys.map(_.name)) == Seq(Seq("dk")))
+    assert(legal.targets.map(_.columns.map(_.name)) == Seq(Seq("dk")))
     val illegal = JoinSite.of(join, Side.Right, guard)
     assert(illegal.targets.isEmpty)
     assert(illegal.obstacle.contains(ReasonCode.JoinType))
-    assert(illegal.refused.map { case (target, code) => target.keys.map(_.name) -> code } == Seq(Seq("k") -> ReasonCode.JoinType))
+    assert(illegal.refused.map { case (target, code) => target.columns.map(_.name) -> code } == Seq(Seq("k") -> ReasonCode.JoinType))
   }
 
   test("concurrent plans of a join use one build side and filter the other") {
@@ -150,7 +150,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  private def finished(plan: SparkPlan): (QueryStageExec, Seq[Attribute]) =
+  private def finished(plan: SparkPlan): (QueryStageExec, Seq[Expression]) =
     JoinSite.of(joinOf(plan), Side.Right, new ReuseGuard(plan)).finishedStage.getOrElse(fail(s"no finished stage in $plan"))
 
   private def isBy(exchange: ShuffleExchangeLike, column: String): Boolean = exchange.outputPartitioning match {
