@@ -213,6 +213,10 @@ bench-limit: venv jar ## LIMIT and ORDER BY ... LIMIT over 2,000 files, beside S
 bench-predicates: venv jar ## predicates across joins and range joins, beside Spark alone
 	$(BIN)/python -m benchmarks.predicates
 
+.PHONY: bench-keys
+bench-keys: venv jar ## joins whose keys are computed from a column, beside Spark alone and Spark's forced Bloom filter
+	$(BIN)/python -m benchmarks.keys
+
 .PHONY: bench-sketch
 bench-sketch: venv jar ## what sketching the keys of a build side costs, with few, many and long keys
 	$(BIN)/python -m benchmarks.sketch

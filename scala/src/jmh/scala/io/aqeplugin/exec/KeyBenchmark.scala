@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit
 
 import org.apache.parquet.column.{Dictionary, Encoding}
 import org.apache.parquet.io.api.Binary
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, XXH64}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, Coalesce, Expression, Literal, Upper, XXH64}
 import org.apache.spark.sql.execution.datasources.parquet.ParquetDictionary
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector
@@ -28,7 +28,7 @@ import io.aqeplugin.filters.SplitBlockBloom
 class KeyBenchmark {
   import KeyBenchmark._
 
-  @Param(Array("long", "int", "decimal", "string", "dictionary", "binary", "double", "two"))
+  @Param(Array("long", "int", "decimal", "string", "dictionary", "binary", "double", "two", "coalesce", "upper"))
   var kind: String = _
 
   @Param(Array("10000"))
@@ -52,7 +52,7 @@ class KeyBenchmark {
     def number: Int = if (random.nextDouble() < hitRate) random.nextInt(keys) * 2 else random.nextInt(keys) * 2 + 1
     val types = typesOf(kind)
     val columns = types.zipWithIndex.map { case (dataType, i) => AttributeReference(s"k$i", dataType)() }
-    val coder = KeyCoder(columns, columns)
+    val coder = KeyCoder(columns.map(computed(kind, _)), columns)
     batches = Array.fill(Batches)(batch(kind, keys, Array.fill(BatchRows)(number)))
     val codes = new Array[Long](BatchRows)
     val scratch = new Array[Long](BatchRows)
@@ -61,7 +61,7 @@ class KeyBenchmark {
     val members = (0 until keys).grouped(BatchRows).flatMap { some =>
       val rows = batch(kind, keys, some.map(_ * 2).toArray)
       some.indices.foreach(i => positions(i) = i)
-      coder.codesOf(rows, positions, some.size, codes, scratch)
+      val _ = coder.codesOf(rows, positions, some.size, codes, scratch)
       some.indices.foreach(i => spark.putLong(sparkHash(rows, i)))
       codes.take(some.size)
     }.toArray
@@ -106,18 +106,26 @@ object KeyBenchmark {
   private val Seed = 42L
 
   private def typesOf(kind: String): Seq[DataType] = kind match {
-    case "long"                  => Seq(LongType)
+    case "long" | "coalesce"     => Seq(LongType)
     case "int"                   => Seq(IntegerType)
     case "decimal"               => Seq(DecimalType(12, 2))
     case "double"                => Seq(DoubleType)
     case "binary"                => Seq(BinaryType)
     case "string" | "dictionary" => Seq(StringType)
+    case "upper"                 => Seq(StringType)
     case "two"                   => Seq(IntegerType, LongType)
   }
 
-  /** What Spark puts into its Bloom filter for a row. */
+  /** What the join computes from a column. */
+  private def computed(kind: String, column: Attribute): Expression = kind match {
+    case "coalesce" => Coalesce(Seq(column, Literal(0L)))
+    case "upper"    => Upper(column)
+    case _          => column
+  }
+
+  /** What Spark puts into its Bloom filter for a row, of computed keys without what the computation costs. */
   private def hashOf(kind: String): (ColumnarBatch, Int) => Long = kind match {
-    case "long"    => (batch, row) => XXH64.hashLong(batch.column(0).getLong(row), Seed)
+    case "long" | "coalesce" => (batch, row) => XXH64.hashLong(batch.column(0).getLong(row), Seed)
     case "int"     => (batch, row) => XXH64.hashInt(batch.column(0).getInt(row), Seed)
     case "decimal" => (batch, row) => XXH64.hashLong(batch.column(0).getDecimal(row, 12, 2).toUnscaledLong, Seed)
     case "double"  => (batch, row) => XXH64.hashLong(java.lang.Double.doubleToLongBits(batch.column(0).getDouble(row)), Seed)
@@ -154,10 +162,10 @@ object KeyBenchmark {
     } else
       numbers.indices.foreach { i =>
         kind match {
-          case "long" | "decimal"    => first.putLong(i, numbers(i).toLong)
+          case "long" | "coalesce" | "decimal" => first.putLong(i, numbers(i).toLong)
           case "int"                 => first.putInt(i, numbers(i))
           case "double"              => first.putDouble(i, numbers(i).toDouble)
-          case "string" | "binary"   => first.putByteArray(i, text(numbers(i)).getBytes)
+          case "string" | "upper" | "binary" => first.putByteArray(i, text(numbers(i)).getBytes)
           case "two"                 => first.putInt(i, numbers(i)); columns(1).putLong(i, numbers(i) * 7L)
         }
       }

@@ -25,7 +25,8 @@ object JoinId {
   }
 
   private[observe] def named(kind: JoinKind, columns: Seq[String], names: => Seq[String]): JoinId =
-    JoinId(columns.mkString(s"${kind.name}:", ",", ""))(names.sorted.mkString(s"${kind.name}:", ",", ""))
+    // Spark compares `a <=> b` by two keys of the same columns.
+    JoinId(columns.mkString(s"${kind.name}:", ",", ""))(names.distinct.sorted.mkString(s"${kind.name}:", ",", ""))
 
   /** Key pairs in the order of their names. Spark reorders the keys of a join to fit the partitioning of its inputs. */
   def ordered(leftKeys: Seq[Expression], rightKeys: Seq[Expression]): Seq[(Expression, Expression)] =

@@ -1,0 +1,69 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.types._
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.decide.{ReasonCode, Side}
+
+/** Which expressions are keys of a filter, and what is known of them without a plan. */
+class JoinKeySuite extends AnyFunSuite {
+
+  private def column(name: String, dataType: DataType = IntegerType) = AttributeReference(name, dataType)()
+  private val a = column("a")
+  private val b = column("b")
+  private val text = column("t", StringType)
+
+  private def reasonOf(key: Expression): Option[ReasonCode] = JoinKey.of(key).left.toOption.map(_.code)
+
+  test("a column and an expression of one column are keys") {
+    assert(JoinKey.of(a).exists(key => !key.isComputed && key.column == a))
+    assert(JoinKey.of(Cast(a, LongType)).exists(key => !key.isComputed && key.kind == KeyKind.Integral))
+    assert(JoinKey.of(Upper(text)).exists(key => key.isComputed && key.column == text && key.kind == KeyKind.BinaryString))
+  }
+
+  test("expressions of two columns, of none, of a user and of chance are no keys") {
+    assert(reasonOf(Add(a, b)).contains(ReasonCode.KeyNotPlain))
+    assert(reasonOf(Literal(1)).contains(ReasonCode.KeyNotPlain))
+    assert(reasonOf(ScalaUDF((n: Int) => n, IntegerType, Seq(a))).contains(ReasonCode.KeyNotPlain))
+    assert(reasonOf(Add(a, Cast(Rand(Literal(1L)), IntegerType))).contains(ReasonCode.KeyNotPlain))
+    assert(reasonOf(CreateArray(Seq(a))).contains(ReasonCode.UnsupportedKeyType))
+  }
+
+  test("an expression that is too long to be computed for each row is no key") {
+    assert(reasonOf((1 to 100).foldLeft[Expression](a)((sum, n) => Add(sum, Literal(n)))).contains(ReasonCode.KeyNotPlain))
+  }
+
+  test("a function of null is null unless it has a value in its place") {
+    val nullOfNull = Seq(a, Upper(text), Cast(a, StringType), Add(a, Literal(1)))
+    val valueOfNull = Seq(Coalesce(Seq(a, Literal(0))), IsNull(a), Concat(Seq(Coalesce(Seq(text, Literal(""))), Literal("x"))))
+    assert(nullOfNull.forall(JoinKey.of(_).exists(_.isNullOfNull)))
+    assert(valueOfNull.forall(JoinKey.of(_).exists(!_.isNullOfNull)))
+  }
+
+  test("of several keys, those count that a filter can hold, and not whether they are null beside their values") {
+    def nullSafe(one: Expression, other: Expression): Seq[(Expression, Expression)] =
+      Seq((Coalesce(Seq(one, Literal(0))), Coalesce(Seq(other, Literal(0)))), (IsNull(one), IsNull(other)))
+    val ofTwoColumns = (Add(a, b), column("c"))
+    assert(JoinKey.ofSide(nullSafe(a, b), Side.Left) == Seq(Coalesce(Seq(a, Literal(0)))))
+    assert(JoinKey.ofSide(nullSafe(a, b) :+ ofTwoColumns, Side.Right) == Seq(Coalesce(Seq(b, Literal(0)))))
+    assert(JoinKey.ofSide(Seq((IsNull(a), IsNull(b))), Side.Left) == Seq(IsNull(a)))
+    assert(JoinKey.pairs(Seq(ofTwoColumns)).left.toOption.map(_.code).contains(ReasonCode.KeyNotPlain))
+  }
+
+  test("numbered keys are equal for equal keys of equal plans, and different for others") {
+    val (a2, b2) = (a.newInstance(), b.newInstance())
+    def numbered(key: Attribute, output: Seq[Attribute]) = JoinKey.numbered(Seq(Coalesce(Seq(key, Literal(0)))), output)
+    assert(numbered(a, Seq(a, b)) == numbered(a2, Seq(a2, b2)))
+    assert(numbered(a, Seq(a, b)) != numbered(b, Seq(a, b)))
+    assert(numbered(a, Seq(a, b)) != JoinKey.numbered(Seq(a), Seq(a, b)))
+  }
+
+  test("the name of a key leaves out what Spark puts around a column") {
+    assert(JoinKey.nameOf(a) == "a")
+    assert(JoinKey.nameOf(Upper(text.withQualifier(Seq("q")))) == "upper(t)")
+    assert(JoinKey.nameOf(KnownFloatingPointNormalized(NormalizeNaNAndZero(column("x", DoubleType)))) == "x")
+  }
+
+}
