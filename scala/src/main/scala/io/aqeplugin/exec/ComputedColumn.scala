@@ -1,10 +1,10 @@
 package io.aqeplugin.exec
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
-
-import io.aqeplugin.metrics.Survivable
 
 /** A key that the join computes from one column, by the generated code that Spark makes for the expression.
   *
@@ -27,11 +27,13 @@ private[exec] final class ComputedColumn private (ordinal: Int, key: Expression,
   @transient private var computed: UnsafeRow = _
 
   override def isNull(row: InternalRow): Boolean = {
-    computed =
-      try ofRow(row)
-      catch { case Survivable(error) => throw new KeyNotComputed(error) }
+    computed = keyOf(ofRow, row)
     computed.isNullAt(0)
   }
+
+  private def keyOf(projection: UnsafeProjection, row: InternalRow): UnsafeRow =
+    try projection(row)
+    catch { case NonFatal(error) => throw new KeyNotComputed(error) }
 
   override def code(row: InternalRow): Long = value.code(computed)
 
@@ -41,20 +43,19 @@ private[exec] final class ComputedColumn private (ordinal: Int, key: Expression,
     if (count == 0) 0
     else {
       val rows = new ColumnarBatch(Array(vector), positions(count - 1) + 1)
+      val projection = ofVector
       var kept = 0
       var i = 0 // once per row
-      try
-        while (i < count) {
-          val p = positions(i)
-          val row = ofVector(rows.getRow(p))
-          if (!row.isNullAt(0)) {
-            codes(p) = value.code(row)
-            positions(kept) = p
-            kept += 1
-          }
-          i += 1
+      while (i < count) {
+        val p = positions(i)
+        val row = keyOf(projection, rows.getRow(p))
+        if (!row.isNullAt(0)) {
+          codes(p) = value.code(row)
+          positions(kept) = p
+          kept += 1
         }
-      catch { case Survivable(error) => throw new KeyNotComputed(error) }
+        i += 1
+      }
       kept
     }
 }

@@ -73,7 +73,6 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
     catch {
       case Survivable(error) =>
         probe.fail(error)
-        probe.unchecked(rows)
         selectAll(rows)
         rows
     }

@@ -42,6 +42,9 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, v
     columns.zip(values).map { case (column, value) => column.javaCode(value) }
       .reduceLeft((code, next) => s"${KeyColumn.Hasher}.combine($code, $next)")
 
+  /** Whether a key is no column, so that it may throw. */
+  val computes: Boolean = columns.exists(_.isInstanceOf[ComputedColumn])
+
   /** The key's column, if it is a single one. */
   def onlyColumn: Option[KeyColumn] = if (columns.length == 1) columns.headOption else None
 

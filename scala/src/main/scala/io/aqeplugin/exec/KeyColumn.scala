@@ -63,7 +63,10 @@ object KeyColumn {
     require(ordinal >= 0, s"key ${key.sql} is not among ${output.map(_.sql).mkString(", ")}")
     key match {
       case _: Attribute => KeyColumn(ordinal, output(ordinal).dataType)
-      case computed     => ComputedColumn(ordinal, computed, readsNulls = !JoinKey.isNullOfNull(computed))
+      case computed     =>
+        // A column that has no null further up may have nulls here.
+        val here = computed.transform { case _: Attribute => output(ordinal) }
+        ComputedColumn(ordinal, here, readsNulls = !JoinKey.isNullOfNull(here))
     }
   }.toArray
 

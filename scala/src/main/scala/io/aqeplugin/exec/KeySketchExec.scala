@@ -89,13 +89,19 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
     ctx.currentVars = input
     val values = keys.map(BindReferences.bindReference(_, child.output).genCode(ctx))
     val hasNull = values.map(_.isNull.code).filter(_ != "false")
-    val code = coder.javaCode(values.map(_.value.code))
-    // An integer is its own code; of other keys, making the code may fail.
-    val add =
-      if (coder.isExact) s"$sketchVariable.add($code);"
-      else s"if ($sketchVariable.isOpen()) { try { $sketchVariable.add($code); } catch (Throwable error) { $sketchVariable.fail(error); } }"
-    val sketched = if (hasNull.isEmpty) add else s"if (${hasNull.mkString(" || ")}) { $sketchVariable.addNull(); } else { $add }"
-    s"""${values.map(_.code).mkString("\n")}
+    val add = s"$sketchVariable.add(${coder.javaCode(values.map(_.value.code))});"
+    val added = if (hasNull.isEmpty) add else s"if (${hasNull.mkString(" || ")}) { $sketchVariable.addNull(); } else { $add }"
+    // An integer column is its own code; to compute another key or its code may fail.
+    val sketched =
+      if (coder.isExact && !coder.computes) added
+      else
+        s"""if ($sketchVariable.isOpen()) {
+           |  try {
+           |    ${values.map(_.code).mkString("\n")}
+           |    $added
+           |  } catch (Throwable error) { $sketchVariable.fail(error); }
+           |}""".stripMargin
+    s"""${if (coder.isExact && !coder.computes) values.map(_.code).mkString("\n") else ""}
        |$sketched
        |${consume(ctx, input)}""".stripMargin
   }

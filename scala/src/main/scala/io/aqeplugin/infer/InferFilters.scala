@@ -8,8 +8,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern
 
-import io.aqeplugin.observe.KeyKind
-import io.aqeplugin.place.Total
+import io.aqeplugin.observe.{KeyKind, Total}
 
 /** A filter that was put on one input of the plan's joins. */
 final case class InferredFilter(input: LogicalPlan, predicates: Seq[InferredPredicate])

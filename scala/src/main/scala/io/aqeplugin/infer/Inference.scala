@@ -2,7 +2,7 @@ package io.aqeplugin.infer
 
 import org.apache.spark.sql.catalyst.expressions._
 
-import io.aqeplugin.place.Total
+import io.aqeplugin.observe.Total
 
 /** What conditions say about one side of a join.
   *

@@ -22,8 +22,9 @@ final class EqualityJoin(join: Join, val id: JoinId, pairs: Seq[(Expression, Exp
     case Side.Right => (join.right, pairs.map(_._2))
   }
 
-  /** The keys of one side that a filter is made of. */
-  def filterKeys(side: Side): Seq[Expression] = JoinKey.ofSide(pairs, side)
+  /** The keys of a build side that its filter holds; all of them if it can hold none. */
+  def sourceKeys(buildSide: Side): Seq[Expression] =
+    HeldKeys.of(if (buildSide == Side.Left) pairs else pairs.map(_.swap)).fold(_ => side(buildSide)._2, _.build)
 }
 
 object EqualityJoin {

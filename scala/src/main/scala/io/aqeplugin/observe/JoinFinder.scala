@@ -39,11 +39,15 @@ final case class FoundJoin(
 
   private lazy val pairs = JoinId.ordered(node.leftKeys, node.rightKeys)
 
-  /** The pairs of keys that a filter can be made of, or why there are none. */
-  lazy val filterPairs: Either[Reason, Seq[(JoinKey, JoinKey)]] = JoinKey.pairs(pairs)
+  /** The keys of an equi-join by which its filter is made, or why there are none. */
+  def heldKeys(buildSide: Side): Either[Reason, HeldKeys] = if (buildSide == Side.Left) heldOfLeft else heldOfRight
 
-  /** The keys of one side that a filter is made of. */
-  def filterKeys(side: Side): Seq[Expression] = if (range.isDefined) keys(side) else JoinKey.ofSide(pairs, side)
+  private lazy val heldOfLeft = HeldKeys.of(pairs)
+  private lazy val heldOfRight = HeldKeys.of(pairs.map(_.swap))
+
+  /** The keys of a build side that its filter holds; all of them if it can hold none. */
+  def sourceKeys(buildSide: Side): Seq[Expression] =
+    if (range.isDefined) keys(buildSide) else heldKeys(buildSide).fold(_ => keys(buildSide), _.build)
 
   lazy val id: JoinId = range.fold(JoinId.of(kind, node.leftKeys, node.rightKeys))(_.id(kind))
 }

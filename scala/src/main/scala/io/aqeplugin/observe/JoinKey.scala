@@ -8,19 +8,14 @@ import org.apache.spark.sql.catalyst.expressions.{
   BoundReference,
   CollationKey,
   Expression,
-  IsNull,
   KnownFloatingPointNormalized,
-  Literal,
-  PlanExpression,
-  ResolvedCollation,
-  Unevaluable,
-  UserDefinedExpression
+  Literal
 }
-import org.apache.spark.sql.catalyst.expressions.objects.{Invoke, StaticInvoke}
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils
 
-import io.aqeplugin.decide.{Reason, ReasonCode, Side}
+import io.aqeplugin.decide.Reason
 
 /** One side of an equality of a join, of whose values a filter can hold codes.
   *
@@ -37,7 +32,7 @@ final case class JoinKey(expression: Expression, column: Attribute, kind: KeyKin
   /** Whether the key of a row without a value in the column is null, as that of a row that an outer join extended with nulls must be where
     * filters shall not change it.
     */
-  def isNullOfNull: Boolean = !isComputed || JoinKey.isNullOfNull(expression)
+  lazy val isNullOfNull: Boolean = !isComputed || JoinKey.isNullOfNull(expression)
 }
 
 object JoinKey {
@@ -45,7 +40,7 @@ object JoinKey {
   /** More nodes are not computed for every row of a scan. A projection below another may use a column many times. */
   private val MaxNodes = 48
 
-  /** The key as a column or as a deterministic expression of Spark's of one column, or why a filter cannot hold it. */
+  /** The key as a column or as a deterministic, cheap expression of Spark's of one column, or why a filter cannot hold it. */
   def of(key: Expression): Either[Reason, JoinKey] = PlainKey.of(key) match {
     case Right(plain)  => Right(JoinKey(plain.attribute, plain.attribute, plain.kind))
     case Left(refusal) =>
@@ -58,32 +53,6 @@ object JoinKey {
   /** All keys of one side, or the first rejection. */
   def all(keys: Seq[Expression]): Either[Reason, Seq[JoinKey]] =
     keys.foldLeft[Either[Reason, Seq[JoinKey]]](Right(Nil))((found, key) => found.flatMap(known => of(key).map(known :+ _)))
-
-  /** The pairs of a join's keys by which a filter can be made: a row without a partner by some of its keys has none by all of them. If there
-    * are none, why.
-    *
-    * @param keys
-    *   at least one left key and the right key that the join compares it with
-    */
-  def pairs(keys: Seq[(Expression, Expression)]): Either[Reason, Seq[(JoinKey, JoinKey)]] = {
-    val each = keys.map { case (one, other) =>
-      for {
-        known <- of(one)
-        partner <- of(other)
-        _ <- Either.cond(known.kind == partner.kind, (), Reason(ReasonCode.KeyNotPlain))
-      } yield (known, partner)
-    }
-    val found = each.collect { case Right(pair) => pair }
-    // Spark compares `a <=> b` by the values, with one in place of null, and by whether they are null. The values say enough.
-    val saying = found.filterNot { case (one, _) => one.expression.isInstanceOf[IsNull] }
-    if (saying.nonEmpty) Right(saying) else if (found.nonEmpty) Right(found) else each.head.map(Seq(_))
-  }
-
-  /** The keys of one side by which a filter is made; all of them if none is possible. */
-  def ofSide(keys: Seq[(Expression, Expression)], side: Side): Seq[Expression] = {
-    def one[A](pair: (A, A)): A = if (side == Side.Left) pair._1 else pair._2
-    pairs(keys).fold(_ => keys.map(one(_)), _.map(one(_).expression))
-  }
 
   /** The column that a key reads, of a key that is a [[JoinKey]]. */
   def columnOf(key: Expression): Attribute = key match {
@@ -108,22 +77,7 @@ object JoinKey {
   })
 
   private def isComputable(key: Expression): Boolean =
-    key.deterministic && key.references.size == 1 && !key.exists(isForeign) && key.collect { case node => node }.size <= MaxNodes
-
-  /** What is no function of Spark's own, or has no value outside its operator. */
-  private def isForeign(expression: Expression): Boolean = expression match {
-    case _: Attribute | _: ResolvedCollation                              => false
-    case _: UserDefinedExpression | _: PlanExpression[_] | _: Unevaluable => true
-    case call: StaticInvoke                                               => !isOfSpark(call.staticObject)
-    case call: Invoke                                                     =>
-      call.targetObject match {
-        case Literal(target, _) if target != null => !isOfSpark(target.getClass)
-        case _                                    => true
-      }
-    case other => other.stateful
-  }
-
-  private def isOfSpark(code: Class[_]): Boolean = code.getName.startsWith("org.apache.spark.")
+    key.deterministic && key.references.size == 1 && CheapExpression(key) && key.collect { case node => node }.size <= MaxNodes
 
   /** Whether the key of a row whose column is null is null. */
   def isNullOfNull(key: Expression): Boolean =

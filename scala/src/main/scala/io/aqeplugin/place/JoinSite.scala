@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.decide.{ReasonCode, Side}
 import io.aqeplugin.filters.RangeBounds
-import io.aqeplugin.observe.{FoundJoin, JoinRange}
+import io.aqeplugin.observe.{FoundJoin, JoinRange, Total}
 
 /** Where the filter of a join can come from and where it can go.
   *
@@ -77,14 +77,15 @@ object JoinSite {
   }
 
   private def ofKeys(join: FoundJoin, buildSide: Side): JoinSite = {
-    val source = ScanTargets.buildExchange(join.child(buildSide), join.filterKeys(buildSide))
-    (join.filterPairs, source) match {
+    val source = ScanTargets.buildExchange(join.child(buildSide), join.sourceKeys(buildSide))
+    (join.heldKeys(buildSide), source) match {
       case (Left(reason), _)                                 => JoinSite(source, Nil, Nil, Some(reason.code))
       case (_, None)                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
       case (_, Some((exchange, _))) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-      case _                                                 =>
+      case (Right(held), _)                                  =>
         val probe = buildSide.other
-        val site = JoinSite(source, ScanTargets.below(join.child(probe), join.filterKeys(probe)), Nil, None)
+        // Before it looks for a partner, the join may compute the keys that the filter leaves out.
+        val site = JoinSite(source, ScanTargets.below(join.child(probe), held.probe, held.leftOut.forall(Total(_))), Nil, None)
         if (join.kind.mayFilter(probe)) site else site.refuseAll(ReasonCode.JoinType)
     }
   }

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeMap
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, LeafExecNode, ProjectExec, SparkPlan}
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.observe.Total
 
 /** A scan with nothing but filters and projections between it and a limit.
   *

@@ -22,7 +22,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.window.WindowExecBase
 import org.apache.spark.sql.types.DecimalType
 
-import io.aqeplugin.observe.{JoinKey, KeyKind, PlainKey}
+import io.aqeplugin.observe.{JoinKey, KeyKind, PlainKey, Total}
 
 /** Traces join keys down a plan, operator by operator.
   *

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, Broadcast
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 
 import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.observe.JoinKey
+import io.aqeplugin.observe.{JoinKey, Total}
 
 /** A scan that the keys of a join reach.
   *
@@ -127,11 +127,10 @@ object ScanTargets {
     */
   private def isSemi(join: BaseJoinExec): Boolean = join.joinType == LeftSemi || join.joinType == LeftAnti
 
-  /** The keys of an exchange that has their columns. What is computed of them must have a value for every row: rows of the exchange may be
-    * dropped before the join computes it.
-    */
+  /** The keys of an exchange that has their columns. */
   private[place] def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = for {
     known <- JoinKey.all(keys).toOption
+    // Composed with projections below the join, a key may have become one without a value for every row.
     if known.forall(key => exchange.outputSet.contains(key.column) && (!key.isComputed || Total(key.expression)))
   } yield (exchange, known.map(_.expression))
 

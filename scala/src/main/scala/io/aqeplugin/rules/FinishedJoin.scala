@@ -135,7 +135,7 @@ object FinishedJoin {
   def of(join: EqualityJoin, buildSide: Side): Option[FinishedJoin] = {
     val (build, keys) = join.side(buildSide)
     val (probe, _) = join.side(buildSide.other)
-    stageBelow(build, join.filterKeys(buildSide), keys).map { case (stage, held, Above(isBroadcast, needsShuffle)) =>
+    stageBelow(build, join.sourceKeys(buildSide), keys).map { case (stage, held, Above(isBroadcast, needsShuffle)) =>
       FinishedJoin(
         stage,
         held,

@@ -1,5 +1,6 @@
 package io.aqeplugin.rules
 
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec
@@ -52,7 +53,7 @@ private[rules] final class JoinEstimator(
 
   /** Of the result of a join on the same keys, which needs no exchange, nothing can be measured before the join runs. */
   private def hasExchange(join: FoundJoin, side: Side): Boolean =
-    ScanTargets.buildExchange(join.child(side), join.filterKeys(side)).isDefined
+    ScanTargets.buildExchange(join.child(side), join.sourceKeys(side)).isDefined
 
   /** With open gates, the side whose keys may filter is the build side, as everything legal is done. */
   private def isBetterHashed(join: FoundJoin, side: Side): Boolean =
@@ -142,9 +143,14 @@ private[rules] final class JoinEstimator(
     val known = estimates.keysOf(target.scan, target.keys)
     if (join.range.isEmpty) known
     else
-      known.flatMap(keys => keys.min.zip(keys.max)).orElse(PartitionRange.of(target.scan, target.columns.head)).map { case (min, max) =>
+      known.flatMap(keys => keys.min.zip(keys.max)).orElse(partitionRange(target)).map { case (min, max) =>
         RangeFacts.of(min, max)
       }
+  }
+
+  private def partitionRange(target: ScanTarget): Option[(Long, Long)] = target.keys.head match {
+    case column: Attribute => PartitionRange.of(target.scan, column)
+    case _                 => None
   }
 
   private def buildFacts(join: FoundJoin, buildSide: Side, site: JoinSite): BuildFacts = {
@@ -170,8 +176,8 @@ private[rules] final class JoinEstimator(
   }
 
   private def keyFacts(join: FoundJoin, buildSide: Side, site: JoinSite): KeyFacts = {
-    val held = join.filterKeys(buildSide)
-    val keys = KeyTypes.noted(KeyFacts(held.size, join.filterPairs.isRight), held.map(_.dataType))
+    val held = join.sourceKeys(buildSide)
+    val keys = KeyTypes.noted(KeyFacts(held.size, join.heldKeys(buildSide).isRight), held.map(_.dataType))
     // A join looks up all of its keys, and a key that the scan must compute costs more than to hash it.
     val isPartOfKey = held.size == 1 && join.keys(buildSide).size > 1
     keys.copy(byRow = keys.byRow || isPartOfKey, hashed = keys.hashed || (held.size == 1 && site.targets.exists(_.isComputed)))

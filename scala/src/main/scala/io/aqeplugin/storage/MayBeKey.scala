@@ -1,6 +1,6 @@
 package io.aqeplugin.storage
 
-import scala.util.control.NonFatal
+import scala.util.Try
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, UnaryExpression}
@@ -24,10 +24,13 @@ private[storage] final case class MayBeKey(child: Expression, @transient filter:
   override def nullable: Boolean = false
 
   override def eval(input: InternalRow): Any =
-    try {
-      val value = InternalRow(child.eval(input))
-      !coder.hasNull(value) && filter.mightContain(coder.code(value))
-    } catch { case NonFatal(_) => true }
+    Try(child.eval(input)).fold(
+      _ => true,
+      { key =>
+        val value = InternalRow(key)
+        !coder.hasNull(value) && filter.mightContain(coder.code(value))
+      }
+    )
 
   override def toString: String = s"$prettyName($child)"
   override def prettyName: String = "may_be_key"

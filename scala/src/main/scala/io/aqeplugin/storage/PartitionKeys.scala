@@ -24,11 +24,19 @@ private[storage] object PartitionKeys extends KeyedFormat {
     case _ => None
   }
 
-  /** `scan` without the partitions whose key, computed of the partition's value, is not in the filter; none if the column is no partition, or
+  /** Whether partitions are left out by a key that is computed of their value. Delta looks for its files anew if a scan has other conditions
+    * than it had when Delta planned it.
+    */
+  def canCompute(scan: SparkPlan, key: Expression): Boolean = scan match {
+    case file: FileSourceScanExec => PartitionRange.isPartition(file, JoinKey.columnOf(key)) && !DeltaScan.isOne(file)
+    case _                        => false
+  }
+
+  /** `scan` without the partitions whose key, computed of the partition's value, is not in the filter; none if there are no such partitions, or
     * the driver does not have the filter.
     */
   def narrowed(scan: SparkPlan, key: Expression, built: FilterSummary): Option[SparkPlan] = scan match {
-    case file: FileSourceScanExec if PartitionRange.isPartition(file, JoinKey.columnOf(key)) =>
+    case file: FileSourceScanExec if canCompute(file, key) =>
       built.small.map(filter => KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters :+ MayBeKey(key, filter))))
         .filter(canListPartitions)
     case _ => None

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Greater
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 
 import io.aqeplugin.exec.FilterSummary
-import io.aqeplugin.observe.{JoinKey, TableStatistics}
+import io.aqeplugin.observe.TableStatistics
 
 /** Gives values that are known before a scan starts to its source, so that partitions, files, row groups and pages without a key are not
   * read.
@@ -36,7 +36,7 @@ object ScanAdapter {
   /** Whether a scan leaves out whole partitions by the values of a key. */
   def prunesPartitions(scan: SparkPlan, key: Expression): Boolean = key match {
     case column: Attribute => PartitionRange.isPartition(scan, column) || BatchScanKeys.filters(scan, column)
-    case computed          => PartitionRange.isPartition(scan, JoinKey.columnOf(computed))
+    case computed          => PartitionKeys.canCompute(scan, computed)
   }
 
   /** A condition that all rows up to `bound` in the order of `column` fulfil, for the reader of the scan; none if its format cannot use it. */

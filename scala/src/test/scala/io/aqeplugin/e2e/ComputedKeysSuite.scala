@@ -45,6 +45,8 @@ class ComputedKeysSuite extends AnyFunSuite with PluginSession {
     assert(filtered(result).map(_.stripPrefix("parquet-")) == scans.sorted, result.plan)
     assert(result.rows.nonEmpty)
     assert(outcomes(result).exists(o => o.path("rowsIn").asLong > o.path("rowsOut").asLong), result.plan)
+    val broadcast = withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m")(sameRows(spark.sql(query)))
+    assert(broadcast.rows == result.rows)
   }
 
   private def isNotFiltered(what: String, query: String): Unit = test(s"$what: no filter, and the same rows") {

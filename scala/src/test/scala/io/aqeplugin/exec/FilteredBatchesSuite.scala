@@ -1,8 +1,8 @@
 package io.aqeplugin.exec
 
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, GenericInternalRow}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, EvalMode, GenericInternalRow, IntegralDivide, Literal}
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.types.IntegerType
+import org.apache.spark.sql.types.{IntegerType, LongType}
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -48,6 +48,34 @@ class FilteredBatchesSuite extends AnyFunSuite {
     assert(batches.next() eq whole)
     assert(lost.freed)
     assert(!batches.hasNext)
+  }
+
+  private def throwing(): (FilterProbe, FilterCounters) = {
+    val counters = FilterCounters(metric, metric, metric, metric)
+    // Fails for 0.
+    val inverse = IntegralDivide(Literal(100L), Cast(key, LongType), EvalMode.ANSI)
+    (new FilterProbe(KeyCoder(Seq(inverse), Seq(key)), filter(10), SelfDisable(1000, 1.0, 1), counters), counters)
+  }
+
+  test("a batch with a key that cannot be computed passes that filter, without the rows that another filter removed") {
+    val (computing, counters) = throwing()
+    val input = batch(vectorOf(Some(0), Some(10), Some(7), Some(20)), 4)
+    val batches = new FilteredBatches(Iterator(input), Array(probe(filter(0, 10, 20))._1, computing), NodeCounters(metric, metric))
+    assert(left(batches.next()) == Seq(0, 10, 20))
+    assert(counters.rowsUnchecked.value == 3 && counters.rowsIn.value == 0 && counters.faults.value == 0)
+  }
+
+  test("after four batches with keys that cannot be computed, a task computes no more") {
+    val (computing, counters) = throwing()
+    val bad = Seq.fill(4)(batch(vectorOf(Some(0), Some(20)), 2))
+    val batches =
+      new FilteredBatches((bad :+ batch(vectorOf(Some(10), Some(20)), 2)).iterator, Array(computing), NodeCounters(metric, metric))
+    assert(batches.map(_.numRows).sum == 10)
+    assert(counters.rowsUnchecked.value == 10 && counters.rowsIn.value == 0 && counters.faults.value == 0)
+    val (again, _) = throwing()
+    val rest =
+      new FilteredBatches((bad.take(3) :+ batch(vectorOf(Some(10), Some(20)), 2)).iterator, Array(again), NodeCounters(metric, metric))
+    assert(rest.map(_.numRows).sum == 7)
   }
 
   test("freeing a selected batch frees the vectors below it") {

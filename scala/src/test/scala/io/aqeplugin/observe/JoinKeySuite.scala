@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.decide.{ReasonCode, Side}
+import io.aqeplugin.decide.ReasonCode
 
 /** Which expressions are keys of a filter, and what is known of them without a plan. */
 class JoinKeySuite extends AnyFunSuite {
@@ -43,13 +43,25 @@ class JoinKeySuite extends AnyFunSuite {
   }
 
   test("of several keys, those count that a filter can hold, and not whether they are null beside their values") {
-    def nullSafe(one: Expression, other: Expression): Seq[(Expression, Expression)] =
-      Seq((Coalesce(Seq(one, Literal(0))), Coalesce(Seq(other, Literal(0)))), (IsNull(one), IsNull(other)))
-    val ofTwoColumns = (Add(a, b), column("c"))
-    assert(JoinKey.ofSide(nullSafe(a, b), Side.Left) == Seq(Coalesce(Seq(a, Literal(0)))))
-    assert(JoinKey.ofSide(nullSafe(a, b) :+ ofTwoColumns, Side.Right) == Seq(Coalesce(Seq(b, Literal(0)))))
-    assert(JoinKey.ofSide(Seq((IsNull(a), IsNull(b))), Side.Left) == Seq(IsNull(a)))
-    assert(JoinKey.pairs(Seq(ofTwoColumns)).left.toOption.map(_.code).contains(ReasonCode.KeyNotPlain))
+    def valueOf(key: Expression): Expression = Coalesce(Seq(key, Literal(0)))
+    val nullSafe = Seq((valueOf(a), valueOf(b)), (IsNull(a), IsNull(b)))
+    val ofTwoColumns = (column("c"), Add(a, b))
+    assert(HeldKeys.of(nullSafe).contains(HeldKeys(Seq(valueOf(a)), Seq(valueOf(b)), Seq(IsNull(b)))))
+    assert(HeldKeys.of(ofTwoColumns +: nullSafe).exists(_.leftOut == Seq(Add(a, b), IsNull(b))))
+    assert(HeldKeys.of(Seq((IsNull(a), IsNull(b)))).exists(_.build == Seq(IsNull(a))))
+    assert(HeldKeys.of(Seq(ofTwoColumns)).left.toOption.map(_.code).contains(ReasonCode.KeyNotPlain))
+  }
+
+  test("what may throw is computed of probe rows alone") {
+    val throws = Cast(text, IntegerType, ansiEnabled = true)
+    assert(HeldKeys.of(Seq((a, throws))).exists(_.probe == Seq(throws)))
+    assert(HeldKeys.of(Seq((throws, a))).left.toOption.map(_.code).contains(ReasonCode.KeyNotPlain))
+    assert(HeldKeys.of(Seq((throws, a), (b, column("c")))).exists(held => held.build == Seq(b) && held.leftOut == Seq(a)))
+  }
+
+  test("what takes long for a row is no key") {
+    assert(reasonOf(GetJsonObject(text, Literal("$.user"))).contains(ReasonCode.KeyNotPlain))
+    assert(reasonOf(DateFormatClass(column("d", TimestampType), Literal("yyyy"), Some("UTC"))).contains(ReasonCode.KeyNotPlain))
   }
 
   test("numbered keys are equal for equal keys of equal plans, and different for others") {

@@ -53,6 +53,26 @@ class ExposedErrorsSuite extends AnyFunSuite with PluginSession {
     succeeds(s"SELECT k, percentile(v, 0.5, coalesce(one, -1)) AS m FROM $WithPartner GROUP BY k")
   }
 
+  test("no division by zero in a key of a broadcast join that the filter leaves out") {
+    val keys = "(SELECT CAST(id + 5 AS int) AS dk, 10 AS x FROM range(4))"
+    val ofNulls =
+      s"SELECT /*+ BROADCAST(b) */ p.k FROM $WithPartner p JOIN $keys b ON p.k = b.dk AND 10 DIV coalesce(p.one + p.v - p.v, 0) = b.x"
+    val ofGroups = s"SELECT /*+ BROADCAST(b) */ g.k FROM (SELECT k, count(one) - 4 AS c, max(one) AS m FROM spread GROUP BY k) g " +
+      s"JOIN $keys b ON g.k = b.dk AND 10 DIV (g.c * g.m) = b.x"
+    for (query <- Seq(ofNulls, ofGroups)) assert(sameRows(spark.sql(query)).rows.nonEmpty, query)
+  }
+
+  test("no division by zero in a group of which a filter whose key cannot be computed keeps a part") {
+    table(
+      "texts",
+      "SELECT CAST(id % 4096 AS int) AS k, IF(id = 3 * 4096 + 9, 'x', CAST(id % 4096 AS string)) AS num, 1 AS one FROM range(0, 5 * 4096, 1, 1)"
+    )
+    val grouped = "SELECT k, sum(one) / (count(one) - 1) AS q FROM (SELECT * FROM texts WHERE num RLIKE '^[0-9]+$') t " +
+      "JOIN (SELECT kk FROM keys WHERE kk < 2000) s ON CAST(t.num AS int) = s.kk GROUP BY k"
+    val result = sameRows(spark.sql(s"SELECT * FROM ($grouped) g JOIN dim ON g.k = dk"))
+    assert(result.rows.nonEmpty)
+  }
+
   succeeds("an anti join", s"SELECT k, 10 / zero AS q FROM $Zeros LEFT ANTI JOIN others ON k = ok")
   succeeds("EXISTS under OR", s"SELECT k FROM $Zeros f WHERE EXISTS (SELECT 1 FROM others WHERE k = ok) OR 10 / zero > 5")
   succeeds("a left join", s"SELECT k, 10 / IF(ok IS NULL, zero, 1) AS q FROM $Zeros LEFT JOIN others ON k = ok")

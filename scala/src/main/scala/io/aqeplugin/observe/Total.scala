@@ -1,4 +1,4 @@
-package io.aqeplugin.place
+package io.aqeplugin.observe
 
 import scala.util.Try
 
