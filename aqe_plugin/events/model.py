@@ -93,7 +93,7 @@ class KeyBucket:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """The join keys of one side; old logs lack the last four.
+    """The join keys of one side; old logs lack the last five.
 
     Attributes:
         origin_distinct: distinct keys of the table that the keys come from.
@@ -101,6 +101,7 @@ class KeyFacts:
         as_range: whether a filter holds only the least and the greatest value.
         by_row: whether hash joins look the only column up as a row, because it is not an integer.
         hashed: whether filters hash the only column, because their codes are not its values.
+        computed: number of keys that a scan computes from a column.
     """
 
     columns: int
@@ -115,6 +116,7 @@ class KeyFacts:
     as_range: bool | None
     by_row: bool | None
     hashed: bool | None
+    computed: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ FACTS = JoinFacts(
             as_range=False,
             by_row=False,
             hashed=False,
+            computed=0,
         ),
         unmeasured_columns=0,
         origin_rows_source="footers",

@@ -16,25 +16,25 @@ private[observe] object CheapExpression {
   def apply(expression: Expression): Boolean = isOne(expression) && expression.children.forall(apply)
 
   private def isOne(expression: Expression): Boolean = expression match {
-    case _: Attribute | _: Literal                                                     => true
-    case _: UserDefinedExpression                                                      => false
-    case _: Cast | _: GetStructField | _: GetArrayItem | _: ElementAt                  => true
-    case _: Coalesce | _: If | _: CaseWhen | _: Greatest | _: Least                    => true
-    case _: IsNull | _: IsNotNull | _: IsNaN | _: And | _: Or | _: Not                 => true
-    case _: EqualTo | _: EqualNullSafe | _: LessThan | _: LessThanOrEqual              => true
-    case _: GreaterThan | _: GreaterThanOrEqual | _: In | _: InSet                     => true
-    case _: Add | _: Subtract | _: Multiply | _: Divide | _: IntegralDivide            => true
-    case _: Remainder | _: Pmod | _: UnaryMinus | _: Abs | _: Floor | _: Ceil          => true
-    case _: Round | _: BitwiseAnd | _: BitwiseOr | _: BitwiseXor | _: ShiftLeft        => true
-    case _: ShiftRight | _: ShiftRightUnsigned | _: UnscaledValue | _: MakeDecimal     => true
-    case _: CheckOverflow | _: GetDateField | _: GetTimeField | _: DateAdd             => true
-    case _: DateSub | _: DateDiff | _: LastDay | _: TruncDate | _: TruncTimestamp      => true
-    case _: Substring | _: Upper | _: Lower | _: Concat | _: StringTrim                => true
-    case _: StringTrimLeft | _: StringTrimRight | _: StringRPad | _: StringLPad        => true
-    case _: Length | _: Murmur3Hash | _: XxHash64                                      => true
-    case _: Collate | _: ResolvedCollation | _: CollationKey                           => true
-    case _: KnownFloatingPointNormalized | _: KnownNotNull | _: NormalizeNaNAndZero    => true
-    case call: StaticInvoke                                                            => call.staticObject == classOf[CharVarcharCodegenUtils]
-    case _                                                                             => false
+    case _: Attribute | _: Literal                                                  => true
+    case _: UserDefinedExpression                                                   => false
+    case _: Cast | _: GetStructField | _: GetArrayItem | _: ElementAt               => true
+    case _: Coalesce | _: If | _: CaseWhen | _: Greatest | _: Least                 => true
+    case _: IsNull | _: IsNotNull | _: IsNaN | _: And | _: Or | _: Not              => true
+    case _: EqualTo | _: EqualNullSafe | _: LessThan | _: LessThanOrEqual           => true
+    case _: GreaterThan | _: GreaterThanOrEqual | _: In | _: InSet                  => true
+    case _: Add | _: Subtract | _: Multiply | _: Divide | _: IntegralDivide         => true
+    case _: Remainder | _: Pmod | _: UnaryMinus | _: Abs | _: Floor | _: Ceil       => true
+    case _: Round | _: BitwiseAnd | _: BitwiseOr | _: BitwiseXor | _: ShiftLeft     => true
+    case _: ShiftRight | _: ShiftRightUnsigned | _: UnscaledValue | _: MakeDecimal  => true
+    case _: CheckOverflow | _: GetDateField | _: GetTimeField | _: DateAdd          => true
+    case _: DateSub | _: DateDiff | _: LastDay | _: TruncDate | _: TruncTimestamp   => true
+    case _: Substring | _: Upper | _: Lower | _: Concat | _: StringTrim             => true
+    case _: StringTrimLeft | _: StringTrimRight | _: StringRPad | _: StringLPad     => true
+    case _: Length | _: Murmur3Hash | _: XxHash64                                   => true
+    case _: Collate | _: ResolvedCollation | _: CollationKey                        => true
+    case _: KnownFloatingPointNormalized | _: KnownNotNull | _: NormalizeNaNAndZero => true
+    case call: StaticInvoke                                                         => call.staticObject == classOf[CharVarcharCodegenUtils]
+    case _                                                                          => false
   }
 }

@@ -28,8 +28,8 @@ final case class ScanTarget(scan: SparkPlan, keys: Seq[Expression], above: Seq[S
   /** The column that each key reads. */
   def columns: Seq[Attribute] = keys.map(JoinKey.columnOf)
 
-  /** Whether a key is not a column itself. */
-  def isComputed: Boolean = keys.exists(!_.isInstanceOf[Attribute])
+  /** Number of keys that are not columns themselves. */
+  def computedKeys: Int = keys.count(!_.isInstanceOf[Attribute])
 
   /** The exchanges among them, starting with that of the scan's own stage. */
   lazy val exchanges: Seq[Exchange] = above.collect { case exchange: Exchange => exchange }

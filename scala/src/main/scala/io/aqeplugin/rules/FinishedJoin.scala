@@ -66,7 +66,7 @@ final case class FinishedJoin(
   def facts(estimate: JoinFacts, mode: Mode, tables: TableStatistics): Option[JoinFacts] =
     StageReader.read(stage, keys, FactSources(sketches, tables), output)(origin).map { read =>
       val expected = estimate.build.keys
-      val build = read.copy(keys = read.keys.copy(byRow = read.keys.byRow || expected.byRow, hashed = read.keys.hashed || expected.hashed))
+      val build = read.copy(keys = read.keys.copy(byRow = read.keys.byRow || expected.byRow, computed = expected.computed))
       // In mode observe it runs only because nothing waits. The decision must be that of mode apply.
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
       val measured =

@@ -178,9 +178,9 @@ private[rules] final class JoinEstimator(
   private def keyFacts(join: FoundJoin, buildSide: Side, site: JoinSite): KeyFacts = {
     val held = join.sourceKeys(buildSide)
     val keys = KeyTypes.noted(KeyFacts(held.size, join.heldKeys(buildSide).isRight), held.map(_.dataType))
-    // A join looks up all of its keys, and a key that the scan must compute costs more than to hash it.
+    // A join looks up all of its keys.
     val isPartOfKey = held.size == 1 && join.keys(buildSide).size > 1
-    keys.copy(byRow = keys.byRow || isPartOfKey, hashed = keys.hashed || (held.size == 1 && site.targets.exists(_.isComputed)))
+    keys.copy(byRow = keys.byRow || isPartOfKey, computed = site.targets.map(_.computedKeys).maxOption.getOrElse(0))
   }
 
   private def waitFacts(join: FoundJoin, estimate: JoinFacts, site: JoinSite): WaitFacts = {

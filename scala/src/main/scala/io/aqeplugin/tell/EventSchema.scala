@@ -276,7 +276,14 @@ object EventSchema {
         "whether hash joins look the only column up as a row, because it is not an integer",
         required = false
       ),
-      FieldSchema("hashed", "boolean", "", "whether filters hash the only column, because their codes are not its values", required = false)
+      FieldSchema(
+        "hashed",
+        "boolean",
+        "",
+        "whether filters hash the only column, because their codes are not its values",
+        required = false
+      ),
+      FieldSchema("computed", "integer", "keys", "keys that a scan computes from a column", required = false)
     )
   )
 

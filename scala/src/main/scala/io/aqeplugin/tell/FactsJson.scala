@@ -203,7 +203,7 @@ private[tell] object FactsJson {
     val histogram = node.putArray("histogram")
     keys.histogram.foreach(bucket => histogram.addObject().put("low", bucket.low).put("high", bucket.high).put("rows", bucket.rows))
     put(node, "originDistinct", keys.originDistinct).put("kept", keys.kept).put("asRange", keys.asRange)
-      .put("byRow", keys.byRow).put("hashed", keys.hashed)
+      .put("byRow", keys.byRow).put("hashed", keys.hashed).put("computed", keys.computed)
   }
 
   private def readKeys(fields: JsonFields): Either[String, KeyFacts] = for {
@@ -219,6 +219,7 @@ private[tell] object FactsJson {
     asRange <- fields.optionalBoolean("asRange")
     byRow <- fields.optionalBoolean("byRow")
     hashed <- fields.optionalBoolean("hashed")
+    computed <- fields.optionalLong("computed")
   } yield KeyFacts(
     columns,
     supported,
@@ -231,7 +232,8 @@ private[tell] object FactsJson {
     kept.contains(true),
     asRange.contains(true),
     byRow.contains(true),
-    hashed.contains(true)
+    hashed.contains(true),
+    computed.fold(0)(_.min(Int.MaxValue.toLong).toInt)
   )
 
   private def readBucket(fields: JsonFields): Either[String, KeyBucket] = for {

@@ -55,7 +55,8 @@ object FactsGen {
     asRange <- Gen.prob(0.1)
     byRow <- Gen.prob(0.2)
     hashed <- Gen.prob(0.2)
-  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept, asRange, byRow, hashed)
+    computed <- Gen.frequency(4 -> 0, 1 -> columns)
+  } yield KeyFacts(columns, supported, distinct, None, min, max, histogram, originDistinct, kept, asRange, byRow, hashed, computed)
 
   val buildFacts: Gen[BuildFacts] = for {
     rows <- count

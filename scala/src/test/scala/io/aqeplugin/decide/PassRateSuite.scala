@@ -110,7 +110,7 @@ class PassRateSuite extends AnyFunSuite {
     assert(date.isLookedUpByRow && date.hashedColumns == 0)
   }
 
-  test("a string key is looked up and checked as a hashed row, an integer as a number") {
+  test("a string key is looked up and checked as a hashed row, an integer as a number, and to compute a key costs more than to hash it") {
     def term(keys: KeyFacts, name: String): Double = {
       val facts = base.copy(build = base.build.copy(keys = keys))
       new CostModel(facts, 0.1, FilterSize.of(facts.build, limits), limits).terms(JoinOption(Method.Broadcast, withFilter = true))
@@ -119,6 +119,7 @@ class PassRateSuite extends AnyFunSuite {
     val string = oneKey.copy(byRow = true, hashed = true)
     about(4.0)(term(string, "hash probe") / term(oneKey, "hash probe"))
     assert(term(string, "filter check") > term(oneKey, "filter check"))
+    assert(term(oneKey.copy(computed = 1), "filter check") > term(string, "filter check"))
   }
 
   test("with the probe side's range dense, the pass rate is build keys per value of the range") {

@@ -31,7 +31,8 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         kept = true,
         asRange = true,
         byRow = true,
-        hashed = true
+        hashed = true,
+        computed = 1
       )
     val typical = FactsGen.Typical
     val facts = typical.copy(
