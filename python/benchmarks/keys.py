@@ -65,13 +65,11 @@ def main() -> int:
     with spark_session(SessionSettings("computed keys", _FOLDER / "events"), with_plugin=True) as spark:
         dataset.register(spark)
         plan, compared = Plan(runs=arguments.runs), contenders(_CONTENDERS)
-        results = [measure(spark, Query(name, sql, sql), compared, plan, _report) for name, sql in _QUERIES.items()]
-    print(
-        f"| key | {' | '.join(_CONTENDERS)} | plugin vs default | plugin vs forced |",
-        "|---|---|---|---|---|---|",
-        sep="\n",
-    )
-    print(*map(_line, results), sep="\n")
+        print(f"| key | {' | '.join(_CONTENDERS)} | plugin vs default | plugin vs forced |\n|---|---|---|---|---|---|")
+        results = []
+        for name, sql in _QUERIES.items():
+            results.append(measure(spark, Query(name, sql, sql), compared, plan, _report))
+            print(_line(results[-1]), flush=True)
     return int(any(result.rows_differ or _failure(result) for result in results))
 
 
