@@ -52,16 +52,16 @@ object JoinTables {
     Key("(smallint, int)", "p.k_smallint = b.k_smallint AND p.k_int = b.k_int", "p.k_int", "b.k_int", supported = true),
     column("double"),
     column("binary"),
-    unsupported(Key("struct field", "p.k_struct.f = b.k_struct.f", "p.k_struct.f", "b.k_struct.f", supported = false)),
+    Key("struct field", "p.k_struct.f = b.k_struct.f", "p.k_struct.f", "b.k_struct.f", supported = true),
     unsupported(Key("expression", "p.k_int + 1 = b.k_int + 1", "p.k_int + 1", "b.k_int + 1", supported = false)),
-    unsupported(Key(
+    Key(
       "collated string",
       "collate(p.k_string, 'UTF8_LCASE') = collate(b.k_string, 'UTF8_LCASE')",
       "collate(p.k_string, 'UTF8_LCASE')",
       "collate(b.k_string, 'UTF8_LCASE')",
-      supported = false,
+      supported = true,
       hashed = false
-    ))
+    )
   )
 
   /** The distribution of the build side: the integers from which its keys are computed. */
