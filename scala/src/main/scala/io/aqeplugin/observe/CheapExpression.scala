@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils
 
-/** Expressions that take some ten nanoseconds a row. A filter is below the conditions of its scan, so it computes a key also for rows that a
+/** Expressions that should take some ten nanoseconds a row, which was not measured one by one. A filter is below the conditions of its scan, so it computes a key also for rows that a
   * condition would have dropped; parsing a document or formatting a date for each of them would cost more than a filter saves.
   *
   * Only Spark's own are known, so code of a user's, in whatever form, is none.

@@ -169,7 +169,8 @@ object Lineage {
       case RightOuter => join.left.outputSet
       case _          => AttributeSet.empty
     }
-    val nullsStay = keys.forall(key => key.references.intersect(nullSupplying).isEmpty || JoinKey.of(key).exists(_.isNullOfNull))
+    def nullsStay =
+      nullSupplying.isEmpty || keys.forall(key => key.references.intersect(nullSupplying).isEmpty || JoinKey.of(key).exists(_.isNullOfNull))
     if (!crossable || !nullsStay) {
       Nil
     } else {
