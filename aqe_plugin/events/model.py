@@ -177,7 +177,7 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class ProbeFacts:
-    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last six.
+    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last seven.
 
     Attributes:
         rows_source: the least sure of what ``rows`` was taken from.
@@ -186,6 +186,7 @@ class ProbeFacts:
         other_uses_pass_rate: share of the rows that must pass for other uses of a shared scan.
         path: the operators between the scans and the join, without its own shuffle and sort.
         scan_rows_before: ``scan_rows`` without the filters of other joins, if these are counted in.
+        before_exchange: the keys reach no scan that could be filtered, but inputs of exchanges.
     """
 
     rows: int
@@ -201,6 +202,7 @@ class ProbeFacts:
     other_uses_pass_rate: float | None = None
     path: tuple[PathStep, ...] | None = None
     scan_rows_before: int | None = None
+    before_exchange: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

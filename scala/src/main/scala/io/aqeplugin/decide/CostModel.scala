@@ -15,7 +15,7 @@ final case class CostTerm(name: String, nanos: Double)
   * shuffles, `y` of which are below another join or an aggregate, `v` bytes of files that a filter can leave out, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`:
   * {{{
   * scan              v p scanNanosPerByte / n
-  * pipeline          s p rowPipelineNanosPerRow / n
+  * pipeline          s p rowPipelineNanosPerRow / n                                  none for a filter in front of an exchange
   * shuffle           (x - y) r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
   * shuffle launch    x jobLaunchNanos                                                each shuffle is a stage of its own
   *
@@ -113,7 +113,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 
   private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(
     CostTerm("scan", atLeastZero(facts.probe.prunableBytes) * passing * thresholds(CostScanNanosPerByte) / slots),
-    CostTerm("pipeline", scanRows * passing * thresholds(CostRowPipelineNanosPerRow) / slots),
+    CostTerm("pipeline", (if (facts.probe.beforeExchange) 0.0 else scanRows) * passing * thresholds(CostRowPipelineNanosPerRow) / slots),
     CostTerm("shuffle", (shuffles - path.shuffles) * probeRows * passing * prices.shuffled(facts.probe.rowBytes) / slots),
     CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
   ) ++ path.terms(passing)

@@ -140,6 +140,8 @@ final case class BuildFacts(
   *   the operators between these scans and the join, without its own shuffle and sort; empty in facts of older plugins
   * @param scanRowsBefore
   *   `scanRows` without the filters of other joins, if these are counted in; a filter that is independent of them passes the same share
+  * @param beforeExchange
+  *   the keys reach no scan that could be filtered, but inputs of exchanges: what is said of the scans is said of these
   */
 final case class ProbeFacts(
     rows: Long,
@@ -154,8 +156,15 @@ final case class ProbeFacts(
     prunableBytes: Long = 0,
     otherUsesPassRate: Double = 0,
     path: Seq[PathStep] = Nil,
-    scanRowsBefore: Option[Long] = None
+    scanRowsBefore: Option[Long] = None,
+    beforeExchange: Boolean = false
 ) {
+
+  /** Whether the only exchange that a filter spares is that of the join itself, which a broadcast makes unnecessary. */
+  def isBeforeOwnExchange: Boolean = beforeExchange && !path.exists {
+    case _: PathStep.Shuffle | _: PathStep.Broadcast => true
+    case _                                           => false
+  }
 
   /** Rows of the scans without the filters of other joins. */
   def unfilteredScanRows: Long = scanRowsBefore.getOrElse(scanRows)

@@ -15,7 +15,11 @@ private[decide] final class Obstacles(facts: JoinFacts, thresholds: Thresholds) 
   }
 
   /** Why the method may not have a filter; none when it may. */
-  def ofFilter(method: Method): Option[Reason] = ofAnyFilter.orElse(overBudget(JoinOption(method, withFilter = true)))
+  def ofFilter(method: Method): Option[Reason] =
+    ofAnyFilter.orElse(withoutTarget(method)).orElse(overBudget(JoinOption(method, withFilter = true)))
+
+  private def withoutTarget(method: Method): Option[Reason] =
+    if (method == Method.Broadcast && facts.probe.isBeforeOwnExchange) Some(Reason(ReasonCode.NoTargetScan)) else None
 
   private def overBudget(option: JoinOption): Option[Reason] = MemoryBudget.exceeded(facts, option, thresholds)
 }

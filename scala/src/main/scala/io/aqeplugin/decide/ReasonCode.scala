@@ -67,7 +67,8 @@ object ReasonCode {
       extends ReasonCode("KEY_NOT_PLAIN", Filter, "a key is neither a column nor a deterministic expression of Spark's of one column")
   case object NonDeterministic
       extends ReasonCode("NON_DETERMINISTIC", Filter, "the build side may give different rows when it runs again")
-  case object NoTargetScan extends ReasonCode("NO_TARGET_SCAN", Filter, "the keys reach no scan below the probe side")
+  case object NoTargetScan
+      extends ReasonCode("NO_TARGET_SCAN", Filter, "the keys reach neither a scan nor an exchange below the probe side")
   case object NoBuildExchange
       extends ReasonCode("NO_BUILD_EXCHANGE", Filter, "the build side is not the output of a shuffle or broadcast that could be read twice")
   case object ReusedExchange

@@ -226,7 +226,7 @@ object RuntimeFilterExec {
   * @param joinId
   *   the join whose build side the filter comes from
   * @param table
-  *   the scanned table, or the kind of scan if it has no name
+  *   the scanned table, or the kind of scan if it has no name; `(shuffle)` or `(broadcast)` of a filter in front of that exchange
   * @param columns
   *   the keys, by the scan's columns
   * @param why

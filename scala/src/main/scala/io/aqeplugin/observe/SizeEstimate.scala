@@ -264,10 +264,10 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
   private def bytesRead(scan: FileSourceScanExec): Option[Double] =
     tables.bytesRead(scan).orElse(tables.of(scan).flatMap(_.bytes)).map(_.toDouble).filter(_ < SizeEstimator.Unbelievable)
 
-  /** What is known of a scan's key columns before it runs: for a single integer or date column, its range and perhaps its
-    * distinct values and histogram.
+  /** What is known of the key columns of a scan before it runs: for a single integer or date column, its range and perhaps its
+    * distinct values and histogram. Of another operator, the range of the scan that has the column.
     */
-  def keysOf(scan: SparkPlan, keys: Seq[Expression]): Option[KeyFacts] = (scan, keys) match {
+  def keysOf(plan: SparkPlan, keys: Seq[Expression]): Option[KeyFacts] = (plan, keys) match {
     case (file: FileSourceScanExec, Seq(key: Attribute)) =>
       tables.of(file).flatMap { facts =>
         facts.ranges.get(key.name).map { case (min, max) =>
@@ -277,7 +277,16 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
           KeyFacts(1, supported = true, distinct = facts.distinct.get(key.name), min = Some(min), max = Some(max), histogram = histogram)
         }
       }
-    case _ => None
+    case (other, Seq(key: Attribute)) => scanOf(other, key).flatMap(keysOf(_, keys)).map(_.copy(histogram = Nil))
+    case _                            => None
+  }
+
+  private def scanOf(plan: SparkPlan, column: Attribute): Option[SparkPlan] = plan match {
+    case stage: QueryStageExec      => scanOf(stage.plan, column)
+    case reused: ReusedExchangeExec => scanOf(reused.child, column)
+    case scan: FileSourceScanExec   => Some(scan).filter(_.outputSet.contains(column))
+    case _: StartedFilters          => scanOf(plan.children.head, column)
+    case other                      => other.children.iterator.flatMap(scanOf(_, column)).nextOption()
   }
 
   private def limits(condition: Expression, key: Attribute): Boolean = condition match {

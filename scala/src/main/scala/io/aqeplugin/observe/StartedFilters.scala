@@ -1,5 +1,9 @@
 package io.aqeplugin.observe
 
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
+
 /** The filters on one scan, from the time the scan begins to run. */
 trait StartedFilters {
 
@@ -14,4 +18,15 @@ trait StartedFilters {
 
   /** Number of faults in the filters, met by tasks. */
   def faults: Long
+}
+
+object StartedFilters {
+
+  /** Whether a stage of `plan` that has started has a filter of this join, or of another that has its name and whose stages it may use. */
+  def isIn(plan: SparkPlan, joinId: String): Boolean = plan match {
+    case filters: StartedFilters    => filters.joinIds.exists(JoinNames.areOfOneName(_, joinId)) || isIn(plan.children.head, joinId)
+    case stage: QueryStageExec      => isIn(stage.plan, joinId)
+    case reused: ReusedExchangeExec => isIn(reused.child, joinId)
+    case other                      => other.children.exists(isIn(_, joinId))
+  }
 }

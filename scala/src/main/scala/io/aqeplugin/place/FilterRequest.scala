@@ -20,6 +20,6 @@ final case class FilterRequest(
     source: SparkPlan,
     sourceKeys: Seq[Expression],
     bounds: Option[RangeBounds],
-    target: ScanTarget,
+    target: FilterTarget,
     repeats: Boolean = false
 )

@@ -13,9 +13,9 @@ import io.aqeplugin.observe.{FoundJoin, JoinRange, Total}
   * @param source
   *   the build side's exchange or stage, with the keys of the filter over its columns
   * @param targets
-  *   scans that the keys reach and that may get a filter
+  *   scans and inputs of exchanges that the keys reach and that may get a filter
   * @param refused
-  *   scans that the keys reach but that may get no filter, with the reason
+  *   those that the keys reach but that may get no filter, with the reason
   * @param obstacle
   *   why no filter is possible at all
   * @param bounds
@@ -27,12 +27,12 @@ import io.aqeplugin.observe.{FoundJoin, JoinRange, Total}
   */
 final case class JoinSite(
     source: Option[(SparkPlan, Seq[Expression])],
-    targets: Seq[ScanTarget],
-    refused: Seq[(ScanTarget, ReasonCode)],
+    targets: Seq[FilterTarget],
+    refused: Seq[(FilterTarget, ReasonCode)],
     obstacle: Option[ReasonCode],
     bounds: Option[RangeBounds] = None,
     otherUsesPassRate: Double = 0,
-    repeated: Seq[ScanTarget] = Nil
+    repeated: Seq[FilterTarget] = Nil
 ) {
 
   /** The build side's stage, once it has finished. */
@@ -44,9 +44,15 @@ final case class JoinSite(
   def requests: Seq[FilterRequest] = targets.flatMap(request)
 
   /** The filter of the site on `target`. */
-  def request(target: ScanTarget): Option[FilterRequest] = source.map { case (source, keys) =>
+  def request(target: FilterTarget): Option[FilterRequest] = source.map { case (source, keys) =>
     FilterRequest(source, keys, bounds, target, repeats = repeated.exists(_ eq target))
   }
+
+  /** The site without the inputs of exchanges. */
+  def ofScans: JoinSite = copy(targets = targets.filter(_.isScan))
+
+  /** Whether all filters go in front of exchanges. */
+  def isBeforeExchange: Boolean = targets.nonEmpty && targets.forall(!_.isScan)
 
   /** The site without targets: all of them refused for `code`. */
   def refuseAll(code: ReasonCode): JoinSite =
@@ -57,14 +63,14 @@ object JoinSite {
 
   def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = judged(reach(join, buildSide), join, buildSide, guard)
 
-  /** The site, with every scan that the keys reach as a target, whatever else uses these scans. */
+  /** The site, with everything that the keys reach as a target, whatever else uses it. */
   def reach(join: FoundJoin, buildSide: Side): JoinSite = join.range.fold(ofKeys(join, buildSide))(ofRange(join, _))
 
   private def ofRange(join: FoundJoin, range: JoinRange): JoinSite = {
     val build = join.child(range.buildSide)
     // A finished relation says at once what the range is worth, so it comes before a shuffle below it.
     val source =
-      if (JoinRange.isFinishedBroadcast(build)) ScanTargets.named(build, range.build) else ScanTargets.buildExchange(build, range.build)
+      if (JoinRange.isFinishedBroadcast(build)) FilterTargets.named(build, range.build) else FilterTargets.buildExchange(build, range.build)
     source match {
       case _ if range.obstacle.isDefined                => JoinSite(source, Nil, Nil, range.obstacle)
       case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
@@ -72,12 +78,12 @@ object JoinSite {
       case _                                            =>
         // Unlike a condition beside equal keys, one beside bounds is evaluated on rows outside of them too.
         val total = join.node.expressions.forall(Total(_))
-        JoinSite(source, ScanTargets.below(join.child(range.buildSide.other), Seq(range.probe), total), Nil, None, Some(range.bounds))
+        JoinSite(source, FilterTargets.below(join.child(range.buildSide.other), Seq(range.probe), total), Nil, None, Some(range.bounds))
     }
   }
 
   private def ofKeys(join: FoundJoin, buildSide: Side): JoinSite = {
-    val source = ScanTargets.buildExchange(join.child(buildSide), join.sourceKeys(buildSide))
+    val source = FilterTargets.buildExchange(join.child(buildSide), join.sourceKeys(buildSide))
     (join.heldKeys(buildSide), source) match {
       case (Left(reason), _)                                 => JoinSite(source, Nil, Nil, Some(reason.code))
       case (_, None)                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
@@ -85,29 +91,41 @@ object JoinSite {
       case (Right(held), _)                                  =>
         val probe = buildSide.other
         // Before it looks for a partner, the join may compute the keys that the filter leaves out.
-        val site = JoinSite(source, ScanTargets.below(join.child(probe), held.probe, held.leftOut.forall(Total(_))), Nil, None)
+        val site = JoinSite(source, FilterTargets.below(join.child(probe), held.probe, held.leftOut.forall(Total(_))), Nil, None)
         if (join.kind.mayFilter(probe)) site else site.refuseAll(ReasonCode.JoinType)
     }
   }
 
-  /** The site that was reached, without the scans that may get no filter. */
+  /** The site that was reached, without the targets that may get no filter. Of a build side that has finished, the filter goes in front of the
+    * next exchange that is not shared in place of a scan that is; before that, plans that wait for one another could wait in a circle.
+    */
   def judged(site: JoinSite, join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = if (site.targets.isEmpty) site
   else {
     lazy val spark = filteredBySpark(join.child(buildSide.other))
-    val judged = site.targets.map { target =>
+    def judge(target: FilterTarget): Either[ReasonCode, ReuseEffect] = {
       val reuse = site.request(target).fold[ReuseEffect](ReuseEffect.Kept)(guard.effect(_, join.id))
-      if (reuse == ReuseEffect.Refused) target -> Left(ReasonCode.ReusedExchange)
-      else if (target.columns.forall(k => spark.contains(k.exprId)) || isPruned(target)) target -> Left(ReasonCode.AlreadyFilteredBySpark)
-      else target -> Right(reuse)
+      if (reuse == ReuseEffect.Refused) Left(ReasonCode.ReusedExchange)
+      else if (target.columns.forall(k => spark.contains(k.exprId)) || isPruned(target)) Left(ReasonCode.AlreadyFilteredBySpark)
+      else Right(reuse)
     }
-    val refused = judged.collect { case (target, Left(code)) => (target, code) }
-    val targets = judged.collect { case (target, Right(_)) => target }
+    val judgements = site.targets.map(target => target -> judge(target))
+    val refused = judgements.collect { case (target, Left(code)) => (target, code) }
+    val own = judgements.collect { case (target, Right(_)) => target }
+    val shared = refused.collect { case (target, ReasonCode.ReusedExchange) => target }
+    val later = if (site.finishedStage.isDefined) shared.flatMap(behind(_, own)(judge(_) == Right(ReuseEffect.Kept))) else Nil
+    val targets = own ++ later.distinctBy(target => Same(target.node))
     site.copy(
       targets = targets,
       refused = refused,
       obstacle = if (targets.nonEmpty) None else refused.headOption.map(_._2),
-      repeated = judged.collect { case (target, Right(ReuseEffect.Repeated)) => target }
+      repeated = judgements.collect { case (target, Right(ReuseEffect.Repeated)) => target }
     )
+  }
+
+  /** The first input of an exchange above a target that may have its filter, unless it reads what another target has filtered. */
+  private def behind(target: FilterTarget, others: Seq[FilterTarget])(isAllowed: FilterTarget => Boolean): Option[FilterTarget] = {
+    val exits = target.exits.filterNot(exit => others.exists(_.above.exists(_ eq exit.exchange)))
+    exits.iterator.flatMap(_.target).find(isAllowed)
   }
 
   /** Columns below `probe` that a Bloom filter of Spark's own already checks. */
@@ -116,7 +134,7 @@ object JoinSite {
   }.flatten.toSet
 
   /** Whether Spark's dynamic partition pruning already uses one of the keys on this scan. */
-  private def isPruned(target: ScanTarget): Boolean = target.scan match {
+  private def isPruned(target: FilterTarget): Boolean = target.node match {
     case scan: FileSourceScanExec =>
       scan.partitionFilters.exists(_.exists {
         case p: DynamicPruning => target.columns.exists(k => p.references.exists(_.exprId == k.exprId))

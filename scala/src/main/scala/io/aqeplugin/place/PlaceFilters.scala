@@ -13,10 +13,10 @@ import io.aqeplugin.exec._
 import io.aqeplugin.observe.{JoinKey, TableStatistics}
 import io.aqeplugin.storage.ScanAdapter
 
-/** One filter to place on one scan.
+/** One filter to place on one target.
   *
   * @param expectedPassRate
-  *   share of the scan's rows that are expected to pass it, or the union that it is in
+  *   share of the target's rows that are expected to pass it, or the union that it is in
   * @param union
   *   the number of that union in its plan; the placements of a union on one scan come one after the other
   * @param isOfSeveralPlans
@@ -59,9 +59,9 @@ final class PlaceFilters(
   private val builtFilters = new BuiltFilters.Reading
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
 
-  private val ofScan: collection.Map[SparkPlan, Seq[Placement]] = {
+  private val ofNode: collection.Map[SparkPlan, Seq[Placement]] = {
     val found = new IdentityHashMap[SparkPlan, Seq[Placement]]().asScala
-    placements.foreach(p => found.update(p.request.target.scan, found.getOrElse(p.request.target.scan, Nil) :+ p))
+    placements.foreach(p => found.update(p.request.target.node, found.getOrElse(p.request.target.node, Nil) :+ p))
     found
   }
 
@@ -71,17 +71,16 @@ final class PlaceFilters(
     found
   }
 
-  def apply(plan: SparkPlan): SparkPlan =
-    rewritten.getOrElseUpdate(plan, if (plan.isInstanceOf[QueryStageExec]) plan else rewrite(plan))
+  def apply(plan: SparkPlan): SparkPlan = rewritten.getOrElseUpdate(plan, rewrite(plan))
 
   private def rewrite(plan: SparkPlan): SparkPlan = {
     val inner =
-      if (plan.isInstanceOf[LeafExecNode]) plan
+      if (plan.isInstanceOf[LeafExecNode] || plan.isInstanceOf[QueryStageExec]) plan
       else {
         val children = plan.children.map(apply)
         if (children.lazyZip(plan.children).forall(_ eq _)) plan else plan.withNewChildren(children)
       }
-    ofExchange.get(plan).map(build => withSketch(inner, build.keys)).orElse(ofScan.get(plan).map(filtered(inner, _))).getOrElse(inner)
+    ofExchange.get(plan).map(build => withSketch(inner, build.keys)).orElse(ofNode.get(plan).map(filtered(inner, _))).getOrElse(inner)
   }
 
   private def withSketch(exchange: SparkPlan, keys: Seq[Expression]): SparkPlan = {
@@ -89,17 +88,17 @@ final class PlaceFilters(
     exchange.withNewChildren(exchange.children.map(KeySketchExec(keys, math.min(most, limits.sketchedKeys), _)))
   }
 
-  private def filtered(scan: SparkPlan, here: Seq[Placement]): SparkPlan = {
+  private def filtered(node: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val requests = here.map(_.request)
     val sources = here.map(p => PlaceFilters.exchange(p, apply(p.request.source), limits))
     val filters = PlaceFilters.filters(here)
-    val pruned = filters.foldLeft(scan) { (scan, filter) =>
+    val pruned = filters.foldLeft(node) { (scan, filter) =>
       known(filter)
         .fold(scan)(ScanAdapter.withKnownKeys(scan, filter.head.request.target.keys, _, tables, limits.inListMaxKeys))
     }
     val clock = if (requests.exists(r => !PlaceFilters.isFinished(r.source))) clockNanos.map(PlaceFilters.clock) else None
     val unions = if (filters.size == here.size) Nil else filters.map(_.size)
-    val pauses = requests.map(request => if (request.target.wholeGroups) SelfDisable.Never else pause)
+    val pauses = requests.map(request => if (request.target.checksAll) SelfDisable.Never else pause)
     RuntimeFilterExec(pruned, requests.map(_.target.keys), sources, here.map(_.label), pauses, clock, unions)
   }
 
@@ -123,7 +122,7 @@ object PlaceFilters {
     */
   private val BroadcastKeys = 16384
 
-  /** The placements on one scan by the filter that they make together: each its own, or that of its union. */
+  /** The placements in one place by the filter that they make together: each its own, or that of its union. */
   private def filters(here: Seq[Placement]): Seq[Seq[Placement]] =
     here.indices.groupBy(i => here(i).union.fold[Either[Int, Int]](Left(i))(Right(_))).values.toSeq.sortBy(_.head).map(_.map(here))
 

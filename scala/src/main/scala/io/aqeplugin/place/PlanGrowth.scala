@@ -22,7 +22,7 @@ private[aqeplugin] object PlanGrowth {
     val known = new IdentityHashMap[SparkPlan, Long]().asScala
     val sources = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
     placements.map(_.request).foreach { request =>
-      sources.update(request.target.scan, request.source +: sources.getOrElse(request.target.scan, Nil))
+      sources.update(request.target.node, request.source +: sources.getOrElse(request.target.node, Nil))
     }
     def size(plan: SparkPlan): Long = known.getOrElseUpdate(
       plan,

@@ -106,7 +106,7 @@ final class ReuseGuard(
   /** Whether the scan is small enough to run once more, and its shuffle has no other scan and is in no other shared exchange. */
   private def isOneScan(request: FilterRequest): Boolean = request.target.exchanges match {
     case Seq(own: ShuffleExchangeLike, others @ _*) =>
-      mayRepeat(request.target.scan) && !others.exists(isShared) && own.collectLeaves().size == 1
+      request.target.isScan && mayRepeat(request.target.node) && !others.exists(isShared) && own.collectLeaves().size == 1
     case _ => false
   }
 

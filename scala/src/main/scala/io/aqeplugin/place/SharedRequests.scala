@@ -118,7 +118,7 @@ private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan],
 
   private def useOf(request: FilterRequest, exchange: Exchange): Use = Use(
     request,
-    Place(pathTo(request.target, exchange), JoinKey.numbered(request.target.keys, request.target.scan.output), request.target.wholeGroups),
+    Place(pathTo(request.target, exchange), JoinKey.numbered(request.target.keys, request.target.node.output), request.target.wholeGroups),
     Filter(Same(copiesOf(request.source).head), JoinKey.numbered(request.sourceKeys, request.source.output), request.bounds)
   )
 }
@@ -130,7 +130,7 @@ private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan],
   * @param targets
   *   the scan in each copy of the exchange
   */
-private[aqeplugin] final case class RequestUnion(members: Seq[FilterRequest], targets: Seq[ScanTarget])
+private[aqeplugin] final case class RequestUnion(members: Seq[FilterRequest], targets: Seq[FilterTarget])
 
 private[place] object SharedRequests {
 
@@ -165,8 +165,8 @@ private[place] object SharedRequests {
     */
   private final case class InCopies(alike: Set[Filter], different: Seq[Seq[Use]])
 
-  private def pathTo(target: ScanTarget, from: Exchange): Seq[Int] = {
-    val downwards = from +: target.above.takeWhile(_ ne from).reverse :+ target.scan
+  private def pathTo(target: FilterTarget, from: Exchange): Seq[Int] = {
+    val downwards = from +: target.above.takeWhile(_ ne from).reverse :+ target.node
     downwards.lazyZip(downwards.tail).map((parent, child) => parent.children.indexWhere(_ eq child))
   }
 }

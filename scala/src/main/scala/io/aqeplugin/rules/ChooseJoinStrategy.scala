@@ -57,6 +57,9 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     if (isForced) PlannerHints.withoutBroadcast(join.hint) else join.hint
   }
 
+  private def staysSortMerge(facts: JoinFacts, context: RuleContext): Boolean =
+    DecideJoin.decide(facts.copy(memory = Some(context.memory)), context.thresholds).method.forall(_ == Method.SortMerge)
+
   private def isBroadcast(join: EqualityJoin): Boolean = Seq(Side.Left, Side.Right).exists(FinishedJoin.of(join, _).exists(_.isBroadcast))
 
   private def decided(join: Join, context: RuleContext): Option[JoinDecision] = {
@@ -70,8 +73,10 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       estimate <- state.estimate(id)
       if estimate.hint.isEmpty
       finished <- FinishedJoin.of(equal, estimate.buildSide)
-      // A broadcast has no other method to choose, and only a physical plan shows which scans its filter can still reach.
-      decision <- if (finished.isBroadcast) known else context.decideOnce(id)(finished.facts(estimate, context.mode, context.tables))
+      facts = finished.facts(estimate, context.mode, context.tables)
+      // A broadcast has no other method to choose, and only a physical plan shows which targets its filter can still reach.
+      isLeft = finished.isBroadcast || finished.mayBeFilteredLater(estimate) && facts.exists(staysSortMerge(_, context))
+      decision <- if (isLeft) known else context.decideOnce(id)(facts)
       // A decision made for the other build side, on another thread of the query, does not apply here.
       if decision.facts.buildSide == estimate.buildSide
     } yield decision

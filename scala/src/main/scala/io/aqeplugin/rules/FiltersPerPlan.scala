@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
-import io.aqeplugin.place.{FilterRequest, Placement, PlanGrowth, ReuseGuard, ScanTarget}
+import io.aqeplugin.place.{FilterRequest, FilterTarget, Placement, PlanGrowth, ReuseGuard}
 
 /** The filters of a plan. Those of a union are placements one after the other for each scan, and the scan is not the request's own.
   *
@@ -63,7 +63,7 @@ final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, R
 }
 
 /** Filters of which a row needs to pass one, on each of the scans that Spark runs once. */
-private[rules] final case class FilterUnion(members: Seq[Placement], targets: Seq[ScanTarget]) {
+private[rules] final case class FilterUnion(members: Seq[Placement], targets: Seq[FilterTarget]) {
 
   /** An upper bound; the members were decided at different times, and the last one knew most. */
   def passRate: Double = members.map(_.expectedPassRate).max
@@ -100,7 +100,7 @@ object FiltersPerPlan {
   def choose(wanted: Seq[Placement], maxPerScan: Int): FiltersPerPlan = {
     // By position, and scans by identity: placements contain plans, and hashing a plan walks all of it.
     val perScan = new IdentityHashMap[SparkPlan, Seq[Int]]().asScala
-    wanted.indices.foreach(i => perScan.update(wanted(i).request.target.scan, perScan.getOrElse(wanted(i).request.target.scan, Nil) :+ i))
+    wanted.indices.foreach(i => perScan.update(wanted(i).request.target.node, perScan.getOrElse(wanted(i).request.target.node, Nil) :+ i))
     val bestOfScans = perScan.values.flatMap(_.sortBy(wanted(_).expectedPassRate).take(maxPerScan)).toSeq
     val best = bestOfScans.sortBy(wanted(_).expectedPassRate).take(MaxPerPlan).toSet
     val (kept, tooMany) = wanted.indices.partition(best.contains)

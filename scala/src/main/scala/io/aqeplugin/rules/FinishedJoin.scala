@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage, QueryStageExec, TableCacheQueryStageExec}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -11,7 +12,7 @@ import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.MeasuredKeys
 import io.aqeplugin.observe._
-import io.aqeplugin.place.{JoinSite, ScanTargets}
+import io.aqeplugin.place.{FilterTargets, JoinSite}
 
 /** A join whose build stage has finished, as shown equally by a logical and a physical plan.
   *
@@ -34,7 +35,9 @@ import io.aqeplugin.place.{JoinSite, ScanTargets}
   * @param sizeInBytes
   *   Spark's estimate of the build side's size
   * @param probeStarted
-  *   the probe side is a stage that has started
+  *   the probe side is a stage that has started; in a logical plan, which shows no exchange, perhaps one below that of the join
+  * @param probeShuffled
+  *   the probe side's stage is that of the join's own exchange
   * @param probeScansStarted
   *   everything that the probe side reads is in such stages
   * @param hints
@@ -55,6 +58,7 @@ final case class FinishedJoin(
     isAllOfBuildSide: Boolean,
     sizeInBytes: BigInt,
     probeStarted: Boolean,
+    probeShuffled: Boolean,
     probeScansStarted: Boolean,
     hints: PlannerHints,
     needsShuffle: Boolean = false,
@@ -86,14 +90,18 @@ final case class FinishedJoin(
   }
 
   private def probe(probe: ProbeFacts): ProbeFacts = {
-    val targets = site.fold(probe.targets)(_.targets.size)
+    val targets = site.fold(if (areStarted(probe)) 0 else probe.targets)(_.targets.size)
     val otherUses = site.filter(_.targets.nonEmpty).fold(probe.otherUsesPassRate)(_.otherUsesPassRate)
-    probe.copy(
-      started = probe.started || probeStarted,
-      targets = if (probeScansStarted) 0 else targets,
-      otherUsesPassRate = otherUses
-    )
+    val isStarted = if (probe.beforeExchange) probeShuffled else probeStarted
+    probe.copy(started = probe.started || isStarted, targets = targets, otherUsesPassRate = otherUses)
   }
+
+  /** Whether the scans that were targets have started. */
+  private def areStarted(probe: ProbeFacts): Boolean = probeScansStarted && !probe.beforeExchange
+
+  /** Whether only a physical plan shows if a filter can go in front of a later exchange. */
+  def mayBeFilteredLater(estimate: JoinFacts): Boolean = site.isEmpty && !probeShuffled && !needsShuffle &&
+    (areStarted(estimate.probe) || estimate.filterObstacle.contains(ReasonCode.ReusedExchange))
 
   /** The present obstacle, or that of the estimate if no scan remains to be filtered. */
   private def filterObstacle(estimate: JoinFacts): Option[ReasonCode] = site match {
@@ -121,7 +129,8 @@ object FinishedJoin {
       join.broadcastSide.contains(buildSide),
       isAllOfBuildSide = isCache(stage) || isStage(build),
       logical.map(sideOf(_, buildSide)).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
-      isStage(probe),
+      isShuffled(probe),
+      isShuffled(probe),
       probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
       logical.fold(PlannerHints.Empty)(known => PlannerHints.of(known.hint, buildSide)),
       // An exchange that has not run would be the build stage.
@@ -134,7 +143,7 @@ object FinishedJoin {
   /** The finished join of a logical plan, in which stages are leaves. */
   def of(join: EqualityJoin, buildSide: Side): Option[FinishedJoin] = {
     val (build, keys) = join.side(buildSide)
-    val (probe, _) = join.side(buildSide.other)
+    val (probe, probeKeys) = join.side(buildSide.other)
     stageBelow(build, join.sourceKeys(buildSide), keys).map { case (stage, held, Above(isBroadcast, needsShuffle)) =>
       FinishedJoin(
         stage,
@@ -145,6 +154,7 @@ object FinishedJoin {
         isAllOfBuildSide = true,
         build.stats.sizeInBytes,
         isStage(probe),
+        isShuffled(probe, probeKeys),
         probe.collectLeaves().forall(_.isInstanceOf[LogicalQueryStage]),
         PlannerHints.of(join.hint, buildSide),
         needsShuffle
@@ -168,7 +178,7 @@ object FinishedJoin {
       keys: Seq[Expression]
   ): Option[(QueryStageExec, Seq[Expression], Above)] = side match {
     case found: LogicalQueryStage if found.isMaterialized =>
-      ScanTargets.buildExchange(found.physicalPlan, held).collect {
+      FilterTargets.buildExchange(found.physicalPlan, held).collect {
         case (stage: QueryStageExec, ofStage) if !isCache(stage) =>
           val isBroadcast = found.physicalPlan.isInstanceOf[BroadcastQueryStageExec]
           val isPartitioned = found.physicalPlan.outputPartitioning.satisfies(ClusteredDistribution(keys))
@@ -184,6 +194,18 @@ object FinishedJoin {
   def isStage(plan: SparkPlan): Boolean = plan match {
     case stage: QueryStageExec => !isCache(stage)
     case other                 => other.children.size == 1 && isStage(other.children.head)
+  }
+
+  private def isShuffled(probe: SparkPlan): Boolean = isStage(probe) && !probe.exists(_.isInstanceOf[Exchange])
+
+  /** Whether the rows of a stage lie as the join needs them, or may do so: keys that a projection renames are not followed. */
+  private def isShuffled(probe: LogicalPlan, keys: Seq[Expression]): Boolean = probe match {
+    case found: LogicalQueryStage =>
+      val own = found.physicalPlan
+      isStage(own) && (!keys.forall(_.references.subsetOf(own.outputSet)) || own.outputPartitioning.satisfies(ClusteredDistribution(keys)))
+    case Project(_, child) => isShuffled(child, keys)
+    case Filter(_, child)  => isShuffled(child, keys)
+    case _                 => false
   }
 
   /** Whether a side of a join is a stage that has finished, below only operators with one child. */

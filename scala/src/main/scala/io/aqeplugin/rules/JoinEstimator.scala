@@ -3,12 +3,14 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec
 import org.apache.spark.sql.internal.SQLConf
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
-import io.aqeplugin.place.{JoinSite, ScanTarget, ScanTargets}
+import io.aqeplugin.place.{FilterTarget, FilterTargets, JoinSite}
 import io.aqeplugin.storage.{PartitionRange, ScanAdapter}
 
 /** Estimates the joins of a physical plan whose build side has not run.
@@ -53,7 +55,7 @@ private[rules] final class JoinEstimator(
 
   /** Of the result of a join on the same keys, which needs no exchange, nothing can be measured before the join runs. */
   private def hasExchange(join: FoundJoin, side: Side): Boolean =
-    ScanTargets.buildExchange(join.child(side), join.sourceKeys(side)).isDefined
+    FilterTargets.buildExchange(join.child(side), join.sourceKeys(side)).isDefined
 
   /** With open gates, the side whose keys may filter is the build side, as everything legal is done. */
   private def isBetterHashed(join: FoundJoin, side: Side): Boolean =
@@ -80,7 +82,7 @@ private[rules] final class JoinEstimator(
       kept.joinId,
       join.id,
       (site.targets.map(_ -> true) ++ site.refused.map(_._1 -> false)).map { case (target, isTarget) =>
-        ReachedScan(target.scan.output.map(_.exprId), rounded(bare(target.scan).rows), isTarget)
+        ReachedScan(target.node.output.map(_.exprId), rounded(bare(target.node).rows), isTarget)
       }
     )
     if (site.finishedStage.isDefined) kept
@@ -113,7 +115,7 @@ private[rules] final class JoinEstimator(
     val reached = site.targets ++ site.refused.map(_._1)
     // A scan that gets no filter is spared nothing.
     val path = new ProbePath(join.node, if (site.targets.isEmpty) reached else site.targets, estimates)
-    def of(sizes: SizeEstimator) = if (reached.isEmpty) Seq(sizes(probe)) else reached.map(target => sizes(target.scan))
+    def of(sizes: SizeEstimator) = if (reached.isEmpty) Seq(sizes(probe)) else reached.map(target => sizes(target.node))
     val scanned = of(estimates)
     ProbeFacts(
       rows = rounded(estimates(probe).rows),
@@ -122,25 +124,26 @@ private[rules] final class JoinEstimator(
       exchanges = if (reached.isEmpty) ProbePath.ownShuffles(join.node, probe) else path.shuffles,
       started = reached.isEmpty && FinishedJoin.isStage(probe),
       targets = site.targets.size,
-      keys = KeyFacts.union(ScanTargets.ofUnion(reached).map(keysOf(join, _))),
+      keys = KeyFacts.union(FilterTargets.ofUnion(reached).map(keysOf(join, _))),
       rowsSource = Some(estimates(probe).source),
       scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*)),
       scanRowsBefore = if (estimates.isFiltered) Some(rounded(of(unfiltered).map(_.rows).sum)) else None,
-      prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.scan)).sum),
+      beforeExchange = site.isBeforeExchange,
+      prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.node)).sum),
       otherUsesPassRate = site.otherUsesPassRate,
       path = path.steps ++ site.repeated.flatMap(repeat(_, estimates))
     )
   }
 
-  private def repeat(target: ScanTarget, estimates: SizeEstimator): Option[PathStep] = target.exchanges.headOption.map { own =>
+  private def repeat(target: FilterTarget, estimates: SizeEstimator): Option[PathStep] = target.exchanges.headOption.map { own =>
     PathStep.Repeat(rounded(estimates(own).rows), RowWidth.ofRow(own.output), rounded(estimates.scanBytes(own)))
   }
 
-  private def prunesFiles(target: ScanTarget): Boolean = target.keys.exists(ScanAdapter.prunesPartitions(target.scan, _))
+  private def prunesFiles(target: FilterTarget): Boolean = target.keys.exists(ScanAdapter.prunesPartitions(target.node, _))
 
   /** Each value of the column counts as a key, so that the share of the keys is that of the range. */
-  private def keysOf(join: FoundJoin, target: ScanTarget): Option[KeyFacts] = {
-    val known = estimates.keysOf(target.scan, target.keys)
+  private def keysOf(join: FoundJoin, target: FilterTarget): Option[KeyFacts] = {
+    val known = estimates.keysOf(target.node, target.keys)
     if (join.range.isEmpty) known
     else
       known.flatMap(keys => keys.min.zip(keys.max)).orElse(partitionRange(target)).map { case (min, max) =>
@@ -148,8 +151,8 @@ private[rules] final class JoinEstimator(
       }
   }
 
-  private def partitionRange(target: ScanTarget): Option[(Long, Long)] = target.keys.head match {
-    case column: Attribute => PartitionRange.of(target.scan, column)
+  private def partitionRange(target: FilterTarget): Option[(Long, Long)] = target.keys.head match {
+    case column: Attribute => PartitionRange.of(target.node, column)
     case _                 => None
   }
 
@@ -192,9 +195,21 @@ private[rules] final class JoinEstimator(
       buildTasks = tasks(estimates.widestScanBytes(join.child(estimate.buildSide))),
       shufflePartitions = SQLConf.get.numShufflePartitions,
       otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.busySlots,
-      heldMillis = waits.ofAll(site.targets.map(_.scan)),
+      heldMillis = math.max(waits.ofAll(site.targets.map(_.node)), millisBelow(site)),
       reduced = sitesBelow(join, site).map { case (below, side, site) => unweighed(below, side, site) }
     )
+  }
+
+  /** How long the stages below the targets run at least, before which their rows are not there to be filtered. */
+  private def millisBelow(site: JoinSite): Double = if (!site.isBeforeExchange) 0.0
+  else {
+    val bytes = site.targets.map(target => stagesBelow(target.node).map(estimates.scanBytes).sum)
+    bytes.min * context.thresholds(AqeConf.CostScanNanosPerByte) / math.max(1, context.cluster.slots) / CostModel.NanosPerMilli
+  }
+
+  private def stagesBelow(plan: SparkPlan): Seq[SparkPlan] = plan match {
+    case exchange: Exchange => Seq(exchange)
+    case other              => other.children.flatMap(stagesBelow)
   }
 
   private def tasks(bytes: Double): Int = {

@@ -12,12 +12,12 @@ import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.PathStep
 import io.aqeplugin.observe.{KeyTypes, RowWidth, SizeEstimator}
-import io.aqeplugin.place.ScanTarget
+import io.aqeplugin.place.FilterTarget
 
 /** What lies between a join and the scans that its keys reach. */
-private[rules] final class ProbePath(join: SparkPlan, targets: Seq[ScanTarget], estimates: SizeEstimator) {
+private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget], estimates: SizeEstimator) {
 
-  private val passed = distinct(targets.flatMap(target => target.above.reverse.zip(target.above.reverse.drop(1) :+ target.scan)))
+  private val passed = distinct(targets.flatMap(target => target.above.reverse.zip(target.above.reverse.drop(1) :+ target.node)))
 
   private val own: Seq[SparkPlan] = targets.flatMap(target => ProbePath.ownOf(join, target.above.reverse))
 

@@ -3,12 +3,13 @@ package io.aqeplugin.rules
 import scala.util.hashing.MurmurHash3
 
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.exec.FilterLabel
 import io.aqeplugin.observe.{JoinId, JoinKey, PlacedFilter, QueryState}
-import io.aqeplugin.place.ScanTarget
+import io.aqeplugin.place.FilterTarget
 import io.aqeplugin.tell.DecisionLog
 
 /** Records the placements of filters, and reports new decisions with them. */
@@ -28,11 +29,17 @@ private[rules] object ReportedDecisions {
   def note(state: QueryState, label: FilterLabel, applied: Boolean, reason: Reason): Unit =
     state.noteFilter(PlacedFilter(label.filterId, label.joinId, label.table, label.columns, applied, reason))
 
-  /** The name of a join's filter on one scan, equal in all plans of a query. */
-  def labelOf(target: ScanTarget, joinId: String, why: String): FilterLabel = {
-    val table = tableName(target.scan)
+  /** The name of a join's filter in one place, equal in all plans of a query. */
+  def labelOf(target: FilterTarget, joinId: String, why: String): FilterLabel = {
+    val table = if (target.isScan) tableName(target.node) else exchangeName(target.exchanges.headOption)
     val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(JoinId.text).mkString(",")}").toHexString
     FilterLabel(filterId, joinId, table, target.keys.map(JoinKey.nameOf), why)
+  }
+
+  /** What stands below an exchange has another name when it has run. */
+  private def exchangeName(exchange: Option[Exchange]): String = exchange match {
+    case Some(_: BroadcastExchangeLike) => "(broadcast)"
+    case _                              => "(shuffle)"
   }
 
   def tableName(scan: SparkPlan): String = scan match {

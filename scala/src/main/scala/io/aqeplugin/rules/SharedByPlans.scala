@@ -53,5 +53,5 @@ private[rules] final class SharedByPlans(context: RuleContext) {
 
   /** Whether a placement changes the exchange: one that repeats the scan takes it away. */
   private def isIn(placement: Placement, exchange: Exchange): Boolean =
-    !placement.request.repeats && exchange.exists(_ eq placement.request.target.scan)
+    !placement.request.repeats && exchange.exists(_ eq placement.request.target.node)
 }

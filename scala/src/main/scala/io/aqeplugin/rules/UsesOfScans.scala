@@ -24,7 +24,7 @@ private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEsti
   /** The share of the rows of the site's scans that must pass for other uses, by the rows of each. */
   def otherUsesPassRate(site: JoinSite, guard: ReuseGuard): Double = {
     val shares = site.targets.flatMap(site.request).map { request =>
-      math.max(1.0, sizes(request.target.scan).rows) -> math.min(1.0, guard.otherUsesPassRate(request, ownPassRate))
+      math.max(1.0, sizes(request.target.node).rows) -> math.min(1.0, guard.otherUsesPassRate(request, ownPassRate))
     }
     if (shares.forall(_._2 == 0)) 0.0 else shares.map { case (rows, rate) => rows * rate }.sum / shares.map(_._1).sum
   }

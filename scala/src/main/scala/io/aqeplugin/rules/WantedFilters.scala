@@ -105,11 +105,17 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     val known = sites.getOrElse(join, Map.empty)
     known.getOrElse(
       buildSide, {
-        val site = JoinSite.reach(join, buildSide)
+        val site = reachedNow(join, buildSide)
         sites.update(join, known.updated(buildSide, site))
         site
       }
     )
+  }
+
+  /** What a scan has filtered is not filtered again in front of the next exchange. */
+  private def reachedNow(join: FoundJoin, buildSide: Side): JoinSite = {
+    val site = JoinSite.reach(join, buildSide)
+    if (!site.targets.forall(_.isScan) && StartedFilters.isIn(join.child(buildSide.other), nameOf(join))) site.ofScans else site
   }
 
   private def judged(join: FoundJoin, buildSide: Side): JoinSite =
@@ -159,7 +165,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
       case None =>
         val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
         if (join.range.isEmpty && estimate.waiting.exists(_.waits)) sketch(site)
-        estimate.waiting.filter(_.waits).foreach(wait => waits.add(site.targets.map(_.scan), wait.buildMillis))
+        estimate.waiting.filter(_.waits).foreach(wait => waits.add(site.targets.map(_.node), wait.buildMillis))
         val unfiltered = state.leaveAloneOnce(nameOf(join), (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
         explain(join, ExplainText.undecided(unfiltered, estimate.waiting.exists(_.waits)))
         if (estimate.waiting.exists(_.waits)) placements(nameOf(join), site, "waits for its build side", unfiltered.passRate) else Nil
@@ -189,8 +195,13 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] =
     FinishedJoin.of(join, estimate.buildSide, site).flatMap { finished =>
-      context.decideOnce(nameOf(join))(finished.facts(estimate, context.mode, context.tables))
+      context.decideOnce(nameOf(join))(finished.facts(ofPresentTargets(join, estimate, site), context.mode, context.tables))
     }
+
+  /** The estimate for the targets that there are now: since it was made, the scans may have started, or turned out to be shared. */
+  private def ofPresentTargets(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
+    if (site.targets.isEmpty || site.isBeforeExchange == estimate.probe.beforeExchange) estimate
+    else estimate.copy(probe = estimator.estimate(join, estimate.buildSide, site).probe)
 
   /** No filter and no estimate: [[ChooseJoinStrategy]] handles no join without an estimate. */
   private def leftAlone(join: FoundJoin): Seq[Placement] = {
@@ -243,7 +254,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   }
 
   private def placements(joinId: String, site: JoinSite, why: String, passRate: Double): Seq[Placement] = {
-    site.targets.foreach(target => sizes.filter(target.scan, passRate))
+    site.targets.foreach(target => sizes.filter(target.node, passRate))
     site.source.foreach { case (source, _) => prepare(source) }
     val requests = site.targets.flatMap(site.request)
     requests.foreach(guard.takeApart)

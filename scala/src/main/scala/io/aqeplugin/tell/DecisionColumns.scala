@@ -87,7 +87,7 @@ object DecisionColumns {
 
   val FilterFields: Seq[DecisionColumn[FilterOnScan]] = Seq(
     text[FilterOnScan]("filter_id", "identifies one filter on one scan")(f => either(f)(_.filterId, _.filterId)),
-    text[FilterOnScan]("table", "the scanned table")(f => either(f)(_.table, _.table)),
+    text[FilterOnScan]("table", EventSchema.FilterPlaces)(f => either(f)(_.table, _.table)),
     column[FilterOnScan]("columns", Texts, "", "the checked columns")(f => either(f)(_.scanColumns, _.scanColumns)),
     text[FilterOnScan]("status", described("result of the filter", FilterStatuses))(_.status),
     text[FilterOnScan]("kind", "kind of filter, `pass_all` or `missing`; null when its scan never ran")(_.outcome.map(_.kind)),

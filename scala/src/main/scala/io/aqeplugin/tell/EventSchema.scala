@@ -40,6 +40,9 @@ final case class ObjectSchema(name: String, doc: String, fields: Seq[FieldSchema
   */
 object EventSchema {
 
+  /** Where a filter is. */
+  val FilterPlaces = "the scanned table; `(shuffle)` or `(broadcast)` of a filter in front of that exchange"
+
   private val Decision = ObjectSchema(
     "JoinDecision",
     "the decision for one join, with its reasons",
@@ -223,6 +226,13 @@ object EventSchema {
         "rows",
         "`scanRows` without the filters of other joins; null where none is counted in",
         required = false
+      ),
+      FieldSchema(
+        "beforeExchange",
+        "boolean",
+        "",
+        "the keys reach no scan that could be filtered, but inputs of exchanges, of which `scanRows` are the rows",
+        required = false
       )
     )
   )
@@ -370,7 +380,7 @@ object EventSchema {
     Seq(
       FieldSchema("filterId", "text", "", "identifies one filter on one scan"),
       FieldSchema("joinId", "text", "", "the join whose keys the filter holds"),
-      FieldSchema("table", "text", "", "the scanned table"),
+      FieldSchema("table", "text", "", FilterPlaces),
       FieldSchema("scanColumns", "text[]", "", "the checked columns"),
       FieldSchema("applied", "boolean", "", "whether the filter is in the plan"),
       FieldSchema("reason", "Reason", "", "why the filter was placed or not")
@@ -422,7 +432,7 @@ object EventSchema {
     Seq(
       FieldSchema("filterId", "text", "", "the id in FilterPlanned"),
       FieldSchema("joinId", "text", "", "the join whose keys the filter holds"),
-      FieldSchema("table", "text", "", "the scanned table"),
+      FieldSchema("table", "text", "", FilterPlaces),
       FieldSchema("scanColumns", "text[]", "", "the checked columns"),
       FieldSchema("kind", "text", "", "kind of filter; pass_all when none was built, missing when the scan did not find it"),
       FieldSchema("reason", "Reason", "", "why the filter passed every row", required = false),

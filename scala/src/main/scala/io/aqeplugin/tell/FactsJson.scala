@@ -119,7 +119,7 @@ private[tell] object FactsJson {
     val path = node.putArray("path")
     probe.path.foreach(step => path.add(writeStep(step)))
     put(node, "scanRowsBefore", probe.scanRowsBefore)
-    node
+    node.put("beforeExchange", probe.beforeExchange)
   }
 
   private def writeStep(step: PathStep): ObjectNode = {
@@ -177,6 +177,7 @@ private[tell] object FactsJson {
     otherUses <- fields.optionalDouble("otherUsesPassRate")
     path <- fields.optionalInners("path")(readStep)
     scanRowsBefore <- fields.optionalLong("scanRowsBefore")
+    beforeExchange <- fields.optionalBoolean("beforeExchange")
   } yield ProbeFacts(
     rows,
     scanRows,
@@ -190,7 +191,8 @@ private[tell] object FactsJson {
     prunableBytes.getOrElse(0L),
     otherUses.getOrElse(0.0),
     path,
-    scanRowsBefore
+    scanRowsBefore,
+    beforeExchange.contains(true)
   )
 
   private def writeKeys(keys: KeyFacts): ObjectNode = {

@@ -38,7 +38,8 @@ object ReasonExamples {
     case KeyNotPlain        => "`ON a.x + a.y = b.k` reads two columns, and `ON my_function(a.x) = b.k` calls a function of a user's."
     case NonDeterministic   =>
       "`ORDER BY score LIMIT 10` with two rows tied at position 10: a run after the loss of an executor may return the other row."
-    case NoTargetScan    => "The key is `count(*)` of a subquery, which is no column of a scan."
+    case NoTargetScan =>
+      "The key is `count(*)` of a subquery, which is no column of a scan, and a broadcast join does not shuffle its rows."
     case NoBuildExchange => "A join of two bucketed tables: nothing is shuffled, so there is no finished stage to read keys from."
     case ReusedExchange  => "TPC-DS q24: the sales are read once for the query and its subquery, which keeps the items of all colours."
     case UnionOfUses     =>

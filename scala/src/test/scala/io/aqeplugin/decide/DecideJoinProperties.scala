@@ -103,11 +103,15 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAllDecisions { (facts, thresholds, _) =>
       val closed = DecideJoin.decide(facts, thresholds.updated(AqeConf.TestOpenGates, false))
       val open = DecideJoin.decide(facts, thresholds.updated(AqeConf.TestOpenGates, true))
-      val filter = FilterSize.of(facts.build, thresholds)
-      val option = JoinOption(open.method.getOrElse(facts.sparkMethod), withFilter = true)
-      val refusal = FilterChoice.illegal(facts, filter, thresholds).orElse(MemoryBudget.exceeded(facts, option, thresholds))
+      val refusal = new Obstacles(facts, thresholds).ofFilter(open.method.getOrElse(facts.sparkMethod))
       assert(open.buildFilter == refusal.isEmpty)
       assert(open.method == closed.method)
+    }
+  }
+
+  test("a broadcast has no filter that only spares the shuffle that it makes unnecessary") {
+    forAllDecisions { (facts, _, decision) =>
+      if (facts.probe.isBeforeOwnExchange && decision.method.getOrElse(facts.sparkMethod) == Method.Broadcast) assert(!decision.buildFilter)
     }
   }
 

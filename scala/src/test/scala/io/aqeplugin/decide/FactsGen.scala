@@ -113,6 +113,7 @@ object FactsGen {
     otherUses <- Gen.frequency(5 -> Gen.const(0.0), 1 -> Gen.choose(0.0, 1.5))
     path <- Gen.resize(4, Gen.listOf(pathStep))
     rowsBefore <- Gen.frequency(3 -> Gen.const(None), 1 -> Gen.some(count))
+    beforeExchange <- Gen.prob(0.2)
   } yield ProbeFacts(
     rows,
     scanRows,
@@ -126,7 +127,8 @@ object FactsGen {
     prunableBytes,
     otherUses,
     path,
-    rowsBefore
+    rowsBefore,
+    beforeExchange
   )
 
   val waitDecision: Gen[WaitDecision] = for {

@@ -136,7 +136,7 @@ class ForceSuite extends AnyFunSuite with PluginSession {
 object ForceSuite {
   private val Force = "spark.aqePlugin.force"
 
-  /** The side that may be filtered is an aggregate's count; the side whose rows are all kept is broadcast by no join and waits for no filter;
+  /** The side that may be filtered is an aggregate's count, which only another join than a broadcast join shuffles; the side whose rows are all kept is broadcast by no join and waits for no filter;
     * Spark broadcasts the other side by itself.
     */
   private val Obstacles = Set("NO_TARGET_SCAN", "JOIN_TYPE", "BROADCAST_JOIN_TYPE", "SHUFFLED_HASH_JOIN_TYPE", "NO_BUILD_EXCHANGE")

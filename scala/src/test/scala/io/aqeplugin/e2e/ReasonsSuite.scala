@@ -87,9 +87,9 @@ class ReasonsSuite extends AnyFunSuite with PluginSession {
   gives(ReasonCode.JoinType, "both sides keep all rows", "SELECT * FROM fact FULL JOIN dim ON k = dk", SortMerge)
   gives(
     ReasonCode.NoTargetScan,
-    "the key is computed by an aggregate",
-    "SELECT * FROM dim LEFT JOIN (SELECT v, min(k) AS m FROM fact GROUP BY v) ON m = dk",
-    SortMerge
+    "the key is computed by an aggregate whose rows are not shuffled",
+    "SELECT /*+ BROADCAST(dim) */ * FROM dim JOIN (SELECT v, min(k) AS m FROM fact GROUP BY v) ON m = dk",
+    Broadcast
   )
 
   test("CACHE_NOT_LOADED: only the first query on a cached table gets no filter from it") {

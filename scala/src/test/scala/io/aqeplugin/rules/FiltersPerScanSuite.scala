@@ -9,7 +9,7 @@ import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.Thresholds
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.FilterLabel
-import io.aqeplugin.place.{FilterRequest, Placement, ScanTarget}
+import io.aqeplugin.place.{FilterRequest, FilterTarget, Placement}
 
 /** A scan has a limited number of filters, and the decision of a filter above the limit says so. */
 class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
@@ -81,7 +81,7 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
 
   private def placement(scan: SparkPlan, passRate: Double): Placement =
     Placement(
-      FilterRequest(scan, Nil, None, ScanTarget(scan, Nil, Nil, wholeGroups = false)),
+      FilterRequest(scan, Nil, None, FilterTarget(scan, Nil, Nil, wholeGroups = false)),
       FilterLabel("id", "join", "table", Nil, "why"),
       passRate
     )

@@ -7,7 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.aqeplugin.decide.{PathStep, Side}
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.observe.{JoinFinder, SizeEstimator, TableStatistics}
-import io.aqeplugin.place.ScanTargets
+import io.aqeplugin.place.FilterTargets
 
 /** What a row of a scan goes through before it reaches a join. */
 class ProbePathSuite extends AnyFunSuite with PluginSession {
@@ -34,7 +34,7 @@ class ProbePathSuite extends AnyFunSuite with PluginSession {
   private def path(query: String, conf: Seq[(String, String)]): ProbePath = {
     val plan = initialPlan(query, conf)
     val join = JoinFinder.find(plan).headOption.getOrElse(fail(s"no join in $plan"))
-    val targets = ScanTargets.below(join.child(Side.Left), join.keys(Side.Left))
+    val targets = FilterTargets.below(join.child(Side.Left), join.keys(Side.Left))
     assert(targets.nonEmpty)
     new ProbePath(join.node, targets, new SizeEstimator(0.3, TableStatistics.None))
   }
@@ -59,7 +59,7 @@ class ProbePathSuite extends AnyFunSuite with PluginSession {
     def shuffles(query: String): Int = {
       val plan = initialPlan(query, Sorted)
       val join = JoinFinder.find(plan).headOption.getOrElse(fail(s"no join in $plan"))
-      assert(ScanTargets.below(join.child(Side.Left), join.keys(Side.Left)).isEmpty)
+      assert(FilterTargets.below(join.child(Side.Left), join.keys(Side.Left)).isEmpty)
       ProbePath.ownShuffles(join.node, join.child(Side.Left))
     }
     assert(shuffles(s"SELECT * FROM $grouped f JOIN dim ON c = dk") == 1)

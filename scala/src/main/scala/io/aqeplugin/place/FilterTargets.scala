@@ -6,24 +6,34 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
-import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.{JoinKey, Total}
 
-/** A scan that the keys of a join reach.
+/** A place where rows without a partner can be dropped: a scan that the keys of a join reach, or the input of an exchange if they reach no
+  * scan below it.
   *
-  * @param scan
-  *   the leaf
+  * @param node
+  *   the scan, or the operator below the exchange
   * @param keys
-  *   the keys, each the scan's column or an expression of one, in the order of the join's keys
+  *   the keys, each a column of the node or an expression of one, in the order of the join's keys
   * @param above
-  *   the operators between the scan and the join, starting with that above the scan
+  *   the operators between the node and the join, starting with that above the node
   * @param wholeGroups
-  *   whether a filter must treat all rows with one key alike: an aggregate or a window above the scan makes groups of them, and what is
+  *   whether a filter must treat all rows with one key alike: an aggregate or a window above the node makes groups of them, and what is
   *   computed from a part of a group may fail
+  * @param exits
+  *   the inputs of the exchanges above, the lowest first
   */
-final case class ScanTarget(scan: SparkPlan, keys: Seq[Expression], above: Seq[SparkPlan], wholeGroups: Boolean) {
+final case class FilterTarget(
+    node: SparkPlan,
+    keys: Seq[Expression],
+    above: Seq[SparkPlan],
+    wholeGroups: Boolean,
+    isScan: Boolean = true,
+    exits: Seq[FilterTargets.Exit] = Nil
+) {
 
   /** The column that each key reads. */
   def columns: Seq[Attribute] = keys.map(JoinKey.columnOf)
@@ -31,18 +41,23 @@ final case class ScanTarget(scan: SparkPlan, keys: Seq[Expression], above: Seq[S
   /** Number of keys that are not columns themselves. */
   def computedKeys: Int = keys.count(!_.isInstanceOf[Attribute])
 
-  /** The exchanges among them, starting with that of the scan's own stage. */
+  /** The exchanges among the operators above, starting with that of the node's own stage. */
   lazy val exchanges: Seq[Exchange] = above.collect { case exchange: Exchange => exchange }
+
+  /** Whether a filter checks every row. One that pauses goes by the rows before, and a task that runs again may get shuffled rows in another
+    * order.
+    */
+  def checksAll: Boolean = wholeGroups || !isScan
 }
 
-object ScanTargets {
+object FilterTargets {
 
-  /** All scans below `probe` that `keys`, expressions over its output, lead to. Finished stages are not entered: they have run.
+  /** All targets below `probe` that `keys`, expressions over its output, lead to. Finished stages are not entered: they have run.
     *
     * @param total
     *   whether everything that the join evaluates on rows whose keys are outside the filter has a value for every row
     */
-  def below(probe: SparkPlan, keys: Seq[Expression], total: Boolean = true): Seq[ScanTarget] =
+  def below(probe: SparkPlan, keys: Seq[Expression], total: Boolean = true): Seq[FilterTarget] =
     search(probe, keys, Path(Nil, total, wholeGroups = false))
 
   /** What lies between the join and a node below it.
@@ -53,30 +68,71 @@ object ScanTargets {
     *   whether everything that they compute has a value for every row
     * @param wholeGroups
     *   whether one of them makes groups of the rows with one key that must be kept or dropped as a whole
+    * @param exits
+    *   the inputs of the exchanges among them, the lowest first
     */
-  private final case class Path(operators: List[SparkPlan], total: Boolean, wholeGroups: Boolean)
+  private[place] final case class Path(operators: List[SparkPlan], total: Boolean, wholeGroups: Boolean, exits: List[Exit] = Nil) {
+    def under(plan: SparkPlan): Path = copy(plan :: operators, total && Lineage.evaluated(plan).forall(Total(_)))
+  }
 
-  private def search(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[ScanTarget] = plan match {
+  /** The input of an exchange, which the keys reach. */
+  final class Exit private[FilterTargets] (node: SparkPlan, keys: Seq[Expression], path: Path) {
+
+    def exchange: SparkPlan = path.operators.head
+
+    /** The input as a target. A key that cannot be computed would let more rows pass in one run of a task than in another. */
+    lazy val target: Option[FilterTarget] =
+      if (isScan(node) || !isCoalescedAsOne(node)) None
+      else keysOf(
+        node,
+        keys
+      ).filter(_.forall(Total(_))).map(FilterTarget(node, _, path.operators, path.wholeGroups, isScan = false, path.exits))
+  }
+
+  private def search(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[FilterTarget] = plan match {
     case filtered: RuntimeFilterExec => search(filtered.child, keys, path)
     case scan if isScan(scan)        =>
-      val ofScan = JoinKey.all(keys).toOption.toSeq.flatten.flatMap(keyOf(scan, _))
-      if (ofScan.size == keys.size && (!path.wholeGroups || ofScan.forall(Total(_))))
-        Seq(ScanTarget(scan, ofScan, path.operators, path.wholeGroups))
-      else Nil
+      keysOf(scan, keys).filter(!path.wholeGroups || _.forall(Total(_)))
+        .map(FilterTarget(scan, _, path.operators, path.wholeGroups, isScan = true, path.exits)).toSeq
+    case exchange: Exchange => Lineage.steps(exchange, keys).flatMap { step =>
+        val inside = path.under(exchange)
+        val exit = new Exit(step.child, step.keys, inside)
+        val reached = search(step.child, step.keys, inside.copy(exits = exit :: inside.exits))
+        if (reached.nonEmpty) reached else exit.target.toSeq
+      }
     case other => descend(other, keys, path)
   }
 
-  /** A key over the scan's own attribute: a query may spell a column's name in a different case than the files. */
-  private def keyOf(scan: SparkPlan, key: JoinKey): Option[Expression] =
-    scan.output.find(_.exprId == key.column.exprId).map(column =>
+  /** Whether AQE coalesces the partitions of all shuffles that the operators of one stage read alike, or there is nothing to coalesce. The
+    * inputs of a union it coalesces one by one, unless an operator like the filter is above.
+    */
+  private def isCoalescedAsOne(plan: SparkPlan): Boolean = {
+    val own = ofStage(plan)
+    !own.exists(_.isInstanceOf[UnionExec]) && !own.exists(_.isInstanceOf[CartesianProductExec]) ||
+    !own.exists(node => node.isInstanceOf[ShuffleExchangeLike] || node.isInstanceOf[ShuffleQueryStageExec])
+  }
+
+  /** The operators of one stage, with the exchanges below it. */
+  private def ofStage(plan: SparkPlan): Seq[SparkPlan] = plan match {
+    case below @ (_: Exchange | _: QueryStageExec) => Seq(below)
+    case other                                     => other +: other.children.flatMap(ofStage)
+  }
+
+  /** The keys over the columns of `plan`, if it has all of them. */
+  private def keysOf(plan: SparkPlan, keys: Seq[Expression]): Option[Seq[Expression]] =
+    Some(JoinKey.all(keys).toOption.toSeq.flatten.flatMap(keyOf(plan, _))).filter(_.size == keys.size)
+
+  /** A key over the node's own attribute: a query may spell a column's name in a different case than the files. */
+  private def keyOf(node: SparkPlan, key: JoinKey): Option[Expression] =
+    node.output.find(_.exprId == key.column.exprId).map(column =>
       if (key.isComputed) key.expression.transform { case _: Attribute => column } else column
     )
 
   /** Into the children that the keys reach, as long as dropping rows there cannot make anything fail: rows that would not be there are met by
     * total expressions alone, and so are parts of a group, unless the filter keeps groups whole.
     */
-  private def descend(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[ScanTarget] = {
-    lazy val below = Path(plan :: path.operators, path.total && Lineage.evaluated(plan).forall(Total(_)), path.wholeGroups)
+  private def descend(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[FilterTarget] = {
+    lazy val below = path.under(plan)
     Lineage.steps(plan, keys).flatMap { step =>
       step.effect match {
         case Lineage.Fewer                 => search(step.child, step.keys, below)
@@ -90,11 +146,11 @@ object ScanTargets {
   }
 
   /** One scan for each input of a union. Scans that meet at a join hold equal keys there, so the first stands for all of them. */
-  def ofUnion(targets: Seq[ScanTarget]): Seq[ScanTarget] = targets.foldLeft(Vector.empty[ScanTarget]) { (kept, next) =>
+  def ofUnion(targets: Seq[FilterTarget]): Seq[FilterTarget] = targets.foldLeft(Vector.empty[FilterTarget]) { (kept, next) =>
     if (kept.forall(lowestAbove(_, next).exists(_.isInstanceOf[UnionExec]))) kept :+ next else kept
   }
 
-  private def lowestAbove(one: ScanTarget, other: ScanTarget): Option[SparkPlan] =
+  private def lowestAbove(one: FilterTarget, other: FilterTarget): Option[SparkPlan] =
     one.above.find(operator => other.above.exists(_ eq operator))
 
   /** Leaves that read data and whose rows can be dropped without changing anything else. */

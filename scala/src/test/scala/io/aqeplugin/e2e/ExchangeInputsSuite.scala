@@ -1,0 +1,100 @@
+package io.aqeplugin.e2e
+
+import org.apache.spark.sql.execution.UnionExec
+import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.exec.SelfDisable
+
+/** Filters in front of an exchange, for keys that reach no scan that could be filtered. */
+class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
+
+  override protected def applicationConf: Map[String, String] = Map("spark.sql.autoBroadcastJoinThreshold" -> "-1")
+
+  /** Everything that a shuffle costs counts, and a wait never pays. */
+  private val withoutWaits = Seq(
+    "spark.aqePlugin.wait.savingShare" -> "0",
+    "spark.aqePlugin.filter.minProbeRows" -> "0",
+    "spark.aqePlugin.cost.jobLaunchNanos" -> "0",
+    "spark.aqePlugin.cost.shuffleNanosPerByte" -> "1000"
+  )
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    spark.udf.register("plus_one", (n: Int) => n + 1)
+    spark.udf.register("slowly", (n: Int) => { Thread.sleep(5); n })
+    table("fact", "SELECT CAST(id % 90 AS int) AS k, CAST(id % 13 AS int) AS v, id AS n FROM range(4000)", files = 8)
+    table("other", "SELECT CAST(id % 40 AS int) AS ok, CAST(id % 11 AS int) AS ov FROM range(100)", files = 4)
+    table("dim", "SELECT CAST(id + 5 AS int) AS dk, CAST(id % 10 AS int) AS g FROM range(40)")
+  }
+
+  /** A left join, because only its right side may be filtered, however small that side is. */
+  private def joined(probe: String, key: String): String = s"SELECT * FROM (SELECT dk FROM dim WHERE g = 5) d LEFT JOIN ($probe) p ON dk = p.$key"
+
+  private def isFiltered(what: String, probe: String, key: String)(places: String*): Unit = test(what) {
+    val result = sameRows(spark.sql(joined(probe, key)))
+    assert(filtered(result) == places, result.plan)
+    assert(outcomes(result).forall(o => o.path("rowsIn").asLong > o.path("rowsOut").asLong), result.plan)
+    assert(result.decided.forall(_.decision.path("facts").path("probe").path("beforeExchange").asBoolean))
+  }
+
+  isFiltered("keys of two columns are checked before the shuffle", "SELECT n, k + v AS key FROM fact", "key")("(shuffle)(key)")
+  isFiltered("keys of a user's function are checked before the shuffle", "SELECT n, plus_one(k) AS key FROM fact", "key")("(shuffle)(key)")
+  isFiltered("the sums of an aggregate are checked before the shuffle", "SELECT v, count(*) - 297 AS key FROM fact GROUP BY v", "key")(
+    "(shuffle)(key)"
+  )
+  isFiltered("ranks are checked before the shuffle", "SELECT n, rank() OVER (PARTITION BY v ORDER BY n) AS key FROM fact", "key")(
+    "(shuffle)(key)"
+  )
+
+  test("a filter checks the rows before they are broadcast for another join") {
+    val probe = "SELECT /*+ BROADCAST(a) */ n, mk FROM fact JOIN (SELECT v AS av, max(k) - 80 + v % 3 AS mk FROM fact GROUP BY v) a ON v = av"
+    val result = sameRows(spark.sql(joined(probe, "mk")))
+    assert(outcomes(result).exists(o => o.path("table").asText == "(broadcast)" && o.path("rowsOut").asLong == 4L), result.plan)
+  }
+
+  test("a probe side that did not wait gets its filter in front of the next shuffle") {
+    // The build side has finished before the shuffles of the inner join have.
+    val query = joined("SELECT k, n, ok FROM fact JOIN (SELECT * FROM other WHERE slowly(ok) >= 0) ON v = ov", "k")
+    val expected = withoutPlugin(spark.sql(query))
+    val result = withConf(withoutWaits: _*)(ran(spark.sql(query)))
+    assert(result.rows == expected)
+    assert(filtered(result).contains("(shuffle)(k)"), result.plan)
+    val join = result.decided.map(_.decision).find(_.path("facts").path("joinId").asText.contains("dk")).get
+    assert(join.path("facts").path("probe").path("beforeExchange").asBoolean && join.path("filterReason").path("code").asText == "FILTER_PAYS")
+  }
+
+  test("a filter that a shared scan may not have comes in front of the next exchange that is not shared") {
+    val sums = "WITH c AS (SELECT k, v, count(*) AS m FROM fact GROUP BY k, v) SELECT a.k, a.m, b.k AS bk FROM c a JOIN c b ON a.v = b.v"
+    val query = joined(sums, "k")
+    val expected = withoutPlugin(spark.sql(query))
+    val result = withConf(withoutWaits: _*)(ran(spark.sql(query)))
+    assert(result.rows == expected)
+    assert(filtered(result) == Seq("(shuffle)(k)"), result.plan)
+  }
+
+  test("a scan with a filter gets no second one in front of a later shuffle") {
+    val result = sameRows(spark.sql(joined("SELECT k, n, ok FROM fact JOIN other ON v = ov", "k")))
+    assert(filtered(result) == Seq("parquet-fact(k)", "parquet-fact(v)"), result.plan)
+  }
+
+  test("a filter in front of an exchange never pauses: the order of its rows may change when a task runs again") {
+    val result = sameRows(spark.sql(joined("SELECT n, k + v AS key FROM fact", "key")))
+    assert(filters(result.plan).flatMap(_.pauses) == Seq(SelfDisable.Never))
+  }
+
+  test("shuffles below a union keep their own numbers of partitions, so no filter is above them") {
+    val sums = "SELECT v AS g, count(*) - 297 AS key FROM fact GROUP BY v UNION ALL SELECT ov, count(*) FROM other GROUP BY ov"
+    val result = sameRows(spark.sql(joined(sums, "key")))
+    assert(filters(result.plan) == Nil, result.plan)
+    val unions = collect(result.plan) { case union: UnionExec => union }
+    assert(unions.nonEmpty && unions.forall(_.exists(_.isInstanceOf[AQEShuffleReadExec])), result.plan)
+  }
+
+  test("a broadcast join has no shuffle that a filter could spare") {
+    val query = "SELECT /*+ BROADCAST(dim) */ * FROM dim JOIN (SELECT n, k + v AS key FROM fact) p ON dk = key"
+    val result = sameRows(spark.sql(query))
+    assert(filters(result.plan) == Nil, result.plan)
+    assert(result.decided.map(_.decision.path("filterReason").path("code").asText) == Seq("NO_TARGET_SCAN"))
+  }
+}
