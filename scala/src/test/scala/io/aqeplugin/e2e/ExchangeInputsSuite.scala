@@ -29,7 +29,8 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
   }
 
   /** A left join, because only its right side may be filtered, however small that side is. */
-  private def joined(probe: String, key: String): String = s"SELECT * FROM (SELECT dk FROM dim WHERE g = 5) d LEFT JOIN ($probe) p ON dk = p.$key"
+  private def joined(probe: String, key: String): String =
+    s"SELECT * FROM (SELECT dk FROM dim WHERE g = 5) d LEFT JOIN ($probe) p ON dk = p.$key"
 
   private def isFiltered(what: String, probe: String, key: String)(places: String*): Unit = test(what) {
     val result = sameRows(spark.sql(joined(probe, key)))
@@ -48,7 +49,8 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
   )
 
   test("a filter checks the rows before they are broadcast for another join") {
-    val probe = "SELECT /*+ BROADCAST(a) */ n, mk FROM fact JOIN (SELECT v AS av, max(k) - 80 + v % 3 AS mk FROM fact GROUP BY v) a ON v = av"
+    val probe =
+      "SELECT /*+ BROADCAST(a) */ n, mk FROM fact JOIN (SELECT v AS av, max(k) - 80 + v % 3 AS mk FROM fact GROUP BY v) a ON v = av"
     val result = sameRows(spark.sql(joined(probe, "mk")))
     assert(outcomes(result).exists(o => o.path("table").asText == "(broadcast)" && o.path("rowsOut").asLong == 4L), result.plan)
   }
@@ -61,7 +63,9 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     assert(result.rows == expected)
     assert(filtered(result).contains("(shuffle)(k)"), result.plan)
     val join = result.decided.map(_.decision).find(_.path("facts").path("joinId").asText.contains("dk")).get
-    assert(join.path("facts").path("probe").path("beforeExchange").asBoolean && join.path("filterReason").path("code").asText == "FILTER_PAYS")
+    assert(
+      join.path("facts").path("probe").path("beforeExchange").asBoolean && join.path("filterReason").path("code").asText == "FILTER_PAYS"
+    )
   }
 
   test("a filter that a shared scan may not have comes in front of the next exchange that is not shared") {
