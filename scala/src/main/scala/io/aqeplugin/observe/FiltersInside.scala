@@ -17,7 +17,7 @@ private[observe] final class FiltersInside(decided: DecidedFilters) {
 
   /** The same of all scans in and below a plan, its stages included. */
   def of(plan: SparkPlan): Map[String, Double] = plan match {
-    case filters: StartedFilters    => byJoin(filters)
+    case filters: StartedFilters    => of(plan.children.head) ++ byJoin(filters)
     case stage: QueryStageExec      => of(stage.plan)
     case reused: ReusedExchangeExec => of(reused.child)
     case other                      => other.children.map(of).foldLeft(Map.empty[String, Double])(_ ++ _)

@@ -128,7 +128,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     filtered.get(plan).fold(estimate)(kept => estimate.keeping(ShareEstimate(kept, estimate.source)))
 
   private def ofFilters(scan: SizeEstimate, filters: StartedFilters): SizeEstimate =
-    scan.keeping(ShareEstimate(inside.kept(filters), scan.source)).copy(keptByFilters = inside.byJoin(filters))
+    scan.keeping(ShareEstimate(inside.kept(filters), scan.source)).copy(keptByFilters = scan.keptByFilters ++ inside.byJoin(filters))
 
   private def leastSure(sources: Seq[EstimateSource]): EstimateSource = EstimateSource.leastSure(sources.head, sources.tail: _*)
 
@@ -285,8 +285,10 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     case stage: QueryStageExec      => scanOf(stage.plan, column)
     case reused: ReusedExchangeExec => scanOf(reused.child, column)
     case scan: FileSourceScanExec   => Some(scan).filter(_.outputSet.contains(column))
-    case _: StartedFilters          => scanOf(plan.children.head, column)
-    case other                      => other.children.iterator.flatMap(scanOf(_, column)).nextOption()
+    // It gives its column the name of that of its first input.
+    case _: UnionExec      => None
+    case _: StartedFilters => scanOf(plan.children.head, column)
+    case other             => other.children.iterator.flatMap(scanOf(_, column)).nextOption()
   }
 
   private def limits(condition: Expression, key: Attribute): Boolean = condition match {

@@ -19,6 +19,7 @@ object StageColumns {
     case ProjectExec(list, child)     => copied(list, column).flatMap(origin(child, source, _))
     case aggregate: BaseAggregateExec => throughAggregate(aggregate, column).flatMap(origin(aggregate.child, source, _))
     case stage: QueryStageExec        => origin(stage.plan, source, column)
+    case _: StartedFilters            => origin(plan.children.head, source, column)
     case other                        =>
       other.children match {
         case Seq(child) if child.outputSet.contains(column) => origin(child, source, column)

@@ -12,7 +12,7 @@ import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.{JoinKey, Total}
 
 /** A place where rows without a partner can be dropped: a scan that the keys of a join reach, or the input of an exchange if they reach no
-  * scan below it.
+  * scan below it that has not started.
   *
   * @param node
   *   the scan, or the operator below the exchange
@@ -82,11 +82,18 @@ object FilterTargets {
 
     /** The input as a target. A key that cannot be computed would let more rows pass in one run of a task than in another. */
     lazy val target: Option[FilterTarget] =
-      if (isScan(node) || !isCoalescedAsOne(node)) None
-      else keysOf(
-        node,
-        keys
-      ).filter(_.forall(Total(_))).map(FilterTarget(node, _, path.operators, path.wholeGroups, isScan = false, path.exits))
+      if (isScan(node) || !isCoalescedAsOne(node) || isWithinOneNode) None
+      else
+        for (ofNode <- keysOf(node, keys) if ofNode.forall(Total(_)))
+          yield FilterTarget(node, ofNode, path.operators, path.wholeGroups, isScan = false, path.exits)
+
+    /** Whether the exchange is inside what Spark made of one logical node, as of an aggregate with `DISTINCT`, above another exchange that has
+      * not run. When that starts, AQE marks all that it finds below the node as the node's, and would mark the filter's source too.
+      */
+    private def isWithinOneNode: Boolean = {
+      val above = path.operators.lift(1).flatMap(_.logicalLink)
+      above.exists(one => node.logicalLink.exists(_ eq one)) && ofStage(node).exists(_.isInstanceOf[Exchange])
+    }
   }
 
   private def search(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[FilterTarget] = plan match {
@@ -195,7 +202,8 @@ object FilterTargets {
     */
   private def finishedShuffle(plan: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = plan match {
     case stage: ShuffleQueryStageExec if stage.isMaterialized => named(stage, keys)
-    case project: ProjectExec => Lineage.steps(project, keys).headOption.flatMap(step => finishedShuffle(step.child, step.keys))
+    case project: ProjectExec        => Lineage.steps(project, keys).headOption.flatMap(step => finishedShuffle(step.child, step.keys))
+    case filtered: RuntimeFilterExec => finishedShuffle(filtered.child, keys)
     case wrapper @ (_: AQEShuffleReadExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter) =>
       finishedShuffle(wrapper.children.head, keys)
     case _ => None

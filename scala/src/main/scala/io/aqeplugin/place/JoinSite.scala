@@ -48,8 +48,11 @@ final case class JoinSite(
     FilterRequest(source, keys, bounds, target, repeats = repeated.exists(_ eq target))
   }
 
-  /** The site without the inputs of exchanges. */
-  def ofScans: JoinSite = copy(targets = targets.filter(_.isScan))
+  /** What the keys reach: the targets, and what may get no filter, unless its rows go through a target. */
+  def reached: Seq[FilterTarget] = {
+    val exits = targets.filterNot(_.isScan).flatMap(_.exchanges.headOption)
+    targets ++ refused.map(_._1).filterNot(_.exchanges.exists(exchange => exits.exists(_ eq exchange)))
+  }
 
   /** Whether all filters go in front of exchanges. */
   def isBeforeExchange: Boolean = targets.nonEmpty && targets.forall(!_.isScan)
@@ -98,8 +101,17 @@ object JoinSite {
 
   /** The site that was reached, without the targets that may get no filter. Of a build side that has finished, the filter goes in front of the
     * next exchange that is not shared in place of a scan that is; before that, plans that wait for one another could wait in a circle.
+    *
+    * @param isFirst
+    *   whether the join's filter is not below a target already
     */
-  def judged(site: JoinSite, join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = if (site.targets.isEmpty) site
+  def judged(
+      site: JoinSite,
+      join: FoundJoin,
+      buildSide: Side,
+      guard: ReuseGuard,
+      isFirst: FilterTarget => Boolean = _ => true
+  ): JoinSite = if (site.targets.isEmpty) site
   else {
     lazy val spark = filteredBySpark(join.child(buildSide.other))
     def judge(target: FilterTarget): Either[ReasonCode, ReuseEffect] = {
@@ -112,8 +124,11 @@ object JoinSite {
     val refused = judgements.collect { case (target, Left(code)) => (target, code) }
     val own = judgements.collect { case (target, Right(_)) => target }
     val shared = refused.collect { case (target, ReasonCode.ReusedExchange) => target }
-    val later = if (site.finishedStage.isDefined) shared.flatMap(behind(_, own)(judge(_) == Right(ReuseEffect.Kept))) else Nil
-    val targets = own ++ later.distinctBy(target => Same(target.node))
+    val later =
+      if (site.finishedStage.isDefined)
+        shared.flatMap(behind(_, own)(target => isFirst(target) && judge(target) == Right(ReuseEffect.Kept)))
+      else Nil
+    val targets = own ++ highest(later)
     site.copy(
       targets = targets,
       refused = refused,
@@ -126,6 +141,12 @@ object JoinSite {
   private def behind(target: FilterTarget, others: Seq[FilterTarget])(isAllowed: FilterTarget => Boolean): Option[FilterTarget] = {
     val exits = target.exits.filterNot(exit => others.exists(_.above.exists(_ eq exit.exchange)))
     exits.iterator.flatMap(_.target).find(isAllowed)
+  }
+
+  /** Each of the targets once, without those whose rows go through another one. */
+  private def highest(targets: Seq[FilterTarget]): Seq[FilterTarget] = {
+    val once = targets.distinctBy(target => Same(target.node))
+    once.filterNot(target => once.exists(other => (other ne target) && target.above.drop(1).exists(_ eq other.node)))
   }
 
   /** Columns below `probe` that a Bloom filter of Spark's own already checks. */

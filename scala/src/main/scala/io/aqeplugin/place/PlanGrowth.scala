@@ -25,12 +25,13 @@ private[aqeplugin] object PlanGrowth {
       sources.update(request.target.node, request.source +: sources.getOrElse(request.target.node, Nil))
     }
     def size(plan: SparkPlan): Long = known.getOrElseUpdate(
-      plan,
-      plan match {
-        case stage: QueryStageExec => added(size(stage.plan), 1L)
-        case other                 =>
-          val filters = sources.getOrElse(other, Nil)
-          (other.children ++ filters).map(size).foldLeft(1L + filters.size * OwnOperators)(added)
+      plan, {
+        val filters = sources.getOrElse(plan, Nil)
+        val below = plan match {
+          case stage: QueryStageExec => Seq(stage.plan)
+          case other                 => other.children
+        }
+        (below ++ filters).map(size).foldLeft(1L + filters.size * OwnOperators)(added)
       }
     )
     size(plan)

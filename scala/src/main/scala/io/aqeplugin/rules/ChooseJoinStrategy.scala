@@ -57,8 +57,17 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     if (isForced) PlannerHints.withoutBroadcast(join.hint) else join.hint
   }
 
-  private def staysSortMerge(facts: JoinFacts, context: RuleContext): Boolean =
-    DecideJoin.decide(facts.copy(memory = Some(context.memory)), context.thresholds).method.forall(_ == Method.SortMerge)
+  /** The decision. If a filter may still come in front of an exchange, which only a physical plan shows, and sorting is the cheapest without
+    * one, the decision is carried out but not recorded: [[WaitAndPlaceFilters]] makes its own.
+    */
+  private def decidedNow(id: String, estimate: JoinFacts, finished: FinishedJoin, context: RuleContext): Option[JoinDecision] = {
+    lazy val facts = finished.facts(estimate, context.mode, context.tables)
+    val sorted = if (finished.mayBeFilteredLater(estimate)) facts.flatMap(sortMerge(_, context)) else None
+    sorted.orElse(context.decideOnce(id)(facts))
+  }
+
+  private def sortMerge(facts: JoinFacts, context: RuleContext): Option[JoinDecision] =
+    Some(DecideJoin.decide(facts.copy(memory = Some(context.memory)), context.thresholds)).filter(_.method.forall(_ == Method.SortMerge))
 
   private def isBroadcast(join: EqualityJoin): Boolean = Seq(Side.Left, Side.Right).exists(FinishedJoin.of(join, _).exists(_.isBroadcast))
 
@@ -73,10 +82,8 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       estimate <- state.estimate(id)
       if estimate.hint.isEmpty
       finished <- FinishedJoin.of(equal, estimate.buildSide)
-      facts = finished.facts(estimate, context.mode, context.tables)
       // A broadcast has no other method to choose, and only a physical plan shows which targets its filter can still reach.
-      isLeft = finished.isBroadcast || finished.mayBeFilteredLater(estimate) && facts.exists(staysSortMerge(_, context))
-      decision <- if (isLeft) known else context.decideOnce(id)(facts)
+      decision <- if (finished.isBroadcast) known else known.orElse(decidedNow(id, estimate, finished, context))
       // A decision made for the other build side, on another thread of the query, does not apply here.
       if decision.facts.buildSide == estimate.buildSide
     } yield decision

@@ -1,6 +1,6 @@
 package io.aqeplugin.rules
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeMap, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution
 import org.apache.spark.sql.execution.SparkPlan
@@ -90,18 +90,15 @@ final case class FinishedJoin(
   }
 
   private def probe(probe: ProbeFacts): ProbeFacts = {
-    val targets = site.fold(if (areStarted(probe)) 0 else probe.targets)(_.targets.size)
+    val targets = site.fold(if (probeScansStarted) 0 else probe.targets)(_.targets.size)
     val otherUses = site.filter(_.targets.nonEmpty).fold(probe.otherUsesPassRate)(_.otherUsesPassRate)
     val isStarted = if (probe.beforeExchange) probeShuffled else probeStarted
     probe.copy(started = probe.started || isStarted, targets = targets, otherUsesPassRate = otherUses)
   }
 
-  /** Whether the scans that were targets have started. */
-  private def areStarted(probe: ProbeFacts): Boolean = probeScansStarted && !probe.beforeExchange
-
   /** Whether only a physical plan shows if a filter can go in front of a later exchange. */
   def mayBeFilteredLater(estimate: JoinFacts): Boolean = site.isEmpty && !probeShuffled && !needsShuffle &&
-    (areStarted(estimate.probe) || estimate.filterObstacle.contains(ReasonCode.ReusedExchange))
+    (probeScansStarted || estimate.filterObstacle.contains(ReasonCode.ReusedExchange))
 
   /** The present obstacle, or that of the estimate if no scan remains to be filtered. */
   private def filterObstacle(estimate: JoinFacts): Option[ReasonCode] = site match {
@@ -198,14 +195,16 @@ object FinishedJoin {
 
   private def isShuffled(probe: SparkPlan): Boolean = isStage(probe) && !probe.exists(_.isInstanceOf[Exchange])
 
-  /** Whether the rows of a stage lie as the join needs them, or may do so: keys that a projection renames are not followed. */
+  /** Whether the rows of a stage lie as the join needs them. */
   private def isShuffled(probe: LogicalPlan, keys: Seq[Expression]): Boolean = probe match {
     case found: LogicalQueryStage =>
       val own = found.physicalPlan
-      isStage(own) && (!keys.forall(_.references.subsetOf(own.outputSet)) || own.outputPartitioning.satisfies(ClusteredDistribution(keys)))
-    case Project(_, child) => isShuffled(child, keys)
-    case Filter(_, child)  => isShuffled(child, keys)
-    case _                 => false
+      isShuffled(own) && own.outputPartitioning.satisfies(ClusteredDistribution(keys))
+    case Project(list, child) =>
+      val below = AttributeMap(list.collect { case alias: Alias => alias.toAttribute -> alias.child })
+      isShuffled(child, keys.map(_.transform { case column: Attribute => below.getOrElse(column, column) }))
+    case Filter(_, child) => isShuffled(child, keys)
+    case _                => false
   }
 
   /** Whether a side of a join is a stage that has finished, below only operators with one child. */

@@ -3,6 +3,7 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec
 import org.apache.spark.sql.internal.SQLConf
@@ -112,7 +113,7 @@ private[rules] final class JoinEstimator(
 
   private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite, estimates: SizeEstimator): ProbeFacts = {
     val probe = join.child(buildSide.other)
-    val reached = site.targets ++ site.refused.map(_._1)
+    val reached = site.reached
     // A scan that gets no filter is spared nothing.
     val path = new ProbePath(join.node, if (site.targets.isEmpty) reached else site.targets, estimates)
     def of(sizes: SizeEstimator) = if (reached.isEmpty) Seq(sizes(probe)) else reached.map(target => sizes(target.node))
@@ -208,8 +209,9 @@ private[rules] final class JoinEstimator(
   }
 
   private def stagesBelow(plan: SparkPlan): Seq[SparkPlan] = plan match {
-    case exchange: Exchange => Seq(exchange)
-    case other              => other.children.flatMap(stagesBelow)
+    case exchange: Exchange    => Seq(exchange)
+    case stage: QueryStageExec => if (stage.isMaterialized) Nil else Seq(stage.plan)
+    case other                 => other.children.flatMap(stagesBelow)
   }
 
   private def tasks(bytes: Double): Int = {

@@ -112,14 +112,16 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     )
   }
 
-  /** What a scan has filtered is not filtered again in front of the next exchange. */
   private def reachedNow(join: FoundJoin, buildSide: Side): JoinSite = {
     val site = JoinSite.reach(join, buildSide)
-    if (!site.targets.forall(_.isScan) && StartedFilters.isIn(join.child(buildSide.other), nameOf(join))) site.ofScans else site
+    site.copy(targets = site.targets.filter(isFirst(join, _)))
   }
 
+  /** What has been filtered further down is not filtered again in front of an exchange. */
+  private def isFirst(join: FoundJoin, target: FilterTarget): Boolean = target.isScan || !StartedFilters.isIn(target.node, nameOf(join))
+
   private def judged(join: FoundJoin, buildSide: Side): JoinSite =
-    JoinSite.judged(reached(join, buildSide), join, buildSide, guard)
+    JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _))
 
   /** The filters that a join requests now. */
   private def of(join: FoundJoin): Seq[Placement] =
@@ -200,7 +202,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   /** The estimate for the targets that there are now: since it was made, the scans may have started, or turned out to be shared. */
   private def ofPresentTargets(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
-    if (site.targets.isEmpty || site.isBeforeExchange == estimate.probe.beforeExchange) estimate
+    if (site.targets.isEmpty || site.targets.forall(_.isScan) && !estimate.probe.beforeExchange) estimate
     else estimate.copy(probe = estimator.estimate(join, estimate.buildSide, site).probe)
 
   /** No filter and no estimate: [[ChooseJoinStrategy]] handles no join without an estimate. */

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Greater
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 
 import io.aqeplugin.exec.FilterSummary
-import io.aqeplugin.observe.TableStatistics
+import io.aqeplugin.observe.{JoinKey, TableStatistics}
 
 /** Gives values that are known before a scan starts to its source, so that partitions, files, row groups and pages without a key are not
   * read.
@@ -26,12 +26,18 @@ object ScanAdapter {
       tables: TableStatistics,
       inListMaxKeys: Int
   ): SparkPlan = keys match {
-    case Seq(column: Attribute) =>
-      val known = KnownKeys(column, built, inListMaxKeys)
-      Formats.iterator.flatMap(_.narrowed(scan, known, tables)).nextOption().getOrElse(scan)
-    case Seq(computed) => PartitionKeys.narrowed(scan, computed, built).getOrElse(scan)
-    case _             => scan
+    case Seq(column: Attribute) => narrowed(scan, KnownKeys(column, built, inListMaxKeys), tables)
+    case Seq(computed)          => PartitionKeys.narrowed(scan, computed, built).getOrElse {
+        ColumnRange.of(computed, built.ranges).fold(scan) { range =>
+          val ofColumn = built.copy(ranges = Seq(range), values = None, small = None)
+          narrowed(scan, KnownKeys(JoinKey.columnOf(computed), ofColumn, inListMaxKeys), tables)
+        }
+      }
+    case _ => scan
   }
+
+  private def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): SparkPlan =
+    Formats.iterator.flatMap(_.narrowed(scan, keys, tables)).nextOption().getOrElse(scan)
 
   /** Whether a scan leaves out whole partitions by the values of a key. */
   def prunesPartitions(scan: SparkPlan, key: Expression): Boolean = key match {

@@ -65,7 +65,7 @@ object DecisionColumns {
     "missing" -> "a fault: the scan did not find the filter that it waited for",
     "applied" -> "the scan's rows were checked",
     "passed_all" -> "no filter was built, so every row passed; the reason says why",
-    "not_started" -> "the filter was in the plan, but its scan never ran",
+    "not_started" -> "the filter was in a plan, but did not run there: its scan never ran, or ran before the filter was ready",
     "not_placed" -> "the filter was not put into the plan; the reason says why"
   )
 

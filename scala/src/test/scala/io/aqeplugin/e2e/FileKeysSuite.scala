@@ -57,6 +57,21 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
     val _ = joined("facts", "s.inner.k = d.k", "ends")
   }
 
+  test("keys that are computed of a column skip the row groups that cannot have them") {
+    withConf("spark.sql.parquet.outputTimestampType" -> "TIMESTAMP_MICROS") {
+      table(
+        "times",
+        "SELECT id, TIMESTAMP'2020-01-01' + make_dt_interval(0, CAST(id AS int)) AS ts, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(0, 200000, 1, 1)"
+      )
+    }
+    table(
+      "days",
+      "SELECT DATE'2021-05-01' + CAST(id AS int) AS k, date_trunc('MONTH', DATE'2021-05-01') AS m, id + 100001 AS n FROM range(9)"
+    )
+    for (condition <- Seq("CAST(s.ts AS date) = d.k", "date_trunc('MONTH', s.ts) = d.m", "s.id + 1 = d.n"))
+      assert(scanned(joined("times", condition, "days"), "times") < 30000, condition)
+  }
+
   test("files whose columns are missing, narrower, or have no statistics") {
     val path = folder.resolve("evolved").toString
     withConf("spark.aqePlugin.mode" -> "off") {
