@@ -2,6 +2,7 @@ package io.aqeplugin.e2e
 
 import org.apache.spark.sql.execution.UnionExec
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
+import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.exec.SelfDisable
@@ -56,8 +57,9 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a probe side that did not wait gets its filter in front of the next shuffle") {
-    // The build side has finished before the shuffles of the inner join have.
-    val query = joined("SELECT k, n, ok FROM fact JOIN (SELECT * FROM other WHERE slowly(ok) >= 0) ON v = ov", "k")
+    // The second stage below the inner join is slow and has its tasks after those of the first stages, of which the build side is one.
+    val slow = "SELECT ok, max(ov) AS mv FROM other GROUP BY ok HAVING slowly(max(ov)) >= 0"
+    val query = joined(s"SELECT k, n, ok FROM fact JOIN ($slow) ON v = mv", "k")
     val expected = withoutPlugin(spark.sql(query))
     val result = withConf(withoutWaits: _*)(ran(spark.sql(query)))
     assert(result.rows == expected)
@@ -75,6 +77,31 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     val result = withConf(withoutWaits: _*)(ran(spark.sql(query)))
     assert(result.rows == expected)
     assert(filtered(result) == Seq("(shuffle)(k)"), result.plan)
+  }
+
+  test("a join whose filter may come later is not broadcast beyond the memory limit meanwhile") {
+    val sums = "WITH c AS (SELECT k, v, count(*) AS m FROM fact GROUP BY k, v) SELECT a.k, a.m, b.k AS bk FROM c a JOIN c b ON a.v = b.v"
+    val query = s"SELECT * FROM ($sums) p JOIN (SELECT dk FROM dim WHERE g = 5) d ON dk = p.k"
+    val expected = withoutPlugin(spark.sql(query))
+    val small = Seq(
+      "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "1m",
+      "spark.aqePlugin.broadcast.maxMemoryBytes" -> "1",
+      "spark.aqePlugin.shuffledHash.maxShare" -> "0"
+    )
+    val result = withConf(withoutWaits ++ small: _*)(ran(spark.sql(query)))
+    assert(result.rows == expected)
+    val join = result.decided.map(_.decision).find(_.path("facts").path("joinId").asText.contains("dk")).get
+    assert(join.path("facts").path("sparkStrategy").asText == "broadcast" && join.path("choice").asText.endsWith("sort_merge"))
+    assert(collect(result.plan) { case hashed: BroadcastHashJoinExec => hashed } == Nil, result.plan)
+  }
+
+  test("each input of an inner join keeps its filter, although the other one has started with its own") {
+    val slow = "SELECT * FROM other WHERE slowly(ok) >= 0"
+    val inputs = "(SELECT v, max(k) - 80 + v % 3 AS ka FROM fact GROUP BY v) a JOIN " +
+      s"(SELECT mod(om, 5) AS g, max(om) - 29 AS kb FROM (SELECT ov, max(ok) AS om FROM ($slow) GROUP BY ov) GROUP BY mod(om, 5)) b ON ka = kb"
+    val result = sameRows(spark.sql(joined(s"SELECT * FROM $inputs", "ka")))
+    val ofDim = outcomes(result).filter(_.path("joinId").asText.contains("dk"))
+    assert(ofDim.map(_.path("scanColumns").elements().next().asText).toSet == Set("ka", "kb"), result.plan)
   }
 
   test("a scan with a filter gets no second one in front of a later shuffle") {
