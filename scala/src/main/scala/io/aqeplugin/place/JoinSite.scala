@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{BloomFilterMightContain, Dynam
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
-import io.aqeplugin.decide.{ReasonCode, Side}
+import io.aqeplugin.decide.{ProbeFacts, ReasonCode, Side}
 import io.aqeplugin.filters.RangeBounds
 import io.aqeplugin.observe.{FoundJoin, JoinRange, Total}
 
@@ -56,6 +56,9 @@ final case class JoinSite(
 
   /** Whether all filters go in front of exchanges. */
   def isBeforeExchange: Boolean = targets.nonEmpty && targets.forall(!_.isScan)
+
+  /** Whether a wait that was priced with these facts holds up the same as the filters of the site. */
+  def isAsEstimated(probe: ProbeFacts): Boolean = targets.nonEmpty && isBeforeExchange == probe.beforeExchange
 
   /** The site without targets: all of them refused for `code`. */
   def refuseAll(code: ReasonCode): JoinSite =

@@ -90,7 +90,7 @@ final class PlaceFilters(
 
   private def filtered(node: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val requests = here.map(_.request)
-    val sources = here.map(p => PlaceFilters.exchange(p, apply(p.request.source), limits))
+    val sources = here.map(p => PlaceFilters.exchange(p, sourceOf(p.request), limits))
     val filters = PlaceFilters.filters(here)
     val pruned = filters.foldLeft(node) { (scan, filter) =>
       known(filter)
@@ -100,6 +100,12 @@ final class PlaceFilters(
     val unions = if (filters.size == here.size) Nil else filters.map(_.size)
     val pauses = requests.map(request => if (request.target.checksAll) SelfDisable.Never else pause)
     RuntimeFilterExec(pruned, requests.map(_.target.keys), sources, here.map(_.label), pauses, clock, unions)
+  }
+
+  /** The build side with its filters. A stage that has started is read as it is, also where another join's filter is to be put on its rows. */
+  private def sourceOf(request: FilterRequest): SparkPlan = request.source match {
+    case stage: QueryStageExec => stage
+    case exchange              => apply(exchange)
   }
 
   /** What the reader of a scan is told of the keys that pass one filter, or one of several; none unless all are built. Where groups must stay

@@ -22,8 +22,8 @@ private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
     if (context.mode != Mode.Apply || !context.isExecution) estimate
     else
       estimate.waiting match {
-        // Once the scans have started, nothing waits.
-        case Some(wait) if wait.waits && site.targets.nonEmpty =>
+        // Once the scans have started, nothing waits in front of an exchange instead.
+        case Some(wait) if wait.waits && site.isAsEstimated(estimate.probe) =>
           val begun = current(joinId, estimate, wait, site)
           checks ++= begun.filterNot(_.isOver).flatMap(_.checkNanos)
           begun.fold(estimate)(_.inEstimate(estimate))

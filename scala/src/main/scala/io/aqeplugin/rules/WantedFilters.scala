@@ -166,11 +166,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
         }
       case None =>
         val reason = site.obstacle.map(Reason(_)).orElse(estimate.waiting.map(_.reason)).getOrElse(Reason(ReasonCode.FactsMissing))
-        if (join.range.isEmpty && estimate.waiting.exists(_.waits)) sketch(site)
-        estimate.waiting.filter(_.waits).foreach(wait => waits.add(site.targets.map(_.node), wait.buildMillis))
+        val mayWait = site.isAsEstimated(estimate.probe) && estimate.waiting.exists(_.waits)
+        if (join.range.isEmpty && mayWait) sketch(site)
+        estimate.waiting.filter(_ => mayWait).foreach(wait => waits.add(site.targets.map(_.node), wait.buildMillis))
         val unfiltered = state.leaveAloneOnce(nameOf(join), (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
-        explain(join, ExplainText.undecided(unfiltered, estimate.waiting.exists(_.waits)))
-        if (estimate.waiting.exists(_.waits)) placements(nameOf(join), site, "waits for its build side", unfiltered.passRate) else Nil
+        explain(join, ExplainText.undecided(unfiltered, mayWait))
+        if (mayWait) placements(nameOf(join), site, "waits for its build side", unfiltered.passRate) else Nil
     }
   }
 

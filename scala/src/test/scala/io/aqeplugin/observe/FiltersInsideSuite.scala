@@ -63,6 +63,12 @@ class FiltersInsideSuite extends AnyFunSuite with PluginSession {
     assert(isNear(rows(withFilters(joined, "fact" -> Seq(Seq("own"), Seq("other"))), "own" -> 0.1, "other" -> 0.5), 50000))
   }
 
+  test("a filter further up leaves those below it known") {
+    val twice =
+      joined.transformUp { case scan: FileSourceScanExec if tableOf(scan) == "fact" => Started(Started(scan, one("own")), one("other")) }
+    assert(isNear(rows(twice, "own" -> 0.1, "other" -> 0.5), 50000))
+  }
+
   test("a stage that runs once for equal joins has the filter of one of them") {
     assert(isNear(rows(withFilters(joined, "fact" -> one("own#2")), "own#2" -> 0.1), 100000))
   }

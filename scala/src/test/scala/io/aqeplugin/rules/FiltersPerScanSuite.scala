@@ -14,7 +14,7 @@ import io.aqeplugin.place.{FilterRequest, FilterTarget, Placement}
 /** A scan has a limited number of filters, and the decision of a filter above the limit says so. */
 class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
 
-  test("with one filter per scan, the more selective stays; the other has a reason") {
+  test("with one filter per scan, the more selective stays; the other has a reason, and comes in front of the shuffle") {
     table("sold", "SELECT id % 100 AS a, id % 90 AS b, id AS v FROM range(3000)", files = 2)
     // Its predicate is estimated to leave fewer keys than `many` has. It ends last: the scan waits for it alone, and `many` is decided before.
     table("few", "SELECT id AS k, id AS w FROM range(100)")
@@ -24,7 +24,7 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
       val result = sameRows(spark.sql(
         "SELECT v FROM sold LEFT SEMI JOIN (SELECT k FROM few WHERE slowly(w) < 3) few ON a = few.k LEFT SEMI JOIN many ON b = many.k"
       ))
-      assert(filtered(result).size == 1)
+      assert(filtered(result).filterNot(_.startsWith("(shuffle)")).size == 1)
       val told =
         result.decided.flatMap(_.filters.elements().asScala).map(f => f.path("applied").asBoolean -> f.path("reason").path("code").asText)
       assert(told.toSet == Set(true -> "FILTER_PAYS", false -> "MAX_FILTERS_PER_SCAN"))
