@@ -171,7 +171,7 @@ def test_a_jar_of_spark_jars_works_in_its_child_class_loader(session: Session) -
     assert ended.errors == 0
 
 
-def test_keys_do_not_go_through_a_node_that_runs_python(session: Session) -> None:
+def test_keys_do_not_go_through_a_node_that_runs_python_but_may_be_checked_above_it(session: Session) -> None:
     doubled = udf(lambda value: value * 2, "long")
 
     def rows(mode: str) -> list[Any]:
@@ -191,7 +191,8 @@ def test_keys_do_not_go_through_a_node_that_runs_python(session: Session) -> Non
         session.spark.conf.unset("spark.aqePlugin.test.openGates")
     assert len(expected) == 10
     (join,) = session.story("python node, apply").joins
-    assert (join.outcomes, join.decision.filter_reason.code) == ((), "NO_TARGET_SCAN")
+    assert all(outcome.table == "(shuffle)" for outcome in join.outcomes)
+    assert join.outcomes or join.decision.filter_reason.code == "NO_TARGET_SCAN"
 
 
 def test_every_event_survives_the_way_from_scala_to_python_and_back(session: Session) -> None:
