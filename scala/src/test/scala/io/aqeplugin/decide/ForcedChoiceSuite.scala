@@ -66,9 +66,7 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a filter is forced only where it is legal; else the reason is the obstacle") {
     forAllForced { (facts, option, thresholds, decision) =>
-      val size = FilterSize.of(facts.build, thresholds)
-      val taken = JoinOption(decision.method.getOrElse(facts.sparkMethod), withFilter = true)
-      val obstacle = FilterChoice.illegal(facts, size, thresholds).orElse(MemoryBudget.exceeded(facts, taken, thresholds))
+      val obstacle = new Obstacles(facts, thresholds).ofFilter(decision.method.getOrElse(facts.sparkMethod))
       assert(decision.buildFilter == (option.withFilter && obstacle.isEmpty))
       if (option.withFilter) obstacle.foreach(reason => assert(decision.filterReason == reason))
     }
