@@ -1,6 +1,6 @@
 package io.aqeplugin.rules
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeMap, Expression}
+import org.apache.spark.sql.catalyst.expressions.{AliasHelper, Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution
 import org.apache.spark.sql.execution.SparkPlan
@@ -107,7 +107,7 @@ final case class FinishedJoin(
   }
 }
 
-object FinishedJoin {
+object FinishedJoin extends AliasHelper {
 
   /** The finished join of a physical plan.
     *
@@ -200,9 +200,7 @@ object FinishedJoin {
     case found: LogicalQueryStage =>
       val own = found.physicalPlan
       isShuffled(own) && own.outputPartitioning.satisfies(ClusteredDistribution(keys))
-    case Project(list, child) =>
-      val below = AttributeMap(list.collect { case alias: Alias => alias.toAttribute -> alias.child })
-      isShuffled(child, keys.map(_.transform { case column: Attribute => below.getOrElse(column, column) }))
+    case project: Project => isShuffled(project.child, keys.map(replaceAlias(_, getAliasMap(project))))
     case Filter(_, child) => isShuffled(child, keys)
     case _                => false
   }

@@ -3,6 +3,7 @@ package io.aqeplugin.storage
 import java.util.Locale
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_DAY
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -13,8 +14,6 @@ import org.apache.spark.unsafe.types.UTF8String
   */
 private[storage] object ColumnRange {
 
-  private val MicrosPerDay = 24L * 60 * 60 * 1000000
-
   /** The range that has every value of the column whose key is in one of `ranges`; none for a key of another form, and where an end is no
     * value of the column's type.
     *
@@ -23,19 +22,15 @@ private[storage] object ColumnRange {
     */
   def of(key: Expression, ranges: Seq[(Long, Long)]): Option[(Long, Long)] =
     if (ranges.isEmpty) None
-    else ends(key)(BigInt(ranges.map(_._1).min), BigInt(ranges.map(_._2).max)).filter(_.productIterator.forall(isLong)).map {
-      case (low, high) => (low.toLong, high.toLong)
-    }
-
-  private def isLong(end: Any): Boolean = end match {
-    case value: BigInt => value.isValidLong
-    case _             => false
-  }
+    else
+      ends(key)(BigInt(ranges.map(_._1).min), BigInt(ranges.map(_._2).max)).collect {
+        case (low, high) if low.isValidLong && high.isValidLong => (low.toLong, high.toLong)
+      }
 
   private def ends(key: Expression)(low: BigInt, high: BigInt): Option[(BigInt, BigInt)] = key match {
-    case Cast(column: Attribute, DateType, _, _) if isTime(column) => Some(((low - 1) * MicrosPerDay, (high + 2) * MicrosPerDay))
+    case Cast(column: Attribute, DateType, _, _) if isTime(column) => Some(((low - 1) * MICROS_PER_DAY, (high + 2) * MICROS_PER_DAY))
     case TruncTimestamp(Literal(format: UTF8String, _), column: Attribute, _) if isTime(column) =>
-      daysOf(format).map(days => (low - 2 * MicrosPerDay, high + (days + 2) * MicrosPerDay))
+      daysOf(format).map(days => (low - 2 * MICROS_PER_DAY, high + (days + 2) * MICROS_PER_DAY))
     case TruncDate(_: Attribute, Literal(format: UTF8String, _)) => daysOf(format).map(days => (low, high + days))
     case Add(column: Attribute, Number(by), _)                   => shifted(column, low - by, high - by)
     case Subtract(column: Attribute, Number(by), _)              => shifted(column, low + by, high + by)
