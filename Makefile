@@ -15,6 +15,8 @@ JARS := aqe_plugin/jars/.built
 PRIMARY_JAR := aqe_plugin/jars/.primary
 # The sbt project of the Spark line that is tested in full.
 PRIMARY := spark41
+# What the drivers of the Python tests map in place of 300 jars.
+CLASSES := .build/spark-classes.jsa
 PYTEST := $(BIN)/python -m pytest -q
 # Tests that need nothing but this process share two of them; those that start others already use both cores.
 WORKERS := --numprocesses=2 --dist=loadfile
@@ -95,7 +97,7 @@ check-python: lint-python
 .PHONY: test
 test: prerequisites ## what every change must pass: lint, the tests of both languages, the other Spark lines' smoke tests
 	@mkdir -p $(REPORTS)
-	@$(MAKE) --jobs=2 venv jar
+	@$(MAKE) --jobs=2 $(CLASSES) jar
 	@echo "Follow it with: tail -f $(REPORTS)/jvm.log $(REPORTS)/python.log"
 	@$(LANES) test-jvm test-python
 
@@ -107,7 +109,7 @@ test-jvm: prerequisites ## the Scala tests on the primary Spark line; the other 
 	@project/slowest 20 scala/target/*/test-reports
 
 .PHONY: test-python
-test-python: lint-python jar ## the Python tests: units, contracts, sessions, TPC-DS end to end
+test-python: lint-python jar $(CLASSES) ## the Python tests: units, contracts, sessions, TPC-DS end to end
 	@mkdir -p $(REPORTS)
 	{ failed=0; \
 	  $(PYTEST) -m unit $(WORKERS) --junitxml=$(REPORTS)/python-units.xml || failed=1; \
@@ -256,6 +258,9 @@ $(VENV)/.installed: pyproject.toml $(PINS) | $(BIN)/python
 	@echo "Installing the Python half with its test and demo packages into $(VENV) (a few minutes the first time) ..."
 	$(INSTALL) --editable '.[dev,demo,spark]'
 	@touch $(VENV)/.data $(VENV)/.demo $(VENV)/.wheel $@
+
+$(CLASSES): tests/class_archive.py $(VENV)/.installed
+	@project/timed "an archive of Spark's classes" .build/setup/classes.log $(BIN)/python -m tests.class_archive $@
 
 $(VENV)/.demo: pyproject.toml $(PINS) $(VENV)/.data
 	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,metrics,spark]'

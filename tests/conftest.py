@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -15,8 +16,15 @@ from aqe_plugin.install.jars import jar_for
 from tests.extent import TRIES_ALL
 
 # Drivers of tests run each piece of generated code a few times: the second compiler would cost more than it saves.
-for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1")
+# Without it the code cache would have 48 MB, and code that was thrown out is compiled again.
+_ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
+# `make test-python` writes it (tests/class_archive.py); options of a JVM are separated by spaces.
+_CLASSES = Path(__file__).parents[1] / ".build" / "spark-classes.jsa"
+_ARCHIVED = f" -XX:SharedArchiveFile={_CLASSES} -Xlog:cds=off -Xlog:cds+dynamic=off"
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", _ONE_COMPILER)
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS", _ONE_COMPILER + (_ARCHIVED if _CLASSES.exists() and " " not in str(_CLASSES) else "")
+)
 
 # The client of Spark Connect brings gRPC into this process. At a fork its poller was seen to hit a closed file
 # ("epoll_wait error: Bad file descriptor"), and the JVM that was to be started died.

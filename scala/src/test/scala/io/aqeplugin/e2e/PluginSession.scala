@@ -141,6 +141,7 @@ final case class Ran(
 
 object PluginSession {
   val SharedConf: Map[String, String] = Map(
+    LocalFiles.Conf,
     "spark.master" -> "local[2]",
     "spark.app.name" -> "aqe-plugin-tests",
     "spark.ui.enabled" -> "false",
