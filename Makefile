@@ -219,6 +219,10 @@ bench-predicates: venv jar ## predicates across joins and range joins, beside Sp
 bench-keys: venv jar ## joins whose keys are computed from a column, beside Spark alone and Spark's forced Bloom filter
 	$(BIN)/python -m benchmarks.keys
 
+.PHONY: bench-clients
+bench-clients: venv jar ## several clients at once, all with the plugin, all without, and both in one queue
+	$(BIN)/python -m benchmarks.clients
+
 .PHONY: bench-sketch
 bench-sketch: venv jar ## what sketching the keys of a build side costs, with few, many and long keys
 	$(BIN)/python -m benchmarks.sketch

@@ -12,7 +12,7 @@ val connectShims = ExclusionRule("org.apache.spark", "spark-connect-shims_2.13")
 
 // The smoke tests alone: lines beside the primary one compile no other test in `make test`.
 val Smoke = config("smoke").extend(Test)
-val smokeSources = Seq("e2e/SmokeSuite", "e2e/PluginSession", "e2e/NeedsSession")
+val smokeSources = Seq("e2e/SmokeSuite", "e2e/PluginSession", "e2e/NeedsSession", "e2e/LocalFiles")
 
 /** Real tables of other formats, for the tests of the primary line. */
 def tableFormats(line: SparkLine): Seq[ModuleID] =
@@ -129,7 +129,7 @@ val sparkJavaOptions = Seq(
   "-Xss4m",
   // Small queries, each of other generated code: the second compiler never earns what it costs.
   "-XX:TieredStopAtLevel=1",
-  // Its code cache would have 48 MB: DeltaKeysSuite took 210 s of processor time, and 157 s where nothing had to be compiled again.
+  // With one compiler the code cache has 48 MB: DeltaKeysSuite took 210 s of processor time, and 157 s where nothing had to be compiled again.
   "-XX:ReservedCodeCacheSize=512m",
   // 154 s of processor time for JoinMatrixSuite, against 181 s with the serial collector.
   "-XX:+UseParallelGC",

@@ -15,9 +15,15 @@ __all__: list[str] = []
 
 
 def _write(archive: Path) -> None:
-    """The JVM writes its archive when it exits, which it does when this process closes its pipe."""
+    """The JVM writes its archive when it exits, which it does when this process closes its pipe.
+
+    Raises:
+        SystemExit: the JVM wrote none.
+    """
+    made = archive.with_suffix(".made")
+    made.unlink(missing_ok=True)
     os.environ["SPARK_SUBMIT_OPTS"] = (
-        f"-XX:TieredStopAtLevel=1 -Xlog:cds=off -Xlog:cds+dynamic=off -XX:ArchiveClassesAtExit={archive}"
+        f"-XX:TieredStopAtLevel=1 -Xlog:cds=off -Xlog:cds+dynamic=off -XX:ArchiveClassesAtExit={made}"
     )
     from pyspark.sql import SparkSession
 
@@ -33,7 +39,9 @@ def _write(archive: Path) -> None:
     gateway = spark.sparkContext._gateway
     assert gateway is not None
     gateway.proc.stdin.close()
-    gateway.proc.wait()
+    if gateway.proc.wait() != 0 or not made.exists():
+        sys.exit(f"the JVM ended with {gateway.proc.returncode} and wrote no {made}")
+    made.replace(archive)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from aqe_plugin.install.jars import jar_for
 from tests.extent import TRIES_ALL
 
 # Drivers of tests run each piece of generated code a few times: the second compiler would cost more than it saves.
-# Without it the code cache would have 48 MB, and code that was thrown out is compiled again.
+# With one compiler the code cache has 48 MB by default, and code that was thrown out of it is compiled again.
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
 # `make test-python` writes it (tests/class_archive.py); options of a JVM are separated by spaces.
 _CLASSES = Path(__file__).parents[1] / ".build" / "spark-classes.jsa"

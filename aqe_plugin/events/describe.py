@@ -104,6 +104,8 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
     for option in decision.options:
         if (option.strategy, option.with_filter) != chosen:
             name = describe_strategy(option.strategy, option.with_filter)
+            if option.strategy is decision.choice and decision.build_filter:
+                name += " without filter"
             names.setdefault((option.cost_millis, option.reason), []).append(name)
     return [
         f"{_none_of(alike)}{_after_comma(_predicted(cost_millis))}: {describe_reason(reason)}"

@@ -305,7 +305,7 @@ class JoinDecision:
 
 @dataclass(frozen=True, slots=True)
 class FilterPlanned:
-    """One filter on one scan, as planned; ``reason`` says why it is, or is not, in the plan."""
+    """One filter in one place, as planned; ``reason`` says why it is, or is not, in the plan."""
 
     filter_id: str
     join_id: str
@@ -317,7 +317,7 @@ class FilterPlanned:
 
 @dataclass(frozen=True, slots=True)
 class FilterOutcome:
-    """The outcome of one filter on one scan, summed over all tasks of the query.
+    """The outcome of one filter in one place, summed over all tasks of the query.
 
     Attributes:
         kind: ``empty``, ``exact``, ``range_bitmap``, ``split_block_bloom``, ``range``; ``pass_all`` when none could

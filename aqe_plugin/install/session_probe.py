@@ -89,7 +89,8 @@ def run_probe(command: list[str], environment: Mapping[str, str], folder: Path) 
         raise SessionError(f"the session ended before it could report: {last}")
     if probe.error:
         raise SessionError(
-            f"{probe.error}. Try the same with plain PySpark; `aqe-plugin jar-path` names the jar in use."
+            f"{probe.error}. `aqe-plugin status` says whether the jar that the file names is there; "
+            "if it is, see whether plain PySpark starts with this file."
         )
     return probe, stderr
 

@@ -54,8 +54,13 @@ def query_heading(query: QueryStory) -> Segments:
         (f"query {query.execution_id}", "bold"),
         (f"  {took}  ", ""),
         (visible(query.description), "bold"),
-        (f"  [{query.mode.value}{arm}]  {application}", "dim"),
+        (f"  [{_mode(query)}{arm}]  {application}", "dim"),
     )
+
+
+def _mode(query: QueryStory) -> str:
+    """A query whose conf is refused runs as Spark alone runs it, whatever its mode."""
+    return query.mode.value if query.ended is None or query.ended.bad_conf is None else "left alone"
 
 
 def query_failure(query: QueryStory) -> Segments:

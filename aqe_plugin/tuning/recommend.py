@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.events.quantities import quantity
 from aqe_plugin.tuning.groups import COEFFICIENTS, GATES, Group, moved
 from aqe_plugin.tuning.recommendation import Evidence, Finding, KeyChange, Limits, Recommendation, Risk
 from aqe_plugin.tuning.replay import JoinOption, Replay, Replayed
-from aqe_plugin.tuning.run_scales import Prices, RunPrices, prices_of, scales_of
+from aqe_plugin.tuning.run_scales import Prices, RunPrices, largest_difference, prices_of, scales_of
 from aqe_plugin.tuning.runs import Run, newest, without_outliers
 from aqe_plugin.tuning.scales import Scales
 
@@ -40,6 +41,10 @@ class Step:
 
     group: Group
     values: Mapping[str, float]
+
+
+# Less is no other way to run.
+_LEAST_DIFFERENCE_MILLIS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +321,12 @@ def _why(candidate: _Candidate, known: _Known) -> str:
 
 def _why_none(group: Group, known: _Known, limits: Limits) -> str:
     if not _identified(group, known, limits):
-        share = known.scales.identified[COEFFICIENTS.index(group)]
-        return f"not identified ({share:.0%}): no fingerprint was seen both with and without {group.what}"
+        at = COEFFICIENTS.index(group)
+        unknown = f"not identified ({known.scales.identified[at]:.0%} of {limits.min_identified:.0%})"
+        millis = largest_difference(known.runs, known.prices, at)
+        if millis < _LEAST_DIFFERENCE_MILLIS:
+            return f"{unknown}: no fingerprint was seen both with and without {group.what}"
+        most = f"by at most {quantity(millis, 'millis')} of {group.what}"
+        return f"{unknown}: runs of one fingerprint differ {most}, too little beside their noise"
     scale = known.scales.factors[COEFFICIENTS.index(group)]
     return f"measured is {scale:.2f} times predicted: no change"

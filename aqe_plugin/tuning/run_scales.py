@@ -59,6 +59,13 @@ def scales_of(runs: Sequence[Run], prices: Sequence[RunPrices]) -> Scales:
     return misfit.most_likely()
 
 
+def largest_difference(runs: Sequence[Run], prices: Sequence[RunPrices], at: int) -> float:
+    """How far apart two runs of one fingerprint are in the price of the ``at``-th of ``COEFFICIENTS``, in milliseconds;
+    0 when no fingerprint ran in two ways that differ in it."""
+    executed = (tuple(one[at] for one in repeated.prices) for repeated in _by_fingerprint(runs, prices))
+    return max((max(found) - min(found) for found in executed), default=0.0)
+
+
 def _executed(run: Run, prices: RunPrices) -> Prices:
     """The price of the options that ran, by group; a join that ran as none of the priced options adds nothing."""
     nothing = (0.0,) * len(COEFFICIENTS)

@@ -32,8 +32,8 @@ def test_an_unknown_line_names_the_supported_ones(jars: Path) -> None:
     with pytest.raises(UnsupportedSparkError) as error:
         jar_for("3.5.1", jars, "0.1.0")
     assert str(error.value) == (
-        "aqe-plugin 0.1.0 has no jar for Spark 3.5.1; supported lines: 4.10, 4.1, 4.0. "
-        "Use one of these, or leave the plugin out."
+        "aqe-plugin 0.1.0 has no jar for Spark 3.5.1; it has those for 4.10, 4.1, 4.0. "
+        "Use one of these, or leave the plugin out; in a checkout, `make jar` builds all supported lines."
     )
 
 

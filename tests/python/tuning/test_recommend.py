@@ -100,8 +100,15 @@ def test_without_enough_runs_of_any_fingerprint_nothing_is_recommended() -> None
 def test_a_group_that_never_ran_both_ways_is_not_identified() -> None:
     fleet = fleet_of(0, DEAR_BROADCASTS, noise=Noise(0.01, 0.0, None, 0.0))
     reasons = {one.group: one.reason for one in recommend(fleet.week(None), DEFAULTS, LIMITS, fleet.replay)}
-    assert "not identified" in reasons["broadcast"]
-    assert "not identified" in reasons["filter"]
+    assert reasons["broadcast"].startswith("not identified (")
+    assert reasons["filter"].startswith("not identified (0% of 25%): no fingerprint was seen both with and without ")
+
+
+def test_a_group_whose_effect_is_lost_in_noise_is_not_said_to_have_run_one_way() -> None:
+    fleet = fleet_of(0, DEAR_BROADCASTS, noise=Noise(3.0, 0.0, None, 0.0))
+    reasons = {one.group: one.reason for one in recommend(seen_both_ways(fleet), DEFAULTS, LIMITS, fleet.replay)}
+    lost = [reason for reason in reasons.values() if reason.startswith("not identified")]
+    assert any("runs of one fingerprint differ by at most " in reason for reason in lost), reasons
 
 
 def test_right_prices_are_not_changed() -> None:

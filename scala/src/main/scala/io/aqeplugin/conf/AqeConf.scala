@@ -242,7 +242,12 @@ object AqeConf {
   // The cost formula; every coefficient is per task thread unless it says otherwise.
 
   val CostShuffleNanosPerByte: ConfEntry[Double] =
-    nanos("cost.shuffleNanosPerByte", 6.0, "nanos/byte", "Writing and reading one byte of a row through a shuffle.")
+    nanos(
+      "cost.shuffleNanosPerByte",
+      6.0,
+      "nanos/byte",
+      "Writing and reading one byte of a row through a shuffle; a tenth of it for reading one back for a filter."
+    )
   val CostShuffleNanosPerRow: ConfEntry[Double] =
     nanos("cost.shuffleNanosPerRow", 250.0, "nanos/row", "Writing and reading one row through a shuffle, in addition to its bytes.")
   val CostSortNanosPerComparison: ConfEntry[Double] =
@@ -270,7 +275,12 @@ object AqeConf {
   val CostBroadcastNanosPerByte: ConfEntry[Double] =
     nanos("cost.broadcastNanosPerByte", 1.0, "nanos/byte", "Sending one byte of a broadcast to one executor; paid once per executor.")
   val CostFilterBuildNanosPerRow: ConfEntry[Double] =
-    nanos("cost.filterBuildNanosPerRow", 60.0, "nanos/row", "Reading one build row back from its shuffle and adding its key to a filter.")
+    nanos(
+      "cost.filterBuildNanosPerRow",
+      60.0,
+      "nanos/row",
+      "Reading one build row back from its shuffle and adding its key to a filter, in addition to its bytes."
+    )
   val CostFilterCheckNanosPerRow: ConfEntry[Double] =
     nanos("cost.filterCheckNanosPerRow", 8.0, "nanos/row", "Checking the first key column of one probe row against a filter.")
   val CostFilterHashNanosPerColumn: ConfEntry[Double] =

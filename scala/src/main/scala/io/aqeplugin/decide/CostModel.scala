@@ -56,6 +56,7 @@ final case class CostTerm(name: String, nanos: Double)
   * filter only
   * filter build      b filterBuildNanosPerRow / n                                    one thread when it reads a broadcast relation; d instead
   *                                                                                   of b, and one thread, when the driver has the d keys
+  * filter read       b m shuffleNanosPerByte / 10 n                                  neither of a broadcast relation nor of keys that the driver has
   * filter hand over  filter bytes (collectNanosPerByte + broadcastNanosPerByte e)
   * filter launch     jobLaunchNanos                                                  a stage of its own, after which AQE plans anew
   * filter check      s (filterCheckNanosPerRow + hashed columns filterHashNanosPerColumn) / n
@@ -179,8 +180,10 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     val keys = facts.build.keys
     val kept = if (keys.kept) keys.distinct.map(distinct => math.min(atLeastZero(distinct), buildRows)) else None
     val rowsOfABuilder = kept.getOrElse(if (facts.build.alreadyBroadcast) buildRows else buildRows / slots)
+    val bytesRead = if (kept.isEmpty && !facts.build.alreadyBroadcast) buildBytes else 0.0
     Seq(
       CostTerm("filter build", rowsOfABuilder * thresholds(CostFilterBuildNanosPerRow)),
+      CostTerm("filter read", bytesRead * CostModel.ReadShareOfShuffle * thresholds(CostShuffleNanosPerByte) / slots),
       CostTerm("filter hand over", prices.shared(filter.bytes)),
       CostTerm("filter launch", thresholds(CostJobLaunchNanos)),
       CostTerm(
@@ -196,6 +199,11 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 
 object CostModel {
   val NanosPerMilli = 1e6
+
+  /** The part of a byte's price through a shuffle that reading it back costs: 0.6 of 6 ns on average of rows of 16 to 1,168 bytes, 1.4 in the
+    * narrow ones and 0.4 in the wide ones. The rows are taken as wide as the join gets them, which is nearly what the shuffle has.
+    */
+  private val ReadShareOfShuffle = 0.1
 
   /** The price that is the sum of `terms`. */
   def millis(terms: Seq[CostTerm]): Double = terms.map(_.nanos).sum / NanosPerMilli

@@ -2,7 +2,7 @@ package io.aqeplugin.observe
 
 import io.aqeplugin.decide.Reason
 
-/** The result of one filter on one scan.
+/** The result of one filter in one place, on a scan or in front of an exchange.
   *
   * @param found
   *   whether the scan found its filter when it ran; a filter that passes all rows counts as found and has a reason

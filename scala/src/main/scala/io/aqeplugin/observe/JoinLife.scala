@@ -8,7 +8,8 @@ import io.aqeplugin.decide.{JoinDecision, JoinFacts, Reason, ReasonCode}
 /** The state of one join in one query. It changes in one direction:
   * {{{
   * seen     no side has started: each planning may replace the estimate, and with it the build side
-  * waiting  a side has started, and the build side is not measured yet: the estimate and the build side are fixed
+  * waiting  a side has started, and the build side is not measured yet: the estimate and the build side are fixed,
+  *          but for what other uses of its scans let pass
   * decided  the build side was measured: the decision is fixed, but the placement of its filters may change
   * placed   the decision was returned for reporting, with the scans of its filters; it is returned only once
   * ended    the query has ended: nothing changes, and nothing is left to report
@@ -60,6 +61,16 @@ sealed trait JoinLife {
   def keepEstimate: JoinLife = this match {
     case seen @ Seen(Some(estimate), _, _, _) => seen.fixed(estimate)
     case other                                => other
+  }
+
+  /** Adds to the estimate what must pass for other uses of the join's scans: their joins are decided one by one. */
+  def seeOtherUses(passRate: Double): JoinLife = {
+    def now(estimate: JoinFacts) = estimate.copy(probe = estimate.probe.copy(otherUsesPassRate = passRate))
+    this match {
+      case seen: Seen       => seen.copy(estimate = seen.estimate.map(now))
+      case waiting: Waiting => waiting.copy(kept = now(waiting.kept))
+      case other            => other
+    }
   }
 
   /** Begins the wait of the probe side, unless there is one. */

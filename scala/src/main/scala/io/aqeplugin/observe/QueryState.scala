@@ -109,6 +109,9 @@ final class QueryState(val executionId: Long) {
   /** Fixes the estimate of a join because one side has started. */
   def keepEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.keepEstimate) }
 
+  /** Adds to the estimate of an undecided join what must pass for other uses of its scans. */
+  def noteOtherUses(joinId: String, passRate: Double): Unit = { val _ = joins.change(joinId)(_.seeOtherUses(passRate)) }
+
   /** Drops the estimate of a join of which no side has started. */
   def forgetEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.forgetEstimate) }
 

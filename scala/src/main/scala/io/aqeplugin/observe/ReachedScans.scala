@@ -4,7 +4,7 @@ import scala.collection.concurrent.TrieMap
 
 import org.apache.spark.sql.catalyst.expressions.ExprId
 
-/** A scan that the keys of a join reach.
+/** A scan that the keys of a join reach, or the input of an exchange where they reach none.
   *
   * @param columns
   *   the scan's columns, which are the same in every re-plan

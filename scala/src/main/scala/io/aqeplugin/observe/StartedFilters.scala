@@ -4,7 +4,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
-/** The filters on one scan, from the time the scan begins to run. */
+/** The filters in one place, from the time its rows begin to be read. */
 trait StartedFilters {
 
   /** The joins whose build sides each filter comes from: one, or those of a union. */

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.filters.RangeBounds
 
-/** A filter that a join requests on one scan.
+/** A filter that a join requests in one place, a scan or the input of an exchange.
   *
   * @param source
   *   the build side's exchange or stage as it is in the plan

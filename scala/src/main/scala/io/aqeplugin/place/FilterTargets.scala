@@ -1,12 +1,11 @@
 package io.aqeplugin.place
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
-import org.apache.spark.sql.catalyst.plans.{LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
-import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
-import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
+import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.joins.CartesianProductExec
 
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.{JoinKey, Total}
@@ -167,45 +166,5 @@ object FilterTargets {
       !scan.isInstanceOf[datasources.v2.MicroBatchScanExec] && !scan.isInstanceOf[datasources.v2.ContinuousScanExec]
     case _: RDDScanExec | _: LocalTableScanExec | _: RangeExec | _: SerializeFromObjectExec => true
     case _                                                                                  => false
-  }
-
-  /** The first exchange or finished stage below a join on its build side, with the keys over its output.
-    *
-    * Operators between the join and the exchange may drop rows but never add keys, so the exchange has at least the join's keys.
-    */
-  def buildExchange(build: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = build match {
-    case broadcast: BroadcastExchangeLike                     => finishedShuffle(broadcast.child, keys).orElse(named(broadcast, keys))
-    case broadcast: BroadcastQueryStageExec                   => finishedShuffle(broadcast.plan, keys).orElse(named(broadcast, keys))
-    case found @ (_: ShuffleExchangeLike | _: QueryStageExec) => named(found, keys)
-    case read: AQEShuffleReadExec                             => buildExchange(read.child, keys)
-    case sort: SortExec                                       => buildExchange(sort.child, keys)
-    case join: BaseJoinExec if isSemi(join)                   => buildExchange(join.left, keys)
-    case other if other.children.size == 1                    =>
-      Lineage.steps(other, keys).headOption.flatMap(step => buildExchange(step.child, step.keys))
-    case _ => None
-  }
-
-  /** Joins that give rows of their left side, each once at most. Other joins may give more rows than the exchange has, so that its size would
-    * say nothing about the build side.
-    */
-  private def isSemi(join: BaseJoinExec): Boolean = join.joinType == LeftSemi || join.joinType == LeftAnti
-
-  /** The keys of an exchange that has their columns. */
-  private[place] def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = for {
-    known <- JoinKey.all(keys).toOption
-    // Composed with projections below the join, a key may have become one without a value for every row.
-    if known.forall(key => exchange.outputSet.contains(key.column) && (!key.isComputed || Total(key.expression)))
-  } yield (exchange, known.map(_.expression))
-
-  /** The finished shuffle that a broadcast only repeats. A filter reads it in parallel and need not wait for the broadcast relation, and
-    * its source stays the same when the relation is ready.
-    */
-  private def finishedShuffle(plan: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = plan match {
-    case stage: ShuffleQueryStageExec if stage.isMaterialized => named(stage, keys)
-    case project: ProjectExec        => Lineage.steps(project, keys).headOption.flatMap(step => finishedShuffle(step.child, step.keys))
-    case filtered: RuntimeFilterExec => finishedShuffle(filtered.child, keys)
-    case wrapper @ (_: AQEShuffleReadExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter) =>
-      finishedShuffle(wrapper.children.head, keys)
-    case _ => None
   }
 }

@@ -76,7 +76,7 @@ object JoinSite {
     val build = join.child(range.buildSide)
     // A finished relation says at once what the range is worth, so it comes before a shuffle below it.
     val source =
-      if (JoinRange.isFinishedBroadcast(build)) FilterTargets.named(build, range.build) else FilterTargets.buildExchange(build, range.build)
+      if (JoinRange.isFinishedBroadcast(build)) BuildExchange.named(build, range.build) else BuildExchange.of(build, range.build)
     source match {
       case _ if range.obstacle.isDefined                => JoinSite(source, Nil, Nil, range.obstacle)
       case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
@@ -89,7 +89,7 @@ object JoinSite {
   }
 
   private def ofKeys(join: FoundJoin, buildSide: Side): JoinSite = {
-    val source = FilterTargets.buildExchange(join.child(buildSide), join.sourceKeys(buildSide))
+    val source = BuildExchange.of(join.child(buildSide), join.sourceKeys(buildSide))
     (join.heldKeys(buildSide), source) match {
       case (Left(reason), _)                                 => JoinSite(source, Nil, Nil, Some(reason.code))
       case (_, None)                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))

@@ -12,7 +12,7 @@ import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.MeasuredKeys
 import io.aqeplugin.observe._
-import io.aqeplugin.place.{FilterTargets, JoinSite}
+import io.aqeplugin.place.{BuildExchange, JoinSite}
 
 /** A join whose build stage has finished, as shown equally by a logical and a physical plan.
   *
@@ -96,9 +96,9 @@ final case class FinishedJoin(
     probe.copy(started = probe.started || isStarted, targets = targets, otherUsesPassRate = otherUses)
   }
 
-  /** Whether only a physical plan shows if a filter can go in front of a later exchange. */
+  /** Whether only a physical plan shows if a filter can go in front of a later exchange, or what other uses of the scans let pass now. */
   def mayBeFilteredLater(estimate: JoinFacts): Boolean = site.isEmpty && !probeShuffled && !needsShuffle &&
-    (probeScansStarted || estimate.filterObstacle.contains(ReasonCode.ReusedExchange))
+    (probeScansStarted || estimate.filterObstacle.contains(ReasonCode.ReusedExchange) || estimate.probe.otherUsesPassRate > 0)
 
   /** The present obstacle, or that of the estimate if no scan remains to be filtered. */
   private def filterObstacle(estimate: JoinFacts): Option[ReasonCode] = site match {
@@ -175,7 +175,7 @@ object FinishedJoin extends AliasHelper {
       keys: Seq[Expression]
   ): Option[(QueryStageExec, Seq[Expression], Above)] = side match {
     case found: LogicalQueryStage if found.isMaterialized =>
-      FilterTargets.buildExchange(found.physicalPlan, held).collect {
+      BuildExchange.of(found.physicalPlan, held).collect {
         case (stage: QueryStageExec, ofStage) if !isCache(stage) =>
           val isBroadcast = found.physicalPlan.isInstanceOf[BroadcastQueryStageExec]
           val isPartitioned = found.physicalPlan.outputPartitioning.satisfies(ClusteredDistribution(keys))

@@ -11,7 +11,7 @@ import org.apache.spark.sql.internal.SQLConf
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
-import io.aqeplugin.place.{FilterTarget, FilterTargets, JoinSite}
+import io.aqeplugin.place.{BuildExchange, FilterTarget, FilterTargets, JoinSite}
 import io.aqeplugin.storage.{PartitionRange, ScanAdapter}
 
 /** Estimates the joins of a physical plan whose build side has not run.
@@ -56,7 +56,7 @@ private[rules] final class JoinEstimator(
 
   /** Of the result of a join on the same keys, which needs no exchange, nothing can be measured before the join runs. */
   private def hasExchange(join: FoundJoin, side: Side): Boolean =
-    FilterTargets.buildExchange(join.child(side), join.sourceKeys(side)).isDefined
+    BuildExchange.of(join.child(side), join.sourceKeys(side)).isDefined
 
   /** With open gates, the side whose keys may filter is the build side, as everything legal is done. */
   private def isBetterHashed(join: FoundJoin, side: Side): Boolean =

@@ -11,7 +11,7 @@ import io.aqeplugin.place.{FilterRequest, JoinSite, ReuseGuard}
 /** What the uses of shared scans let pass, each by itself. */
 private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEstimator, sizes: SizeEstimator) {
 
-  // By identity: comparing requests or joins walks their plans.
+  // By identity: comparing requests or joins walks their plans. Joins are decided while they are asked for, so only rates of undecided ones are kept.
   private val joins = new IdentityHashMap[FilterRequest, (FoundJoin, Side)]().asScala
   private val rates = new IdentityHashMap[FoundJoin, Double]().asScala
 
@@ -30,24 +30,27 @@ private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEsti
   }
 
   private def ownPassRate(request: FilterRequest): Double = joins.get(request).fold(1.0) { case (join, buildSide) =>
-    rates.getOrElseUpdate(join, ownPassRate(join, buildSide, request))
-  }
-
-  /** A join that was decided without a filter lets every row pass. */
-  private def ownPassRate(join: FoundJoin, buildSide: Side, request: FilterRequest): Double = {
     val name = context.state.nameOf(join.id)
     context.state.decision(name) match {
       case Some(decision) if decision.buildFilter => alone(decision.facts)
-      case Some(_)                                => 1.0
-      case None                                   => alone(context.state.estimate(name).getOrElse(estimated(join, buildSide, request)))
+      // It lets every row pass.
+      case Some(_) => 1.0
+      case None    => rates.getOrElseUpdate(join, undecided(name, join, buildSide, request))
     }
   }
 
-  private def estimated(join: FoundJoin, buildSide: Side, request: FilterRequest): JoinFacts = {
+  /** By the build side's measured keys if it has finished; else by those that are expected. */
+  private def undecided(name: String, join: FoundJoin, buildSide: Side, request: FilterRequest): Double = {
     val site = JoinSite(Some((request.source, request.sourceKeys)), Seq(request.target), Nil, None, request.bounds)
-    val facts = estimator.unweighed(join, buildSide, site)
-    facts.copy(probe = facts.probe.withoutKeys)
+    val estimate = context.state.estimate(name).getOrElse(estimator.unweighed(join, buildSide, site))
+    if (estimate.filterObstacle.isDefined) 1.0
+    else
+      FinishedJoin.of(join, buildSide, site).flatMap(_.facts(estimate, context.mode, context.tables))
+        .fold(alone(expected(estimate)))(alone)
   }
+
+  /** As where a wait is decided: an estimated share of the build rows says nothing of how many of the probe side's keys it holds. */
+  private def expected(estimate: JoinFacts): JoinFacts = estimate.copy(probe = estimate.probe.withoutKeys)
 
   private def alone(facts: JoinFacts): Double = {
     val ofItself = facts.copy(probe = facts.probe.copy(otherUsesPassRate = 0))

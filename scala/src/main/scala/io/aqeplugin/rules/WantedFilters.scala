@@ -224,7 +224,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     val side = sideOf(join)
     val site = siteOf(join, side)
     val estimate = state.estimateOnce(nameOf(join), sideRuns)(estimator.estimate(join, side, site))
-    (estimate, if (estimate.buildSide == side) site else siteOf(join, estimate.buildSide))
+    val now = if (estimate.buildSide == side) site else siteOf(join, estimate.buildSide)
+    if (now.targets.isEmpty || now.otherUsesPassRate == estimate.probe.otherUsesPassRate) (estimate, now)
+    else {
+      state.noteOtherUses(nameOf(join), now.otherUsesPassRate)
+      (estimate.copy(probe = estimate.probe.copy(otherUsesPassRate = now.otherUsesPassRate)), now)
+    }
   }
 
   private def sideOf(join: FoundJoin): Side = state.estimate(nameOf(join)).fold(estimator.buildSide(join))(_.buildSide)

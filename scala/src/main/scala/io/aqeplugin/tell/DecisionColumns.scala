@@ -34,21 +34,21 @@ final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecisio
   def sparkCostMillis: Option[Double] =
     JoinOption.of(facts.sparkStrategy, withFilter = false).flatMap(spark => decision.options.find(_.option == spark)).flatMap(_.costMillis)
 
-  /** The filters of the join on every scan, those that ran first; none until the query has ended. */
-  def filters: Option[Seq[FilterOnScan]] = query.end.map { end =>
+  /** The filters of the join in every place, those that ran first; none until the query has ended. */
+  def filters: Option[Seq[FilterInPlace]] = query.end.map { end =>
     val ran = end.outcomes.filter(_.joinId == facts.joinId)
     val places = kept.filters.map(place => place.filterId -> place).toMap
     val ids = ran.iterator.map(_.filterId).toSet
-    ran.map(outcome => FilterOnScan(places.get(outcome.filterId), Some(outcome))) ++
-      kept.filters.filterNot(place => ids(place.filterId)).map(place => FilterOnScan(Some(place), None))
+    ran.map(outcome => FilterInPlace(places.get(outcome.filterId), Some(outcome))) ++
+      kept.filters.filterNot(place => ids(place.filterId)).map(place => FilterInPlace(Some(place), None))
   }
 
   /** The filters that ran. */
   def outcomes: Option[Seq[FilterOutcome]] = filters.map(_.flatMap(_.outcome))
 }
 
-/** One filter on one scan: its placement and its outcome. At least one of the two is known. */
-final case class FilterOnScan(place: Option[PlacedFilter], outcome: Option[FilterOutcome]) {
+/** One filter in one place: its placement and its outcome. At least one of the two is known. */
+final case class FilterInPlace(place: Option[PlacedFilter], outcome: Option[FilterOutcome]) {
   def status: String = (outcome, place) match {
     case (Some(o), _) if !o.found           => "missing"
     case (Some(o), _) if o.reason.isDefined => "passed_all"
@@ -85,27 +85,29 @@ object DecisionColumns {
     double[WeighedOption]("cost_millis", "millis", "predicted cost; null when the option was ruled out before it was priced")(_.costMillis)
   ) ++ reason[WeighedOption]("reason", "why the option was not taken")(o => Some(o.reason))
 
-  val FilterFields: Seq[DecisionColumn[FilterOnScan]] = Seq(
-    text[FilterOnScan]("filter_id", "identifies one filter on one scan")(f => either(f)(_.filterId, _.filterId)),
-    text[FilterOnScan]("table", EventSchema.FilterPlaces)(f => either(f)(_.table, _.table)),
-    column[FilterOnScan]("columns", Texts, "", "the checked columns")(f => either(f)(_.scanColumns, _.scanColumns)),
-    text[FilterOnScan]("status", described("result of the filter", FilterStatuses))(_.status),
-    text[FilterOnScan]("kind", "kind of filter, `pass_all` or `missing`; null when its scan never ran")(_.outcome.map(_.kind)),
-    whole[FilterOnScan]("bytes", "bytes", "memory of the filter on the driver and on each executor")(_.outcome.map(_.filterBytes)),
-    whole[FilterOnScan]("build_rows", "rows", "build rows with a key")(_.outcome.map(_.keys)),
-    whole[FilterOnScan]("rows_in", "rows", "rows that the filter checked")(_.outcome.map(_.rowsIn)),
-    whole[FilterOnScan]("rows_out", "rows", "checked rows that passed")(_.outcome.map(_.rowsOut)),
-    whole[FilterOnScan](
+  val FilterFields: Seq[DecisionColumn[FilterInPlace]] = Seq(
+    text[FilterInPlace]("filter_id", "identifies one filter in one place, on a scan or in front of an exchange")(f =>
+      either(f)(_.filterId, _.filterId)
+    ),
+    text[FilterInPlace]("table", EventSchema.FilterPlaces)(f => either(f)(_.table, _.table)),
+    column[FilterInPlace]("columns", Texts, "", "the checked columns")(f => either(f)(_.scanColumns, _.scanColumns)),
+    text[FilterInPlace]("status", described("result of the filter", FilterStatuses))(_.status),
+    text[FilterInPlace]("kind", "kind of filter, `pass_all` or `missing`; null when its scan never ran")(_.outcome.map(_.kind)),
+    whole[FilterInPlace]("bytes", "bytes", "memory of the filter on the driver and on each executor")(_.outcome.map(_.filterBytes)),
+    whole[FilterInPlace]("build_rows", "rows", "build rows with a key")(_.outcome.map(_.keys)),
+    whole[FilterInPlace]("rows_in", "rows", "rows that the filter checked")(_.outcome.map(_.rowsIn)),
+    whole[FilterInPlace]("rows_out", "rows", "checked rows that passed")(_.outcome.map(_.rowsOut)),
+    whole[FilterInPlace](
       "rows_unchecked",
       "rows",
       "rows that passed unchecked while the filter was paused because it removed too few rows"
     )(
       _.outcome.map(_.rowsUnchecked)
     ),
-    flag[FilterOnScan]("self_disabled", "whether a task paused the filter")(_.outcome.map(_.rowsUnchecked > 0)),
-    whole[FilterOnScan]("build_millis", "millis", "duration of the filter build")(_.outcome.map(_.buildMillis)),
-    whole[FilterOnScan]("wait_millis", "millis", "time that the scan's start waited for its filters")(_.outcome.map(_.waitMillis))
-  ) ++ reason[FilterOnScan]("reason", "why the filter was placed or not, or why it passed every row")(f =>
+    flag[FilterInPlace]("self_disabled", "whether a task paused the filter")(_.outcome.map(_.rowsUnchecked > 0)),
+    whole[FilterInPlace]("build_millis", "millis", "duration of the filter build")(_.outcome.map(_.buildMillis)),
+    whole[FilterInPlace]("wait_millis", "millis", "time that the scan's start waited for its filters")(_.outcome.map(_.waitMillis))
+  ) ++ reason[FilterInPlace]("reason", "why the filter was placed or not, or why it passed every row")(f =>
     f.outcome.flatMap(_.reason).orElse(f.place.map(_.reason))
   )
 
@@ -333,7 +335,7 @@ object DecisionColumns {
 
   private def ofRan[A](row: DecisionRow)(of: Seq[FilterOutcome] => A): Option[A] = row.outcomes.filter(_.nonEmpty).map(of)
 
-  private def either[A](filter: FilterOnScan)(ofPlace: PlacedFilter => A, ofOutcome: FilterOutcome => A): Option[A] =
+  private def either[A](filter: FilterInPlace)(ofPlace: PlacedFilter => A, ofOutcome: FilterOutcome => A): Option[A] =
     filter.place.map(ofPlace).orElse(filter.outcome.map(ofOutcome))
 
   private def known(count: Long): Option[Long] = Some(count).filter(_ >= 0)

@@ -376,9 +376,9 @@ object EventSchema {
 
   private val Planned = ObjectSchema(
     "FilterPlanned",
-    "one filter on one scan, as planned",
+    "one filter in one place, as planned",
     Seq(
-      FieldSchema("filterId", "text", "", "identifies one filter on one scan"),
+      FieldSchema("filterId", "text", "", "identifies one filter in one place, on a scan or in front of an exchange"),
       FieldSchema("joinId", "text", "", "the join whose keys the filter holds"),
       FieldSchema("table", "text", "", FilterPlaces),
       FieldSchema("scanColumns", "text[]", "", "the checked columns"),
@@ -428,7 +428,7 @@ object EventSchema {
 
   private val Outcome = ObjectSchema(
     "FilterOutcome",
-    "the outcome of one filter on one scan, summed over all tasks of the query",
+    "the outcome of one filter in one place, summed over all tasks of the query",
     Seq(
       FieldSchema("filterId", "text", "", "the id in FilterPlanned"),
       FieldSchema("joinId", "text", "", "the join whose keys the filter holds"),

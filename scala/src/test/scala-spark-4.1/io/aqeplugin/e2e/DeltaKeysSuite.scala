@@ -102,6 +102,23 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     assert(files(sameRows(spark.sql(joined(path("sales"), "ids", "s.narrow = d.id"))), "sales") == 1)
   }
 
+  test("keys that are computed of a column leave out the files that cannot have them") {
+    delta(
+      "times",
+      "SELECT id, id AS v, 1 AS narrow, 'w' AS word, TIMESTAMP'2024-01-01' + make_dt_interval(CAST(id AS int)) AS at FROM range(0, 1000, 1, 10)"
+    )
+    table(
+      "some_days",
+      "SELECT DATE'2024-05-01' + CAST(id AS int) AS at, date_trunc('MONTH', DATE'2024-05-01') AS month, id + 121 AS id FROM range(9)"
+    )
+    for (condition <- Seq("CAST(s.at AS date) = d.at", "date_trunc('MONTH', s.at) = d.month", "s.id + 1 = d.id"))
+      assert(files(sameRows(spark.sql(joined(path("times"), "some_days", condition))), "times") == 1, condition)
+  }
+
+  test("a key that is computed of a partition column keeps the rows") {
+    assert(sameRows(spark.sql(joined(path("by_day"), "days", "s.day + 1 = d.day"))).rows.head.startsWith("[182, "))
+  }
+
   for (byPosition <- Seq("true", "false"))
     test(s"deleted rows stay deleted where Delta counts rows ${if (byPosition == "true") "by Parquet" else "itself"}") {
       val name = s"deleted_$byPosition"

@@ -153,6 +153,21 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(math.abs(cost(Seq(PathStep.Broadcast(rows, rowBytes = 20, probeRows = 0))) - cost(Nil) - millis) < 1e-6)
   }
 
+  test("a filter build reads whole rows back from a shuffle, and nothing where the driver has the keys or the rows are broadcast") {
+    def terms(change: BuildFacts => BuildFacts): Map[String, Double] =
+      decide(build(change)).options.filter(_.option.withFilter).flatMap(_.terms).map(term => term.name -> term.nanos).toMap
+    val rows = Typical.build.rows
+    def ofShuffle(bytesPerRow: Long): Double = rows * bytesPerRow * thresholds(AqeConf.CostShuffleNanosPerByte) / 10 / Typical.cluster.slots
+    Seq(16L, 1000L).foreach { bytes =>
+      assert(math.abs(terms(_.copy(memoryBytesPerRow = bytes))("filter read") / ofShuffle(bytes) - 1) < 1e-9)
+    }
+    val withoutReading = Seq[BuildFacts => BuildFacts](
+      of => of.copy(keys = of.keys.copy(distinct = Some(rows), kept = true)),
+      _.copy(rows = 31, alreadyBroadcast = true)
+    ).map(terms)
+    assert(withoutReading.forall(found => found.contains("filter build") && !found.contains("filter read")))
+  }
+
   test("a probe by a key of several columns costs four of one column, and misses the cache in a large broadcast") {
     def probe(columns: Int, rows: Long): Map[String, Double] =
       decide(build(of => of.copy(rows = rows, alreadyBroadcast = true, keys = of.keys.copy(columns = columns)))).options

@@ -64,6 +64,31 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
     assert(rowsOf(result, "parquet-sold", "day") == ((400, 200)), outcomes(result))
   }
 
+  /** Sales of two years of one calendar, with closed gates; files of this size have their footers read, which tell the range of the days. */
+  private def yearsOf(days: Int, years: Int => String): Ran = {
+    table("many", s"SELECT id AS ticket, id % 90 AS item, id % $days AS day, rand(1) AS x FROM range(600000)")
+    table("calendar", "SELECT id AS d, 1996 + id div 4 AS year FROM range(4000)")
+    def inYears(first: Int) = s"(SELECT item, count(x) AS n FROM many JOIN calendar ON day = d WHERE ${years(first)} GROUP BY item)"
+    val query = s"SELECT a.item, a.n, b.n FROM ${inYears(997)} a JOIN ${inYears(999)} b ON a.item = b.item"
+    withConf("spark.aqePlugin.cost.shuffleNanosPerRow" -> "10000") {
+      val (before, recordsBefore) = counted(withConf("spark.aqePlugin.mode" -> "off")(ran(spark.sql(query))))
+      val (result, records) = counted(ran(spark.sql(query)))
+      assert(result.rows.nonEmpty && result.rows == before.rows && records <= recordsBefore, result.plan)
+      result
+    }
+  }
+
+  test("two uses that keep other years filter their scan by both, though more days are expected than it has") {
+    val result = yearsOf(days = 20, year => s"year % 1000 = $year")
+    assert(unionsOf(result).map(_.size) == Seq(2), outcomes(result))
+    assert(rowsOf(result, "parquet-many", "day") == ((600000, 240000)), outcomes(result))
+  }
+
+  test("two uses that keep more years than expected leave their scan as it is") {
+    val result = yearsOf(days = 20, year => s"year % 1000 IN ($year, ${year - 1})")
+    assert(outcomes(result).isEmpty, outcomes(result))
+  }
+
   test("a filter that only one of two uses requests does not go on their scan") {
     val result = sharedAsBefore(s"${cameBack(1)} UNION ALL SELECT ticket, n FROM ($PerTicket)")
     assert(!filtered(result).contains("parquet-sold(ticket)"), result.plan)

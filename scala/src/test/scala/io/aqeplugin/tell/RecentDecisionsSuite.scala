@@ -92,11 +92,11 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(statuses == Set("running", "succeeded", "failed", "unknown"))
     val run = outcome("j")
     val filters = Seq(
-      FilterOnScan(None, Some(run.copy(found = false))),
-      FilterOnScan(None, Some(run)),
-      FilterOnScan(None, Some(run.copy(reason = Some(Reason(ReasonCode.BuildTimeout))))),
-      FilterOnScan(Some(place("f1", "j")), None),
-      FilterOnScan(Some(place("f1", "j").copy(applied = false)), None)
+      FilterInPlace(None, Some(run.copy(found = false))),
+      FilterInPlace(None, Some(run)),
+      FilterInPlace(None, Some(run.copy(reason = Some(Reason(ReasonCode.BuildTimeout))))),
+      FilterInPlace(Some(place("f1", "j")), None),
+      FilterInPlace(Some(place("f1", "j").copy(applied = false)), None)
     )
     assert(filters.map(_.status) == DecisionColumns.FilterStatuses.map(_._1))
   }
