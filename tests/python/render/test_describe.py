@@ -178,6 +178,17 @@ def test_one_of_a_thing_is_no_plural() -> None:
     assert quantity(1, "millis") == "1 ms"
 
 
+def test_of_a_broadcast_with_filter_the_one_without_is_not_taken() -> None:
+    reason = Reason("COSTLIER", 9.0, 7.0, "millis", "")
+    options = (
+        WeighedOption(Strategy.BROADCAST, True, 7.0, reason),
+        WeighedOption(Strategy.BROADCAST, False, 9.0, reason),
+    )
+    decided = replace(DECISION, choice=Strategy.BROADCAST, build_filter=True, options=options)
+    (line,) = options_not_taken(decided)
+    assert line.startswith("not broadcast without filter, predicted 9 ms: ")
+
+
 def test_options_not_taken_have_their_cost_and_reason() -> None:
     broadcast, plain = options_not_taken(DECISION)
     assert broadcast.startswith(f"not broadcast: {reason_meanings()['BROADCAST_MEMORY']} (BROADCAST_MEMORY: ")
@@ -328,7 +339,10 @@ def test_a_query_begins_with_its_sums() -> None:
 def test_a_bad_conf_is_shown_with_the_error_that_it_counts_as() -> None:
     problem = f"Bad value for {PREFIX}filter.maxPassRate: '7\x1b'. Allowed: 0 to 1."
     stopped = replace(story(), joins=(), ended=replace(ended(outcomes=()), errors=1, bad_conf=problem))
-    assert f"errors 1: {problem}".replace("\x1b", "\\x1b") in " ".join(table(stopped).split())
+    shown = " ".join(table(stopped).split())
+    assert f"errors 1: {problem}".replace("\x1b", "\\x1b") in shown
+    assert "[left alone]" in shown
+    assert f"[{stopped.mode.value}]" not in shown
 
 
 @pytest.mark.parametrize("width", [80, 100, 149, 150, 200])
