@@ -15,7 +15,7 @@ JARS := aqe_plugin/jars/.built
 PRIMARY_JAR := aqe_plugin/jars/.primary
 # The sbt project of the Spark line that is tested in full.
 PRIMARY := spark41
-# What the drivers of the Python tests map in place of 300 jars.
+# What the drivers of the Python tests map in place of Spark's jars.
 CLASSES := .build/spark-classes.jsa
 PYTEST := $(BIN)/python -m pytest -q
 # Tests that need nothing but this process share two of them; those that start others already use both cores.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.configs import CONTENDERS, Contender, chosen_queries
 from benchmarks.markdown import median_and_range
-from benchmarks.session import SessionSettings, spark_session
+from benchmarks.session import SessionSettings, spark_session, turn_of
 from workloads.rows import Row, difference
 from workloads.tpcds.data import ensure_dataset
 from workloads.tpcds.queries import Query, queries
@@ -110,8 +110,6 @@ def _lap(sessions: "Sequence[SparkSession]", mix: Mix, chosen: Sequence[Query]) 
     Raises:
         Exception: that of the first client whose query failed.
     """
-    for session, contender in zip(sessions, mix.of_clients, strict=True):
-        _set_up(session, contender)
     started = time.perf_counter()
     with ThreadPoolExecutor(max_workers=len(sessions)) as threads:
         clients = [
@@ -124,19 +122,12 @@ def _lap(sessions: "Sequence[SparkSession]", mix: Mix, chosen: Sequence[Query]) 
 
 def _run_client(session: "SparkSession", contender: Contender, order: Sequence[Query]) -> list[Answered]:
     answered = []
-    for query in order:
-        started = time.perf_counter()
-        rows: list[Row] = [tuple(row) for row in session.sql(query.spark).collect()]
-        answered.append(Answered(contender.name, query.name, time.perf_counter() - started, rows))
+    with turn_of(session, contender):
+        for query in order:
+            started = time.perf_counter()
+            rows: list[Row] = [tuple(row) for row in session.sql(query.spark).collect()]
+            answered.append(Answered(contender.name, query.name, time.perf_counter() - started, rows))
     return answered
-
-
-def _set_up(session: "SparkSession", contender: Contender) -> None:
-    for other in CONTENDERS.values():
-        for key in other.confs:
-            session.conf.unset(key)
-    for key, value in contender.confs.items():
-        session.conf.set(key, value)
 
 
 def _differences(laps: Sequence[Lap]) -> Iterator[str]:
