@@ -28,7 +28,7 @@ from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.conf.syntax.java_properties import entries_of
-from aqe_plugin.errors import ConfError, NoDataError, TargetError
+from aqe_plugin.errors import ConfError, ConflictError, NoDataError, TargetError
 from aqe_plugin.render.formats import StepFormat
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
@@ -190,7 +190,7 @@ def _require_same(last: RolloutStep, asked: Mapping[str, str], canary_share: flo
     if asked:
         key, value = next(iter(asked.items()))
         changed = ", ".join(f"{change.key} = {change.new}" for change in last.changes)
-        raise ConfError(
+        raise ConflictError(
             f"{key}={value}: rollout no. {last.number} ({changed}) is under way, in the ring {last.ring.value}. "
             f"Let it end first, or take it back: aqe-plugin rollback --target {target}."
         )
@@ -224,6 +224,9 @@ def _values_of(words: Sequence[str], file: Path | None) -> dict[str, str]:
             raise ConfError(f"--set {word}: write KEY=VALUE, e.g. --set spark.aqePlugin.filter.maxPassRate=0.5.")
         if key in values:
             raise ConfError(f"--set {key}: given twice, as {values[key]} and as {value}.")
+        problem = beginnings.why_not_tried(key, value)
+        if problem:
+            raise ConfError(sentence(f"{without_secret_value(f'{key} = {value}')}: {problem}"))
         values[key] = value
     return values
 

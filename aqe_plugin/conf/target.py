@@ -79,6 +79,11 @@ class ConfStore(Protocol):
         """A sentence: when a change takes effect."""
 
     @property
+    def note_when_new(self) -> str:
+        """What to know before a change creates the place; nothing where a change does not."""
+        return ""
+
+    @property
     def journal_folder(self) -> Path:
         """The folder on this machine that holds the journal and the backups."""
 

@@ -153,7 +153,8 @@ class PathStep:
 
     Attributes:
         work: ``shuffle``, ``sort``, ``merge``, ``lookup``, ``broadcast`` or ``group``; or ``repeat``, a scan and its
-            shuffle, which only the filter makes run once more.
+            shuffle, which only the filter makes run once more; or ``shared``, the join's own shuffle, which Spark runs
+            once for several uses.
         rows: estimated rows that go into it.
         row_bytes: of a shuffle, a broadcast and a repeat, bytes of one row in memory.
         partitions: of a sort, the partitions that are sorted each by itself.
@@ -161,7 +162,8 @@ class PathStep:
         table_row_bytes: of a lookup, bytes of one row of the table in memory.
         by_row: of a lookup, its key is a row and no number, or a condition is checked for every match.
         probe_rows: of a broadcast, estimated rows that are looked up at random in its table.
-        scan_bytes: of a repeat, estimated bytes that the scan reads.
+        scan_bytes: of a repeat and of what is shared, estimated bytes that the scans read.
+        share: of what is shared, the part that is spared if the join does without; 0 if another use needs it anyway.
     """
 
     work: str
@@ -173,6 +175,7 @@ class PathStep:
     by_row: bool | None = None
     probe_rows: int | None = None
     scan_bytes: int | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

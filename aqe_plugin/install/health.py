@@ -76,7 +76,7 @@ def verify(where: Where, home: Path, jar: Path | None, environment: Mapping[str,
     """
     status, target = status_of(where), read_target(where)
     if not status.plugin_listed:
-        found = f"{status.file}: the plugin is not installed in it."
+        found = f"{status.file}: the plugin is not installed in it{'' if status.exists else ', as it does not exist'}."
         yield Check("conf", CheckVerdict.FAILED, found, "aqe-plugin install does that.")
         return
     checks = [*(jars_exist(status.jars) if jar is None else ()), *key_checks(target.conf.items())]

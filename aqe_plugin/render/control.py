@@ -73,6 +73,8 @@ def changes_table(changes: Iterable[Change]) -> Table:
 def print_proposal(proposal: Proposal, console: Console) -> None:
     """The target, and its changes."""
     console.print(Text(f"{proposal.action.value} {visible(proposal.store.name)}", style="bold"))
+    if proposal.before is None and proposal.store.note_when_new:
+        console.print(Text(f"  {proposal.store.note_when_new}"))
     console.print(changes_table(proposal.changes) if proposal.changes else Text("  comments or layout alone"))
 
 

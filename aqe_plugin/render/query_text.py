@@ -21,7 +21,7 @@ from aqe_plugin.events.describe import (
     describe_wait,
     options_not_taken,
 )
-from aqe_plugin.events.model import QueryEnded, Strategy
+from aqe_plugin.events.model import PluginMode, QueryEnded, Strategy
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.terminal import visible
@@ -60,7 +60,9 @@ def query_heading(query: QueryStory) -> Segments:
 
 def _mode(query: QueryStory) -> str:
     """A query whose conf is refused runs as Spark alone runs it, whatever its mode."""
-    return query.mode.value if query.ended is None or query.ended.bad_conf is None else "left alone"
+    if query.ended is not None and query.ended.bad_conf is not None:
+        return "left alone"
+    return "observe: no plan changed" if query.mode is PluginMode.OBSERVE else query.mode.value
 
 
 def query_failure(query: QueryStory) -> Segments:

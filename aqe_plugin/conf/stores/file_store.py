@@ -43,9 +43,15 @@ class FileStore(ConfStore):
         return self.path.parent / ".aqe-plugin" / self.path.name
 
     def make_journal_folder(self) -> None:
-        self.rehearse(None, None)
+        require_folder(self.path)
         make_folder(self.journal_folder.parent, 0o755)
         make_folder(self.journal_folder, 0o755)
+
+    @property
+    def note_when_new(self) -> str:
+        if self.path.name == CONF_FILE:
+            return "a new file"
+        return f"a new file: Spark reads {CONF_FILE} by itself, and this one only by spark-submit --properties-file"
 
     def read(self) -> bytes | None:
         return read_or_none(self.path)
@@ -54,10 +60,7 @@ class FileStore(ConfStore):
         return parse_target(self.path, content)
 
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
-        if not self.path.parent.is_dir():
-            raise TargetError(
-                f"{self.path.parent}: no such folder. Create it (mkdir -p), or give a file in a conf folder."
-            )
+        require_folder(self.path)
         return ""
 
     def replace(
@@ -67,6 +70,16 @@ class FileStore(ConfStore):
 
     def leftovers(self) -> list[Path]:
         return leftovers(self.path.parent, self.path.name)
+
+
+def require_folder(path: Path) -> None:
+    """Refuses a file in a folder that does not exist.
+
+    Raises:
+        TargetError: there is no such folder.
+    """
+    if not path.parent.is_dir():
+        raise TargetError(f"{path.parent}: no such folder. Create it (mkdir -p), or give a file in a conf folder.")
 
 
 def store_of(where: Where) -> ConfStore:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqe_plugin.conf.stores.file_store import CONF_FILE, Where, store_of
+from aqe_plugin.conf.stores.file_store import CONF_FILE, Where, require_folder, store_of
 from aqe_plugin.conf.stores.session_address import SCHEME
 from aqe_plugin.conf.stores.session_store import open_session
 from aqe_plugin.conf.target import ConfStore, TargetConf
@@ -47,7 +47,7 @@ def find_target(
 
     Raises:
         ConfError: none of these is given.
-        TargetError: ``spark_home`` is not a folder, or the API server has no such object.
+        TargetError: ``spark_home``, or the folder of the file, is not there, or the API server has no such object.
         ClusterError: the API server cannot be asked.
     """
     if file is not None and str(file).startswith(LIVE):
@@ -62,18 +62,24 @@ def find_target(
             f"{file}: an address begins with {LIVE} or {SCHEME}/, in small letters and with no space before."
         )
     if file is not None:
-        return file.resolve()
+        return _in_folder(file)
     if spark_home is not None and not spark_home.is_dir():
         raise TargetError(f"{spark_home}: no such folder; --spark-home is the folder that Spark was unpacked to.")
     home, folder = spark_home or environment.get("SPARK_HOME"), environment.get("SPARK_CONF_DIR")
     if spark_home is None and folder:
-        return (Path(folder) / CONF_FILE).resolve()
+        return _in_folder(Path(folder) / CONF_FILE)
     if home:
-        return (Path(home) / "conf" / CONF_FILE).resolve()
+        return _in_folder(Path(home) / "conf" / CONF_FILE)
     raise ConfError(
         "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: "
         f"give --target FILE ({CONF_FILE}, or a Kubernetes file in YAML) or --spark-home FOLDER."
     )
+
+
+def _in_folder(file: Path) -> Path:
+    found = file.resolve()
+    require_folder(found)
+    return found
 
 
 def read_target(where: Where) -> Target:

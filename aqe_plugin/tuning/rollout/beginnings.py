@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.keys import CANARY, MODE_KEY, conf_keys, problem_of_change, sentence
+from aqe_plugin.conf.keys import CANARY, MODE_KEY, conf_keys, problem_of_change
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConfError
@@ -48,17 +48,16 @@ def why_not_tried(key: str, value: str) -> str:
 def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_share: float | None) -> NextStep | None:
     """Begins a rollout of values that somebody asks for, on the canary or, without one, everywhere.
 
+    Args:
+        values: a rollout can try each of them, see :func:`why_not_tried`.
+
     Returns:
         ``None`` when these values hold already, as the file has them or by default.
 
     Raises:
-        ConfError: a value is refused, or no share of the applications can try it.
+        ConfError: no share of the applications can try a value.
     """
     why = "asked for"
-    for key, value in values.items():
-        problem = why_not_tried(key, value)
-        if problem:
-            raise ConfError(sentence(f"{key} = {value}: {problem}"))
     # Refuses what the target does not take.
     propose_tuning(rollouts.file, values, why)
     conf = read_target(rollouts.file).conf

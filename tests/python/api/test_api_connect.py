@@ -139,7 +139,7 @@ class TestRunningSession:
         assert answer("apply", str(log), "--target", target, *asked, "--yes")[0] == 0
         assert owner.conf.get("spark.aqePlugin.filter.maxPassRate") == "0.4"
         code, _, err = answer("apply", str(log), "--target", target, "--set", "spark.aqePlugin.decisions.keptQueries=5")
-        assert (code, "is under way" in err) == (5, True)
+        assert (code, "is under way" in err) == (7, True)
         assert answer("rollback", "--target", target, "--yes")[0] == 0
         assert owner.conf.get("spark.aqePlugin.filter.maxPassRate", None) is None
 

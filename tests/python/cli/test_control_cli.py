@@ -365,6 +365,24 @@ def test_a_missing_folder_is_exit_code_4(tmp_path: Path, jar: str, answer: Answe
     assert err.startswith(f"{tmp_path / 'no'}: no such folder. ")
 
 
+@pytest.mark.parametrize("command", ["status", "verify", "rollback", "uninstall", "history"])
+def test_no_command_takes_a_missing_folder_for_an_untouched_conf(command: str, tmp_path: Path, answer: Answer) -> None:
+    code, out, err = answer(command, "--target", str(tmp_path / "no" / "spark-defaults.conf"))
+    assert (code, out, err.startswith(f"{tmp_path / 'no'}: no such folder. ")) == (4, "", True), err
+
+
+@pytest.mark.parametrize(("name", "is_read"), [("spark-defaults.conf", True), ("spark-default.conf", False)])
+def test_install_says_when_spark_will_not_read_the_file_that_it_makes(
+    name: str, is_read: bool, tmp_path: Path, jar: str, answer: Answer
+) -> None:
+    words = ("install", "--target", str(tmp_path / name), "--jar", jar)
+    note = answer(*words)[1].splitlines()[1]
+    assert note.strip().startswith("a new file")
+    assert ("only by spark-submit --properties-file" in note) is not is_read
+    assert answer(*words, "--yes")[0] == 0
+    assert "a new file" not in answer(*words, "--mode", "apply")[1]
+
+
 @pytest.mark.parametrize("command", ["install", "status", "verify", "rollback", "uninstall", "history"])
 def test_every_command_has_help(command: str, answer: Answer) -> None:
     code, out, _ = answer(command, "--help")
@@ -394,3 +412,5 @@ def test_verify_of_a_conf_without_the_plugin_starts_nothing(
     code, out, err = answer("verify", "--target", str(conf))
     assert (code, "Starting Spark" in err) == (3, False), err
     assert "the plugin is not installed in it" in out
+    conf.unlink()
+    assert "the plugin is not installed in it, as it does not exist" in answer("verify", "--target", str(conf))[1]

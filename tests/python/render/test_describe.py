@@ -26,7 +26,7 @@ from aqe_plugin.events.describe import (
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import CostTerm, LimitChoice, Reason, Strategy, WaitEnd, WeighedOption
+from aqe_plugin.events.model import CostTerm, LimitChoice, PluginMode, Reason, Strategy, WaitEnd, WeighedOption
 from aqe_plugin.events.quantities import quantities, quantity
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import query_lines, query_table
@@ -343,6 +343,12 @@ def test_a_bad_conf_is_shown_with_the_error_that_it_counts_as() -> None:
     assert f"errors 1: {problem}".replace("\x1b", "\\x1b") in shown
     assert "[left alone]" in shown
     assert f"[{stopped.mode.value}]" not in shown
+
+
+def test_a_query_that_was_only_observed_says_that_its_plan_did_not_change() -> None:
+    observed = replace(story(), mode=PluginMode.OBSERVE)
+    assert "[observe: no plan changed]" in table(observed)
+    assert "[observe: no plan changed]" in "\n".join(lines(observed))
 
 
 @pytest.mark.parametrize("width", [80, 100, 149, 150, 200])

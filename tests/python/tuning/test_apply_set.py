@@ -80,7 +80,16 @@ def test_another_value_is_refused_while_a_rollout_is_under_way(cluster: Cluster,
         code,
         f"rollout no. 1 ({ASKED.replace('=', ' = ')}) is under way, in the ring all. Let it end first, or take it "
         f"back: aqe-plugin rollback --target {cluster.target}." in err,
-    ) == (5, True), err
+    ) == (7, True), err
+
+
+def test_a_value_that_the_plugin_refuses_is_named_whatever_rollout_there_is(cluster: Cluster, answer: Answer) -> None:
+    mistyped = "spark.aqePlugin.filter.buildTmeout"
+    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--set", f"{mistyped}=9")
+    never = answer(*words)
+    step(cluster, answer, "--set", ASKED)
+    assert [never, answer(*words)] == [(5, "", never[2])] * 2
+    assert f"{mistyped} = 9:" in never[2]
 
 
 def test_a_value_that_is_already_set_begins_no_rollout(cluster: Cluster, answer: Answer) -> None:

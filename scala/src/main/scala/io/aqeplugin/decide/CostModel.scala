@@ -49,6 +49,10 @@ final case class CostTerm(name: String, nanos: Double)
   * hash probe        r p k hashProbeNanosPerRow / n
   * hash misses       r p misses(relation bytes, 16 MiB) hashMissNanosPerRow / n         for a key looked up as a row
   *
+  * broadcast only, of a [[PathStep.Shared]] of which the join is charged with the share g
+  * shuffle of others (1 - g) r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
+  * scan by itself    (1 - g) (its scan bytes scanNanosPerByte + its rows p rowPipelineNanosPerRow) / n
+  *
   * not sort-merge, and an operator above relies on the order
   * sort above        r p log2(r p / partitions) sortNanosPerComparison / n
   * spill above       max(0, r p w - 2 t partitions) shuffleNanosPerByte / n
@@ -103,21 +107,27 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
       case Method.ShuffledHash => shuffledHashTerms(probeRows * passing) ++ sortAbove(probeRows * passing)
       case Method.SortMerge    => sortMergeTerms(probeRows * passing)
     }
-    reachJoin(passing, shuffles(option)) ++ buildShuffle(option.method) ++ joined ++ (if (option.withFilter) filterTerms else Nil)
+    val shared = if (isNewBroadcast(option)) path.leavingTerms(passing, shuffle(passing)) else Nil
+    reachJoin(passing, shuffles(option)) ++ shared ++ buildShuffle(option.method) ++ joined ++ (if (option.withFilter) filterTerms else Nil)
   }
 
   private def shuffles(option: JoinOption): Double = {
     // The facts of a broadcast build side already leave out the probe side's shuffle.
-    val own = if (option.method == Method.Broadcast && !facts.build.alreadyBroadcast && !facts.orderUsed) 1 else 0
+    val own = if (isNewBroadcast(option) && !facts.orderUsed) 1 else 0
     math.max(path.shuffles, math.max(0, facts.probe.exchanges) - own).toDouble
   }
+
+  private def isNewBroadcast(option: JoinOption): Boolean = option.method == Method.Broadcast && !facts.build.alreadyBroadcast
 
   private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(
     CostTerm("scan", atLeastZero(facts.probe.prunableBytes) * passing * thresholds(CostScanNanosPerByte) / slots),
     CostTerm("pipeline", (if (facts.probe.beforeExchange) 0.0 else scanRows) * passing * thresholds(CostRowPipelineNanosPerRow) / slots),
-    CostTerm("shuffle", (shuffles - path.shuffles) * probeRows * passing * prices.shuffled(facts.probe.rowBytes) / slots),
+    CostTerm("shuffle", (shuffles - path.shuffles) * shuffle(passing)),
     CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
   ) ++ path.terms(passing)
+
+  /** One shuffle of the rows that reach the join. */
+  private def shuffle(passing: Double): Double = probeRows * passing * prices.shuffled(facts.probe.rowBytes) / slots
 
   private def buildShuffle(method: Method): Seq[CostTerm] = {
     val exchanges = if (method == Method.Broadcast) 0 else math.max(0, facts.build.exchanges)

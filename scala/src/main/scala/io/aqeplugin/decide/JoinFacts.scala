@@ -169,6 +169,12 @@ final case class ProbeFacts(
   /** Rows of the scans without the filters of other joins. */
   def unfilteredScanRows: Long = scanRowsBefore.getOrElse(scanRows)
 
+  /** The same with what is known now of other uses of the scans and of the join's shuffle; what is not known stays. */
+  def withOtherUses(passRate: Option[Double], shuffleShare: Option[Double]): ProbeFacts = {
+    val charged = shuffleShare.fold(path)(share => path.map { case step: PathStep.Shared => step.copy(share = share); case step => step })
+    copy(otherUsesPassRate = passRate.getOrElse(otherUsesPassRate), path = charged)
+  }
+
   /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */
   def withoutKeys: ProbeFacts = copy(keys = None)
 

@@ -49,7 +49,7 @@ final case class KeyFacts(
   def isLookedUpByRow: Boolean = byRow || columns > 1
 
   /** Key columns whose hash a filter check pays for: the first is charged only alone. */
-  def hashedColumns: Int = math.max(if (hashed) 1 else 0, columns - 1) + computed * KeyFacts.HashesOfComputed
+  def hashedColumns: Long = math.max(if (hashed) 1L else 0L, columns - 1L) + math.max(0L, computed.toLong) * KeyFacts.HashesOfComputed
 }
 
 object KeyFacts {

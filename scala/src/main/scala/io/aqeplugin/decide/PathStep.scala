@@ -1,7 +1,7 @@
 package io.aqeplugin.decide
 
 /** Work of the rows between the scans of a probe side and its join. A row that a filter removes in the scan is spared it, except for a
-  * [[PathStep.Repeat]], which only a filter makes necessary.
+  * [[PathStep.Repeat]], which only a filter makes necessary, and a [[PathStep.Shared]], which tells of the join's own shuffle.
   *
   * The operators above the join are none: a row that the filter removes would not have reached them. Nor are the shuffle and the sort of the
   * join itself, which depend on its method.
@@ -79,6 +79,20 @@ object PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
+  /** The join's own shuffle, if Spark runs it once for several uses. A join that does without it reads what is below it by itself.
+    *
+    * @param rows
+    *   estimated rows of the scans below it, down to other exchanges
+    * @param scanBytes
+    *   estimated bytes that these scans read
+    * @param share
+    *   the part of the shuffle that is spared if this join does without it: equal parts for all uses, but 0 if one of them needs it whatever
+    *   this join does, and 1 if the others do without it
+    */
+  final case class Shared(rows: Long, scanBytes: Long, share: Double) extends PathStep(SharedName) {
+    def withRows(rows: Long): PathStep = copy(rows = rows)
+  }
+
   val ShuffleName = "shuffle"
   val SortName = "sort"
   val MergeName = "merge"
@@ -86,6 +100,7 @@ object PathStep {
   val BroadcastName = "broadcast"
   val GroupName = "group"
   val RepeatName = "repeat"
+  val SharedName = "shared"
 
-  val Names: Seq[String] = Seq(ShuffleName, SortName, MergeName, LookupName, BroadcastName, GroupName, RepeatName)
+  val Names: Seq[String] = Seq(ShuffleName, SortName, MergeName, LookupName, BroadcastName, GroupName, RepeatName, SharedName)
 }

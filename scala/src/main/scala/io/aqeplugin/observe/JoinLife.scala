@@ -3,13 +3,13 @@ package io.aqeplugin.observe
 import scala.annotation.tailrec
 import scala.collection.concurrent.TrieMap
 
-import io.aqeplugin.decide.{JoinDecision, JoinFacts, Reason, ReasonCode}
+import io.aqeplugin.decide.{JoinDecision, JoinFacts, ProbeFacts, Reason, ReasonCode}
 
 /** The state of one join in one query. It changes in one direction:
   * {{{
   * seen     no side has started: each planning may replace the estimate, and with it the build side
   * waiting  a side has started, and the build side is not measured yet: the estimate and the build side are fixed,
-  *          but for what other uses of its scans let pass
+  *          but for what other uses of its scans and its shuffle do
   * decided  the build side was measured: the decision is fixed, but the placement of its filters may change
   * placed   the decision was returned for reporting, with the scans of its filters; it is returned only once
   * ended    the query has ended: nothing changes, and nothing is left to report
@@ -63,9 +63,9 @@ sealed trait JoinLife {
     case other                                => other
   }
 
-  /** Adds to the estimate what must pass for other uses of the join's scans: their joins are decided one by one. */
-  def seeOtherUses(passRate: Double): JoinLife = {
-    def now(estimate: JoinFacts) = estimate.copy(probe = estimate.probe.copy(otherUsesPassRate = passRate))
+  /** Adds to the estimate what other uses of the join's scans and its shuffle do: their joins are decided one by one. */
+  def seeOtherUses(probe: ProbeFacts): JoinLife = {
+    def now(estimate: JoinFacts) = estimate.copy(probe = probe)
     this match {
       case seen: Seen       => seen.copy(estimate = seen.estimate.map(now))
       case waiting: Waiting => waiting.copy(kept = now(waiting.kept))

@@ -109,8 +109,8 @@ final class QueryState(val executionId: Long) {
   /** Fixes the estimate of a join because one side has started. */
   def keepEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.keepEstimate) }
 
-  /** Adds to the estimate of an undecided join what must pass for other uses of its scans. */
-  def noteOtherUses(joinId: String, passRate: Double): Unit = { val _ = joins.change(joinId)(_.seeOtherUses(passRate)) }
+  /** Adds to the estimate of an undecided join what other uses of its scans and its shuffle do. */
+  def noteOtherUses(joinId: String, probe: ProbeFacts): Unit = { val _ = joins.change(joinId)(_.seeOtherUses(probe)) }
 
   /** Drops the estimate of a join of which no side has started. */
   def forgetEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.forgetEstimate) }

@@ -24,6 +24,9 @@ import io.aqeplugin.observe.{FoundJoin, JoinRange, Total}
   *   share of the targets' rows that must pass for other uses of shared scans
   * @param repeated
   *   those of the targets that Spark would scan once for several uses, and with the filter once more for this one
+  * @param shuffleShare
+  *   the part of the probe side's shuffle that is spared if the join does without, see [[io.aqeplugin.decide.PathStep.Shared]]; none if there is none, or
+  *   it has started
   */
 final case class JoinSite(
     source: Option[(SparkPlan, Seq[Expression])],
@@ -32,7 +35,8 @@ final case class JoinSite(
     obstacle: Option[ReasonCode],
     bounds: Option[RangeBounds] = None,
     otherUsesPassRate: Double = 0,
-    repeated: Seq[FilterTarget] = Nil
+    repeated: Seq[FilterTarget] = Nil,
+    shuffleShare: Option[Double] = None
 ) {
 
   /** The build side's stage, once it has finished. */

@@ -140,6 +140,9 @@ final class ReuseGuard(
     found
   }
 
+  /** The exchanges and stages of the plan that equal an exchange of it, with itself. */
+  def copies(exchange: Exchange): Seq[SparkPlan] = copiesOf(exchange)
+
   private def isShared(exchange: Exchange): Boolean = copiesOf(exchange).size > 1
 
   /** Dynamic pruning may reuse a broadcast for a subquery, which is not in the plan. It reads the same leaves. */

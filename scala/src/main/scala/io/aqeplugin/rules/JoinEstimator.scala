@@ -132,9 +132,13 @@ private[rules] final class JoinEstimator(
       beforeExchange = site.isBeforeExchange,
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.node)).sum),
       otherUsesPassRate = site.otherUsesPassRate,
-      path = path.steps ++ site.repeated.flatMap(repeat(_, estimates))
+      path = path.steps ++ site.repeated.flatMap(repeat(_, estimates)) ++ shared(join, probe, site, estimates)
     )
   }
+
+  private def shared(join: FoundJoin, probe: SparkPlan, site: JoinSite, estimates: SizeEstimator): Option[PathStep] =
+    for (share <- site.shuffleShare if share < 1; own <- ProbePath.ownShuffle(join.node, probe))
+      yield ProbePath.shared(own, share, estimates)
 
   private def repeat(target: FilterTarget, estimates: SizeEstimator): Option[PathStep] = target.exchanges.headOption.map { own =>
     PathStep.Repeat(rounded(estimates(own).rows), RowWidth.ofRow(own.output), rounded(estimates.scanBytes(own)))

@@ -7,11 +7,11 @@ import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.execution.{SortExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
+import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.PathStep
-import io.aqeplugin.observe.{KeyTypes, RowWidth, SizeEstimator}
+import io.aqeplugin.observe.{KeyTypes, RowWidth, SizeEstimator, StartedFilters}
 import io.aqeplugin.place.FilterTarget
 
 /** What lies between a join and the scans that its keys reach. */
@@ -67,8 +67,30 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget]
 private[rules] object ProbePath {
 
   /** Number of shuffles of a probe side in which the keys reach no scan, for the join alone: one, or none. */
-  def ownShuffles(join: SparkPlan, probe: SparkPlan): Int =
-    ownOf(join, Iterator.iterate(probe)(_.children.head).takeWhile(_.children.size == 1).toSeq).count(_.isInstanceOf[ShuffleExchangeLike])
+  def ownShuffles(join: SparkPlan, probe: SparkPlan): Int = ownShuffle(join, probe).size
+
+  /** The shuffle of a probe side for the join alone, unless it has started. */
+  def ownShuffle(join: SparkPlan, probe: SparkPlan): Option[ShuffleExchangeLike] =
+    ownOf(join, Iterator.iterate(probe)(_.children.head).takeWhile(_.children.size == 1).toSeq).collectFirst {
+      case shuffle: ShuffleExchangeLike => shuffle
+    }
+
+  /** What the scans below a shuffle read, down to other exchanges, if that is shared with other uses. */
+  def shared(own: ShuffleExchangeLike, share: Double, estimates: SizeEstimator): PathStep = {
+    val read = sources(own.child)
+    PathStep.Shared(
+      JoinEstimator.rounded(read.map(estimates(_).rows).sum),
+      JoinEstimator.rounded(read.filter(_.children.isEmpty).map(estimates.scanBytes).sum),
+      share
+    )
+  }
+
+  private def sources(plan: SparkPlan): Seq[SparkPlan] = plan match {
+    case exchange: Exchange            => Seq(exchange)
+    case filtered: StartedFilters      => sources(filtered.children.head)
+    case leaf if leaf.children.isEmpty => Seq(leaf)
+    case other                         => other.children.flatMap(sources)
+  }
 
   /** Of the operators from the join down, those that serve the join alone. */
   private def ownOf(join: SparkPlan, below: Seq[SparkPlan]): Seq[SparkPlan] = join match {

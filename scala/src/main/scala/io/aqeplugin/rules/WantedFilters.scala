@@ -36,6 +36,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val joins = JoinFinder.find(plan)
   private val ranges = JoinRange.find(plan)
   private val uses = new UsesOfScans(context, estimator, sizes)
+  private val shuffles = new UsesOfShuffles(context, joins, sideOf)
   private lazy val guard =
     new ReuseGuard(
       plan,
@@ -225,16 +226,22 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     val site = siteOf(join, side)
     val estimate = state.estimateOnce(nameOf(join), sideRuns)(estimator.estimate(join, side, site))
     val now = if (estimate.buildSide == side) site else siteOf(join, estimate.buildSide)
-    if (now.targets.isEmpty || now.otherUsesPassRate == estimate.probe.otherUsesPassRate) (estimate, now)
+    val seen = estimate.probe.withOtherUses(if (now.targets.isEmpty) None else Some(now.otherUsesPassRate), now.shuffleShare)
+    if (seen == estimate.probe) (estimate, now)
     else {
-      state.noteOtherUses(nameOf(join), now.otherUsesPassRate)
-      (estimate.copy(probe = estimate.probe.copy(otherUsesPassRate = now.otherUsesPassRate)), now)
+      state.noteOtherUses(nameOf(join), seen)
+      (estimate.copy(probe = seen), now)
     }
   }
 
   private def sideOf(join: FoundJoin): Side = state.estimate(nameOf(join)).fold(estimator.buildSide(join))(_.buildSide)
 
   private def siteOf(join: FoundJoin, buildSide: Side): JoinSite = {
+    val site = filterable(join, buildSide)
+    if (reuses) site.copy(shuffleShare = shuffles.share(join, buildSide, guard)) else site
+  }
+
+  private def filterable(join: FoundJoin, buildSide: Side): JoinSite = {
     val site = judged(join, buildSide)
     if (site.targets.isEmpty) site
     else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)

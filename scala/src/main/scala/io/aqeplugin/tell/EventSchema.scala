@@ -261,7 +261,20 @@ object EventSchema {
         "of a broadcast: estimated rows that are looked up at random in its table",
         required = false
       ),
-      FieldSchema("scanBytes", "integer", "bytes", "of a repeat: estimated bytes that the scan reads", required = false)
+      FieldSchema(
+        "scanBytes",
+        "integer",
+        "bytes",
+        "of a repeat and a shared shuffle: estimated bytes that the scans read",
+        required = false
+      ),
+      FieldSchema(
+        "share",
+        "number",
+        "",
+        "of a shared shuffle: the part of it that is spared if the join does without, 0 if another use needs it anyway",
+        required = false
+      )
     )
   )
 

@@ -135,7 +135,15 @@ private[tell] object FactsJson {
     put(node, "tableRows", number { case PathStep.Lookup(_, rows, _, _) => rows })
     put(node, "tableRowBytes", number { case PathStep.Lookup(_, _, bytes, _) => bytes })
     put(node, "probeRows", number { case PathStep.Broadcast(_, _, rows) => rows })
-    put(node, "scanBytes", number { case PathStep.Repeat(_, _, bytes) => bytes })
+    val scanBytes = number {
+      case PathStep.Repeat(_, _, bytes) => bytes
+      case PathStep.Shared(_, bytes, _) => bytes
+    }
+    put(node, "scanBytes", scanBytes)
+    step match {
+      case PathStep.Shared(_, _, share) => node.put("share", share)
+      case _                            => node.putNull("share")
+    }
     step match {
       case PathStep.Lookup(_, _, _, byRow) => node.put("byRow", byRow)
       case _                               => node.putNull("byRow")
@@ -159,6 +167,8 @@ private[tell] object FactsJson {
         for (rowBytes <- fields.long("rowBytes"); probeRows <- fields.long("probeRows")) yield PathStep.Broadcast(rows, rowBytes, probeRows)
       case PathStep.RepeatName =>
         for (rowBytes <- fields.long("rowBytes"); scanBytes <- fields.long("scanBytes")) yield PathStep.Repeat(rows, rowBytes, scanBytes)
+      case PathStep.SharedName =>
+        for (scanBytes <- fields.long("scanBytes"); share <- fields.double("share")) yield PathStep.Shared(rows, scanBytes, share)
       case _ => Right(PathStep.Group(rows))
     }
   } yield step

@@ -172,7 +172,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("more work between the scans and the join never removes a filter") {
-    val sparedByAFilter = FactsGen.pathStep.suchThat(_.name != PathStep.RepeatName).map {
+    val sparedByAFilter = FactsGen.pathStep.suchThat(step => step.name != PathStep.RepeatName && step.name != PathStep.SharedName).map {
       // Of a table much larger than the cache, a filter saves almost none of the misses.
       case step: PathStep.Broadcast => step.copy(probeRows = 0)
       case step                     => step
@@ -203,6 +203,16 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       val after = DecideJoin.decide(facts.copy(probe = facts.probe.copy(path = repeat +: facts.probe.path)), thresholds)
       // With another method chosen, other prices are compared.
       if (!before.buildFilter && after.choice == before.choice) assert(!after.buildFilter)
+    }
+  }
+
+  test("a smaller share of the shuffle never turns another join into a broadcast") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.shared, Gen.choose(0.0, 1.0)) { (facts, thresholds, shared, smaller) =>
+      def method(share: Double): Option[Method] = {
+        val others = facts.probe.path.filterNot(_.name == PathStep.SharedName)
+        DecideJoin.decide(facts.copy(probe = facts.probe.copy(path = others :+ shared.copy(share = share))), thresholds).method
+      }
+      if (!method(shared.share).contains(Method.Broadcast)) assert(!method(shared.share * smaller).contains(Method.Broadcast))
     }
   }
 

@@ -88,6 +88,11 @@ object FactsGen {
   val repeat: Gen[PathStep] =
     Gen.zip(count, count, count).map { case (rows, rowBytes, scanBytes) => PathStep.Repeat(rows, rowBytes, scanBytes) }
 
+  val shared: Gen[PathStep.Shared] =
+    Gen.zip(count, count, Gen.oneOf(Gen.const(0.0), Gen.choose(0.0, 1.0))).map { case (rows, scanBytes, share) =>
+      PathStep.Shared(rows, scanBytes, share)
+    }
+
   val pathStep: Gen[PathStep] = Gen.oneOf(
     Gen.zip(count, count).map { case (rows, rowBytes) => PathStep.Shuffle(rows, rowBytes) },
     Gen.zip(count, small).map { case (rows, partitions) => PathStep.Sort(rows, partitions) },
@@ -97,7 +102,8 @@ object FactsGen {
     },
     Gen.zip(count, count, count).map { case (rows, rowBytes, probeRows) => PathStep.Broadcast(rows, rowBytes, probeRows) },
     count.map(PathStep.Group(_)),
-    repeat
+    repeat,
+    shared
   )
 
   val probeFacts: Gen[ProbeFacts] = for {

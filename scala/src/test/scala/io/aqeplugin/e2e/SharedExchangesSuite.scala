@@ -4,6 +4,7 @@ import java.util.concurrent.atomic.LongAdder
 
 import scala.jdk.CollectionConverters._
 
+import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -56,6 +57,48 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
   test("a filter that both uses of a scan request alike goes on the scan, which runs once") {
     val result = sharedAsBefore(TwoYears)
     assert(filtered(result).contains("parquet-sold(ticket)"), result.plan)
+  }
+
+  /** Joins of a table that both parts of a union read, by closed gates, and how many more records were read than without the plugin. */
+  private def readByTwo(scanNanosPerByte: String, second: String = "JOIN"): (Seq[JsonNode], Long) = {
+    table("many", "SELECT id AS ticket, id % 90 AS item, id % 2000 AS day, rand(1) AS x FROM range(600000)")
+    table("calendar", "SELECT id AS d, 1996 + id div 4 AS year FROM range(4000)")
+    def of(year: Int, join: String) = s"SELECT item, x FROM known $join (SELECT d FROM calendar WHERE year = $year) ON day = d"
+    val query = s"WITH known AS (SELECT * FROM many WHERE day IS NOT NULL) ${of(1997, "JOIN")} UNION ALL ${of(1999, second)}"
+    withConf(
+      "spark.sql.autoBroadcastJoinThreshold" -> "10",
+      "spark.aqePlugin.cost.shuffleNanosPerRow" -> "10000",
+      "spark.aqePlugin.cost.scanNanosPerByte" -> scanNanosPerByte
+    ) {
+      val (before, recordsBefore) = counted(withConf("spark.aqePlugin.mode" -> "off")(ran(spark.sql(query))))
+      val (result, records) = counted(ran(spark.sql(query)))
+      assert(result.rows.nonEmpty && result.rows == before.rows, result.plan)
+      result.decided.map(_.decision) -> (records - recordsBefore)
+    }
+  }
+
+  private def choices(decisions: Seq[JsonNode]): Seq[String] = decisions.map(_.path("choice").asText)
+
+  private def shares(decisions: Seq[JsonNode]): Seq[Double] =
+    decisions.flatMap(
+      _.path("facts").path("probe").path("path").elements().asScala
+    ).filter(_.path("work").asText == "shared").map(_.path("share").asDouble)
+
+  test("joins that share a scan are broadcast where each reads it faster than both shuffle it") {
+    val (decisions, more) = readByTwo(scanNanosPerByte = "0.1")
+    assert(choices(decisions) == Seq("broadcast", "broadcast") && more >= 500000, decisions)
+    // The other join may be decided by then.
+    assert(shares(decisions).contains(0.5) && shares(decisions).forall(Set(0.5, 1.0)), decisions)
+  }
+
+  test("joins that share a scan are not broadcast where reading it twice costs more than to shuffle it once") {
+    val (decisions, more) = readByTwo(scanNanosPerByte = "1000")
+    assert(decisions.nonEmpty && !choices(decisions).contains("broadcast") && more <= 0, decisions)
+  }
+
+  test("a join that shares its shuffle with one that cannot be broadcast saves nothing of it") {
+    val (decisions, _) = readByTwo(scanNanosPerByte = "0.1", second = "FULL JOIN")
+    assert(shares(decisions).contains(0.0), decisions)
   }
 
   test("two uses that keep other years filter their scan by both") {

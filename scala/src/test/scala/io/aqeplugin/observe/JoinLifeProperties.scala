@@ -24,7 +24,7 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     Gen.zip(estimate, Gen.prob(0.5)).map { case (made, sideRuns) => (life: JoinLife) => life.see(made, sideRuns) },
     Gen.const((life: JoinLife) => life.forgetEstimate),
     Gen.const((life: JoinLife) => life.keepEstimate),
-    Gen.choose(0.0, 1.0).map(rate => (life: JoinLife) => life.seeOtherUses(rate)),
+    FactsGen.probeFacts.map(probe => (life: JoinLife) => life.seeOtherUses(probe)),
     Gen.zip(Gen.oneOf("a", "b"), decision).map { case (by, made) => (life: JoinLife) => life.leaveAlone(LeftAlone(by, made)) },
     decision.map(made => (life: JoinLife) => life.decide(made, 0L)),
     filter.map(placed => (life: JoinLife) => life.noteFilter(placed)),
@@ -51,8 +51,8 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(life, transition)((life, next) => assert(age(next(life)) >= age(life)))
   }
 
-  test("the estimate is fixed from the start of one side to the end of the query, except for what other uses of the scans let pass") {
-    def own(life: JoinLife) = life.estimate.map(estimate => estimate.copy(probe = estimate.probe.copy(otherUsesPassRate = 0)))
+  test("the estimate is fixed from the start of one side to the end of the query, except for what other uses do") {
+    def own(life: JoinLife) = life.estimate.map(_.copy(probe = ProbeFacts(0, 0, 0, 0, started = false, targets = 0)))
     forAll(life, transition) { (life, next) =>
       val after = next(life)
       if (age(life) >= 1 && age(after) < 4 && life.estimate.isDefined) assert(own(after) == own(life))
