@@ -220,8 +220,8 @@ bench-keys: venv jar ## joins whose keys are computed from a column, beside Spar
 	$(BIN)/python -m benchmarks.keys
 
 .PHONY: bench-clients
-bench-clients: venv jar ## several clients at once, all with the plugin, all without, and both in one queue
-	$(BIN)/python -m benchmarks.clients
+bench-clients: venv jar ## several clients at once, all with the plugin, all without, and both in one queue: make bench-clients ARGS="--sf 3"
+	$(BIN)/python -m benchmarks.clients $(ARGS)
 
 .PHONY: bench-sketch
 bench-sketch: venv jar ## what sketching the keys of a build side costs, with few, many and long keys

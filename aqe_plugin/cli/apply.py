@@ -196,7 +196,7 @@ def _require_same(last: RolloutStep, asked: Mapping[str, str], canary_share: flo
         )
     if canary_share is not None and canary_share != last.canary_share:
         has = "has no share" if last.canary_share is None else f"has the share {last.canary_share:g}"
-        raise ConfError(
+        raise ConflictError(
             f"--canary-share {canary_share:g}: rollout no. {last.number} is under way and {has}. Leave the option out."
         )
 
@@ -221,7 +221,8 @@ def _values_of(words: Sequence[str], file: Path | None) -> dict[str, str]:
     for word in words:
         key, equals, value = (part.strip() for part in word.partition("="))
         if not equals or not key or not value:
-            raise ConfError(f"--set {word}: write KEY=VALUE, e.g. --set spark.aqePlugin.filter.maxPassRate=0.5.")
+            shown = without_secret_value(word)
+            raise ConfError(f"--set {shown}: write KEY=VALUE, e.g. --set spark.aqePlugin.filter.maxPassRate=0.5.")
         if key in values:
             raise ConfError(f"--set {key}: given twice, as {values[key]} and as {value}.")
         problem = beginnings.why_not_tried(key, value)

@@ -22,7 +22,7 @@ def quantity(value: float, unit: str, more_digits: int = 0) -> str:
             return f"{value:,.{more_digits}f} ms"
         return f"{value / 1000:,.{1 + more_digits}f} s"
     if unit == "ratio":
-        return f"{value * 100:.{3 + more_digits}g} %"
+        return f"{_percent(value, 3 + more_digits)} %"
     if unit == "":
         return f"{value:,.{6 + more_digits}g}"
     number = count(value, more_digits)
@@ -50,6 +50,11 @@ def told_apart(show: Callable[[float, int], str], first: float, second: float) -
 def quantities(first: float, second: float, unit: str) -> tuple[str, str]:
     """Both quantities, :func:`told_apart`."""
     return told_apart(lambda value, more_digits: quantity(value, unit, more_digits), first, second)
+
+
+def _percent(share: float, digits: int) -> str:
+    """Only the whole reads as 100."""
+    return told_apart(lambda value, more_digits: f"{value * 100:.{digits + more_digits}g}", share, 1.0)[0]
 
 
 def _scaled(value: float, step: int, suffixes: tuple[str, ...], more_digits: int) -> str:

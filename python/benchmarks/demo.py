@@ -218,7 +218,8 @@ def _verdict(results: list[QueryResult], queries: list[QueryStory], console: Con
     accounts = [account for account in map(Account.of, queries) if account is not None]
     lost = sum(account.planned - account.applied for account in accounts)
     applied = sum(account.applied for account in accounts)
-    console.print(f"\nQueries: {len(results)}. Filters: {applied} applied, {lost} planned and not applied.")
+    console.print(f"\nQueries: {len(results)}, run {len(accounts)} times with the plugin.")
+    console.print(f"Filters in all these runs: {applied} applied, {lost} planned and not applied.")
     if failed or differing or lost:
         console.print(f"[red]failed: {failed or 'none'}; other rows: {differing or 'none'}[/red]")
         return 1

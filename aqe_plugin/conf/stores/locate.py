@@ -47,7 +47,7 @@ def find_target(
 
     Raises:
         ConfError: none of these is given.
-        TargetError: ``spark_home``, or the folder of the file, is not there, or the API server has no such object.
+        TargetError: ``spark_home``, or the folder of ``file``, is not there, or the API server has no such object.
         ClusterError: the API server cannot be asked.
     """
     if file is not None and str(file).startswith(LIVE):
@@ -62,24 +62,20 @@ def find_target(
             f"{file}: an address begins with {LIVE} or {SCHEME}/, in small letters and with no space before."
         )
     if file is not None:
-        return _in_folder(file)
+        found = file.resolve()
+        require_folder(found)
+        return found
     if spark_home is not None and not spark_home.is_dir():
         raise TargetError(f"{spark_home}: no such folder; --spark-home is the folder that Spark was unpacked to.")
     home, folder = spark_home or environment.get("SPARK_HOME"), environment.get("SPARK_CONF_DIR")
     if spark_home is None and folder:
-        return _in_folder(Path(folder) / CONF_FILE)
+        return (Path(folder) / CONF_FILE).resolve()
     if home:
-        return _in_folder(Path(home) / "conf" / CONF_FILE)
+        return (Path(home) / "conf" / CONF_FILE).resolve()
     raise ConfError(
         "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: "
         f"give --target FILE ({CONF_FILE}, or a Kubernetes file in YAML) or --spark-home FOLDER."
     )
-
-
-def _in_folder(file: Path) -> Path:
-    found = file.resolve()
-    require_folder(found)
-    return found
 
 
 def read_target(where: Where) -> Target:

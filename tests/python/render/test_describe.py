@@ -114,6 +114,8 @@ def table(*queries: QueryStory, width: int = 200) -> str:
         (999, "millis", "999 ms"),
         (1000, "millis", "1.0 s"),
         (0.0412, "ratio", "4.12 %"),
+        (0.99996, "ratio", "99.996 %"),
+        (1, "ratio", "100 %"),
         (9999, "rows", "9,999 rows"),
         (28_800_000, "rows", "28.8 M rows"),
         (2, "filters", "2 filters"),

@@ -38,6 +38,7 @@ def test_a_value_of_set_goes_to_all_without_a_canary(cluster: Cluster, answer: A
     ("words", "why"),
     [
         (["--set", "spark.aqePlugin.filter.buildTimeout"], "write KEY=VALUE"),
+        (["--set", "spark.some.secret.key hunter2"], "--set spark.some.secret.key (hidden): write KEY=VALUE"),
         (["--set", "spark.master=local"], "spark.master = local: not a key of the plugin (spark.aqePlugin.*)."),
         (
             ["--set", "filter.maxPassRate=0.5"],

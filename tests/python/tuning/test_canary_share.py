@@ -240,6 +240,6 @@ def test_the_share_of_a_running_rollout_cannot_change(applications: Applications
     step(applications, answer, "--canary-share", str(SHARE))
     code, _, err = answer(*words(applications, "--canary-share", "0.5"))
     assert (code, err) == (
-        5,
+        7,
         "--canary-share 0.5: rollout no. 1 is under way and has the share 0.3. Leave the option out.\n",
     )

@@ -49,9 +49,10 @@ final case class CostTerm(name: String, nanos: Double)
   * hash probe        r p k hashProbeNanosPerRow / n
   * hash misses       r p misses(relation bytes, 16 MiB) hashMissNanosPerRow / n         for a key looked up as a row
   *
-  * broadcast only, of a [[PathStep.Shared]] of which the join is charged with the share g
-  * shuffle of others (1 - g) r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
-  * scan by itself    (1 - g) (its scan bytes scanNanosPerByte + its rows p rowPipelineNanosPerRow) / n
+  * broadcast that is not Spark's own, of a [[PathStep.Shared]] of which the share g is spared; with and without a filter, as one of the join that has
+  * left thins nothing for the others, p' = p if the plan allows a filter, else 1
+  * shuffle of others (1 - g) (r p' (w shuffleNanosPerByte + shuffleNanosPerRow) / n + jobLaunchNanos)
+  * scan by itself    (1 - g) (its scan bytes scanNanosPerByte + its rows p' rowPipelineNanosPerRow) / n
   *
   * not sort-merge, and an operator above relies on the order
   * sort above        r p log2(r p / partitions) sortNanosPerComparison / n
@@ -107,7 +108,8 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
       case Method.ShuffledHash => shuffledHashTerms(probeRows * passing) ++ sortAbove(probeRows * passing)
       case Method.SortMerge    => sortMergeTerms(probeRows * passing)
     }
-    val shared = if (isNewBroadcast(option)) path.leavingTerms(passing, shuffle(passing)) else Nil
+    val leaves = isNewBroadcast(option) && facts.sparkStrategy != Strategy.Broadcast
+    val shared = if (leaves) path.leavingTerms(sharedPassRate, shuffle(sharedPassRate)) else Nil
     reachJoin(passing, shuffles(option)) ++ shared ++ buildShuffle(option.method) ++ joined ++ (if (option.withFilter) filterTerms else Nil)
   }
 
@@ -125,6 +127,9 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     CostTerm("shuffle", (shuffles - path.shuffles) * shuffle(passing)),
     CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
   ) ++ path.terms(passing)
+
+  // As it would be if the join stayed.
+  private val sharedPassRate = if (facts.probe.targets > 0 && facts.filterObstacle.isEmpty) passRate else 1.0
 
   /** One shuffle of the rows that reach the join. */
   private def shuffle(passing: Double): Double = probeRows * passing * prices.shuffled(facts.probe.rowBytes) / slots

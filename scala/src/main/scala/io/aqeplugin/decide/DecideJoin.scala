@@ -24,7 +24,7 @@ object DecideJoin {
   }
 
   /** Why no decision can change the method. */
-  private[decide] def whyFixed(facts: JoinFacts): Option[Reason] =
+  private[aqeplugin] def whyFixed(facts: JoinFacts): Option[Reason] =
     if (facts.hint.isDefined) Some(Reason(ReasonCode.Hint))
     else if (facts.build.rows < 0) Some(Reason(ReasonCode.FactsMissing))
     else if (facts.sparkStrategy == Strategy.LeaveToSpark) Some(Reason(ReasonCode.OtherStrategy))

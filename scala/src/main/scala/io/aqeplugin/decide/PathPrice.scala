@@ -11,15 +11,18 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
   /** What a join pays that leaves a shared shuffle to its other uses: their parts of it, and of the scans below, which it reads by itself.
     *
     * @param passing
-    *   the share of the rows that is left
-    * @param shuffle
-    *   the price of the whole shuffle
+    *   the share of the rows that is left in the shared shuffle
+    * @param shuffleNanos
+    *   the price of the whole shuffle without its launch
     */
-  def leavingTerms(passing: Double, shuffle: Double): Seq[CostTerm] = path.collectFirst { case step: PathStep.Shared =>
-    val others = 1 - step.share.max(0.0).min(1.0)
+  def leavingTerms(passing: Double, shuffleNanos: Double): Seq[CostTerm] = path.collectFirst { case step: PathStep.Shared =>
+    val ofOthers = 1 - step.share.max(0.0).min(1.0)
     val scanned = math.max(0L, step.scanBytes) * thresholds(CostScanNanosPerByte)
     val piped = math.max(0L, step.rows) * passing * thresholds(CostRowPipelineNanosPerRow)
-    Seq(CostTerm("shuffle of others", others * shuffle), CostTerm("scan by itself", others * (scanned + piped) / slots))
+    Seq(
+      CostTerm("shuffle of others", ofOthers * (shuffleNanos + thresholds(CostJobLaunchNanos))),
+      CostTerm("scan by itself", ofOthers * (scanned + piped) / slots)
+    )
   }.getOrElse(Nil)
 
   /** What the filter makes run once more. A whole run is charged: the terms of the other steps take off what the filter spares it. */

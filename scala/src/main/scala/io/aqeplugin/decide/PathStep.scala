@@ -82,9 +82,9 @@ object PathStep {
   /** The join's own shuffle, if Spark runs it once for several uses. A join that does without it reads what is below it by itself.
     *
     * @param rows
-    *   estimated rows of the scans below it, down to other exchanges
+    *   estimated rows that its stage reads
     * @param scanBytes
-    *   estimated bytes that these scans read
+    *   estimated bytes that the scans of its stage read
     * @param share
     *   the part of the shuffle that is spared if this join does without it: equal parts for all uses, but 0 if one of them needs it whatever
     *   this join does, and 1 if the others do without it

@@ -3,7 +3,7 @@ package io.aqeplugin.observe
 import scala.annotation.tailrec
 import scala.collection.concurrent.TrieMap
 
-import io.aqeplugin.decide.{JoinDecision, JoinFacts, ProbeFacts, Reason, ReasonCode}
+import io.aqeplugin.decide.{JoinDecision, JoinFacts, Reason, ReasonCode, Side}
 
 /** The state of one join in one query. It changes in one direction:
   * {{{
@@ -63,9 +63,10 @@ sealed trait JoinLife {
     case other                                => other
   }
 
-  /** Adds to the estimate what other uses of the join's scans and its shuffle do: their joins are decided one by one. */
-  def seeOtherUses(probe: ProbeFacts): JoinLife = {
-    def now(estimate: JoinFacts) = estimate.copy(probe = probe)
+  /** Adds to an estimate with this build side what other uses of the join's scans and its shuffle do: their joins are decided one by one. */
+  def seeOtherUses(buildSide: Side, passRate: Option[Double], shuffleShare: Option[Double]): JoinLife = {
+    def now(estimate: JoinFacts) =
+      if (estimate.buildSide == buildSide) estimate.copy(probe = estimate.probe.withOtherUses(passRate, shuffleShare)) else estimate
     this match {
       case seen: Seen       => seen.copy(estimate = seen.estimate.map(now))
       case waiting: Waiting => waiting.copy(kept = now(waiting.kept))

@@ -110,7 +110,9 @@ final class QueryState(val executionId: Long) {
   def keepEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.keepEstimate) }
 
   /** Adds to the estimate of an undecided join what other uses of its scans and its shuffle do. */
-  def noteOtherUses(joinId: String, probe: ProbeFacts): Unit = { val _ = joins.change(joinId)(_.seeOtherUses(probe)) }
+  def noteOtherUses(joinId: String, buildSide: Side, passRate: Option[Double], shuffleShare: Option[Double]): Unit = {
+    val _ = joins.change(joinId)(_.seeOtherUses(buildSide, passRate, shuffleShare))
+  }
 
   /** Drops the estimate of a join of which no side has started. */
   def forgetEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.forgetEstimate) }

@@ -140,8 +140,35 @@ final class ReuseGuard(
     found
   }
 
-  /** The exchanges and stages of the plan that equal an exchange of it, with itself. */
-  def copies(exchange: Exchange): Seq[SparkPlan] = copiesOf(exchange)
+  /** The exchanges and stages whose rows Spark takes from the same run as those of `exchange`, each once: of those in a larger exchange that is
+    * reused too, only those of its first copy, and none in other copies of the one that holds `exchange`.
+    */
+  def otherUses(exchange: Exchange): Seq[SparkPlan] = copiesOf(exchange).filterNot(_ eq exchange) match {
+    case Nil    => Nil
+    case others =>
+      val own = holders.get(exchange)
+      others.filter { other =>
+        holders.get(other).forall { holder =>
+          val first = copiesOf(holder).head
+          own.fold(first eq holder)(ours => (holder eq ours) || (first eq holder) && !(copiesOf(ours).head eq first))
+        }
+      }
+  }
+
+  /** The exchanges and stages that are in another exchange, each with the innermost one. */
+  private lazy val holders: collection.Map[SparkPlan, Exchange] = {
+    val found = new IdentityHashMap[SparkPlan, Exchange]().asScala
+    def note(node: SparkPlan, holder: Option[Exchange]): Unit = node match {
+      case exchange: Exchange =>
+        holder.foreach(found.update(exchange, _))
+        exchange.children.foreach(note(_, Some(exchange)))
+      case other =>
+        if (other.isInstanceOf[QueryStageExec]) holder.foreach(found.update(other, _))
+        other.children.foreach(note(_, holder))
+    }
+    note(plan, None)
+    found
+  }
 
   private def isShared(exchange: Exchange): Boolean = copiesOf(exchange).size > 1
 

@@ -5,9 +5,9 @@ import java.util.{Collections, IdentityHashMap}
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.execution.{SortExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
-import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.PathStep
@@ -75,7 +75,7 @@ private[rules] object ProbePath {
       case shuffle: ShuffleExchangeLike => shuffle
     }
 
-  /** What the scans below a shuffle read, down to other exchanges, if that is shared with other uses. */
+  /** What the stage of a shuffle reads that is shared with other uses. The rows of shuffles below count, their bytes do not. */
   def shared(own: ShuffleExchangeLike, share: Double, estimates: SizeEstimator): PathStep = {
     val read = sources(own.child)
     PathStep.Shared(
@@ -85,8 +85,11 @@ private[rules] object ProbePath {
     )
   }
 
+  /** What a stage reads: scans and shuffles. A broadcast below is built once, however often the stage runs. */
   private def sources(plan: SparkPlan): Seq[SparkPlan] = plan match {
-    case exchange: Exchange            => Seq(exchange)
+    case _: BroadcastExchangeLike | _: BroadcastQueryStageExec => Nil
+    case exchange: Exchange                                    => Seq(exchange)
+    // The other children are sources of filters.
     case filtered: StartedFilters      => sources(filtered.children.head)
     case leaf if leaf.children.isEmpty => Seq(leaf)
     case other                         => other.children.flatMap(sources)

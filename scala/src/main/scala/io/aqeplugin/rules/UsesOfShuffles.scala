@@ -5,28 +5,65 @@ import java.util.IdentityHashMap
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 
-import io.aqeplugin.decide.{BroadcastChoice, Method, Side}
+import io.aqeplugin.decide.{BroadcastChoice, DecideJoin, JoinFacts, Method, Side}
 import io.aqeplugin.observe.FoundJoin
 import io.aqeplugin.place.ReuseGuard
 
-/** Which part of its probe side's shuffle is spared if a join does without, where Spark runs the shuffle once for several uses. */
-private[rules] final class UsesOfShuffles(context: RuleContext, joins: Seq[FoundJoin], sideOf: FoundJoin => Side) {
+/** Which part of its probe side's shuffle is spared if a join does without, where Spark runs the shuffle once for several uses.
+  *
+  * @param sideOf
+  *   the build side of a join
+  * @param isLeftAlone
+  *   whether a join stays as Spark planned it, whatever its sides are
+  */
+private[rules] final class UsesOfShuffles(
+    context: RuleContext,
+    joins: Seq[FoundJoin],
+    sideOf: FoundJoin => Side,
+    isLeftAlone: FoundJoin => Boolean
+) {
+  import UsesOfShuffles._
 
   // By identity: comparing plans walks them.
   private lazy val joinsOfShuffles = {
-    val found = new IdentityHashMap[SparkPlan, FoundJoin]().asScala
-    for (join <- joins; own <- ownShuffle(join, sideOf(join))) found.update(own, join)
+    val found = new IdentityHashMap[SparkPlan, (FoundJoin, Side)]().asScala
+    for (join <- joins; side <- Seq(Side.Left, Side.Right); own <- ProbePath.ownShuffle(join.node, join.child(side)))
+      found.update(own, (join, side))
     found
   }
 
-  /** The part, see [[io.aqeplugin.decide.PathStep.Shared]]; none if the join shuffles no probe side, or its shuffle has started. */
-  def share(join: FoundJoin, buildSide: Side, guard: ReuseGuard): Option[Double] = ownShuffle(join, buildSide).map { own =>
-    val others = guard.copies(own).filterNot(_ eq own).map(use)
-    if (others.contains(Use.Stays)) 0.0 else 1.0 / (1 + others.count(_ == Use.Open))
+  /** The part, see [[io.aqeplugin.decide.PathStep.Shared]]; none if the join cannot be broadcast, or has no such shuffle, or the shuffle has
+    * started.
+    */
+  def share(join: FoundJoin, buildSide: Side, guard: ReuseGuard): Option[Double] =
+    if (!SparkThreshold.mayBroadcast(join.kind, buildSide)) None
+    else
+      ProbePath.ownShuffle(join.node, join.child(buildSide.other)).map { own =>
+        val others = guard.otherUses(own).map(use)
+        if (others.contains(Use.Stays)) 0.0 else 1.0 / (1 + others.count(_ == Use.Open))
+      }
+
+  /** A stage has started, and what is not the probe side of a join on equalities stays as Spark planned it. */
+  private def use(copy: SparkPlan): Use = joinsOfShuffles.get(copy) match {
+    case Some((join, side)) if sideOf(join) == side.other && !isLeftAlone(join) =>
+      val name = context.state.nameOf(join.id)
+      context.state.decision(name) match {
+        case Some(decision) => if (decision.method.contains(Method.Broadcast)) Use.Leaves else Use.Stays
+        case None           =>
+          val isOpen = context.state.estimate(name).fold(SparkThreshold.mayBroadcast(join.kind, side.other))(mayLeave)
+          if (isOpen) Use.Open else Use.Stays
+      }
+    case _ => Use.Stays
   }
 
+  private def mayLeave(estimate: JoinFacts): Boolean =
+    BroadcastChoice.ruledOut(estimate, context.thresholds).isEmpty && DecideJoin.whyFixed(estimate).isEmpty
+}
+
+private[rules] object UsesOfShuffles {
+
+  /** What another use of a shuffle will do without. */
   private sealed trait Use
   private object Use {
 
@@ -39,20 +76,4 @@ private[rules] final class UsesOfShuffles(context: RuleContext, joins: Seq[Found
     /** Its join is about to be broadcast. */
     case object Leaves extends Use
   }
-
-  /** A stage has started, and what is not the probe side of a join on equalities stays as Spark planned it. */
-  private def use(copy: SparkPlan): Use = joinsOfShuffles.get(copy).fold[Use](Use.Stays) { join =>
-    val name = context.state.nameOf(join.id)
-    context.state.decision(name) match {
-      case Some(decision) => if (decision.method.contains(Method.Broadcast)) Use.Leaves else Use.Stays
-      case None           =>
-        val mayBroadcast = context.state.estimate(name).fold(SparkThreshold.mayBroadcast(join.kind, sideOf(join))) {
-          BroadcastChoice.ruledOut(_, context.thresholds).isEmpty
-        }
-        if (mayBroadcast) Use.Open else Use.Stays
-    }
-  }
-
-  private def ownShuffle(join: FoundJoin, buildSide: Side): Option[ShuffleExchangeLike] =
-    ProbePath.ownShuffle(join.node, join.child(buildSide.other))
 }

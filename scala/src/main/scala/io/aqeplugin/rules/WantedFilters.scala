@@ -36,7 +36,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val joins = JoinFinder.find(plan)
   private val ranges = JoinRange.find(plan)
   private val uses = new UsesOfScans(context, estimator, sizes)
-  private val shuffles = new UsesOfShuffles(context, joins, sideOf)
+  private val shuffles = new UsesOfShuffles(context, joins, sideOf, join => usedByPruning.contains(join.id))
   private lazy val guard =
     new ReuseGuard(
       plan,
@@ -70,7 +70,20 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   def isEmpty: Boolean = joins.isEmpty && ranges.isEmpty
 
   /** The filters that joins on equalities request now, and then those that joins by a range request. */
-  def all: Seq[Placement] = joins.flatMap(of) ++ ranges.filter(mayBeRange).flatMap(of)
+  def all: Seq[Placement] = {
+    val placements = joins.flatMap(of) ++ ranges.filter(mayBeRange).flatMap(of)
+    joins.foreach(noteShuffleShare)
+    placements
+  }
+
+  /** What a join decided after another one means for a shuffle that both use. */
+  private def noteShuffleShare(join: FoundJoin): Unit = {
+    val name = nameOf(join)
+    if (reuses && state.decision(name).isEmpty) state.estimate(name).foreach { estimate =>
+      val share = shuffles.share(join, estimate.buildSide, guard)
+      if (estimate.probe.withOtherUses(None, share) != estimate.probe) state.noteOtherUses(name, estimate.buildSide, None, share)
+    }
+  }
 
   /** Of these filters, at most so many for a scan: those with which equal exchanges stay equal, and which do not make the plan too large. */
   def chosen(maxPerScan: Int): FiltersPerPlan = {
@@ -226,10 +239,11 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     val site = siteOf(join, side)
     val estimate = state.estimateOnce(nameOf(join), sideRuns)(estimator.estimate(join, side, site))
     val now = if (estimate.buildSide == side) site else siteOf(join, estimate.buildSide)
-    val seen = estimate.probe.withOtherUses(if (now.targets.isEmpty) None else Some(now.otherUsesPassRate), now.shuffleShare)
+    val otherUsesPassRate = if (now.targets.isEmpty) None else Some(now.otherUsesPassRate)
+    val seen = estimate.probe.withOtherUses(otherUsesPassRate, now.shuffleShare)
     if (seen == estimate.probe) (estimate, now)
     else {
-      state.noteOtherUses(nameOf(join), seen)
+      state.noteOtherUses(nameOf(join), estimate.buildSide, otherUsesPassRate, now.shuffleShare)
       (estimate.copy(probe = seen), now)
     }
   }

@@ -89,7 +89,7 @@ object FactsGen {
     Gen.zip(count, count, count).map { case (rows, rowBytes, scanBytes) => PathStep.Repeat(rows, rowBytes, scanBytes) }
 
   val shared: Gen[PathStep.Shared] =
-    Gen.zip(count, count, Gen.oneOf(Gen.const(0.0), Gen.choose(0.0, 1.0))).map { case (rows, scanBytes, share) =>
+    Gen.zip(count, count, Gen.frequency(1 -> Gen.const(0.0), 5 -> Gen.choose(0.0, 1.0))).map { case (rows, scanBytes, share) =>
       PathStep.Shared(rows, scanBytes, share)
     }
 

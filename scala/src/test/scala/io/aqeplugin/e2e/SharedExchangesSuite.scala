@@ -59,17 +59,12 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
     assert(filtered(result).contains("parquet-sold(ticket)"), result.plan)
   }
 
-  /** Joins of a table that both parts of a union read, by closed gates, and how many more records were read than without the plugin. */
-  private def readByTwo(scanNanosPerByte: String, second: String = "JOIN"): (Seq[JsonNode], Long) = {
+  /** Decides joins with a fact table by closed gates; returns also how many more records were read than without the plugin. */
+  private def priced(query: String, confs: (String, String)*): (Seq[JsonNode], Long) = {
     table("many", "SELECT id AS ticket, id % 90 AS item, id % 2000 AS day, rand(1) AS x FROM range(600000)")
     table("calendar", "SELECT id AS d, 1996 + id div 4 AS year FROM range(4000)")
-    def of(year: Int, join: String) = s"SELECT item, x FROM known $join (SELECT d FROM calendar WHERE year = $year) ON day = d"
-    val query = s"WITH known AS (SELECT * FROM many WHERE day IS NOT NULL) ${of(1997, "JOIN")} UNION ALL ${of(1999, second)}"
-    withConf(
-      "spark.sql.autoBroadcastJoinThreshold" -> "10",
-      "spark.aqePlugin.cost.shuffleNanosPerRow" -> "10000",
-      "spark.aqePlugin.cost.scanNanosPerByte" -> scanNanosPerByte
-    ) {
+    val all = Seq("spark.sql.autoBroadcastJoinThreshold" -> "10", "spark.aqePlugin.cost.shuffleNanosPerRow" -> "10000") ++ confs
+    withConf(all: _*) {
       val (before, recordsBefore) = counted(withConf("spark.aqePlugin.mode" -> "off")(ran(spark.sql(query))))
       val (result, records) = counted(ran(spark.sql(query)))
       assert(result.rows.nonEmpty && result.rows == before.rows, result.plan)
@@ -77,12 +72,24 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
     }
   }
 
+  /** Two uses of a scan in one union. */
+  private def readByTwo(scanNanosPerByte: String, second: String = "JOIN"): (Seq[JsonNode], Long) = {
+    def of(year: Int, join: String) = s"SELECT item, x FROM known $join (SELECT d FROM calendar WHERE year = $year) ON day = d"
+    val query = s"WITH known AS (SELECT * FROM many WHERE day IS NOT NULL) ${of(1997, "JOIN")} UNION ALL ${of(1999, second)}"
+    priced(query, "spark.aqePlugin.cost.scanNanosPerByte" -> scanNanosPerByte)
+  }
+
   private def choices(decisions: Seq[JsonNode]): Seq[String] = decisions.map(_.path("choice").asText)
 
   private def shares(decisions: Seq[JsonNode]): Seq[Double] =
-    decisions.flatMap(
-      _.path("facts").path("probe").path("path").elements().asScala
-    ).filter(_.path("work").asText == "shared").map(_.path("share").asDouble)
+    decisions.flatMap(_.path("facts").path("probe").path("path").elements().asScala)
+      .filter(_.path("work").asText == "shared").map(_.path("share").asDouble)
+
+  /** The terms of broadcasts without a filter. */
+  private def broadcastTerms(decisions: Seq[JsonNode]): Set[String] =
+    decisions.flatMap(_.path("options").elements().asScala)
+      .filter(option => option.path("strategy").asText == "broadcast" && !option.path("withFilter").asBoolean)
+      .flatMap(_.path("terms").elements().asScala).map(_.path("name").asText).toSet
 
   test("joins that share a scan are broadcast where each reads it faster than both shuffle it") {
     val (decisions, more) = readByTwo(scanNanosPerByte = "0.1")
@@ -92,13 +99,22 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
   }
 
   test("joins that share a scan are not broadcast where reading it twice costs more than to shuffle it once") {
-    val (decisions, more) = readByTwo(scanNanosPerByte = "1000")
-    assert(decisions.nonEmpty && !choices(decisions).contains("broadcast") && more <= 0, decisions)
+    val (decisions, more) = readByTwo(scanNanosPerByte = "10000")
+    assert(decisions.nonEmpty && !choices(decisions).exists(_.startsWith("broadcast")) && more <= 0, decisions)
+    assert(Set("shuffle of others", "scan by itself").subsetOf(broadcastTerms(decisions)), decisions)
   }
 
   test("a join that shares its shuffle with one that cannot be broadcast saves nothing of it") {
     val (decisions, _) = readByTwo(scanNanosPerByte = "0.1", second = "FULL JOIN")
     assert(shares(decisions).contains(0.0), decisions)
+  }
+
+  test("a scan in a larger part that two uses share is not shared by itself") {
+    val (decisions, more) = priced(
+      """WITH sums AS (SELECT item, count(x) AS n FROM many JOIN calendar ON day = d WHERE year = 1997 GROUP BY item)
+        |SELECT a.item, a.n, b.n FROM sums a JOIN sums b ON a.item = b.item + 1""".stripMargin
+    )
+    assert(choices(decisions).contains("broadcast") && shares(decisions).isEmpty && more <= 0, decisions)
   }
 
   test("two uses that keep other years filter their scan by both") {

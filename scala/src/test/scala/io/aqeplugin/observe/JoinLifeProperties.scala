@@ -20,11 +20,16 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       PlacedFilter(s"filter-$id", "join", "table", Seq("k"), applied, Reason(ReasonCode.FilterPays))
     }
 
+  private val share: Gen[Double] = Gen.choose(0.0, 1.0)
+  private val side: Gen[Side] = Gen.oneOf(Side.Left, Side.Right)
+
   private val transition: Gen[JoinLife => JoinLife] = Gen.oneOf(
     Gen.zip(estimate, Gen.prob(0.5)).map { case (made, sideRuns) => (life: JoinLife) => life.see(made, sideRuns) },
     Gen.const((life: JoinLife) => life.forgetEstimate),
     Gen.const((life: JoinLife) => life.keepEstimate),
-    FactsGen.probeFacts.map(probe => (life: JoinLife) => life.seeOtherUses(probe)),
+    Gen.zip(side, Gen.option(share), Gen.option(share)).map { case (buildSide, passRate, spared) =>
+      (life: JoinLife) => life.seeOtherUses(buildSide, passRate, spared)
+    },
     Gen.zip(Gen.oneOf("a", "b"), decision).map { case (by, made) => (life: JoinLife) => life.leaveAlone(LeftAlone(by, made)) },
     decision.map(made => (life: JoinLife) => life.decide(made, 0L)),
     filter.map(placed => (life: JoinLife) => life.noteFilter(placed)),
@@ -52,11 +57,19 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("the estimate is fixed from the start of one side to the end of the query, except for what other uses do") {
-    def own(life: JoinLife) = life.estimate.map(_.copy(probe = ProbeFacts(0, 0, 0, 0, started = false, targets = 0)))
+    def own(life: JoinLife) = life.estimate.map(estimate => estimate.copy(probe = estimate.probe.withOtherUses(Some(0), Some(0))))
     forAll(life, transition) { (life, next) =>
       val after = next(life)
       if (age(life) >= 1 && age(after) < 4 && life.estimate.isDefined) assert(own(after) == own(life))
       if (age(life) >= 2 && age(after) < 4 && life.estimate.isDefined) assert(after.estimate == life.estimate)
+    }
+  }
+
+  test("other uses of a scan below one side change nothing of an estimate whose build side is that side") {
+    forAll(life, share) { (life, share) =>
+      life.estimate.foreach { estimate =>
+        assert(life.seeOtherUses(estimate.buildSide.other, Some(share), Some(share)).estimate.contains(estimate))
+      }
     }
   }
 
