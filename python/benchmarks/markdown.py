@@ -8,13 +8,15 @@ from benchmarks.measure import QueryResult
 
 
 def markdown_table(results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account]) -> str:
-    """One line per query: fastest run (spread) of each contender, then how many times faster the last one is.
+    """One line per query: fastest run (spread) of each contender, then how many times faster the last one is, and how
+    many times as much processor time the others take.
 
     Args:
         accounts: what the plugin says of its runs, by run description; the last contender's fastest run is quoted.
     """
     *others, last = contenders
-    head = ["query", *contenders, *(f"{last} vs {name}" for name in others), "filters", "rules"]
+    compared = [f"{last} vs {name}" for name in others]
+    head = ["query", *contenders, *compared, *(f"{pair}, processor" for pair in compared), "filters", "rules"]
     lines = [head, ["---", *("---:" for _ in head[1:])]]
     lines += [[result.query, *_cells(result, contenders, accounts)] for result in results]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -36,7 +38,8 @@ def _cells(result: QueryResult, contenders: Sequence[str], accounts: Mapping[str
     *others, last = contenders
     account = accounts.get(result.fastest_run(last) or "")
     account_cells = ["-", "-"] if account is None else [str(account.applied), f"{account.rule_share:.1%}"]
-    ratios = (_ratio(result.ratio(name, last)) for name in others)
+    ratios = [_ratio(result.ratio(name, last)) for name in others]
+    ratios += [_ratio(result.processor_ratio(name, last)) for name in others]
     return [*(_seconds(result, name) for name in contenders), *ratios, *account_cells]
 
 

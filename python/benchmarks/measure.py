@@ -1,11 +1,13 @@
 """Timing one query under every contender, in turn."""
 
+import os
 import statistics
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.configs import Contender
@@ -30,12 +32,15 @@ class Timing:
         seconds: one entry per run, in order; empty when the query failed.
         row_count: rows of the answer.
         failure: first line of the error, or why the run was ended; empty when all went well.
+        processor_seconds: of the driver's JVM, with its compiler and collector, for each run; 0 if not known. In local
+            mode that is all of Spark, and it varies less than wall seconds where others share the processors.
     """
 
     contender: str
     seconds: tuple[float, ...]
     row_count: int
     failure: str = ""
+    processor_seconds: tuple[float, ...] = ()
 
     @property
     def minimum(self) -> float:
@@ -79,6 +84,12 @@ class QueryResult:
         left, right = self.timing(slow), self.timing(fast)
         return None if left is None or right is None else left.minimum / right.minimum
 
+    def processor_ratio(self, slow: str, fast: str) -> float | None:
+        """How many times as much processor time `slow` took as `fast`, by the medians of their runs."""
+        timings = (self.timing(slow), self.timing(fast))
+        medians = [statistics.median(one.processor_seconds) for one in timings if one and any(one.processor_seconds)]
+        return medians[0] / medians[1] if len(medians) == len(timings) else None
+
 
 @dataclass(frozen=True)
 class Run:
@@ -89,6 +100,7 @@ class Run:
         seconds: wall seconds from the query's text to its rows in Python; 0 when it failed.
         failure: first line of the error; empty when all went well.
         over_limit: it failed because it took longer than the limit.
+        processor_seconds: of the driver's JVM in that time; 0 when it failed.
     """
 
     contender: str
@@ -97,6 +109,7 @@ class Run:
     rows: list[Row]
     failure: str = ""
     over_limit: bool = False
+    processor_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -134,7 +147,7 @@ def measure(
         reference: gives DuckDB's rows, which the first contender's are held against.
         tables: puts the tables in place that a contender reads, for the time of one run.
     """
-    seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    counted: dict[str, list[Run]] = {contender.name: [] for contender in contenders}
     answers: dict[str, list[Row]] = {}
     failures: dict[str, str] = {}
     turns = range(-plan.warm_ups, plan.runs)
@@ -146,12 +159,10 @@ def measure(
             continue
         answers.setdefault(run.contender, run.rows)
         if run.turn >= 0:
-            seconds[run.contender].append(run.seconds)
+            counted[run.contender].append(run)
     timings = tuple(
-        Timing(
-            name, () if name in failures else tuple(seconds[name]), len(answers.get(name, [])), failures.get(name, "")
-        )
-        for name in seconds
+        _timing(name, [] if name in failures else runs, len(answers.get(name, [])), failures.get(name, ""))
+        for name, runs in counted.items()
     )
     differing = _differing(answers)
     if reference is not None and answers:
@@ -159,6 +170,11 @@ def measure(
         delta = against_duckdb(query, reference(query), answers[base])
         differing = {**differing, **({"DuckDB": delta.describe("DuckDB", base, shown=3)} if delta else {})}
     return QueryResult(query.name, timings, differing)
+
+
+def _timing(contender: str, runs: Sequence[Run], row_count: int, failure: str) -> Timing:
+    seconds, processor = tuple(run.seconds for run in runs), tuple(run.processor_seconds for run in runs)
+    return Timing(contender, seconds, row_count, failure, processor)
 
 
 def interleaved(
@@ -216,13 +232,13 @@ def attempt(
     """
     try:
         with tables or nullcontext():
-            elapsed, rows = _run_once(spark, query, contender, limit_seconds, description)
+            elapsed, processor, rows = _run_once(spark, query, contender, limit_seconds, description)
     except Exception as error:
         if is_gone(spark):
             raise
         why = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
         return Run(contender.name, turn, 0.0, [], why, over_limit=isinstance(error, TimeoutError))
-    return Run(contender.name, turn, elapsed, rows)
+    return Run(contender.name, turn, elapsed, rows, processor_seconds=processor)
 
 
 def is_gone(spark: "SparkSession") -> bool:
@@ -235,7 +251,7 @@ def is_gone(spark: "SparkSession") -> bool:
 
 def _run_once(
     spark: "SparkSession", query: "Query", contender: Contender, limit_seconds: float, description: str
-) -> tuple[float, list[Row]]:
+) -> tuple[float, float, list[Row]]:
     context = spark.sparkContext
     jvm = context._jvm
     if jvm is not None:
@@ -246,18 +262,29 @@ def _run_once(
         with _cancelled_after(limit_seconds, context) as is_over:
             try:
                 with turn_of(spark, contender):
-                    start = time.perf_counter()
+                    start, processor_start = time.perf_counter(), _processor_seconds(context)
                     rows = [tuple(row) for row in spark.sql(query.spark).collect()]
-                    elapsed = time.perf_counter() - start
+                    elapsed, processor = time.perf_counter() - start, _processor_seconds(context) - processor_start
             except Exception as error:
                 if is_over.is_set():
                     raise too_long from error
                 raise
         if is_over.is_set():
             raise too_long
-        return elapsed, rows
+        return elapsed, processor, rows
     finally:
         context.setJobDescription("")
+
+
+def _processor_seconds(context: Any) -> float:
+    """Processor time of the JVM that PySpark started; 0 where the system does not tell it as Linux does."""
+    pid = getattr(getattr(context._gateway, "proc", None), "pid", None)
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    except OSError:
+        return 0.0
+    user_ticks, system_ticks = after_name.split()[11:13]
+    return (int(user_ticks) + int(system_ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

@@ -26,7 +26,7 @@ def seconds_table(
     results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account], title: str
 ) -> Table:
     """One row per query: fastest run (median, of two runs the mean, and spread) of each contender, then how many times
-    faster the last one is.
+    faster the last one is, and how many times as much processor time the others take.
 
     Args:
         accounts: what the plugin says of its runs, by run description; the last contender's fastest run is shown.
@@ -39,6 +39,8 @@ def seconds_table(
         table.add_column(name, justify="right")
     for name in others:
         table.add_column(f"{last} vs {name}", justify="right")
+    for name in others:
+        table.add_column(f"processor vs {name}", justify="right")
     table.add_column("filters", justify="right")
     table.add_column("rules", justify="right")
     table.add_column("rows", justify="right")
@@ -47,6 +49,7 @@ def seconds_table(
             result.query,
             *(_seconds(result, name) for name in contenders),
             *(_ratio(result.ratio(name, last)) for name in others),
+            *(_ratio(result.processor_ratio(name, last)) for name in others),
             *_account(result, last, accounts),
             _rows(result),
         )

@@ -104,5 +104,15 @@ class ResultFile:
 
 
 def _query_result(result: dict[str, Any]) -> QueryResult:
-    timings = tuple(Timing(**{**timing, "seconds": tuple(timing["seconds"])}) for timing in result["timings"])
+    # Older results have no processor time.
+    timings = tuple(
+        Timing(
+            **{
+                **timing,
+                "seconds": tuple(timing["seconds"]),
+                "processor_seconds": tuple(timing.get("processor_seconds", ())),
+            }
+        )
+        for timing in result["timings"]
+    )
     return QueryResult(result["query"], timings, result["rows_differ"])

@@ -6,7 +6,14 @@ from benchmarks.accounts import Account
 from benchmarks.markdown import markdown_table, median_and_range
 from benchmarks.measure import QueryResult, Timing
 
-_WHOLE = QueryResult("q93", (Timing("default", (9.0, 8.0), 1), Timing("plugin", (2.0, 3.0), 1)), {})
+_WHOLE = QueryResult(
+    "q93",
+    (
+        Timing("default", (9.0, 8.0), 1, processor_seconds=(15.0, 17.0)),
+        Timing("plugin", (2.0, 3.0), 1, processor_seconds=(5.0, 3.0)),
+    ),
+    {},
+)
 _FAILED = QueryResult("q50", (Timing("default", (4.0,), 1), Timing("plugin", (), 0, "out of luck")), {})
 _ACCOUNT = Account(planned=3, applied=3, errors=0, rule_share=0.012)
 
@@ -15,14 +22,14 @@ def test_a_line_has_the_fastest_runs_their_spread_the_ratio_and_what_the_plugin_
     accounts = {"q93 plugin 1": _ACCOUNT, "q93 plugin 2": replace(_ACCOUNT, applied=2)}
     table = markdown_table([_WHOLE], ["default", "plugin"], accounts)
     assert table.splitlines() == [
-        "| query | default | plugin | plugin vs default | filters | rules |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-        "| q93 | 8.00 (12%) | 2.00 (50%) | 4.00x | 3 | 1.2% |",
+        "| query | default | plugin | plugin vs default | plugin vs default, processor | filters | rules |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| q93 | 8.00 (12%) | 2.00 (50%) | 4.00x | 4.00x | 3 | 1.2% |",
     ]
 
 
 def test_what_was_not_measured_is_a_dash() -> None:
-    assert markdown_table([_FAILED], ["default", "plugin"], {}).splitlines()[-1] == "| q50 | 4.00 | - | - | - | - |"
+    assert markdown_table([_FAILED], ["default", "plugin"], {}).splitlines()[-1] == "| q50 | 4.00 | - | - | - | - | - |"
 
 
 def test_of_one_or_two_values_none_is_called_a_median() -> None:

@@ -39,12 +39,12 @@ class _Runs:
 
     def __call__(
         self, spark: Any, query: Query, contender: Contender, limit: float, description: str
-    ) -> tuple[float, list[Row]]:
+    ) -> tuple[float, float, list[Row]]:
         self.order.append((contender.name, description))
         answer = self._answers[contender.name]
         if isinstance(answer, Exception):
             raise answer
-        return float(len(self.order)), answer
+        return float(len(self.order)), 2.0 * len(self.order), answer
 
 
 def _measure(
@@ -64,6 +64,9 @@ def test_warm_ups_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     result, runs = _measure(monkeypatch, {"A": [], "B": [], "C": []}, Plan(runs=2, warm_ups=2))
     assert len(runs.order) == 12
     assert [len(timing.seconds) for timing in result.timings] == [2, 2, 2]
+    assert [timing.processor_seconds for timing in result.timings] == [
+        tuple(2 * seconds for seconds in timing.seconds) for timing in result.timings
+    ]
 
 
 def test_rows_that_differ_from_the_first_contenders_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +128,16 @@ def test_ratios_are_of_the_fastest_runs() -> None:
     assert result.ratio("A", "B") == 4.0
     assert result.timings[1].median == 3.0
     assert result.timings[1].spread == 1.0
+
+
+def test_processor_times_are_compared_by_their_medians_where_both_are_known() -> None:
+    slow = Timing("A", (9.0, 8.0, 7.0), 1, processor_seconds=(20.0, 12.0, 11.0))
+    fast = Timing("B", (2.0, 4.0), 1, processor_seconds=(2.0, 4.0))
+    unknown = Timing("C", (2.0, 4.0), 1, processor_seconds=(0.0, 0.0))
+    result = QueryResult("q1", (slow, fast, unknown), {})
+    assert result.processor_ratio("A", "B") == 4.0
+    assert result.processor_ratio("A", "C") is None
+    assert result.processor_ratio("A", "D") is None
 
 
 def test_unknown_names_are_an_error_with_the_known_names() -> None:
