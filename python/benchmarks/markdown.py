@@ -16,7 +16,7 @@ def markdown_table(results: Iterable[QueryResult], contenders: Sequence[str], ac
     """
     *others, last = contenders
     compared = [f"{last} vs {name}" for name in others]
-    head = ["query", *contenders, *compared, *(f"{pair}, processor" for pair in compared), "filters", "rules"]
+    head = ["query", *contenders, *compared, *(f"{pair}, processor (medians)" for pair in compared), "filters", "rules"]
     lines = [head, ["---", *("---:" for _ in head[1:])]]
     lines += [[result.query, *_cells(result, contenders, accounts)] for result in results]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

@@ -86,9 +86,9 @@ class QueryResult:
 
     def processor_ratio(self, slow: str, fast: str) -> float | None:
         """How many times as much processor time `slow` took as `fast`, by the medians of their runs."""
-        timings = (self.timing(slow), self.timing(fast))
-        medians = [statistics.median(one.processor_seconds) for one in timings if one and any(one.processor_seconds)]
-        return medians[0] / medians[1] if len(medians) == len(timings) else None
+        left, right = (timing.processor_seconds if timing else () for timing in (self.timing(slow), self.timing(fast)))
+        is_known = left and right and all((*left, *right))
+        return statistics.median(left) / statistics.median(right) if is_known else None
 
 
 @dataclass(frozen=True)
@@ -264,14 +264,15 @@ def _run_once(
                 with turn_of(spark, contender):
                     start, processor_start = time.perf_counter(), _processor_seconds(context)
                     rows = [tuple(row) for row in spark.sql(query.spark).collect()]
-                    elapsed, processor = time.perf_counter() - start, _processor_seconds(context) - processor_start
+                    elapsed, processor_end = time.perf_counter() - start, _processor_seconds(context)
             except Exception as error:
                 if is_over.is_set():
                     raise too_long from error
                 raise
         if is_over.is_set():
             raise too_long
-        return elapsed, processor, rows
+        is_known = processor_start > 0 and processor_end > 0
+        return elapsed, processor_end - processor_start if is_known else 0.0, rows
     finally:
         context.setJobDescription("")
 

@@ -40,7 +40,7 @@ def seconds_table(
     for name in others:
         table.add_column(f"{last} vs {name}", justify="right")
     for name in others:
-        table.add_column(f"processor vs {name}", justify="right")
+        table.add_column(f"{last} vs {name}, processor (medians)", justify="right")
     table.add_column("filters", justify="right")
     table.add_column("rules", justify="right")
     table.add_column("rows", justify="right")

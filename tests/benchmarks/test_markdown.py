@@ -22,7 +22,7 @@ def test_a_line_has_the_fastest_runs_their_spread_the_ratio_and_what_the_plugin_
     accounts = {"q93 plugin 1": _ACCOUNT, "q93 plugin 2": replace(_ACCOUNT, applied=2)}
     table = markdown_table([_WHOLE], ["default", "plugin"], accounts)
     assert table.splitlines() == [
-        "| query | default | plugin | plugin vs default | plugin vs default, processor | filters | rules |",
+        "| query | default | plugin | plugin vs default | plugin vs default, processor (medians) | filters | rules |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         "| q93 | 8.00 (12%) | 2.00 (50%) | 4.00x | 4.00x | 3 | 1.2% |",
     ]

@@ -49,8 +49,8 @@ final case class CostTerm(name: String, nanos: Double)
   * hash probe        r p k hashProbeNanosPerRow / n
   * hash misses       r p misses(relation bytes, 16 MiB) hashMissNanosPerRow / n         for a key looked up as a row
   *
-  * broadcast that is not Spark's own, of a [[PathStep.Shared]] of which the share g is spared; with and without a filter, as one of the join that has
-  * left thins nothing for the others, p' = p if the plan allows a filter, else 1
+  * broadcast that is not Spark's own, of a [[PathStep.Shared]] of which the share g is spared. p' is p if the join would have a filter if it stayed,
+  * else 1; once it has left, a filter of its own no longer reduces the shared shuffle
   * shuffle of others (1 - g) (r p' (w shuffleNanosPerByte + shuffleNanosPerRow) / n + jobLaunchNanos)
   * scan by itself    (1 - g) (its scan bytes scanNanosPerByte + its rows p' rowPipelineNanosPerRow) / n
   *
@@ -108,9 +108,8 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
       case Method.ShuffledHash => shuffledHashTerms(probeRows * passing) ++ sortAbove(probeRows * passing)
       case Method.SortMerge    => sortMergeTerms(probeRows * passing)
     }
-    val leaves = isNewBroadcast(option) && facts.sparkStrategy != Strategy.Broadcast
-    val shared = if (leaves) path.leavingTerms(sharedPassRate, shuffle(sharedPassRate)) else Nil
-    reachJoin(passing, shuffles(option)) ++ shared ++ buildShuffle(option.method) ++ joined ++ (if (option.withFilter) filterTerms else Nil)
+    val left = if (leavesShuffle(option)) path.leavingTerms(sharedPassRate, shuffle(sharedPassRate)) else Nil
+    reachJoin(passing, shuffles(option)) ++ left ++ buildShuffle(option.method) ++ joined ++ (if (option.withFilter) filterTerms else Nil)
   }
 
   private def shuffles(option: JoinOption): Double = {
@@ -128,8 +127,16 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
   ) ++ path.terms(passing)
 
-  // As it would be if the join stayed.
-  private val sharedPassRate = if (facts.probe.targets > 0 && facts.filterObstacle.isEmpty) passRate else 1.0
+  /** Whether the option leaves a shared shuffle to its other uses, and nothing else charges for that. */
+  private def leavesShuffle(option: JoinOption): Boolean =
+    path.isShared && isNewBroadcast(option) && facts.sparkStrategy != Strategy.Broadcast && !(option.withFilter && path.isRepeated)
+
+  /** What passes the filter that the shared shuffle would have if the join stayed; everything without one. */
+  private lazy val sharedPassRate: Double = {
+    val refusal = FilterChoice.illegal(facts, filter, thresholds).orElse(FilterChoice.gated(facts, passRate, thresholds))
+    val pays = price(JoinOption(Method.SortMerge, withFilter = true)) < price(JoinOption.SortMerge)
+    if (refusal.isEmpty && pays) passRate else 1.0
+  }
 
   /** One shuffle of the rows that reach the join. */
   private def shuffle(passing: Double): Double = probeRows * passing * prices.shuffled(facts.probe.rowBytes) / slots

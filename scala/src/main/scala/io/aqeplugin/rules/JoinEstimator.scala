@@ -137,8 +137,7 @@ private[rules] final class JoinEstimator(
   }
 
   private def shared(join: FoundJoin, probe: SparkPlan, site: JoinSite, estimates: SizeEstimator): Option[PathStep] =
-    // A filter that makes the shuffle run once more pays for that already.
-    for (share <- site.shuffleShare if share < 1 && site.repeated.isEmpty; own <- ProbePath.ownShuffle(join.node, probe))
+    for (share <- site.shuffleShare if share < 1; own <- ProbePath.ownShuffle(join.node, probe))
       yield ProbePath.shared(own, share, estimates)
 
   private def repeat(target: FilterTarget, estimates: SizeEstimator): Option[PathStep] = target.exchanges.headOption.map { own =>

@@ -20,6 +20,7 @@ import io.aqeplugin.place.ReuseGuard
 private[rules] final class UsesOfShuffles(
     context: RuleContext,
     joins: Seq[FoundJoin],
+    nameOf: FoundJoin => String,
     sideOf: FoundJoin => Side,
     isLeftAlone: FoundJoin => Boolean
 ) {
@@ -47,7 +48,7 @@ private[rules] final class UsesOfShuffles(
   /** A stage has started, and what is not the probe side of a join on equalities stays as Spark planned it. */
   private def use(copy: SparkPlan): Use = joinsOfShuffles.get(copy) match {
     case Some((join, side)) if sideOf(join) == side.other && !isLeftAlone(join) =>
-      val name = context.state.nameOf(join.id)
+      val name = nameOf(join)
       context.state.decision(name) match {
         case Some(decision) => if (decision.method.contains(Method.Broadcast)) Use.Leaves else Use.Stays
         case None           =>

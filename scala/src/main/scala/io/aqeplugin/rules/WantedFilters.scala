@@ -36,7 +36,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val joins = JoinFinder.find(plan)
   private val ranges = JoinRange.find(plan)
   private val uses = new UsesOfScans(context, estimator, sizes)
-  private val shuffles = new UsesOfShuffles(context, joins, sideOf, join => usedByPruning.contains(join.id))
+  private val shuffles = new UsesOfShuffles(context, joins, nameOf, sideOf, join => usedByPruning.contains(join.id))
   private lazy val guard =
     new ReuseGuard(
       plan,

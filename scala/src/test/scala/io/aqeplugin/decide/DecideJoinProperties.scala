@@ -210,9 +210,26 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.shared, Gen.choose(0.0, 1.0)) { (facts, thresholds, shared, smaller) =>
       def method(share: Double): Option[Method] = {
         val others = facts.probe.path.filterNot(_.name == PathStep.SharedName)
-        DecideJoin.decide(facts.copy(probe = facts.probe.copy(path = others :+ shared.copy(share = share))), thresholds).method
+        val open = facts.copy(hint = None, sparkStrategy = Strategy.PlainSortMerge, build = facts.build.copy(alreadyBroadcast = false))
+        DecideJoin.decide(open.copy(probe = facts.probe.copy(path = others :+ shared.copy(share = share))), thresholds).method
       }
       if (!method(shared.share).contains(Method.Broadcast)) assert(!method(shared.share * smaller).contains(Method.Broadcast))
+    }
+  }
+
+  test("a shared shuffle costs a broadcast the same with and without a filter") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.shared) { (facts, thresholds, shared) =>
+      val others = facts.probe.path.filterNot(step => step.name == PathStep.SharedName || step.name == PathStep.RepeatName)
+      val model =
+        new CostModel(
+          facts.copy(probe = facts.probe.copy(path = others :+ shared)),
+          0.5,
+          FilterSize.of(facts.build, thresholds),
+          thresholds
+        )
+      def left(withFilter: Boolean): Seq[CostTerm] =
+        model.terms(JoinOption(Method.Broadcast, withFilter)).filter(term => Set("shuffle of others", "scan by itself")(term.name))
+      assert(left(withFilter = true) == left(withFilter = false))
     }
   }
 

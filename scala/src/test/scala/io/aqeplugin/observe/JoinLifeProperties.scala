@@ -65,6 +65,17 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("until the decision, an estimate has what was last seen of other uses") {
+    forAll(life, share, share) { (life, passRate, spared) =>
+      life.estimate.filter(_ => age(life) < 2).foreach { estimate =>
+        val after = life.seeOtherUses(estimate.buildSide, Some(passRate), Some(spared)).estimate
+        assert(after.map(_.probe).contains(estimate.probe.withOtherUses(Some(passRate), Some(spared))))
+        assert(after.forall(_.probe.otherUsesPassRate == passRate))
+        assert(after.forall(_.probe.path.collect { case step: PathStep.Shared => step.share }.forall(_ == spared)))
+      }
+    }
+  }
+
   test("other uses of a scan below one side change nothing of an estimate whose build side is that side") {
     forAll(life, share) { (life, share) =>
       life.estimate.foreach { estimate =>
