@@ -129,7 +129,9 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 
   /** Whether the option leaves a shared shuffle to its other uses, and nothing else charges for that. */
   private def leavesShuffle(option: JoinOption): Boolean =
-    path.isShared && isNewBroadcast(option) && facts.sparkStrategy != Strategy.Broadcast && !(option.withFilter && path.isRepeated)
+    facts.probe.sharesShuffle && isNewBroadcast(
+      option
+    ) && facts.sparkStrategy != Strategy.Broadcast && !(option.withFilter && path.isRepeated)
 
   /** What passes the filter that the shared shuffle would have if the join stayed; everything without one. */
   private lazy val sharedPassRate: Double = {

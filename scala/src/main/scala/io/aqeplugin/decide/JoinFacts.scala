@@ -169,6 +169,9 @@ final case class ProbeFacts(
   /** Rows of the scans without the filters of other joins. */
   def unfilteredScanRows: Long = scanRowsBefore.getOrElse(scanRows)
 
+  /** Whether Spark runs the shuffle of the join for other uses too. */
+  def sharesShuffle: Boolean = path.exists(_.isInstanceOf[PathStep.Shared])
+
   /** The same with what is known now of other uses of the scans and of the join's shuffle; what is not known stays. */
   def withOtherUses(passRate: Option[Double], shuffleShare: Option[Double]): ProbeFacts = {
     val charged = shuffleShare.fold(path)(share => path.map { case step: PathStep.Shared => step.copy(share = share); case step => step })

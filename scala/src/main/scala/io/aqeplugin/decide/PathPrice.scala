@@ -8,9 +8,6 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
   /** Number of shuffles on the path. */
   val shuffles: Int = path.count(_.isInstanceOf[PathStep.Shuffle])
 
-  /** Whether other uses share the join's own shuffle. */
-  val isShared: Boolean = path.exists(_.isInstanceOf[PathStep.Shared])
-
   /** Whether a filter makes a shared shuffle run once more. */
   val isRepeated: Boolean = path.exists(_.isInstanceOf[PathStep.Repeat])
 

@@ -64,7 +64,7 @@ private[rules] final class UsesOfShuffles(
 
 private[rules] object UsesOfShuffles {
 
-  /** What another use of a shuffle will do without. */
+  /** What becomes of another use of a shuffle. */
   private sealed trait Use
   private object Use {
 

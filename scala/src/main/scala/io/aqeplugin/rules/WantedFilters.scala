@@ -79,7 +79,8 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   /** What a join decided after another one means for a shuffle that both use. */
   private def noteShuffleShare(join: FoundJoin): Unit = {
     val name = nameOf(join)
-    if (reuses && state.decision(name).isEmpty) state.estimate(name).foreach { estimate =>
+    val undecided = if (state.decision(name).isEmpty) state.estimate(name).filter(_.probe.sharesShuffle) else None
+    undecided.foreach { estimate =>
       val share = shuffles.share(join, estimate.buildSide, guard)
       if (estimate.probe.withOtherUses(None, share) != estimate.probe) state.noteOtherUses(name, estimate.buildSide, None, share)
     }

@@ -24,7 +24,8 @@ class ReuseGuardSuite extends AnyFunSuite with PluginSession {
     val plan = spark.sql(query).queryExecution.executedPlan.collectFirst { case whole: AdaptiveSparkPlanExec => whole.initialPlan }.get
     val guard = new ReuseGuard(plan)
     plan.collect {
-      case shuffle: ShuffleExchangeExec if shuffle.collectLeaves().exists(isOfSales) && !shuffle.child.exists(_.isInstanceOf[ShuffleExchangeExec]) =>
+      case shuffle: ShuffleExchangeExec
+          if shuffle.collectLeaves().exists(isOfSales) && !shuffle.child.exists(_.isInstanceOf[ShuffleExchangeExec]) =>
         guard.otherUses(shuffle).size
     }
   }
@@ -51,7 +52,9 @@ class ReuseGuardSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a use beside a larger part that is shared counts once, and so does the part") {
-    assert(otherUses(s"$Summed SELECT a.item, a.most + b.most FROM summed a JOIN summed b ON a.item = b.item + 1 UNION ALL ${inYear(2002)} AND item IS NOT NULL") == Seq(1, 1, 1))
+    assert(otherUses(
+      s"$Summed SELECT a.item, a.most + b.most FROM summed a JOIN summed b ON a.item = b.item + 1 UNION ALL ${inYear(2002)} AND item IS NOT NULL"
+    ) == Seq(1, 1, 1))
   }
 
   test("two uses in each copy of a larger part are two") {
