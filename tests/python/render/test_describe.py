@@ -1,19 +1,16 @@
-"""Decisions as sentences, and their table and JSON."""
+"""Decisions as sentences."""
 
 from __future__ import annotations
 
 import io
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.events.describe import (
     describe_choice,
-    describe_estimate,
     describe_filter,
     describe_flip,
     describe_join,
@@ -26,10 +23,9 @@ from aqe_plugin.events.describe import (
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import CostTerm, LimitChoice, PluginMode, Reason, Strategy, WaitEnd, WeighedOption
-from aqe_plugin.events.quantities import quantities, quantity
-from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
-from aqe_plugin.render.queries import query_lines, query_table
+from aqe_plugin.events.model import CostTerm, LimitChoice, Reason, Strategy, WaitEnd, WeighedOption
+from aqe_plugin.events.queries import QueryStory, queries_in
+from aqe_plugin.render.queries import query_table
 from aqe_plugin.render.terminal import visible
 from samples import (
     DECISION,
@@ -39,19 +35,15 @@ from samples import (
     PASSED_ALL,
     PLANNED,
     TOO_LARGE,
-    decided,
     ended,
-    inferred,
     limited,
     line,
     over,
-    started,
 )
 
 
-def test_the_table_of_a_join_shows_its_predicted_cost() -> None:
+def test_a_choice_has_a_predicted_cost() -> None:
     assert describe_price(DECISION) == "predicted 812 ms"
-    assert "predicted 812 ms" in table(story())
 
 
 def priced(**millis: float) -> str:
@@ -84,69 +76,10 @@ def test_a_choice_stands_beside_what_spark_does_by_itself() -> None:
     other = replace(broadcast, facts=replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK))
     left = replace(other, choice=Strategy.LEAVE_TO_SPARK, build_filter=False)
     assert describe_choice(left) == "Spark: another method → plugin: left to Spark"
-    assert "Spark: sort-merge → plugin: filtered sort-merge" in table(story())
 
 
 def test_a_join_left_to_spark_has_no_predicted_cost() -> None:
     assert describe_price(replace(DECISION, choice=Strategy.LEAVE_TO_SPARK, build_filter=False)) == ""
-
-
-def story(description: str = "q93", has_ended: bool = True) -> QueryStory:
-    lines = [started(7, description), line(decided()), over(), line(ended(7, (OUTCOME, PASSED_ALL)))]
-    events = [event for event in map(parse_event, lines[: 4 if has_ended else 2]) if event is not None]
-    (query,) = queries_in(events, "app-1")
-    return query
-
-
-def table(*queries: QueryStory, width: int = 200) -> str:
-    out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(*map(query_table, queries))
-    return out.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "words"),
-    [
-        (0, "bytes", "0 B"),
-        (1023, "bytes", "1,023 B"),
-        (1024, "bytes", "1.0 KiB"),
-        (96.2 * 1024**2, "bytes", "96.2 MiB"),
-        (999, "millis", "999 ms"),
-        (1000, "millis", "1.0 s"),
-        (0.0412, "ratio", "4.12 %"),
-        (0.99996, "ratio", "99.996 %"),
-        (1, "ratio", "100 %"),
-        (9999, "rows", "9,999 rows"),
-        (28_800_000, "rows", "28.8 M rows"),
-        (2, "filters", "2 filters"),
-        (1.5, "", "1.5"),
-    ],
-)
-def test_a_quantity_has_a_readable_scale(value: float, unit: str, words: str) -> None:
-    assert quantity(value, unit) == words
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["bytes", "millis", "ratio", "rows", "", "x"]))
-def test_every_number_has_a_text(value: float, unit: str) -> None:
-    assert quantity(value, unit).strip()
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "unit", "words"),
-    [
-        (72.31, 71.84, "millis", ("72.3 ms", "71.8 ms")),
-        (72.0001, 72.0, "millis", ("72.0001 ms", "72.0000 ms")),
-        (999.9, 1000.1, "millis", ("999.9 ms", "1.00 s")),
-        (1234.0, 1239.0, "millis", ("1.23 s", "1.24 s")),
-        (64.0 * 1024**2, 64.01 * 1024**2, "bytes", ("64.00 MiB", "64.01 MiB")),
-        (0.41234, 0.41231, "ratio", ("41.234 %", "41.231 %")),
-        (1_200_000, 1_210_000, "rows", ("1.20 M rows", "1.21 M rows")),
-        (5, 7, "millis", ("5 ms", "7 ms")),
-        (5, 5, "millis", ("5 ms", "5 ms")),
-    ],
-)
-def test_two_numbers_that_differ_look_different(first: float, second: float, unit: str, words: tuple[str, str]) -> None:
-    assert quantities(first, second, unit) == words
 
 
 def test_a_costlier_option_shows_by_how_much() -> None:
@@ -173,11 +106,6 @@ def test_an_unknown_reason_code_is_shown_with_its_numbers() -> None:
     assert describe_reason(Reason("SOME_DAY", 3, None, "rows", "")) == (
         "a reason unknown to this version of aqe-plugin (SOME_DAY: 3 rows)"
     )
-
-
-def test_one_of_a_thing_is_no_plural() -> None:
-    assert [quantity(value, "rows") for value in (0, 1, 2, 1000)] == ["0 rows", "1 row", "2 rows", "1,000 rows"]
-    assert quantity(1, "millis") == "1 ms"
 
 
 def test_of_a_broadcast_with_filter_the_one_without_is_not_taken() -> None:
@@ -239,14 +167,6 @@ def test_an_outcome_gives_rows_removed_and_the_filters_cost() -> None:
     assert "0 → 0 rows, nothing removed" in describe_outcome(replace(OUTCOME, rows_in=0, rows_out=0))
 
 
-def test_what_a_filter_removed_stands_beside_what_was_expected() -> None:
-    assert describe_estimate(DECISION) == "expected to remove 96 % (key_range)"
-    told = table(story())
-    assert "expected to remove 96 % (key_range)" in told
-    refused = replace(DECISION, build_filter=False)
-    assert "expected to remove" not in table(replace(story(), joins=(replace(story().joins[0], decision=refused),)))
-
-
 def test_a_wait_is_told_with_its_estimate_its_end_and_its_reason() -> None:
     wait = FACTS.waiting
     assert wait is not None
@@ -284,108 +204,6 @@ def test_a_filter_that_is_not_in_the_plan_is_marked() -> None:
     assert "not applied, " in describe_filter(replace(PLANNED, applied=False))
 
 
-def test_the_table_shows_choice_reason_and_rows_removed() -> None:
-    text = table(story())
-    for part in (
-        "query 7",
-        "3.4 s",
-        "q93",
-        "[apply]",
-        "filtered sort-merge",
-        "not broadcast",
-        "CHEAPEST",
-        "96 % removed",
-    ):
-        assert part in text
-    assert "filters planned 2, applied 2; 27.6 M rows removed; plugin rules took 35 ms (1.03 %); errors 0" in text
-
-
-def lines(*queries: QueryStory, width: int = 400) -> list[str]:
-    out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(*map(query_lines, queries))
-    return [line.rstrip() for line in out.getvalue().splitlines() if line.strip()]
-
-
-def test_in_short_a_query_and_each_of_its_joins_limits_and_predicates_is_a_line() -> None:
-    counted = replace(story(), limits=(limited(),), predicates=(inferred(),))
-    query, join, limit, predicate = lines(counted)
-    assert query == "query 7  3.4 s  q93  [apply]  app-1: 2 filters, 27.6 M rows removed"
-    reason = describe_reason(DECISION.filter_reason)
-    assert join == f"  filtered sort-merge  {', '.join(DECISION.facts.keys)}  {reason}"
-    assert (limit.startswith("  limit of the query"), predicate.startswith("  scan of ")) == (True, True)
-
-
-def test_in_short_what_went_wrong_is_told() -> None:
-    assert lines(story(has_ended=False))[0].endswith(": no outcome yet")
-    failed = replace(story(), error="Job aborted", ended=replace(ended(), errors=2, planned=3, applied=1))
-    assert lines(failed)[:3] == [
-        "query 7  3.4 s  q93  [apply]  app-1: 1 filter, 27.6 M rows removed, 2 planned and not applied",
-        "failed: Job aborted",
-        "errors 2",
-    ]
-
-
-@given(st.from_type(JoinStory))
-def test_in_short_every_join_can_be_shown(join: JoinStory) -> None:
-    assert lines(replace(story(), joins=(join,)))
-
-
-def test_a_query_begins_with_its_sums() -> None:
-    counted = replace(story(), limits=(limited(),), predicates=(inferred(), inferred()))
-    assert table(counted).splitlines()[1] == (
-        "filters planned 2, applied 2; 27.6 M rows removed; 1 limit; 2 inferred predicates; "
-        "plugin rules took 35 ms (1.03 %); errors 0"
-    )
-
-
-def test_a_bad_conf_is_shown_with_the_error_that_it_counts_as() -> None:
-    problem = f"Bad value for {PREFIX}filter.maxPassRate: '7\x1b'. Allowed: 0 to 1."
-    stopped = replace(story(), joins=(), ended=replace(ended(outcomes=()), errors=1, bad_conf=problem))
-    shown = " ".join(table(stopped).split())
-    assert f"errors 1: {problem}".replace("\x1b", "\\x1b") in shown
-    assert "[left alone]" in shown
-    assert f"[{stopped.mode.value}]" not in shown
-
-
-def test_a_query_that_was_only_observed_says_that_its_plan_did_not_change() -> None:
-    observed = replace(story(), mode=PluginMode.OBSERVE)
-    assert "[observe: no plan changed]" in table(observed)
-    assert "[observe: no plan changed]" in "\n".join(lines(observed))
-
-
-@pytest.mark.parametrize("width", [80, 100, 149, 150, 200])
-def test_no_width_from_80_on_breaks_a_conf_key(width: int) -> None:
-    longest = max(conf_keys(), key=len)
-    reason = Reason("BROADCAST_MEMORY", 96.0, 64.0, "bytes", longest)
-    options = (WeighedOption(Strategy.BROADCAST, True, None, reason),)
-    join = JoinStory(replace(DECISION, reason=reason, filter_reason=reason, options=options), (PLANNED,), ())
-    assert table(replace(story(), joins=(join,)), width=width).count(longest) == 3
-
-
-def test_a_join_without_a_filter_names_no_filter_that_a_scan_waited_for() -> None:
-    unwanted = replace(DECISION, build_filter=False, filter_reason=Reason("NO_TARGET_SCAN", None, None, "", ""))
-    text = table(replace(story(), joins=(JoinStory(unwanted, (PLANNED,), ()),)))
-    assert "no filter" in text
-    assert "FILTER_PAYS" not in text
-
-
-def test_a_query_without_an_end_is_shown_as_running() -> None:
-    text = table(story(has_ended=False))
-    assert "still running" in text
-    assert "no outcome yet: the query's end is not in the log" in text
-
-
-def test_a_failed_query_shows_its_error() -> None:
-    assert "failed: Job aborted" in table(replace(story(), error="Job aborted"))
-
-
-def test_control_characters_and_markup_are_shown_as_text() -> None:
-    hostile = "[bold]q[/bold] \x1b]0;title\x07\x1b[2J\r\u202e[link=x]"
-    text = table(story(hostile), width=400)
-    assert "[bold]q[/bold] \\x1b]0;title\\x07\\x1b[2J\\r\\u202e[link=x]" in text
-    assert not set(text) & {"\x1b", "\x07", "\r", "\u202e"}
-
-
 def test_invisible_characters_are_shown_as_escapes() -> None:
     hidden = "\u200b\u200d\u2060\u206f\ufeff\U000e0041"
     assert visible(f"a{hidden}b") == "a" + hidden.encode("unicode_escape").decode() + "b"
@@ -395,11 +213,6 @@ def test_invisible_characters_are_shown_as_escapes() -> None:
 def test_visible_text_is_writable_and_has_no_control_character(text: str) -> None:
     assert visible(text).encode() is not None
     assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in visible(text))
-
-
-@given(st.from_type(JoinStory))
-def test_every_join_can_be_shown(join: JoinStory) -> None:
-    assert table(replace(story(), joins=(join,)))
 
 
 def test_a_limit_says_what_it_reads_and_why() -> None:
