@@ -66,9 +66,12 @@ def test_of_too_few_runs_nothing_is_decided_again_and_no_spark_starts(
 def test_a_target_that_is_not_there_is_refused_before_anything_is_read_or_started(
     cluster: Cluster, answer: Answer
 ) -> None:
-    code, out, err = answer("recommend", str(cluster.logs), "--target", "/no/such/spark-defaults.conf")
-    said = "--target /no/such/spark-defaults.conf: no such file. Without --target, steps start from the defaults.\n"
+    mistyped = cluster.target.with_name("spark-default.conf")
+    code, out, err = answer("recommend", str(cluster.logs), "--target", str(mistyped))
+    said = f"--target {mistyped}: no such file. Without --target, steps start from the defaults.\n"
     assert (code, out, err) == (4, "", said)
+    code, out, err = answer("recommend", str(cluster.logs), "--target", "/no/such/spark-defaults.conf")
+    assert (code, out, err.startswith("/no/such: no such folder. ")) == (4, "", True), err
 
 
 def test_logs_without_a_finished_query_are_an_error(tmp_path: Path, answer: Answer) -> None:
