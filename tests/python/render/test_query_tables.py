@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from aqe_plugin.conf.keys import PREFIX, conf_keys
-from aqe_plugin.events.describe import (
-    describe_estimate,
-    describe_reason,
-)
+from aqe_plugin.events.describe import describe_estimate, describe_reason
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import PluginMode, Reason, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in

@@ -128,10 +128,11 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   ) ++ path.terms(passing)
 
   /** Whether the option leaves a shared shuffle to its other uses, and nothing else charges for that. */
-  private def leavesShuffle(option: JoinOption): Boolean =
-    facts.probe.sharesShuffle && isNewBroadcast(
-      option
-    ) && facts.sparkStrategy != Strategy.Broadcast && !(option.withFilter && path.isRepeated)
+  private def leavesShuffle(option: JoinOption): Boolean = {
+    val isOfSpark = facts.sparkStrategy == Strategy.Broadcast
+    val isRepeatedAnyway = option.withFilter && path.isRepeated
+    facts.probe.sharesShuffle && isNewBroadcast(option) && !isOfSpark && !isRepeatedAnyway
+  }
 
   /** What passes the filter that the shared shuffle would have if the join stayed; everything without one. */
   private lazy val sharedPassRate: Double = {

@@ -8,8 +8,10 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
   /** Number of shuffles on the path. */
   val shuffles: Int = path.count(_.isInstanceOf[PathStep.Shuffle])
 
+  private val repeats = path.collect { case step: PathStep.Repeat => step }
+
   /** Whether a filter makes a shared shuffle run once more. */
-  val isRepeated: Boolean = path.exists(_.isInstanceOf[PathStep.Repeat])
+  def isRepeated: Boolean = repeats.nonEmpty
 
   /** What a join pays that leaves a shared shuffle to its other uses: their parts of it, and of the scans below, which it reads by itself.
     *
@@ -29,8 +31,7 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
   }.getOrElse(Nil)
 
   /** What the filter makes run once more. A whole run is charged: the terms of the other steps take off what the filter spares it. */
-  def repeatTerms: Seq[CostTerm] = {
-    val repeats = path.collect { case step: PathStep.Repeat => step }
+  def repeatTerms: Seq[CostTerm] =
     if (repeats.isEmpty) Nil
     else
       Seq(
@@ -42,7 +43,6 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
           }.sum
         )
       )
-  }
 
   /** @param passing
     *   the share of the rows that is left
