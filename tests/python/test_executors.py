@@ -10,6 +10,7 @@ import pytest
 
 from aqe_plugin.events.model import JoinDecided, QueryEnded
 from submitted_jobs import submit_with_the_plugin
+from tests.extent import only_in_test_all
 
 pytestmark = pytest.mark.spark
 
@@ -67,6 +68,7 @@ def confs(**more: str) -> dict[str, str]:
     }
 
 
+@only_in_test_all
 def test_executors_sketch_the_keys_of_a_build_side_for_the_driver(tmp_path: Path) -> None:
     job = submit_with_the_plugin(tmp_path, JOB.replace("LOSS", "").replace("PARTS", "3"), confs())
     assert job.stdout.split()[:4] == ["ANSWER", "120000", "EXECUTORS", "2"], job.stderr[-5000:]

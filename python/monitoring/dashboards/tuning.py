@@ -91,7 +91,8 @@ TUNING = Dashboard(
             (
                 increases_by(
                     "Reasons of the choice",
-                    "BROADCAST_MEMORY and BROADCAST_ROWS move with the limits called so, TIE with cost.tieRatio.",
+                    "BROADCAST_MEMORY and BROADCAST_ROWS move with the limits called so, TIE with cost.tieRatio and "
+                    "cost.jobLaunchNanos.",
                     metrics.DECISIONS,
                     "reason",
                     width=12,

@@ -42,6 +42,7 @@ from samples import (
     query_lines,
     write_log,
 )
+from tests.extent import only_in_test_all
 
 pytestmark = pytest.mark.spark
 
@@ -198,6 +199,7 @@ def test_a_log_that_grows_rolls_and_ends_is_in_the_tables_once(spark: SparkSessi
     assert ingest(spark, [str(folder)], root).run is None
 
 
+@only_in_test_all
 def test_limits_and_predicates_have_tables_of_their_own_and_are_in_them_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ class KilledError(Exception):
     """Nothing tidies up after it, as nothing does after kill -9."""
 
 
+@only_in_test_all
 def test_killed_jobs_have_no_effect_and_concurrent_ones_duplicate_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -306,7 +306,14 @@ object AqeConf {
   val CostScanNanosPerByte: ConfEntry[Double] =
     nanos("cost.scanNanosPerByte", 5.0, "nanos/byte", "Reading, decompressing and decoding one byte of a file.")
   val CostJobLaunchNanos: ConfEntry[Double] =
-    number("cost.jobLaunchNanos", "nanos", 25e6, 0.0, 1e12, "Time to launch a job or stage and to return its result.")
+    number(
+      "cost.jobLaunchNanos",
+      "nanos",
+      25e6,
+      0.0,
+      1e12,
+      "Time to launch a job or stage and to return its result. A filter, or a method in place of a broadcast of Spark's, must save more."
+    )
   val CostTieRatio: ConfEntry[Double] = number(
     "cost.tieRatio",
     "ratio",

@@ -81,7 +81,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
       case Some(reason) => Priced(method, plain, withFilter = false, reason)
       case None         =>
         val filtered = nanos(JoinOption(method, withFilter = true))
-        if (isClearlyCheaper(filtered, plain)) Priced(method, filtered, withFilter = true, against(ReasonCode.FilterPays, filtered, plain))
+        if (savesALaunch(filtered, plain)) Priced(method, filtered, withFilter = true, against(ReasonCode.FilterPays, filtered, plain))
         else {
           val code = if (filtered < plain) ReasonCode.Tie else ReasonCode.FilterCostsMore
           Priced(method, plain, withFilter = false, against(code, filtered, plain))
@@ -118,19 +118,28 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
 
   private def isClearlyCheaper(nanos: Double, than: Double): Boolean = than - nanos > thresholds(AqeConf.CostTieRatio) * than
 
-  /** Whether a method is clearly cheaper than Spark's own. A broadcast is given up only for more than the launch of a stage: without it, other
-    * stages run, and their prices are not that exact.
+  /** Whether a method is clearly cheaper than Spark's own. A broadcast of Spark's is given up only for more than the launch of a stage, since
+    * without it other stages run.
     */
-  private def isWorthAChange(nanos: Double, spark: Double): Boolean = {
-    val leastSaving = if (facts.sparkMethod == Method.Broadcast) thresholds(AqeConf.CostJobLaunchNanos) else 0.0
-    isClearlyCheaper(nanos, spark) && spark - nanos > leastSaving
-  }
+  private def isWorthAChange(nanos: Double, spark: Double): Boolean =
+    if (facts.sparkMethod == Method.Broadcast) savesALaunch(nanos, spark) else isClearlyCheaper(nanos, spark)
+
+  /** Whether more is saved than the launch of a stage: prices are not more exact than that where a choice adds work, to save other work. */
+  private def savesALaunch(nanos: Double, than: Double): Boolean =
+    isClearlyCheaper(nanos, than) && than - nanos > thresholds(AqeConf.CostJobLaunchNanos)
 
   private def against(code: ReasonCode, nanos: Double, other: Double): Reason = {
-    val confKey =
-      if (code == ReasonCode.Tie) AqeConf.CostTieRatio.key else if (code == ReasonCode.GatesOpen) AqeConf.TestOpenGates.key else ""
+    val confKey = code match {
+      case ReasonCode.Tie       => tieKey(math.min(nanos, other), math.max(nanos, other))
+      case ReasonCode.GatesOpen => AqeConf.TestOpenGates.key
+      case _                    => ""
+    }
     Reason(code, Some(millis(nanos)), Some(millis(other)), "millis", confKey)
   }
+
+  /** The limit that makes a tie of two prices. */
+  private def tieKey(lower: Double, higher: Double): String =
+    if (isClearlyCheaper(lower, higher)) AqeConf.CostJobLaunchNanos.key else AqeConf.CostTieRatio.key
 
   private def millis(nanos: Double): Double = nanos / CostModel.NanosPerMilli
 }

@@ -34,7 +34,6 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
   private var rowsChecked = 0L
   private var removed = 0L
   private var failed = false
-  private var before = new Array[Int](0) // of keys that are computed
   private var uncomputed = 0
   // A null has no entry in a dictionary.
   private val values = coder.onlyColumn.filterNot(_.readsNulls).map(new DecidedValues(_, filter))
@@ -43,7 +42,9 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
   /** Rows removed so far for a nanosecond of checks, by what a check costs ([[CheckCost]]); 0 before the first. */
   def removedPerNano: Double = removed / (math.max(1L, rowsChecked) * nanosPerRow)
 
-  /** Keeps the positions whose rows may match: compacts `positions` in place and returns the number kept. */
+  /** Keeps the positions whose rows may match: compacts `positions` in place and returns the number kept. After an error, `positions` may have
+    * anything.
+    */
   def retain(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =
     if (isPaused()) {
       unchecked(count)
@@ -53,35 +54,15 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
         codes = new Array[Long](batch.numRows())
         scratch = new Array[Long](batch.numRows())
       }
-      if (coder.computes) retainComputed(batch, positions, count)
-      else {
-        val left = retained(batch, positions, count)
-        seen(count, left)
-        left
-      }
+      val left = retained(batch, positions, count)
+      seen(count, left)
+      left
     }
 
   private def retained(batch: ColumnarBatch, positions: Array[Int], count: Int): Int = {
     val nonNull = coder.withoutNulls(batch, positions, count)
     val decided = values.fold(DecidedValues.Unknown)(_.retain(batch, positions, nonNull, codes))
     if (decided != DecidedValues.Unknown) decided else checked(batch, positions, nonNull)
-  }
-
-  /** Keeps all positions if the key of one of them cannot be computed, and no row that another filter dropped. */
-  private def retainComputed(batch: ColumnarBatch, positions: Array[Int], count: Int): Int = {
-    if (before.length < count) before = new Array[Int](batch.numRows())
-    System.arraycopy(positions, 0, before, 0, count)
-    try {
-      val left = retained(batch, positions, count)
-      seen(count, left)
-      left
-    } catch {
-      case error: KeyNotComputed =>
-        System.arraycopy(before, 0, positions, 0, count)
-        fail(error)
-        unchecked(count)
-        count
-    }
   }
 
   private def checked(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =

@@ -19,6 +19,7 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
   // Mutable and reused for all batches of the task: this is the hot loop of the probe side.
   private var pending: ColumnarBatch = null
   private var positions = new Array[Int](0)
+  private var before = new Array[Int](0)
   private var batches = 0
 
   override def hasNext: Boolean = {
@@ -65,17 +66,25 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
     left
   }
 
-  /** A filter that fails may have left anything in `positions`, so all rows of the batch stay, including those that other filters
-    * removed.
+  /** A filter that fails may have left anything in `positions`: the rows that it was given all stay, and those that others removed do not
+    * come back, since nothing above may be made for them.
     */
-  private def retained(probe: FilterProbe, batch: ColumnarBatch, rows: Int, count: Int): Int =
+  private def retained(probe: FilterProbe, batch: ColumnarBatch, rows: Int, count: Int): Int = {
+    if (count < rows) keepPositions(count)
     try probe.retain(batch, positions, count)
     catch {
       case Survivable(error) =>
         probe.fail(error)
-        selectAll(rows)
-        rows
+        probe.unchecked(count)
+        if (count < rows) System.arraycopy(before, 0, positions, 0, count) else selectAll(rows)
+        count
     }
+  }
+
+  private def keepPositions(count: Int): Unit = {
+    if (before.length < count) before = new Array[Int](positions.length)
+    System.arraycopy(positions, 0, before, 0, count)
+  }
 
   private def selectAll(rows: Int): Unit = {
     var i = 0

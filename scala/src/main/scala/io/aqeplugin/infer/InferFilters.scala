@@ -126,16 +126,16 @@ object InferFilters {
       val on = conjunctsOf(join)
       val left = facts(join.left)
       val right = facts(join.right)
-      def only(side: LogicalPlan): Knowledge = knowledge.without(side.outputSet)
+      // Of the side whose rows are not kept, only rows without a partner may go. Any other would turn up above as a row without one, for
+      // which expressions were not meant to be evaluated, before a condition there removes it. So what is known above does not count.
+      lazy val partnered = nothing.plus(on ++ left ++ right)
       join.joinType match {
         case _: InnerLike | LeftSemi =>
           val both = knowledge.plus(on ++ left ++ right)
           Seq(input(join.left, both, Nil), input(join.right, both, Nil))
-        case LeftOuter | LeftAnti | ExistenceJoin(_) =>
-          Seq(input(join.left, knowledge.plus(left), Nil), input(join.right, only(join.right).plus(on ++ left ++ right), Nil))
-        case RightOuter =>
-          Seq(input(join.left, only(join.left).plus(on ++ left ++ right), Nil), input(join.right, knowledge.plus(right), Nil))
-        case _ => Seq(below(join.left), below(join.right))
+        case LeftOuter | LeftAnti | ExistenceJoin(_) => Seq(input(join.left, knowledge.plus(left), Nil), input(join.right, partnered, Nil))
+        case RightOuter                              => Seq(input(join.left, partnered, Nil), input(join.right, knowledge.plus(right), Nil))
+        case _                                       => Seq(below(join.left), below(join.right))
       }
     }
 

@@ -35,11 +35,6 @@ private[infer] final class Knowledge private (
     }
   }
 
-  /** The facts that mention none of `columns`. */
-  def without(columns: AttributeSet): Knowledge =
-    if (facts.isEmpty) this
-    else Knowledge.empty(ambiguous).plus(facts.filter(fact => !fact.references.exists(columns.contains)))
-
   private def isUsable(condition: Expression): Boolean =
     condition.references.nonEmpty && condition.deterministic && !SubqueryExpression.hasSubquery(condition) &&
       (ambiguous.isEmpty || !condition.references.exists(column => ambiguous(column.exprId))) && Knowledge.isSmall(condition)

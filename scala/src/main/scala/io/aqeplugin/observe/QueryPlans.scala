@@ -76,10 +76,19 @@ object QueryPlans {
   val None: QueryPlans = QueryPlans(Nil)
 
   /** The plans of a running query. */
-  def of(executionId: Long): QueryPlans =
+  def of(executionId: Long): QueryPlans = optimized(executionId).fold(None)(of)
+
+  /** Whether a running query has a recursive part. Spark plans each of its steps anew, with the same joins of other rows. */
+  def isRecursive(executionId: Long): Boolean =
+    optimized(executionId).exists(_.collectWithSubqueries { case node if node.nodeName == RecursiveNode => node }.nonEmpty)
+
+  // Known by name: Spark 4.0 has none.
+  private val RecursiveNode = "UnionLoop"
+
+  private def optimized(executionId: Long): Option[LogicalPlan] =
     Option(SQLExecution.getQueryExecution(executionId))
       .filter(_.tracker.phases.contains(QueryPlanningTracker.OPTIMIZATION))
-      .fold(None)(query => of(query.optimizedPlan))
+      .map(_.optimizedPlan)
 
   def of(plan: LogicalPlan): QueryPlans =
     if (!plan.containsPattern(TreePattern.PLAN_EXPRESSION)) None

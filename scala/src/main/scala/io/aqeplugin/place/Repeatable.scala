@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.python.EvalPythonExec
 import org.apache.spark.sql.execution.window.{WindowExecBase, WindowGroupLimitExec}
-import org.apache.spark.sql.types.{DataType, DoubleType, FloatType}
+import org.apache.spark.sql.types._
 
 import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
 
@@ -41,11 +41,15 @@ private[place] object Repeatable {
   private def keepsItsRows(plan: SparkPlan): Boolean = plan match {
     case limit: WindowGroupLimitExec => isOfRanks(limit.rankLikeFunction)
     case window: WindowExecBase => window.windowExpression.forall(_.collectFirst { case w: WindowExpression => w }.forall(isRepeatable))
-    case aggregate: BaseAggregateExec => aggregate.aggregateExpressions.forall(a => isOfSets(a.aggregateFunction))
-    case other                        => isScan(other) || isOfRows(other)
+    case aggregate: BaseAggregateExec => aggregate.aggregateExpressions.forall(a => isOfSets(a.aggregateFunction)) &&
+      !aggregate.groupingExpressions.exists(group => has(group.dataType, isCollated))
+    case other => isScan(other) || isOfRows(other)
   }
 
   private def isScan(plan: SparkPlan): Boolean = plan match {
+    // A source that takes over a limit or a sample may choose other rows next time.
+    case rows: RowDataSourceScanExec => rows.pushedDownOperators.limit.isEmpty && rows.pushedDownOperators.sample.isEmpty &&
+      rows.pushedDownOperators.offset.isEmpty
     case _: DataSourceScanExec | _: DataSourceV2ScanExecBase | _: LocalTableScanExec | _: RangeExec => true
     // AQE's replacement for a stage that turned out empty.
     case _: EmptyRelationExec => true
@@ -82,16 +86,45 @@ private[place] object Repeatable {
   }
 
   /** Aggregates that depend on the set of rows and not on their order. A sum of fractions does not qualify: it is rounded after each
-    * row.
+    * row, as is an average of whole numbers, which Spark sums as doubles.
     */
   private def isOfSets(function: AggregateFunction): Boolean = function match {
-    case _: Count | _: Min | _: Max | _: BitAggregate | _: HyperLogLogPlusPlus => true
-    case _: Sum | _: Average                                                   => !function.children.map(_.dataType).exists(isFraction)
-    case _                                                                     => false
+    case _: Count | _: BitAggregate | _: HyperLogLogPlusPlus => true
+    case _: Min | _: Max => !function.children.exists(child => has(child.dataType, one => isFraction(one) || isCollated(one)))
+    case _: Sum          => !function.children.map(_.dataType).exists(isFraction)
+    case _: Average      => function.children.forall(isSummedExactly)
+    case _               => false
+  }
+
+  /** Whether the sum of an average is exact. Of seven digits, doubles sum 900 million numbers exactly. */
+  private def isSummedExactly(averaged: Expression): Boolean = averaged match {
+    case UnscaledValue(number) => number.dataType match {
+        case decimal: DecimalType => decimal.precision <= 7
+        case _                    => false
+      }
+    case number => number.dataType match {
+        case _: DecimalType | ByteType | ShortType => true
+        case _                                     => false
+      }
   }
 
   private def isFraction(dataType: DataType): Boolean = dataType match {
     case FloatType | DoubleType => true
     case _                      => false
   }
+
+  /** Strings that a collation takes for equal: the one that comes first stands for all. Spark makes one of the two zeros where it groups by
+    * them, and not where it takes the largest.
+    */
+  private def isCollated(dataType: DataType): Boolean = dataType match {
+    case text: StringType => !SparkBridge.isComparedByBytes(text)
+    case _                => false
+  }
+
+  private def has(dataType: DataType, isOne: DataType => Boolean): Boolean = isOne(dataType) || (dataType match {
+    case ArrayType(element, _)  => has(element, isOne)
+    case MapType(key, value, _) => has(key, isOne) || has(value, isOne)
+    case struct: StructType     => struct.exists(field => has(field.dataType, isOne))
+    case _                      => false
+  })
 }

@@ -11,7 +11,8 @@ import io.aqeplugin.exec.KeyCoder
 import io.aqeplugin.filters.KeyFilter
 
 /** Whether a filter may contain a value of a type that filters hold; false for null, and true where the value cannot be computed. For values
-  * that the driver checks, such as those of partitions: a scan's conditions are copied to its tasks, and the filter is not.
+  * that the driver checks, such as those of partitions: a scan's conditions are copied to its tasks, and the filter is not. Some sources, as
+  * Delta, choose among their partitions in tasks; there everything may be a key.
   */
 private[storage] final case class MayBeKey(child: Expression, @transient filter: KeyFilter) extends UnaryExpression with CodegenFallback {
 
@@ -23,12 +24,14 @@ private[storage] final case class MayBeKey(child: Expression, @transient filter:
   override def dataType: DataType = BooleanType
   override def nullable: Boolean = false
 
-  override def eval(input: InternalRow): Any =
+  override def eval(input: InternalRow): Any = Option(filter).forall(mightContain(_, input))
+
+  private def mightContain(keys: KeyFilter, input: InternalRow): Boolean =
     Try(child.eval(input)).fold(
       _ => true,
       { key =>
         val value = InternalRow(key)
-        !coder.hasNull(value) && filter.mightContain(coder.code(value))
+        !coder.hasNull(value) && keys.mightContain(coder.code(value))
       }
     )
 

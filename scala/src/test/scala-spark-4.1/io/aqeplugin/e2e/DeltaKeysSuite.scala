@@ -77,6 +77,14 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     assert(scans(ran.plan, "by_word").map(_.metrics("numPartitions").value) == Seq(3L))
   }
 
+  test("partitions of a table whose files Delta did not list while it planned") {
+    delta("by_text", "SELECT id, concat('w=', id % 11) AS word FROM range(1000)", "PARTITIONED BY (word)")
+    table("texts", "SELECT concat('w=', id * 4) AS word FROM range(4)")
+    val query = s"SELECT s.id, s.word FROM ${path("by_text")} s JOIN texts d ON s.word = d.word"
+    withConf("spark.databricks.delta.stats.skipping" -> "false")(assert(sameRows(spark.sql(query)).rows.size == 273))
+    withConf("spark.aqePlugin.test.openGates" -> "true")(spark.sql(query).write.format("noop").mode("overwrite").save())
+  }
+
   test("a file whose statistics exclude all keys is not read") {
     val query = joined(path("sales"), "ids", "s.id = d.id")
     val (ran, all, some) = compared(query)

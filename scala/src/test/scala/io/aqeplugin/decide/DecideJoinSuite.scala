@@ -106,6 +106,22 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(reasonOf(tied, JoinOption.Broadcast) == ReasonCode.Tie)
   }
 
+  test("a filter that saves less than the launch of a stage is a tie, which names that limit") {
+    val facts = build(_.copy(alreadyBroadcast = true))
+      .copy(sparkStrategy = Strategy.Broadcast, probe = Typical.probe.copy(exchanges = 0))
+    def filterReason(launchNanos: Double, tieRatio: Double = 0): Reason = {
+      val held = thresholds.updated(AqeConf.CostJobLaunchNanos, launchNanos).updated(AqeConf.CostTieRatio, tieRatio)
+      decide(facts, held).filterReason
+    }
+    val free = filterReason(launchNanos = 0)
+    val savedNanos = (free.limit.sum - free.measured.sum) * CostModel.NanosPerMilli
+    // A filter takes one launch more.
+    assert(filterReason(savedNanos * 0.49).code == ReasonCode.FilterPays)
+    val tie = filterReason(savedNanos * 0.51)
+    assert(tie.code == ReasonCode.Tie && tie.confKey == AqeConf.CostJobLaunchNanos.key)
+    assert(filterReason(savedNanos * 0.51, tieRatio = 1).confKey == AqeConf.CostTieRatio.key)
+  }
+
   test("a filter on a partition column saves the files that it leaves out") {
     def cost(option: JoinOption, prunableBytes: Long): Double =
       decide(Typical.copy(probe = Typical.probe.copy(prunableBytes = prunableBytes))).options
@@ -123,7 +139,7 @@ class DecideJoinSuite extends AnyFunSuite {
       probe = Typical.probe.copy(rows = 100000, scanRows = 500000, exchanges = 0)
     )
     assert(decide(facts).filterReason.code == ReasonCode.FilterCostsMore)
-    val join = PathStep.Lookup(500000, tableRows = 300000, tableRowBytes = 40)
+    val join = PathStep.Lookup(1000000, tableRows = 300000, tableRowBytes = 40)
     assert(decide(facts.copy(probe = facts.probe.copy(path = Seq(join)))).filterReason.code == ReasonCode.FilterPays)
   }
 

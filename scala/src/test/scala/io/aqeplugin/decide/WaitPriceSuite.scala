@@ -64,7 +64,7 @@ class WaitPriceSuite extends AnyFunSuite {
   test("what a join below saves more with fewer build rows is worth a wait above it") {
     val all = join.build.copy(rows = 2800000, originRows = Some(2800000))
     val below = join.copy(build = all)
-    val short = probe(_.copy(rows = 250000, scanRows = 250000))
+    val short = probe(_.copy(rows = 600000, scanRows = 600000))
     val (alone, chained) = (decide(short), decide(short.copy(reduced = Seq(below))))
     assert(decide(typical.copy(join = below)).savingMillis == 0, "by itself, the join below has nothing to filter with")
     assert(alone.savingMillis > 0 && chained.savingMillis > alone.savingMillis + 1000 && chained.idleMillis == alone.idleMillis)

@@ -107,7 +107,7 @@ class LimitTopSuite extends AnyFunSuite with LimitSession {
   test("random sorted limits have Spark's rows") {
     val random = new scala.util.Random(20)
     def one[A](choices: A*): A = choices(random.nextInt(choices.size))
-    for (_ <- 1 to 60) {
+    for (_ <- 1 to Extent.cases(sample = 20, whole = 300)) {
       val filter =
         one("true", "s LIKE '%1'", "u % 7 = 3", "n IS NULL", "n IS NOT NULL", "c > 700", "c < 350 OR u > 900", "hash(s) % 50 = 0")
       val key = one("c", "u", "n", "d", "ts", "w", "p", "k")

@@ -8,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 class PredicateQueriesSuite extends AnyFunSuite with PluginSession {
   import PredicateQueriesSuite._
 
-  private val Seeds = 1 to Extent.cases(sample = 20, whole = 2000)
+  private val Seeds = 1 to Extent.cases(sample = 10, whole = 2000)
 
   // These queries are tiny: compiling one takes longer than running it.
   override protected def applicationConf: Map[String, String] =

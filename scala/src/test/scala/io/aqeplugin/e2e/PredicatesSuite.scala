@@ -65,6 +65,34 @@ class PredicatesSuite extends AnyFunSuite with PluginSession {
     "r",
     "SELECT * FROM l JOIN r ON l.part = r.part WHERE (l.part = 1 AND r.v = 'v1') OR (l.part = 2 AND l.v = 'v2')"
   )("part = 1 OR part = 2")
+  test("the side without preserved rows keeps the partners of all rows for which something can fail before a condition removes them") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      for (
+        (name, rows) <- Seq(
+          "kept" -> "VALUES (1, 1, 1, 1), (2, 9, 0, 1) AS t(id, a, b, g)",
+          "few" -> "VALUES (9) AS t(x)",
+          "one" -> "VALUES (1, 3) AS t(g, z)"
+        )
+      ) {
+        spark.sql(s"SELECT * FROM $rows").write.parquet(folder.resolve(name).toString)
+        spark.read.parquet(folder.resolve(name).toString).createOrReplaceTempView(name)
+      }
+    }
+    val groups = "(SELECT g, id, max(a) AS a, max(b) AS b FROM kept GROUP BY g, id) l"
+    // An anti join brings rows back, and an outer join makes null of partners, that do not reach the inner join.
+    val sides = Seq(
+      s"SELECT l.a, l.g, 100 DIV l.b AS q FROM $groups LEFT ANTI JOIN few ON l.a = few.x",
+      s"SELECT l.a, l.g, IF(few.x IS NULL, 100 DIV l.b, 0) AS q FROM $groups LEFT JOIN few ON l.a = few.x",
+      s"SELECT l.a, l.g, IF(few.x IS NULL, 100 DIV l.b, 0) AS q FROM few RIGHT JOIN $groups ON l.a = few.x"
+    )
+    withConf("spark.sql.ansi.enabled" -> "true", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      sides.foreach { side =>
+        val query = s"SELECT s.a, s.q FROM ($side) s JOIN one t ON s.g = t.g AND s.a < t.z WHERE t.z < 5"
+        assert(sameRows(spark.sql(query)).rows.size == 1, side)
+      }
+    }
+  }
+
   test("an ORC scan gets the values of a list without its null, of which Spark dies") {
     spark.table("r").write.orc(folder.resolve("orc").toString)
     spark.read.orc(folder.resolve("orc").toString).createOrReplaceTempView("o")

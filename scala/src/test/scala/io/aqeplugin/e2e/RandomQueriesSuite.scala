@@ -15,7 +15,7 @@ import io.aqeplugin.place.PlaceFilters
 class RandomQueriesSuite extends AnyFunSuite with PluginSession {
   import RandomQueriesSuite._
 
-  private val Seeds = 1 to Extent.cases(sample = 7, whole = 100)
+  private val Seeds = 1 to Extent.cases(sample = 4, whole = 100)
 
   private val Strategies = Seq(
     Seq("spark.sql.autoBroadcastJoinThreshold" -> "-1"),
@@ -59,7 +59,7 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
   }
 
   test("no exchange of a random query waits for a filter that waits for the exchange") {
-    for (seed <- 1 to Extent.cases(sample = 60, whole = 400)) {
+    for (seed <- 1 to Extent.cases(sample = 30, whole = 400)) {
       val gen = new QueryGen(new Random(seed))
       val query = if (seed % 2 == 0) gen.repeating(2) else gen.dividing()
       withConf(Strategies(seed % Strategies.size) :+ ("spark.aqePlugin.test.openGates" -> "true"): _*) {

@@ -8,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 class RangeQueriesSuite extends AnyFunSuite with PluginSession {
   import RangeQueriesSuite._
 
-  private val Seeds = 1 to Extent.cases(sample = 25, whole = 1000)
+  private val Seeds = 1 to Extent.cases(sample = 12, whole = 1000)
 
   // These queries are tiny: compiling one takes longer than running it.
   override protected def applicationConf: Map[String, String] =

@@ -65,6 +65,17 @@ class FilteredBatchesSuite extends AnyFunSuite {
     assert(counters.rowsUnchecked.value == 3 && counters.rowsIn.value == 0 && counters.faults.value == 0)
   }
 
+  test("a filter that fails gives back the rows that it was given, and none that another filter removed") {
+    val counters = FilterCounters(metric, metric, metric, metric)
+    // The batch has no second column.
+    val missing = AttributeReference("other", IntegerType)()
+    val failing = new FilterProbe(KeyCoder(Seq(missing), Seq(key, missing)), filter(10), SelfDisable.Never, counters)
+    val input = batch(vectorOf(Some(0), Some(10), Some(7), Some(20)), 4)
+    val probes = Array(probe(filter(0, 10, 20), SelfDisable.Never)._1, failing)
+    assert(left(new FilteredBatches(Iterator(input), probes, NodeCounters(metric, metric)).next()) == Seq(0, 10, 20))
+    assert(counters.faults.value == 1 && counters.rowsUnchecked.value == 0)
+  }
+
   test("after four batches with keys that cannot be computed, a task computes no more") {
     val (computing, counters) = throwing()
     val bad = Seq.fill(4)(batch(vectorOf(Some(0), Some(20)), 2))

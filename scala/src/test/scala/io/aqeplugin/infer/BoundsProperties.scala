@@ -10,7 +10,7 @@ import io.aqeplugin.e2e.Extent
 class BoundsProperties extends AnyFunSuite {
   import BoundsProperties._
 
-  private val Seeds = 1 to Extent.cases(sample = 3000, whole = 30000)
+  private val Seeds = 1 to Extent.cases(sample = 1000, whole = 30000)
 
   test("every assignment that fulfils the comparisons is within the intervals") {
     for (seed <- Seeds) {

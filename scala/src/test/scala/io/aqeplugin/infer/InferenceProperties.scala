@@ -14,7 +14,7 @@ import io.aqeplugin.e2e.Extent
 class InferenceProperties extends AnyFunSuite {
   import InferenceProperties._
 
-  private val Seeds = 1 to Extent.cases(sample = 2000, whole = 10000)
+  private val Seeds = 1 to Extent.cases(sample = 800, whole = 10000)
 
   test("an inferred predicate is true in every row of its side that counts, and fails in no row") {
     var inferred = 0

@@ -48,6 +48,15 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
   )
 
   notRepeatable("the sum of fractions", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING sum(CAST(score AS double)) > 1")
+  notRepeatable("the average of integers", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING avg(score) < 1")
+  repeatable("the average of decimals", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING avg(CAST(score AS decimal(5,2))) < 1")
+  notRepeatable("the average of long decimals", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING avg(CAST(score AS decimal(11,2))) < 1")
+  notRepeatable("the largest of several zeros", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING max(CAST(score AS double)) >= 0")
+  notRepeatable("one of several equal strings, as a group", "SELECT max(k) AS k FROM dim GROUP BY CAST(score AS STRING) COLLATE UTF8_LCASE")
+  notRepeatable(
+    "one of several equal strings, as the largest",
+    "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING max(CAST(score AS STRING) COLLATE UTF8_LCASE) <> ''"
+  )
   notRepeatable("a standard deviation", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING stddev(score) < 1")
 
   test("user code over whole partitions gives no filter") {
@@ -81,7 +90,10 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
 
   repeatable("a filter", "SELECT k FROM dim WHERE a = 1")
   repeatable("DISTINCT", "SELECT DISTINCT k FROM dim WHERE a = 1")
-  repeatable("a largest value", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING count(*) > 3 AND sum(score) > 1 AND avg(score) < 1")
+  repeatable(
+    "a largest value",
+    "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING count(*) > 3 AND sum(score) > 1 AND avg(CAST(score AS smallint)) < 1"
+  )
   repeatable("rank(), which ties share", "SELECT k FROM (SELECT k, rank() OVER (PARTITION BY a ORDER BY score) AS n FROM dim) WHERE n < 4")
   repeatable("the sum of a whole window", "SELECT k FROM (SELECT k, sum(score) OVER (PARTITION BY a) AS n FROM dim) WHERE n < 40")
 }
