@@ -62,7 +62,7 @@ def _mode(query: QueryStory) -> str:
     """A query whose conf is refused runs as Spark alone runs it, whatever its mode."""
     if query.ended is not None and query.ended.bad_conf is not None:
         return "left alone"
-    return "observe: no plan changed" if query.mode is PluginMode.OBSERVE else query.mode.value
+    return "observe: no join changed" if query.mode is PluginMode.OBSERVE else query.mode.value
 
 
 def query_failure(query: QueryStory) -> Segments:

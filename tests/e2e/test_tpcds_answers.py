@@ -50,7 +50,7 @@ _CASES = [
     if TRIES_ALL or number % _EVERY[setting] == 0
 ]
 
-# All queries together; fewer would mean that the gates are not open, and that the answers prove little.
+# All tried queries together; fewer would mean that the gates are not open, and that the answers prove little.
 _FILTERS_OF_OPEN_GATES = cases(75, whole=150)
 
 

@@ -125,8 +125,8 @@ def test_a_bad_conf_is_shown_with_the_error_that_it_counts_as() -> None:
 
 def test_a_query_that_was_only_observed_says_that_its_plan_did_not_change() -> None:
     observed = replace(story(), mode=PluginMode.OBSERVE)
-    assert "[observe: no plan changed]" in table(observed)
-    assert "[observe: no plan changed]" in "\n".join(lines(observed))
+    assert "[observe: no join changed]" in table(observed)
+    assert "[observe: no join changed]" in "\n".join(lines(observed))
 
 
 @pytest.mark.parametrize("width", [80, 100, 149, 150, 200])

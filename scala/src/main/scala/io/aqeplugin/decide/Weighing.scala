@@ -31,7 +31,8 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
     */
   def chooseStarted(reason: Reason): JoinDecision = {
     val (hash, sort) = (nanos(JoinOption.ShuffledHash), nanos(JoinOption.SortMerge))
-    val hashes = facts.sparkMethod == Method.SortMerge && methodRefusals(Method.ShuffledHash).isEmpty && isClearlyCheaper(hash, sort)
+    val hashes =
+      facts.sparkMethod == Method.SortMerge && methodRefusals(Method.ShuffledHash).isEmpty && thresholds.isClearlyCheaper(hash, sort)
     val left = leave(reason)
     if (!hashes) left
     else {
@@ -81,7 +82,8 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
       case Some(reason) => Priced(method, plain, withFilter = false, reason)
       case None         =>
         val filtered = nanos(JoinOption(method, withFilter = true))
-        if (savesALaunch(filtered, plain)) Priced(method, filtered, withFilter = true, against(ReasonCode.FilterPays, filtered, plain))
+        if (thresholds.savesALaunch(filtered, plain))
+          Priced(method, filtered, withFilter = true, against(ReasonCode.FilterPays, filtered, plain))
         else {
           val code = if (filtered < plain) ReasonCode.Tie else ReasonCode.FilterCostsMore
           Priced(method, plain, withFilter = false, against(code, filtered, plain))
@@ -116,17 +118,11 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
 
   private def nanos(option: JoinOption): Double = terms(option).map(_.nanos).sum
 
-  private def isClearlyCheaper(nanos: Double, than: Double): Boolean = than - nanos > thresholds(AqeConf.CostTieRatio) * than
-
   /** Whether a method is clearly cheaper than Spark's own. A broadcast of Spark's is given up only for more than the launch of a stage, since
     * without it other stages run.
     */
   private def isWorthAChange(nanos: Double, spark: Double): Boolean =
-    if (facts.sparkMethod == Method.Broadcast) savesALaunch(nanos, spark) else isClearlyCheaper(nanos, spark)
-
-  /** Whether more is saved than the launch of a stage: prices are not more exact than that where a choice adds work, to save other work. */
-  private def savesALaunch(nanos: Double, than: Double): Boolean =
-    isClearlyCheaper(nanos, than) && than - nanos > thresholds(AqeConf.CostJobLaunchNanos)
+    if (facts.sparkMethod == Method.Broadcast) thresholds.savesALaunch(nanos, spark) else thresholds.isClearlyCheaper(nanos, spark)
 
   private def against(code: ReasonCode, nanos: Double, other: Double): Reason = {
     val confKey = code match {
@@ -139,7 +135,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
 
   /** The limit that makes a tie of two prices. */
   private def tieKey(lower: Double, higher: Double): String =
-    if (isClearlyCheaper(lower, higher)) AqeConf.CostJobLaunchNanos.key else AqeConf.CostTieRatio.key
+    if (thresholds.isClearlyCheaper(lower, higher)) AqeConf.CostJobLaunchNanos.key else AqeConf.CostTieRatio.key
 
   private def millis(nanos: Double): Double = nanos / CostModel.NanosPerMilli
 }

@@ -42,8 +42,8 @@ final class FilterProbe(coder: KeyCoder, filter: KeyFilter, pause: SelfDisable, 
   /** Rows removed so far for a nanosecond of checks, by what a check costs ([[CheckCost]]); 0 before the first. */
   def removedPerNano: Double = removed / (math.max(1L, rowsChecked) * nanosPerRow)
 
-  /** Keeps the positions whose rows may match: compacts `positions` in place and returns the number kept. After an error, `positions` may have
-    * anything.
+  /** Keeps the positions whose rows may match: compacts `positions` in place and returns the number kept. After an error, the contents of
+    * `positions` are undefined.
     */
   def retain(batch: ColumnarBatch, positions: Array[Int], count: Int): Int =
     if (isPaused()) {

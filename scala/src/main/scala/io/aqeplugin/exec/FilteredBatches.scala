@@ -66,8 +66,8 @@ final class FilteredBatches(input: Iterator[ColumnarBatch], probes: Array[Filter
     left
   }
 
-  /** A filter that fails may have left anything in `positions`: the rows that it was given all stay, and those that others removed do not
-    * come back, since nothing above may be made for them.
+  /** A filter that fails may have left anything in `positions`. The rows that it was given all stay; rows that other filters removed do not
+    * come back: operators above may fail on them.
     */
   private def retained(probe: FilterProbe, batch: ColumnarBatch, rows: Int, count: Int): Int = {
     if (count < rows) keepPositions(count)

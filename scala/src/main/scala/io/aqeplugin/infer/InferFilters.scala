@@ -126,8 +126,8 @@ object InferFilters {
       val on = conjunctsOf(join)
       val left = facts(join.left)
       val right = facts(join.right)
-      // Of the side whose rows are not kept, only rows without a partner may go. Any other would turn up above as a row without one, for
-      // which expressions were not meant to be evaluated, before a condition there removes it. So what is known above does not count.
+      // From the side whose rows are not kept, only rows without a partner may go. Without its partner, a kept row would turn up above as
+      // unmatched, and expressions could fail on it before a condition there removes it. So what is known above does not count here.
       lazy val partnered = nothing.plus(on ++ left ++ right)
       join.joinType match {
         case _: InnerLike | LeftSemi =>

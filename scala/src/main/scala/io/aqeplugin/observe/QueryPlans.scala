@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, LogicalQueryStage}
 import org.apache.spark.sql.execution.exchange.Exchange
 
 /** The plans of one query, its own and those of its subqueries. AQE runs equal exchanges of all of them once, but plans each by itself and at
@@ -78,9 +78,17 @@ object QueryPlans {
   /** The plans of a running query. */
   def of(executionId: Long): QueryPlans = optimized(executionId).fold(None)(of)
 
-  /** Whether a running query has a recursive part. Spark plans each of its steps anew, with the same joins of other rows. */
-  def isRecursive(executionId: Long): Boolean =
-    optimized(executionId).exists(_.collectWithSubqueries { case node if node.nodeName == RecursiveNode => node }.nonEmpty)
+  /** Whether a running query has a recursive part, or loads a cached table that has one. Spark plans each step anew: the same joins, over other
+    * rows.
+    */
+  def isRecursive(executionId: Long): Boolean = optimized(executionId).exists(isRecursive)
+
+  private def isRecursive(plan: QueryPlan[_]): Boolean = plan.nodeName == RecursiveNode || partsOf(plan).exists(isRecursive)
+
+  private def partsOf(plan: QueryPlan[_]): Seq[QueryPlan[_]] = plan match {
+    case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.inputPlan)
+    case other => Seq(other.children, other.innerChildren, other.subqueries).flatten.map(_.asInstanceOf[QueryPlan[_]])
+  }
 
   // Known by name: Spark 4.0 has none.
   private val RecursiveNode = "UnionLoop"

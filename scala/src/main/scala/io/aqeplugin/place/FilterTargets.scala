@@ -87,8 +87,8 @@ object FilterTargets {
           yield FilterTarget(node, ofNode, path.operators, path.wholeGroups, isScan = false, path.exits)
 
     /** Whether the exchange is inside what Spark made of one logical node, as of an aggregate with `DISTINCT`, above another exchange that has
-      * not run. When that starts, AQE marks all that it finds below the node as the node's, and would mark the filter's source too. A sort that
-      * Spark put between is of no logical node.
+      * not run. When that starts, AQE marks all that it finds below the node as the node's, and would mark the filter's source too. Operators
+      * that Spark inserts between, such as a sort, have no logical node and are skipped.
       */
     private def isWithinOneNode: Boolean = {
       val above = path.operators.drop(1).flatMap(_.logicalLink).headOption

@@ -42,14 +42,14 @@ private[place] object Repeatable {
     case limit: WindowGroupLimitExec => isOfRanks(limit.rankLikeFunction)
     case window: WindowExecBase => window.windowExpression.forall(_.collectFirst { case w: WindowExpression => w }.forall(isRepeatable))
     case aggregate: BaseAggregateExec => aggregate.aggregateExpressions.forall(a => isOfSets(a.aggregateFunction)) &&
-      !aggregate.groupingExpressions.exists(group => has(group.dataType, isCollated))
+      !aggregate.groupingExpressions.exists(group => contains(group.dataType, isCollated))
     case other => isScan(other) || isOfRows(other)
   }
 
   private def isScan(plan: SparkPlan): Boolean = plan match {
-    // A source that takes over a limit or a sample may choose other rows next time.
-    case rows: RowDataSourceScanExec => rows.pushedDownOperators.limit.isEmpty && rows.pushedDownOperators.sample.isEmpty &&
-      rows.pushedDownOperators.offset.isEmpty
+    // A database that takes over a limit or a sample may choose other rows next time, and its aggregates are not Spark's. Other sources do not
+    // tell what they took over.
+    case rows: RowDataSourceScanExec                                                                => isPlain(rows)
     case _: DataSourceScanExec | _: DataSourceV2ScanExecBase | _: LocalTableScanExec | _: RangeExec => true
     // AQE's replacement for a stage that turned out empty.
     case _: EmptyRelationExec => true
@@ -57,6 +57,11 @@ private[place] object Repeatable {
     case rows: RDDScanExec               => SparkBridge.isDeterminate(rows.rdd)
     case objects: ExternalRDDScanExec[_] => SparkBridge.isDeterminate(objects.rdd)
     case _                               => false
+  }
+
+  private def isPlain(rows: RowDataSourceScanExec): Boolean = {
+    val pushed = rows.pushedDownOperators
+    pushed.limit.isEmpty && pushed.sample.isEmpty && pushed.offset.isEmpty && pushed.aggregation.isEmpty
   }
 
   /** Operators that process each row, or each pair of rows, independently. */
@@ -86,12 +91,13 @@ private[place] object Repeatable {
   }
 
   /** Aggregates that depend on the set of rows and not on their order. A sum of fractions does not qualify: it is rounded after each
-    * row, as is an average of whole numbers, which Spark sums as doubles.
+    * row, as is an average of whole numbers, which Spark sums as doubles. Of several zeros, the largest is the one that came first; where Spark
+    * groups by them, it makes one of both.
     */
   private def isOfSets(function: AggregateFunction): Boolean = function match {
     case _: Count | _: BitAggregate | _: HyperLogLogPlusPlus => true
-    case _: Min | _: Max => !function.children.exists(child => has(child.dataType, one => isFraction(one) || isCollated(one)))
-    case _: Sum          => !function.children.map(_.dataType).exists(isFraction)
+    case _: Min | _: Max => !function.children.exists(child => contains(child.dataType, one => isFraction(one) || isCollated(one)))
+    case _: Sum          => !function.children.map(_.dataType).exists(isFraction) && !mayBecomeNull(function)
     case _: Average      => function.children.forall(isSummedExactly)
     case _               => false
   }
@@ -103,8 +109,9 @@ private[place] object Repeatable {
         case _                    => false
       }
     case number => number.dataType match {
-        case _: DecimalType | ByteType | ShortType => true
-        case _                                     => false
+        case decimal: DecimalType => hasRoom(decimal)
+        case ByteType | ShortType => true
+        case _                    => false
       }
   }
 
@@ -113,18 +120,34 @@ private[place] object Repeatable {
     case _                      => false
   }
 
-  /** Strings that a collation takes for equal: the one that comes first stands for all. Spark makes one of the two zeros where it groups by
-    * them, and not where it takes the largest.
-    */
+  /** Whether a sum becomes null when it overflows, and stays null: it then depends on the order of its rows. */
+  private def mayBecomeNull(sum: AggregateFunction): Boolean =
+    sum.productIterator.exists(isTry) || sum.children.map(_.dataType).exists {
+      case decimal: DecimalType => !hasRoom(decimal)
+      case _                    => false
+    }
+
+  /** Whether a part of a function says that errors become nulls. The part differs between the Spark lines. */
+  private def isTry(part: Any): Boolean = part match {
+    case _: Expression          => false
+    case context: scala.Product => context.productIterator.exists(isTry)
+    case other                  => other == EvalMode.TRY
+  }
+
+  /** Whether the sum of any number of such decimals has digits enough. */
+  private def hasRoom(decimal: DecimalType): Boolean = decimal.precision + 10 <= DecimalType.MAX_PRECISION
+
+  /** Strings whose collation equates different bytes: the first to come stands for all. */
   private def isCollated(dataType: DataType): Boolean = dataType match {
     case text: StringType => !SparkBridge.isComparedByBytes(text)
     case _                => false
   }
 
-  private def has(dataType: DataType, isOne: DataType => Boolean): Boolean = isOne(dataType) || (dataType match {
-    case ArrayType(element, _)  => has(element, isOne)
-    case MapType(key, value, _) => has(key, isOne) || has(value, isOne)
-    case struct: StructType     => struct.exists(field => has(field.dataType, isOne))
-    case _                      => false
+  private def contains(dataType: DataType, isSuch: DataType => Boolean): Boolean = isSuch(dataType) || (dataType match {
+    case ArrayType(element, _)    => contains(element, isSuch)
+    case MapType(key, value, _)   => contains(key, isSuch) || contains(value, isSuch)
+    case struct: StructType       => struct.exists(field => contains(field.dataType, isSuch))
+    case user: UserDefinedType[_] => contains(user.sqlType, isSuch)
+    case _                        => false
   })
 }

@@ -9,8 +9,9 @@ object ReasonExamples {
   def of(code: ReasonCode): String = code match {
     case Cheapest => "In the example above: the broadcast with filter, which has the lowest price."
     case Costlier => "In the example above: the other five options, each with its price and that of the chosen option."
-    case Tie      => "Sort-merge costs 1,000 ms and broadcast 960 ms: 4 % is within `cost.tieRatio` 5 %, and Spark plans a sort-merge join."
-    case Hint     => "`SELECT /*+ MERGE(store_returns) */ …`: the join stays a sort-merge join; its keys may still filter the other scan."
+    case Tie      =>
+      "Sort-merge costs 1,000 ms and broadcast 960 ms: 4 % is within `cost.tieRatio` 5 %, and Spark plans a sort-merge join. Or a filter saves 20 ms, less than `cost.jobLaunchNanos` 25 ms."
+    case Hint => "`SELECT /*+ MERGE(store_returns) */ …`: the join stays a sort-merge join; its keys may still filter the other scan."
     case BroadcastMemory =>
       "4,000,000 rows of 500 bytes, 8 MB as a compressed shuffle: with 48 bytes of hash table per row they take 2.2 GB, and the limit is 128 MB."
     case BroadcastRows  => "6,000,000 rows; the limit is 5,000,000."
@@ -79,6 +80,6 @@ object ReasonExamples {
     case LimitMayFail          => "`SELECT * FROM t WHERE CAST(s AS INT) > 5 LIMIT 10` where a string may be no number."
     case LimitSource       => "A cached table, JSON or CSV files, an Iceberg table, a Delta table with deletion vectors, a bucketed scan."
     case FilesMayBeSkipped => "`spark.sql.files.ignoreCorruptFiles=true`: the rows of a chosen file may be missing."
-    case ObserveMode       => "`spark.aqePlugin.mode=observe`."
+    case ObserveMode       => "`spark.aqePlugin.mode=observe`, or `WITH RECURSIVE`: the joins of such a query are only observed."
   }
 }

@@ -51,6 +51,8 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
   notRepeatable("the average of integers", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING avg(score) < 1")
   repeatable("the average of decimals", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING avg(CAST(score AS decimal(5,2))) < 1")
   notRepeatable("the average of long decimals", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING avg(CAST(score AS decimal(11,2))) < 1")
+  notRepeatable("a sum that is null after an overflow", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING try_sum(score) < 9")
+  notRepeatable("a sum of the widest decimals", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING sum(CAST(score AS decimal(38,2))) < 9")
   notRepeatable("the largest of several zeros", "SELECT a, max(k) AS k FROM dim GROUP BY a HAVING max(CAST(score AS double)) >= 0")
   notRepeatable("one of several equal strings, as a group", "SELECT max(k) AS k FROM dim GROUP BY CAST(score AS STRING) COLLATE UTF8_LCASE")
   notRepeatable(
