@@ -82,10 +82,10 @@ object JoinSite {
     val source =
       if (JoinRange.isFinishedBroadcast(build)) BuildExchange.named(build, range.build) else BuildExchange.of(build, range.build)
     source match {
-      case _ if range.obstacle.isDefined                => JoinSite(source, Nil, Nil, range.obstacle)
-      case None                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
-      case Some((exchange, _)) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-      case _                                            =>
+      case _ if range.obstacle.isDefined                         => JoinSite(source, Nil, Nil, range.obstacle)
+      case None                                                  => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
+      case Some((exchange, keys)) if !Repeatable(exchange, keys) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
+      case _                                                     =>
         // Unlike a condition beside equal keys, one beside bounds is evaluated on rows outside of them too.
         val total = join.node.expressions.forall(Total(_))
         JoinSite(source, FilterTargets.below(join.child(range.buildSide.other), Seq(range.probe), total), Nil, None, Some(range.bounds))
@@ -95,10 +95,10 @@ object JoinSite {
   private def ofKeys(join: FoundJoin, buildSide: Side): JoinSite = {
     val source = BuildExchange.of(join.child(buildSide), join.sourceKeys(buildSide))
     (join.heldKeys(buildSide), source) match {
-      case (Left(reason), _)                                 => JoinSite(source, Nil, Nil, Some(reason.code))
-      case (_, None)                                         => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
-      case (_, Some((exchange, _))) if !Repeatable(exchange) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
-      case (Right(held), _)                                  =>
+      case (Left(reason), _)                                          => JoinSite(source, Nil, Nil, Some(reason.code))
+      case (_, None)                                                  => JoinSite(None, Nil, Nil, Some(ReasonCode.NoBuildExchange))
+      case (_, Some((exchange, keys))) if !Repeatable(exchange, keys) => JoinSite(source, Nil, Nil, Some(ReasonCode.NonDeterministic))
+      case (Right(held), _)                                           =>
         val probe = buildSide.other
         // Before it looks for a partner, the join may compute the keys that the filter leaves out.
         val site = JoinSite(source, FilterTargets.below(join.child(probe), held.probe, held.leftOut.forall(Total(_))), Nil, None)

@@ -3,6 +3,7 @@ package io.aqeplugin.place
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
@@ -27,23 +28,48 @@ import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
   */
 private[place] object Repeatable {
 
-  def apply(plan: SparkPlan): Boolean = plan match {
-    case stage: QueryStageExec           => apply(stage.plan)
-    case reused: ReusedExchangeExec      => apply(reused.child)
-    case filtered: RuntimeFilterExec     => apply(filtered.child)
-    case sketched: KeySketchExec         => apply(sketched.child)
-    case adaptive: AdaptiveSparkPlanExec => apply(adaptive.executedPlan)
-    // Blocks that were lost with an executor are computed again.
-    case cached: InMemoryTableScanExec => apply(cached.relation.cachedPlan)
-    case other                         => keepsItsRows(other) && other.expressions.forall(_.deterministic) && other.children.forall(apply)
+  /** Whether a second run gives the same keys, which are expressions of the plan's columns. */
+  def apply(plan: SparkPlan, keys: Seq[Expression]): Boolean = isRepeatable(plan) && {
+    val nodes = nodesOf(plan)
+    !nodes.exists(groupsByCollation) || (keys ++ nodes.flatMap(_.expressions)).forall(isOfEqualStrings)
+  }
+
+  private def isRepeatable(plan: SparkPlan): Boolean =
+    nodesOf(plan).forall(node => keepsItsRows(node) && node.expressions.forall(_.deterministic))
+
+  /** The operators that run, those of stages, of reused exchanges and of cached tables too: blocks that were lost with an executor are computed
+    * again.
+    */
+  private def nodesOf(plan: SparkPlan): Seq[SparkPlan] = plan match {
+    case stage: QueryStageExec           => nodesOf(stage.plan)
+    case reused: ReusedExchangeExec      => nodesOf(reused.child)
+    case filtered: RuntimeFilterExec     => nodesOf(filtered.child)
+    case sketched: KeySketchExec         => nodesOf(sketched.child)
+    case adaptive: AdaptiveSparkPlanExec => nodesOf(adaptive.executedPlan)
+    case cached: InMemoryTableScanExec   => nodesOf(cached.relation.cachedPlan)
+    case other                           => other +: other.children.flatMap(nodesOf)
+  }
+
+  /** Whether which of several equal strings stands for a group depends on the order of rows. */
+  private def groupsByCollation(plan: SparkPlan): Boolean = plan match {
+    case aggregate: BaseAggregateExec => aggregate.groupingExpressions.exists(group => contains(group.dataType, isCollated))
+    case _                            => false
+  }
+
+  /** Whether an expression has one value for all strings that their collation takes for equal. */
+  private def isOfEqualStrings(expression: Expression): Boolean = expression match {
+    case _: Attribute | CollationKey(_: Attribute)                                                  => true
+    case _: Alias | _: SortOrder | _: Partitioning | _: IsNull | _: IsNotNull | _: BinaryComparison =>
+      expression.children.forall(isOfEqualStrings)
+    case _: And | _: Or | _: Not => expression.children.forall(isOfEqualStrings)
+    case other                   => !other.references.exists(column => contains(column.dataType, isCollated))
   }
 
   private def keepsItsRows(plan: SparkPlan): Boolean = plan match {
     case limit: WindowGroupLimitExec => isOfRanks(limit.rankLikeFunction)
     case window: WindowExecBase => window.windowExpression.forall(_.collectFirst { case w: WindowExpression => w }.forall(isRepeatable))
-    case aggregate: BaseAggregateExec => aggregate.aggregateExpressions.forall(a => isOfSets(a.aggregateFunction)) &&
-      !aggregate.groupingExpressions.exists(group => contains(group.dataType, isCollated))
-    case other => isScan(other) || isOfRows(other)
+    case aggregate: BaseAggregateExec => aggregate.aggregateExpressions.forall(a => isOfSets(a.aggregateFunction))
+    case other                        => isScan(other) || isOfRows(other)
   }
 
   private def isScan(plan: SparkPlan): Boolean = plan match {
