@@ -123,7 +123,7 @@ def test_a_bad_conf_is_shown_with_the_error_that_it_counts_as() -> None:
     assert f"[{stopped.mode.value}]" not in shown
 
 
-def test_a_query_that_was_only_observed_says_that_its_plan_did_not_change() -> None:
+def test_a_query_that_was_only_observed_says_that_no_join_changed() -> None:
     observed = replace(story(), mode=PluginMode.OBSERVE)
     assert "[observe: no join changed]" in table(observed)
     assert "[observe: no join changed]" in "\n".join(lines(observed))

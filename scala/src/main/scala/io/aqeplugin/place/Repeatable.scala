@@ -29,25 +29,23 @@ import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
 private[place] object Repeatable {
 
   /** Whether a second run gives the same keys, which are expressions of the plan's columns. */
-  def apply(plan: SparkPlan, keys: Seq[Expression]): Boolean = isRepeatable(plan) && {
-    val nodes = nodesOf(plan)
-    !nodes.exists(groupsByCollation) || (keys ++ nodes.flatMap(_.expressions)).forall(isOfEqualStrings)
-  }
+  def apply(plan: SparkPlan, keys: Seq[Expression]): Boolean =
+    everywhere(plan)(node => keepsItsRows(node) && node.expressions.forall(_.deterministic)) && {
+      def isOfEqual: Boolean = keys.forall(isOfEqualStrings) && everywhere(plan)(_.expressions.forall(isOfEqualStrings))
+      everywhere(plan)(!groupsByCollation(_)) || isOfEqual
+    }
 
-  private def isRepeatable(plan: SparkPlan): Boolean =
-    nodesOf(plan).forall(node => keepsItsRows(node) && node.expressions.forall(_.deterministic))
-
-  /** The operators that run, those of stages, of reused exchanges and of cached tables too: blocks that were lost with an executor are computed
-    * again.
+  /** Whether something holds for every operator that runs, those of stages, of reused exchanges and of cached tables too: blocks that were lost
+    * with an executor are computed again.
     */
-  private def nodesOf(plan: SparkPlan): Seq[SparkPlan] = plan match {
-    case stage: QueryStageExec           => nodesOf(stage.plan)
-    case reused: ReusedExchangeExec      => nodesOf(reused.child)
-    case filtered: RuntimeFilterExec     => nodesOf(filtered.child)
-    case sketched: KeySketchExec         => nodesOf(sketched.child)
-    case adaptive: AdaptiveSparkPlanExec => nodesOf(adaptive.executedPlan)
-    case cached: InMemoryTableScanExec   => nodesOf(cached.relation.cachedPlan)
-    case other                           => other +: other.children.flatMap(nodesOf)
+  private def everywhere(plan: SparkPlan)(holds: SparkPlan => Boolean): Boolean = plan match {
+    case stage: QueryStageExec           => everywhere(stage.plan)(holds)
+    case reused: ReusedExchangeExec      => everywhere(reused.child)(holds)
+    case filtered: RuntimeFilterExec     => everywhere(filtered.child)(holds)
+    case sketched: KeySketchExec         => everywhere(sketched.child)(holds)
+    case adaptive: AdaptiveSparkPlanExec => everywhere(adaptive.executedPlan)(holds)
+    case cached: InMemoryTableScanExec   => everywhere(cached.relation.cachedPlan)(holds)
+    case other                           => holds(other) && other.children.forall(everywhere(_)(holds))
   }
 
   /** Whether which of several equal strings stands for a group depends on the order of rows. */

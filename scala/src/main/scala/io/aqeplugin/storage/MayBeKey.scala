@@ -11,8 +11,8 @@ import io.aqeplugin.exec.KeyCoder
 import io.aqeplugin.filters.KeyFilter
 
 /** Whether a filter may contain a value of a type that filters hold; false for null, and true where the value cannot be computed. For values
-  * that the driver checks, such as those of partitions: a scan's conditions are copied to its tasks, and the filter is not. Some sources
-  * choose partitions in tasks, which do not have the filter; there, every value may be a key.
+  * that the driver checks, such as those of partitions: a scan's conditions are copied to its tasks, and the filter is not. In a task,
+  * which does not have the filter, every value may be a key.
   */
 private[storage] final case class MayBeKey(child: Expression, @transient filter: KeyFilter) extends UnaryExpression with CodegenFallback {
 
