@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from aqe_plugin.conf.credentials import without_credentials
+from aqe_plugin.conf.credentials import value_without_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Change:
 
 
 def as_kept(change: Change) -> Change:
-    """``change`` as journals and screens have it: the user's own jars may have addresses with a password."""
-    old, new = (value and without_credentials(value) for value in (change.old, change.new))
+    """``change`` as journals and screens have it: no password in an address, no value of a key named as a secret."""
+    old, new = (value and value_without_secrets(change.key, value) for value in (change.old, change.new))
     return replace(change, old=old, new=new)
 
 

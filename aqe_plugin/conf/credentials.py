@@ -44,6 +44,11 @@ def without_secret_value(line: str) -> str:
     return _SECRET_VALUE.sub(rf"\1{HIDDEN}", line)
 
 
+def value_without_secrets(key: str, value: str) -> str:
+    """A value of a conf without credentials; all of it is hidden if its key is named as a secret."""
+    return HIDDEN if _SECRET_VALUE.match(f"{key} =x") else without_credentials(value)
+
+
 def conf_without_secrets(lines: Sequence[str]) -> list[str]:
     """The lines of a conf without credentials and values of keys that are named as secrets.
 

@@ -231,7 +231,7 @@ def describe_outcome(outcome: FilterOutcome) -> str:
     scan = f"{outcome.table}({', '.join(outcome.scan_columns)})"
     if outcome.kind == "missing":
         return f"{scan}: planned, but not found when the scan ran; all rows passed"
-    waited = f"the scan waited {quantity(outcome.wait_millis, 'millis')} for its filters"
+    waited = f"the scan had its filters {quantity(outcome.wait_millis, 'millis')} after the query's start"
     if outcome.reason is not None:
         return f"{scan}: all rows passed, {describe_reason(outcome.reason)}; {waited}"
     removed = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "nothing"

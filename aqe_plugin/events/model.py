@@ -245,6 +245,11 @@ class WaitDecision:
     outcome: WaitEnd | None = None
     waited_millis: float | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the probe side waits or has waited, if its query is in mode apply."""
+        return self.waits or self.outcome is not None
+
 
 @dataclass(frozen=True, slots=True)
 class JoinFacts:
@@ -326,7 +331,8 @@ class FilterOutcome:
         kind: ``empty``, ``exact``, ``range_bitmap``, ``split_block_bloom``, ``range``; ``pass_all`` when none could
             be built, ``missing`` when the scan did not find it, which is a fault.
         reason: why all rows passed, ``None`` when the filter worked.
-        rows_unchecked: rows that passed unchecked, because the filter had removed too little.
+        rows_unchecked: rows that passed unchecked: while the filter was paused because it removed too little, or
+            because their key could not be computed.
         wait_millis: time from the start of the query until the scan had its filters, including time that the scan
             would have waited anyway.
         keys: build rows with a key.

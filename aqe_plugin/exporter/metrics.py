@@ -19,7 +19,14 @@ RATIO_BUCKETS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8
 
 WAIT_ENDS = tuple(end.value for end in WaitEnd)
 KINDS = ("empty", "exact", "missing", "pass_all", "range", "range_bitmap", "split_block_bloom")
-PASS_ALL_REASONS = ("BUILD_FAILED", "BUILD_TIMEOUT", "FILTER_TOO_BIG", "NON_DETERMINISTIC", "NO_BUILD_EXCHANGE")
+PASS_ALL_REASONS = (
+    "BUILD_FAILED",
+    "BUILD_TIMEOUT",
+    "FILTER_TOO_BIG",
+    "NON_DETERMINISTIC",
+    "NO_BUILD_EXCHANGE",
+    "PASS_RATE_TOO_HIGH",
+)
 
 
 class MetricType(str, Enum):
@@ -95,7 +102,7 @@ FILTER_DECISIONS = _counter(
     "reason",
 )
 WAIT_DECISIONS = _counter(
-    "wait_decisions", "Joins whose probe side waited or did not wait, by reason code.", "waits", "reason"
+    "wait_decisions", "Joins whose probe side was to wait or not, by reason code.", "waits", "reason"
 )
 WAIT_SAVING = _counter("wait_predicted_saving_seconds", "Predicted time saved by waits.")
 WAIT_IDLE = _counter("wait_predicted_idle_seconds", "Predicted idle time of slots in waits.")
@@ -113,14 +120,13 @@ PASS_ALL = _counter(
 )
 ROWS_IN = _counter("filter_rows_in", "Rows that filters checked, by kind of filter.", "kind", starts=KINDS)
 ROWS_OUT = _counter("filter_rows_out", "Rows that passed filters, by kind of filter.", "kind", starts=KINDS)
-ROWS_UNCHECKED = _counter("filter_rows_unchecked", "Rows that passed unchecked while their filter was paused.")
+ROWS_UNCHECKED = _counter(
+    "filter_rows_unchecked", "Rows that passed unchecked: their filter was paused, or could not compute their key."
+)
 FILTER_BYTES = _counter("filter_bytes", "Bytes of all built filters, by kind.", "kind", starts=KINDS)
 BUILD_SECONDS = _seconds("filter_build", "Time to build a filter.")
-WAIT_SECONDS = _seconds(
-    "filter_wait",
-    "Time from the start of a query until a scan had its filters; the scan may have waited for other reasons too.",
-)
-RULE_SECONDS = _seconds("rule", "Time in the plugin's own rules per query.")
+WAIT_SECONDS = _seconds("filter_wait", "How long a probe side waited for its build side.")
+RULE_SECONDS = _seconds("rule", "Time in the plugin's own rules per query, without the inference of predicates.")
 QUERY_SECONDS = _seconds("query", "Wall time of queries that were planned with the plugin.")
 PREDICTED_PASS = _ratio("filter_predicted_pass", "Predicted share of rows that pass a filter.")
 MEASURED_PASS = _ratio("filter_measured_pass", "Measured share of rows that passed the same filter.")
@@ -141,7 +147,7 @@ PREDICATES = _counter(
     "inferred_by",
     "applied",
 )
-ERRORS = _counter("errors", "Faults of the plugin; after each, Spark's own plan ran.")
+ERRORS = _counter("errors", "Faults of the plugin, none of which reached a query.")
 
 APPLICATION_QUERIES = _of_application("queries", "Ended queries of the application.")
 APPLICATION_QUERY_SECONDS = _of_application("query_seconds", "Wall time of the application's queries.")
@@ -154,7 +160,9 @@ APPLICATION_DECISIONS = _of_application(
 )
 APPLICATION_ROWS_IN = _of_application("filter_rows_in", "Rows that the application's filters checked.")
 APPLICATION_ROWS_OUT = _of_application("filter_rows_out", "Rows that passed the application's filters.")
-APPLICATION_WAIT_SECONDS = _of_application("filter_wait_seconds", "Sum of the times until scans had their filters.")
+APPLICATION_WAIT_SECONDS = _of_application(
+    "filter_wait_seconds", "How long the application's probe sides waited for their build sides, in sum."
+)
 APPLICATION_NOT_APPLIED = _of_application("filters_not_applied", "Its planned filters that were not applied.")
 APPLICATION_ERRORS = _of_application("errors", "Faults of the plugin in the application's queries.")
 

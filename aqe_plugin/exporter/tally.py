@@ -118,13 +118,16 @@ class Tally:
         self._add(metrics.FILTER_DECISIONS, _yes(decision.build_filter), self._code(decision.filter_reason.code))
         waiting = decision.facts.waiting
         if waiting is not None:
-            self._add(metrics.WAIT_DECISIONS, _yes(waiting.waits), self._code(waiting.reason.code))
+            self._add(metrics.WAIT_DECISIONS, _yes(waiting.has_begun), self._code(waiting.reason.code))
         if waiting is not None and waiting.waits:
             self._add(metrics.WAIT_SAVING, by=_seconds(waiting.saving_millis))
             self._add(metrics.WAIT_IDLE, by=_seconds(waiting.idle_millis))
         if waiting is not None and waiting.outcome is not None:
+            waited = _seconds(waiting.waited_millis or 0.0)
             self._add(metrics.WAITS_ENDED, waiting.outcome.value)
-            self._add(metrics.WAITED, waiting.outcome.value, by=_seconds(waiting.waited_millis or 0.0))
+            self._add(metrics.WAITED, waiting.outcome.value, by=waited)
+            self._observe(metrics.WAIT_SECONDS, waited, log_name, event)
+            self._applications.sums(log_name, event.time_millis)[metrics.APPLICATION_WAIT_SECONDS, ()] += _sound(waited)
         if decision.build_filter:
             query = (log_name, event.execution_id)
             self._predicted.setdefault(query, {})[decision.facts.join_id] = decision.pass_rate
@@ -162,7 +165,6 @@ class Tally:
             (metrics.APPLICATION_ERRORS, event.errors),
             (metrics.APPLICATION_ROWS_IN, sum(outcome.rows_in for outcome in event.outcomes)),
             (metrics.APPLICATION_ROWS_OUT, sum(outcome.rows_out for outcome in event.outcomes)),
-            (metrics.APPLICATION_WAIT_SECONDS, sum(_seconds(outcome.wait_millis) for outcome in event.outcomes)),
         ):
             sums[metric, ()] += _sound(by)
 
@@ -173,7 +175,6 @@ class Tally:
         self._add(metrics.ROWS_OUT, kind, by=outcome.rows_out)
         self._add(metrics.FILTER_BYTES, kind, by=outcome.filter_bytes)
         self._add(metrics.ROWS_UNCHECKED, by=outcome.rows_unchecked)
-        self._observe(metrics.WAIT_SECONDS, _seconds(outcome.wait_millis), log_name, event)
         if outcome.reason is not None:
             self._add(metrics.PASS_ALL, self._code(outcome.reason.code))
         else:
@@ -184,7 +185,7 @@ class Tally:
             self._observe(metrics.MEASURED_PASS, measured, log_name, event)
             self._observe(metrics.PASS_ERROR, abs(measured - expected), log_name, event)
 
-    def _observe(self, metric: Metric, value: float, log_name: str, event: QueryEnded) -> None:
+    def _observe(self, metric: Metric, value: float, log_name: str, event: JoinDecided | QueryEnded) -> None:
         exemplar = QueryExemplar(
             self._applications.id_of(log_name), event.execution_id, value, _sound(event.time_millis) / 1000
         )

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 
 def joined_outcomes(decisions: DataFrame, outcomes: DataFrame) -> DataFrame:
-    """``decisions`` with the sums of each join's filters: ``rowsIn, rowsOut, unchecked, keysIn, worked,
-    waitMillis``."""
+    """``decisions`` with the sums of each join's filters: ``rowsIn, rowsOut, unchecked, keysIn, worked``."""
     worked = ~F.col("kind").isin(*FILTERS_WITHOUT_EFFECT)
     sums = outcomes.groupBy("log", "executionId", "joinId").agg(
         F.sum(F.when(worked, F.col("rowsIn").cast("double"))).alias("rowsIn"),
@@ -30,7 +29,6 @@ def joined_outcomes(decisions: DataFrame, outcomes: DataFrame) -> DataFrame:
         F.sum(F.when(worked, F.col("rowsUnchecked").cast("double"))).alias("unchecked"),
         F.max(F.when(worked, F.col("keys"))).alias("keysIn"),
         F.coalesce(F.max(worked), F.lit(False)).alias("worked"),
-        F.max("waitMillis").cast("double").alias("waitMillis"),
     )
     named = decisions.withColumn("joinId", F.col("decision.facts.joinId"))
     joined = named.join(sums, ["log", "executionId", "joinId"], "left")
@@ -57,7 +55,8 @@ def measured_joins(joined: DataFrame) -> DataFrame:
             "ranFiltered": filtered,
             "predictedPass": F.when(measured, decision.passRate),
             "measuredPass": F.when(measured, (F.col("rowsOut") + F.col("unchecked")) / scanned),
-            "waited": F.coalesce(facts.waiting.waits, F.lit(False)),
+            "waited": applied & (F.coalesce(facts.waiting.waits, F.lit(False)) | facts.waiting.outcome.isNotNull()),
+            "waitMillis": facts.waiting.waitedMillis,
             "_scanned": F.when(measured, scanned),
         }
     )

@@ -14,7 +14,7 @@ import typer
 from aqe_plugin.cli.app import app
 
 ROOT = Path(__file__).parents[2]
-_BLOCK = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(r"^(?:\w+=\S+ )*aqe-plugin (.*)$", re.MULTILINE)
 COMMANDS: Any = typer.main.get_command(app)
 
@@ -28,9 +28,12 @@ def typed() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "words"), sorted(set(typed())))
 def test_every_command_of_a_page_exists_with_its_options(page: str, words: str) -> None:
-    name, *rest = shlex.split(words, comments=True)
-    command = COMMANDS.commands[name]
-    if hasattr(command, "commands"):
+    name, *rest = given_words = shlex.split(words, comments=True)
+    if name.startswith("-"):
+        command, rest = COMMANDS, given_words
+    else:
+        command = COMMANDS.commands[name]
+    if command is not COMMANDS and hasattr(command, "commands"):
         command, *rest = command.commands[rest[0]], *rest[1:]
     known = {spelling for option in command.params for spelling in option.opts + option.secondary_opts}
     given = {word.partition("=")[0] for word in rest if word.startswith("--")}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from aqe_plugin.errors import ConflictError, StateError
 from aqe_plugin.install.controller import propose_rollback, propose_tuning, propose_uninstall
 from aqe_plugin.install.journal import Action, Phase, journal_of
 from aqe_plugin.install.status import status_of
+from aqe_plugin.render.control import print_proposal, proposal_json
 from conf_files import THEIRS, conf, done, install, rollback, uninstall
 
 __all__ = ["conf"]
@@ -43,6 +46,12 @@ def test_rollback_over_another_users_change_names_the_keys_without_values(conf: 
         f"{conf}: changed since install no. 1 by somebody else: it differs in spark.secret. "
         "A rollback would undo that too: --force does so and keeps the present file as a backup."
     )
+    proposal = propose_rollback(conf, force=True)
+    printed = StringIO()
+    print_proposal(proposal, Console(file=printed, width=200))
+    for shown in (printed.getvalue(), json.dumps(proposal_json(proposal, applied=False))):
+        assert "spark.secret" in shown
+        assert "hunter2" not in shown
     rollback(conf, force=True)
     assert conf.read_bytes() == THEIRS
     record = journal_of(conf).records[-1]

@@ -160,7 +160,8 @@ def test_a_join_of_an_older_log_is_described_without_the_sources_of_its_estimate
 def test_an_outcome_gives_rows_removed_and_the_filters_cost() -> None:
     assert describe_outcome(OUTCOME) == (
         "store_sales(ss_item_sk): 28.8 M → 1.1 M rows, 96 % removed; "
-        "split_block_bloom of 1.2 M keys, 1.5 MiB, built in 120 ms, the scan waited 2.1 s for its filters"
+        "split_block_bloom of 1.2 M keys, 1.5 MiB, built in 120 ms, "
+        "the scan had its filters 2.1 s after the query's start"
     )
     assert "all rows passed, " in describe_outcome(PASSED_ALL)
     assert "planned, but not found" in describe_outcome(replace(OUTCOME, kind="missing"))

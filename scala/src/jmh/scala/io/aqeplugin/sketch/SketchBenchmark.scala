@@ -27,7 +27,7 @@ class SketchBenchmark {
 
   @Benchmark
   def sketch(): KeySketch = {
-    val sketcher = new KeySketcher(SketchLimits.forTasks(8, 100000), integral = true)
+    val sketcher = new KeySketcher(SketchLimits.forTasks(8, 100000), Seq(true))
     val some = new Array[Long](1000)
     var i = 0
     while (i < codes.length) {

@@ -312,7 +312,7 @@ object AqeConf {
       25e6,
       0.0,
       1e12,
-      "Time to launch a job or stage and to return its result. A filter, or a method in place of a broadcast of Spark's, must save more."
+      "Time to launch a job or stage and to return its result. A method in place of a broadcast of Spark's must save more."
     )
   val CostTieRatio: ConfEntry[Double] = number(
     "cost.tieRatio",

@@ -137,7 +137,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   /** What passes the filter that the shared shuffle would have if the join stayed; everything without one. */
   private lazy val sharedPassRate: Double = {
     val refusal = FilterChoice.illegal(facts, filter, thresholds).orElse(FilterChoice.gated(facts, passRate, thresholds))
-    val pays = thresholds.savesALaunch(price(JoinOption(Method.SortMerge, withFilter = true)), price(JoinOption.SortMerge))
+    val pays = thresholds.isClearlyCheaper(price(JoinOption(Method.SortMerge, withFilter = true)), price(JoinOption.SortMerge))
     if (refusal.isEmpty && pays) passRate else 1.0
   }
 

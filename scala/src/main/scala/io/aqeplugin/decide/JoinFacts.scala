@@ -38,6 +38,12 @@ object JoinKind {
 /** One of the two inputs of a join. */
 sealed abstract class Side(val name: String) {
   def other: Side
+
+  /** What belongs to this side, of one thing for each. */
+  def of[A](left: => A, right: => A): A = this match {
+    case Side.Left  => left
+    case Side.Right => right
+  }
 }
 
 object Side {
@@ -133,7 +139,7 @@ final case class BuildFacts(
   * @param scanRowsSource
   *   the same of `scanRows`
   * @param prunableBytes
-  *   estimated bytes that these scans read of tables of which a key is a partition column, so that a filter leaves out files
+  *   estimated bytes that these scans read of tables of which the only key is a partition column, so that a filter leaves out files
   * @param otherUsesPassRate
   *   share of the scans' rows that must pass for other uses of a shared scan, whose filters are in a union with this join's
   * @param path

@@ -22,10 +22,6 @@ final case class Thresholds(
   /** Whether the first of two prices is lower by more than the share that counts as a tie. */
   def isClearlyCheaper(nanos: Double, than: Double): Boolean = than - nanos > this(AqeConf.CostTieRatio) * than
 
-  /** Whether the saving also exceeds the launch of a stage. Where an option adds work to save other work, prices are no more exact than that. */
-  def savesALaunch(nanos: Double, than: Double): Boolean =
-    isClearlyCheaper(nanos, than) && than - nanos > this(AqeConf.CostJobLaunchNanos)
-
   /** For tests: do everything legal, whether or not it pays. */
   def openGates: Boolean = this(AqeConf.TestOpenGates)
 

@@ -1,5 +1,7 @@
 package io.aqeplugin.decide
 
+import io.aqeplugin.conf.Mode
+
 /** Whether the probe side waits for its build side.
   *
   * @param savingMillis
@@ -18,7 +20,11 @@ final case class WaitDecision(
     idleMillis: Double,
     buildMillis: Double = 0,
     outcome: Option[WaitOutcome] = None
-)
+) {
+
+  /** Whether the probe side waited, also if it was released before the build side had finished. In mode observe, nothing waits. */
+  def hasBegun(mode: Mode): Boolean = mode == Mode.Apply && (waits || outcome.isDefined)
+}
 
 /** The end of a wait.
   *

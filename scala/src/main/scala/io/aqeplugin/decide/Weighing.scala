@@ -82,7 +82,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
       case Some(reason) => Priced(method, plain, withFilter = false, reason)
       case None         =>
         val filtered = nanos(JoinOption(method, withFilter = true))
-        if (thresholds.savesALaunch(filtered, plain))
+        if (thresholds.isClearlyCheaper(filtered, plain))
           Priced(method, filtered, withFilter = true, against(ReasonCode.FilterPays, filtered, plain))
         else {
           val code = if (filtered < plain) ReasonCode.Tie else ReasonCode.FilterCostsMore
@@ -121,8 +121,8 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   /** Whether a method is clearly cheaper than Spark's own. A broadcast of Spark's is given up only for more than the launch of a stage, since
     * without it other stages run.
     */
-  private def isWorthAChange(nanos: Double, spark: Double): Boolean =
-    if (facts.sparkMethod == Method.Broadcast) thresholds.savesALaunch(nanos, spark) else thresholds.isClearlyCheaper(nanos, spark)
+  private def isWorthAChange(nanos: Double, spark: Double): Boolean = thresholds.isClearlyCheaper(nanos, spark) &&
+    (facts.sparkMethod != Method.Broadcast || spark - nanos > thresholds(AqeConf.CostJobLaunchNanos))
 
   private def against(code: ReasonCode, nanos: Double, other: Double): Reason = {
     val confKey = code match {

@@ -2,7 +2,10 @@ package io.aqeplugin.exec
 
 import java.util.concurrent.atomic.AtomicLong
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition}
@@ -26,13 +29,16 @@ import io.aqeplugin.decide.WavePace
   *   tasks that can run at once
   * @param splitsStarted
   *   counts the splits of all copies of this node
+  * @param widened
+  *   makes of `child` what Spark would read
   */
 case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace: WavePace, ranks: Seq[String], why: String)(
     slots: Int,
-    splitsStarted: AtomicLong
+    splitsStarted: AtomicLong,
+    widened: SparkPlan => SparkPlan
 ) extends LimitExec {
 
-  override protected def otherCopyArgs: Seq[AnyRef] = Seq(Int.box(slots), splitsStarted)
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(Int.box(slots), splitsStarted, widened)
 
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = SinglePartition
@@ -46,7 +52,18 @@ case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace
     "numJobs" -> SQLMetrics.createMetric(sparkContext, "jobs")
   )
 
-  override def executeCollect(): Array[InternalRow] = {
+  /** Spark may have enough rows before it reads a split that fails: a damaged file, or one with another type. So a failure is left to Spark's
+    * own way, which fails where it fails without the plugin.
+    */
+  override def executeCollect(): Array[InternalRow] =
+    try collected()
+    catch {
+      case NonFatal(error) if !SparkBridge.isCancellation(error) =>
+        logInfo("aqe-plugin: a split of a limit failed; the limit is collected again in Spark's own way", error)
+        CollectLimitExec(limit, widened(child), offset).executeCollect()
+    }
+
+  private def collected(): Array[InternalRow] = {
     val rdd = child.execute()
     val waves = new LimitWaves(rdd, order(rdd), limit, pace, slots)
     try waves.run().iterator.flatMap(EncodedRows.decode(_, output.size)).slice(offset, limit).toArray
@@ -80,5 +97,5 @@ case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace
     SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, counted.map { case (name, _) => metrics(name) })
   }
 
-  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)(slots, splitsStarted)
+  override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)(slots, splitsStarted, widened)
 }

@@ -31,8 +31,10 @@ object FilterBuild {
         BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
       case Some(stage) =>
         val seen = if (bounds.isEmpty) MeasuredKeys.summary(stage, keys) else None
-        seen.flatMap(fromSketch(_, KeyCoder(keys, child.output), limits, startNanos))
+        val coder = KeyCoder(keys, child.output)
+        val built = seen.flatMap(fromSketch(_, coder, limits, startNanos))
           .getOrElse(fromStage(child, stage, keys, bounds, limits.forKeys(distinctKeys(stage, seen)), startNanos))
+        seen.fold(built)(withColumns(built, coder, _))
       case None => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
     }
 
@@ -48,6 +50,13 @@ object FilterBuild {
       bounds.fold(fromShuffle(child, keys, limits, startNanos))(RangeBuild.fromShuffle(child, keys, _, startNanos))
     case broadcast: BroadcastQueryStageExec => fromRelation(broadcast, keys, bounds, limits, startNanos)
     case _                                  => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
+  }
+
+  /** Of a key of several columns, what the stage's tasks saw of each. */
+  private def withColumns(built: BuiltFilter, coder: KeyCoder, seen: KeySummary): BuiltFilter = built match {
+    case ready: BuiltFilter.Ready if seen.columns.nonEmpty =>
+      ready.copy(summary = ready.summary.copy(columns = seen.columns.lazyZip(coder.areValues).map(ColumnKeys.ofSketch(_, _))))
+    case other => other
   }
 
   /** The filter of all keys that the stage's tasks kept; none if there were too many to keep. */
@@ -129,19 +138,20 @@ object FilterBuild {
     partial.toFilter(parts) match {
       case Left(refusal) => BuiltFilter.PassAll(refused(refusal, limits))
       case Right(filter) =>
-        val sorted = filter match {
-          case exact: ExactFilter if coder.isExact && exact.distinctCodes <= FilterSummary.MaxRangedKeys => Some(exact.sortedCodes)
-          case _                                                                                         => None
-        }
-        val values = sorted.filter(_.length <= FilterSummary.MaxValues).map(_.toSeq)
-        val ranges = sorted.map(KeyRanges.of(_, FilterSummary.MaxRanges)).getOrElse(if (coder.isExact) partial.range.toSeq else Nil)
+        val columns =
+          if (coder.areValues.size == 1) Seq(onlyColumn(filter, partial, coder)) else coder.areValues.map(_ => ColumnKeys.Unknown)
         val buildMillis = (System.nanoTime() - startNanos) / 1000000L
-        val small = Option.when(filter.sizeBytes <= FilterSummary.MaxKeptBytes)(filter)
-        BuiltFilter.Ready(
-          filter,
-          FilterSummary(filter.kind, filter.sizeBytes, ranges.map(r => (r.min, r.max)), values, keyedRows, buildMillis, small)
-        )
+        BuiltFilter.Ready(filter, FilterSummary(filter.kind, filter.sizeBytes, columns, keyedRows, buildMillis))
     }
+
+  private def onlyColumn(filter: KeyFilter, partial: PartialFilter, coder: KeyCoder): ColumnKeys = {
+    val small = Option.when(filter.sizeBytes <= ColumnKeys.MaxKeptBytes)(filter)
+    filter match {
+      case exact: ExactFilter if coder.isExact && exact.distinctCodes <= ColumnKeys.MaxRangedKeys =>
+        ColumnKeys.ofValues(exact.sortedCodes, small)
+      case _ => ColumnKeys.ofRange(partial.range.filter(_ => coder.isExact), small)
+    }
+  }
 
   private def refused(refusal: FilterRefusal, limits: BuildLimits): Reason = refusal match {
     case FilterRefusal.TooManyBytes(needed, limit) =>

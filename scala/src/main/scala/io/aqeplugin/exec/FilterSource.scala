@@ -1,7 +1,5 @@
 package io.aqeplugin.exec
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
@@ -9,6 +7,7 @@ import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
 import io.aqeplugin.decide.Reason
 import io.aqeplugin.filters.AnyOf
+import io.aqeplugin.metrics.Survivable
 
 /** Finds the filter below a source child of [[RuntimeFilterExec]]. AQE and the columnar rules wrap stages in code generation, row and
   * column transitions and shuffle reads. A source that could not be found through them would be a filter that silently does nothing.
@@ -18,8 +17,8 @@ object FilterSource {
   /** A finished build: the filter in its stored form, or the reason why every row passes. */
   final case class Found(broadcast: Broadcast[Array[Byte]], result: Either[Reason, FilterSummary])
 
-  /** Why a planned filter is not available. */
-  final case class Missing(what: String)
+  /** A planned filter is not available, which is a fault. */
+  final case class Missing(fault: Throwable)
 
   /** The filter exchange below `source`, through anything that wraps it. */
   def exchange(source: SparkPlan): Option[RuntimeFilterExchangeExec] = source match {
@@ -36,13 +35,15 @@ object FilterSource {
 
   /** The filter of `source`. Waits at most as long as its build may take. */
   def await(source: SparkPlan): Either[Missing, Found] = exchange(source) match {
-    case None    => Left(Missing(s"no filter exchange below ${source.nodeName}"))
+    case None    => Left(missing(s"there is no filter exchange below ${source.nodeName}"))
     case Some(e) =>
       try {
         val broadcast = e.executeBroadcast[Array[Byte]]()
-        e.result.map(Found(broadcast, _)).toRight(Missing("its build has not finished"))
-      } catch { case NonFatal(error) => Left(Missing(error.toString)) }
+        e.result.map(Found(broadcast, _)).toRight(missing("the build of the filter has not finished"))
+      } catch { case Survivable(error) => Left(Missing(error)) }
   }
+
+  private def missing(what: String): Missing = Missing(new IllegalStateException(what))
 }
 
 /** Makes the [[FilterProbe]] of one filter, or of the union of several, for one task.

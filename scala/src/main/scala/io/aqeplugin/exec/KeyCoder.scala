@@ -13,12 +13,15 @@ import io.aqeplugin.observe.KeyKind
   * hashed.
   * Build and probe side must list their keys in the same order and with the same [[KeyKind]]s. Not for several threads: a task has its own.
   *
-  * @param isExact
-  *   whether a code is the key itself
+  * @param areValues
+  *   for each column, whether its code is its value
   * @param nanosPerRow
   *   what a code costs
   */
-final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, val nanosPerRow: Double) extends Serializable {
+final class KeyCoder private (columns: Array[KeyColumn], val areValues: Seq[Boolean], val nanosPerRow: Double) extends Serializable {
+
+  /** Whether a code is the key itself. */
+  val isExact: Boolean = areValues == Seq(true)
 
   def hasNull(row: InternalRow): Boolean = {
     var i = 0 // once per row
@@ -37,28 +40,23 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, v
     code
   }
 
-  /** The Java expression of the code of a key whose columns' values are in these variables. */
-  def javaCode(values: Seq[String]): String =
-    columns.zip(values).map { case (column, value) => column.javaCode(value) }
-      .reduceLeft((code, next) => s"${KeyColumn.Hasher}.combine($code, $next)")
+  /** Writes the code of each column to its array at `index`, of the row that [[hasNull]] was asked of last, which has no null key. */
+  def columnCodes(row: InternalRow, codes: Array[Array[Long]], index: Int): Unit = {
+    var i = 0 // once per row
+    while (i < columns.length) {
+      codes(i)(index) = columns(i).code(row)
+      i += 1
+    }
+  }
+
+  /** The Java expressions of the codes of the columns, whose values are in these variables. */
+  def javaCodes(values: Seq[String]): Seq[String] = columns.toSeq.zip(values).map { case (column, value) => column.javaCode(value) }
 
   /** Whether a key is no column, so that it may throw. */
   val computes: Boolean = columns.exists(_.isInstanceOf[ComputedColumn])
 
   /** The key's column, if it is a single one. */
   def onlyColumn: Option[KeyColumn] = if (columns.length == 1) columns.headOption else None
-
-  /** Drops the positions that have a null key and writes the codes of the others.
-    *
-    * @param scratch
-    *   as long as `codes`; only used with several key columns
-    * @return
-    *   number of positions kept
-    */
-  def codes(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Long], scratch: Array[Long]): Int = {
-    val left = withoutNulls(batch, positions, count)
-    codesOf(batch, positions, left, codes, scratch)
-  }
 
   /** Drops the positions whose key is null because a column is, and returns the number of the others. */
   def withoutNulls(batch: ColumnarBatch, positions: Array[Int], count: Int): Int = {
@@ -73,6 +71,8 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, v
 
   /** Writes the codes of the first `count` positions that [[withoutNulls]] kept, and drops those whose key turns out to be null.
     *
+    * @param scratch
+    *   as long as `codes`; only used with several key columns
     * @return
     *   number of positions kept
     */
@@ -87,6 +87,21 @@ final class KeyCoder private (columns: Array[KeyColumn], val isExact: Boolean, v
         codes(p) = KeyHasher.combine(codes(p), scratch(p))
         i += 1
       }
+      c += 1
+    }
+    left
+  }
+
+  /** Writes the codes of each column to its array at the positions without a null key, and drops the other positions.
+    *
+    * @return
+    *   number of positions kept
+    */
+  def columnCodes(batch: ColumnarBatch, positions: Array[Int], count: Int, codes: Array[Array[Long]]): Int = {
+    var left = withoutNulls(batch, positions, count)
+    var c = 0 // once per batch and column
+    while (c < columns.length) {
+      left = columns(c).codes(batch.column(columns(c).ordinal), positions, left, codes(c))
       c += 1
     }
     left
@@ -116,7 +131,7 @@ object KeyCoder {
 
   /** The coder of `keys` over the columns of `output`. Every key must be a [[io.aqeplugin.observe.JoinKey]]. */
   def apply(keys: Seq[Expression], output: Seq[Attribute]): KeyCoder = {
-    val isExact = keys.size == 1 && KeyKind.of(keys.head.dataType).exists(_.isInteger)
-    new KeyCoder(KeyColumn.of(keys, output), isExact, CheckCost.nanosOfCode(keys))
+    val areValues = keys.map(key => KeyKind.of(key.dataType).exists(_.isInteger))
+    new KeyCoder(KeyColumn.of(keys, output), areValues, CheckCost.nanosOfCode(keys))
   }
 }

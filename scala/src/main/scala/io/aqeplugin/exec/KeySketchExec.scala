@@ -89,7 +89,11 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
     ctx.currentVars = input
     val values = keys.map(BindReferences.bindReference(_, child.output).genCode(ctx))
     val hasNull = values.map(_.isNull.code).filter(_ != "false")
-    val add = s"$sketchVariable.add(${coder.javaCode(values.map(_.value.code))});"
+    val add = coder.javaCodes(values.map(_.value.code)) match {
+      case Seq(code) => s"$sketchVariable.add($code);"
+      case codes     =>
+        codes.zipWithIndex.map { case (code, i) => s"$sketchVariable.put($i, $code);" }.mkString("", " ", s" $sketchVariable.added();")
+    }
     val added = if (hasNull.isEmpty) add else s"if (${hasNull.mkString(" || ")}) { $sketchVariable.addNull(); } else { $add }"
     // An integer column is its own code; to compute another key or its code may fail.
     val sketched =

@@ -4,6 +4,7 @@ import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
+import io.aqeplugin.filters.KeyHasher
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.sketch._
 
@@ -29,33 +30,47 @@ private[exec] final case class SketchTask(coder: KeyCoder, exactCodes: Int, sket
   */
 private[exec] final class PartitionSketch(task: SketchTask, partition: Int, partitions: Int) {
   private val coder = task.coder
-  private val sketcher = new KeySketcher(SketchLimits.forTasks(partitions, task.exactCodes), coder.isExact)
+  private val sketcher = new KeySketcher(SketchLimits.forTasks(partitions, task.exactCodes), coder.areValues)
   private var open = true
 
-  // Codes of rows, which are sketched many at a time.
-  private val waiting = new Array[Long](1024)
+  // Codes of the columns of rows, which are sketched many at a time.
+  private val waiting = coder.areValues.map(_ => new Array[Long](1024)).toArray
+  private val firstWaiting = waiting(0)
   private var waitingCount = 0
   private var nullCount = 0L
 
   // For batches.
   private var positions = Array.emptyIntArray
-  private var codes = Array.emptyLongArray
-  private var scratch = Array.emptyLongArray
+  private var codes = waiting.map(_ => Array.emptyLongArray)
+  private var combined = Array.emptyLongArray
 
-  // These four: once per row.
+  // These six: once per row.
   def isOpen: Boolean = open
 
   def add(row: InternalRow): Unit = if (open) {
-    try if (coder.hasNull(row)) addNull() else add(coder.code(row))
+    try
+      if (coder.hasNull(row)) addNull()
+      else {
+        coder.columnCodes(row, waiting, waitingCount)
+        added()
+      }
     catch { case Survivable(error) => abandon(error) }
   }
 
   def addNull(): Unit = nullCount += 1
 
+  /** Adds a row by the code of its key, which is a single column. */
   def add(code: Long): Unit = {
-    waiting(waitingCount) = code
+    firstWaiting(waitingCount) = code
+    added()
+  }
+
+  /** The code of one column of the row that [[added]] adds. */
+  def put(column: Int, code: Long): Unit = waiting(column)(waitingCount) = code
+
+  def added(): Unit = {
     waitingCount += 1
-    if (waitingCount == waiting.length) flush()
+    if (waitingCount == firstWaiting.length) flush()
   }
 
   /** Ends the sketch, unless the error must end the task. */
@@ -69,17 +84,14 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
       val rows = batch.numRows
       if (positions.length < rows) {
         positions = new Array[Int](rows)
-        codes = new Array[Long](rows)
-        scratch = new Array[Long](rows)
+        codes = codes.map(_ => new Array[Long](rows))
       }
       var i = 0 // once per row
       while (i < rows) { positions(i) = i; i += 1 }
-      val keyed = coder.codes(batch, positions, rows, codes, scratch)
+      val keyed = coder.columnCodes(batch, positions, rows, codes)
       nullCount += rows - keyed
-      i = 0
-      // Positions ascend, so no code is overwritten before it is read.
-      while (i < keyed) { codes(i) = codes(positions(i)); i += 1 }
-      sketcher.add(codes, keyed)
+      codes.foreach(moveToFront(_, keyed))
+      sketch(codes, keyed)
     } catch { case Survivable(error) => abandon(error) }
   }
 
@@ -96,9 +108,38 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
 
   private def flush(): Unit = {
     if (open)
-      try sketcher.add(waiting, waitingCount)
+      try sketch(waiting, waitingCount)
       catch { case Survivable(error) => abandon(error) }
     waitingCount = 0
+  }
+
+  /** Positions ascend, so no code is overwritten before it is read. */
+  private def moveToFront(codes: Array[Long], count: Int): Unit = {
+    var i = 0 // once per row and column
+    while (i < count) { codes(i) = codes(positions(i)); i += 1 }
+  }
+
+  /** Sketches rows by the codes of their columns, whose contents are lost. */
+  private def sketch(codes: Array[Array[Long]], count: Int): Unit =
+    if (codes.length == 1) sketcher.add(codes(0), count)
+    else {
+      combine(codes, count)
+      var c = 0
+      while (c < codes.length) { sketcher.addColumn(c, codes(c), count); c += 1 }
+      sketcher.add(combined, count)
+    }
+
+  /** As [[KeyCoder.code]] combines them. */
+  private def combine(codes: Array[Array[Long]], count: Int): Unit = {
+    if (combined.length < count) combined = new Array[Long](count)
+    System.arraycopy(codes(0), 0, combined, 0, count)
+    var c = 1 // once per column; the inner loop runs once per row
+    while (c < codes.length) {
+      val next = codes(c)
+      var i = 0
+      while (i < count) { combined(i) = KeyHasher.combine(combined(i), next(i)); i += 1 }
+      c += 1
+    }
   }
 
   private def abandon(error: Throwable): Unit = {

@@ -15,7 +15,7 @@ import io.aqeplugin.decide.WavePace
 /** Reads splits until they have given enough rows, then cancels the others.
   *
   * Several jobs run at once, each with a few splits. They are submitted by the calling thread and so belong to its query, job group and
-  * tags. A split that fails fails the call as it would fail a query of Spark's, and every job has been told to end when the call returns.
+  * tags. A split that fails fails the call, and every job has been told to end when the call returns.
   *
   * @param order
   *   the splits, those to read first at the front

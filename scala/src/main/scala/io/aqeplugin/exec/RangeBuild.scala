@@ -61,7 +61,7 @@ private[exec] object RangeBuild {
     val buildMillis = (System.nanoTime() - startNanos) / 1000000L
     BuiltFilter.Ready(
       filter,
-      FilterSummary(filter.kind, filter.sizeBytes, range.map(found => (found.min, found.max)).toSeq, None, extremes.rows, buildMillis)
+      FilterSummary(filter.kind, filter.sizeBytes, Seq(ColumnKeys.ofRange(range, None)), extremes.rows, buildMillis)
     )
   }
 

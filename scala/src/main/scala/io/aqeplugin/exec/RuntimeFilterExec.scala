@@ -157,6 +157,7 @@ case class RuntimeFilterExec(
     val query = QueryStates.current(sparkContext)
     val waitMillis = lastRun.map(_.waitMillis).orElse(query.map(q => (System.nanoTime() - q.startNanos) / 1000000L)).getOrElse(0L)
     if (lastRun.isEmpty) {
+      found.collect { case Left(FilterSource.Missing(fault)) => noteFault(query, fault) }
       query.foreach(_.rememberStarted(this))
       longMetric("waitTime").set(waitMillis)
       SQLMetrics
@@ -184,10 +185,14 @@ case class RuntimeFilterExec(
       )
     } catch {
       case Survivable(error) =>
-        query.foreach(_.errors.increment())
-        Faults.note("filter probe", "a scan continues without the filter", error)
+        noteFault(query, error)
         None
     }
+
+  private def noteFault(query: Option[QueryState], fault: Throwable): Unit = {
+    query.foreach(_.errors.increment())
+    Faults.note("filter probe", "a scan continues without the filter", fault)
+  }
 
   override protected def doCanonicalize(): SparkPlan = super.doCanonicalize() match {
     case canonical: RuntimeFilterExec => canonical.copy(labels = Nil, clock = None)

@@ -13,7 +13,7 @@ object Faults {
 
   /** For the driver's metrics in Spark's metrics system. */
   val counter =
-    new CounterMetric("errors", "errors", "faults of the plugin on the driver; after each, Spark's own plan ran")
+    new CounterMetric("errors", "errors", "faults of the plugin on the driver, none of which reached a query")
 
   /** @param where
     *   the part of the plugin that failed

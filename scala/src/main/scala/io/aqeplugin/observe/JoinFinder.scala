@@ -23,15 +23,12 @@ final case class FoundJoin(
     range: Option[JoinRange] = None
 ) {
 
-  def child(side: Side): SparkPlan = side match {
-    case Side.Left  => node.left
-    case Side.Right => node.right
-  }
+  def child(side: Side): SparkPlan = side.of(node.left, node.right)
 
   /** The keys of one side, in an order that does not depend on how Spark arranged them. */
   def keys(side: Side): Seq[Expression] = range match {
     case Some(known) => known.keys(side)
-    case None        => if (side == Side.Left) pairs.map(_._1) else pairs.map(_._2)
+    case None        => pairs.map(pair => side.of(pair._1, pair._2))
   }
 
   /** The conditions of the join as SQL. */
@@ -40,7 +37,7 @@ final case class FoundJoin(
   private lazy val pairs = JoinId.ordered(node.leftKeys, node.rightKeys)
 
   /** The keys of an equi-join by which its filter is made, or why there are none. */
-  def heldKeys(buildSide: Side): Either[Reason, HeldKeys] = if (buildSide == Side.Left) heldOfLeft else heldOfRight
+  def heldKeys(buildSide: Side): Either[Reason, HeldKeys] = buildSide.of(heldOfLeft, heldOfRight)
 
   private lazy val heldOfLeft = HeldKeys.of(pairs)
   private lazy val heldOfRight = HeldKeys.of(pairs.map(_.swap))

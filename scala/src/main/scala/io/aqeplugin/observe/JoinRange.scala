@@ -70,7 +70,7 @@ object JoinRange {
     for {
       kind <- JoinFinder.kindOf(join.joinType, nullAware = false).toSeq
       buildSide <- buildSides if kind.mayFilter(buildSide.other)
-      isFinished = isFinishedBroadcast(if (buildSide == Side.Left) join.left else join.right)
+      isFinished = isFinishedBroadcast(buildSide.of(join.left, join.right))
       range <- ranges(join, buildSide) if isFinished || range.isClosed
     } yield FoundJoin(
       join,
@@ -88,8 +88,8 @@ object JoinRange {
   }
 
   private def ranges(join: BaseJoinExec, buildSide: Side): Seq[JoinRange] = {
-    val (build, probe) = if (buildSide == Side.Left) (join.left, join.right) else (join.right, join.left)
-    val compared = join.condition.toSeq.flatMap(conjuncts).flatMap(Comparison.of).flatMap(_.between(probe.outputSet, build.outputSet))
+    val (build, probe) = (buildSide.of(join.left, join.right), buildSide.other.of(join.left, join.right))
+    val compared = join.condition.toSeq.flatMap(Conjuncts.of).flatMap(Comparison.of).flatMap(_.between(probe.outputSet, build.outputSet))
     val found = compared.collect { case Right(bound) => bound }
     if (found.isEmpty) compared.collectFirst { case Left(refused) => refused.range(buildSide) }.toSeq
     else
@@ -105,11 +105,6 @@ object JoinRange {
           None
         )
       }
-  }
-
-  private def conjuncts(condition: Expression): Seq[Expression] = condition match {
-    case And(left, right) => conjuncts(left) ++ conjuncts(right)
-    case other            => Seq(other)
   }
 
   /** `probe >= build + offset` or `probe <= build + offset`. */

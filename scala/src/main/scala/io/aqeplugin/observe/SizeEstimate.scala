@@ -96,7 +96,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     case scan: FileSourceScanExec => ofScan(scan)
 
     case FilterExec(condition, child) =>
-      sharesOf(conjuncts(condition).filter(isSelective), child).foldLeft(below(plan, child))(_.keeping(_))
+      sharesOf(Conjuncts.of(condition).filter(isSelective), child).foldLeft(below(plan, child))(_.keeping(_))
 
     case join: BaseJoinExec => ofJoin(join)
 
@@ -219,11 +219,6 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
       case (None, some)       => (None, some)
     }.unzip
     shares.flatten ++ Option.when(unknown.exists(_.nonEmpty))(assumed)
-  }
-
-  private def conjuncts(condition: Expression): Seq[Expression] = condition match {
-    case And(left, right) => conjuncts(left) ++ conjuncts(right)
-    case other            => Seq(other)
   }
 
   private val scanned = new IdentityHashMap[SparkPlan, Double]().asScala

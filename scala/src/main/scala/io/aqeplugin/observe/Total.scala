@@ -115,7 +115,7 @@ private[aqeplugin] object Total {
   private val DigitsOfInt = 10
 
   /** By so many digits is the sum of decimals wider than each of them, if Spark has so many. */
-  private val DigitsOfRows = 10
+  val DigitsOfRows = 10
 
   private object IsZero {
     def unapply(condition: Expression): Option[Expression] = condition match {

@@ -1,6 +1,6 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.{BloomFilterMightContain, DynamicPruning, Expression}
+import org.apache.spark.sql.catalyst.expressions.{AttributeSet, BloomFilterMightContain, DynamicPruning, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
@@ -70,8 +70,6 @@ final case class JoinSite(
 }
 
 object JoinSite {
-
-  def of(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite = judged(reach(join, buildSide), join, buildSide, guard)
 
   /** The site, with everything that the keys reach as a target, whatever else uses it. */
   def reach(join: FoundJoin, buildSide: Side): JoinSite = join.range.fold(ofKeys(join, buildSide))(ofRange(join, _))
@@ -161,13 +159,11 @@ object JoinSite {
     condition.collect { case b: BloomFilterMightContain => b.valueExpression.references.map(_.exprId) }.flatten
   }.flatten.toSet
 
-  /** Whether Spark's dynamic partition pruning already uses one of the keys on this scan. */
+  /** Whether Spark's dynamic partition pruning already uses each of the keys on this scan. */
   private def isPruned(target: FilterTarget): Boolean = target.node match {
     case scan: FileSourceScanExec =>
-      scan.partitionFilters.exists(_.exists {
-        case p: DynamicPruning => target.columns.exists(k => p.references.exists(_.exprId == k.exprId))
-        case _                 => false
-      })
+      val pruned = AttributeSet.fromAttributeSets(scan.partitionFilters.flatMap(_.collect { case p: DynamicPruning => p.references }))
+      target.columns.forall(pruned.contains)
     case _ => false
   }
 }

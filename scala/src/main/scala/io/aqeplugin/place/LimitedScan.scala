@@ -10,14 +10,14 @@ import io.aqeplugin.observe.Total
   *
   * @param conditions
   *   the filters, on the scan's columns
-  * @param sources
-  *   the scan's column of each output column that is a plain copy of one
+  * @param outputs
+  *   each output column as it is computed from the scan's columns
   */
-final case class LimitedScan(scan: FileSourceScanExec, conditions: Seq[Expression], sources: AttributeMap[Attribute]) {
+final case class LimitedScan(scan: FileSourceScanExec, conditions: Seq[Expression], outputs: AttributeMap[Expression]) {
 
   /** The scan's column that an output column is a copy of. */
   def source(expression: Expression): Option[AttributeReference] = expression match {
-    case column: Attribute => sources.get(column).collect { case reference: AttributeReference => reference }
+    case column: Attribute => outputs.get(column).collect { case reference: AttributeReference => reference }
     case _                 => None
   }
 
@@ -29,17 +29,16 @@ object LimitedScan {
 
   /** The scan below a limit's child, or the reason why the limit cannot be decided at a scan. */
   def below(plan: SparkPlan): Either[Reason, LimitedScan] = plan match {
-    case scan: FileSourceScanExec => Right(LimitedScan(scan, Nil, AttributeMap(scan.output.map(a => a -> a))))
+    case scan: FileSourceScanExec => Right(LimitedScan(scan, Nil, AttributeMap[Expression](scan.output.map(a => a -> a))))
     case node @ (_: FilterExec | _: ProjectExec) if !node.expressions.forall(_.deterministic) =>
       Left(Reason(ReasonCode.LimitNonDeterministic))
     case node @ (_: FilterExec | _: ProjectExec) if mayFail(node) => Left(Reason(ReasonCode.LimitMayFail))
     case FilterExec(condition, child)   => below(child).map(found => found.copy(conditions = found.conditions :+ onScan(condition, found)))
     case ProjectExec(projection, child) => below(child).map { found =>
-        val copies = projection.collect {
-          case column: Attribute                   => column.toAttribute -> column
-          case alias @ Alias(column: Attribute, _) => alias.toAttribute -> column
-        }
-        found.copy(sources = AttributeMap(copies.flatMap { case (output, column) => found.sources.get(column).map(output -> _) }))
+        found.copy(outputs = AttributeMap(projection.map {
+          case Alias(computed, _) => computed
+          case column             => column
+        }.map(onScan(_, found)).lazyZip(projection).map((onScan, output) => output.toAttribute -> onScan)))
       }
     case _: LeafExecNode => Left(Reason(ReasonCode.LimitSource))
     case _               => Left(Reason(ReasonCode.LimitOperatorBelow))
@@ -51,7 +50,8 @@ object LimitedScan {
     case other                    => !other.expressions.forall(Total(_))
   }
 
-  private def onScan(condition: Expression, found: LimitedScan): Expression = condition.transform { case column: Attribute =>
-    found.sources.getOrElse(column, column)
+  /** Over the scan's columns. A column that is computed in between may have the name of one of them. */
+  private def onScan(expression: Expression, found: LimitedScan): Expression = expression.transform { case column: Attribute =>
+    found.outputs.getOrElse(column, column)
   }
 }

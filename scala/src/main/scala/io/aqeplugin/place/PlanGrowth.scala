@@ -11,14 +11,19 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
   *
   * The source of a filter is the tree of its build side with the filters in that, so along chains of joins the copies multiply. In memory
   * they are one tree until Spark rewrites, compares or logs the plan; each of these walks every copy, and the plans of stages with it.
+  *
+  * @param plan
+  *   without filters
   */
-private[aqeplugin] object PlanGrowth {
+private[aqeplugin] final class PlanGrowth(plan: SparkPlan) {
+  import PlanGrowth._
 
-  /** The operators that `placements` add to `plan`, a plan without filters; at most `Long.MaxValue`. */
-  def of(plan: SparkPlan, placements: Seq[Placement]): Long =
-    if (placements.isEmpty) 0L else operators(plan, placements) - operators(plan, Nil)
+  private lazy val unfiltered = operators(Nil)
 
-  private def operators(plan: SparkPlan, placements: Seq[Placement]): Long = {
+  /** The operators that `placements` add to the plan; at most `Long.MaxValue`. */
+  def of(placements: Seq[Placement]): Long = if (placements.isEmpty) 0L else operators(placements) - unfiltered
+
+  private def operators(placements: Seq[Placement]): Long = {
     val known = new IdentityHashMap[SparkPlan, Long]().asScala
     val sources = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
     placements.map(_.request).foreach { request =>
@@ -36,6 +41,9 @@ private[aqeplugin] object PlanGrowth {
     )
     size(plan)
   }
+}
+
+private object PlanGrowth {
 
   /** A filter's exchange, and the stage that becomes of it. */
   private val OwnOperators = 2L

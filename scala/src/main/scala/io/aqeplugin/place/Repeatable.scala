@@ -16,6 +16,7 @@ import org.apache.spark.sql.execution.window.{WindowExecBase, WindowGroupLimitEx
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
+import io.aqeplugin.observe.Total
 
 /** Whether a second run of a plan gives the same rows, whatever order its input rows come in.
   *
@@ -133,7 +134,7 @@ private[place] object Repeatable {
         case _                    => false
       }
     case number => number.dataType match {
-        case decimal: DecimalType => hasRoom(decimal)
+        case decimal: DecimalType => mayBeSummed(decimal)
         case ByteType | ShortType => true
         case _                    => false
       }
@@ -147,7 +148,7 @@ private[place] object Repeatable {
   /** Whether a sum becomes null when it overflows, and stays null: it then depends on the order of its rows. */
   private def mayBecomeNull(sum: AggregateFunction): Boolean =
     sum.productIterator.exists(isTry) || sum.children.map(_.dataType).exists {
-      case decimal: DecimalType => !hasRoom(decimal)
+      case decimal: DecimalType => !mayBeSummed(decimal)
       case _                    => false
     }
 
@@ -159,7 +160,7 @@ private[place] object Repeatable {
   }
 
   /** Whether the sum of any number of such decimals has digits enough. */
-  private def hasRoom(decimal: DecimalType): Boolean = decimal.precision + 10 <= DecimalType.MAX_PRECISION
+  private def mayBeSummed(decimal: DecimalType): Boolean = decimal.precision + Total.DigitsOfRows <= DecimalType.MAX_PRECISION
 
   /** Strings whose collation equates different bytes: the first to come stands for all. */
   private def isCollated(dataType: DataType): Boolean = dataType match {

@@ -11,8 +11,8 @@ import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable, LimitsTable, Metric
   *
   *   1. [[InferPredicates]], once on the logical plan, after Spark has inferred and pushed its own predicates and before it pushes them into
   *      scans: adds predicates that follow across joins.
-  *   1. [[ChooseJoinStrategy]], on the logical plan, before each re-planning: decides joins whose build side has finished, and sets broadcast or
-  *      sort-merge. Spark's planning follows it.
+  *   1. [[ChooseJoinStrategy]], on the logical plan, before each re-planning: decides joins whose build side has finished, and hints at the
+  *      method. Spark's planning follows the hint.
   *   1. [[WaitAndPlaceFilters]], on the physical plan, at the start and after each re-planning: makes probe sides wait and places filters. Runs after
   *      Spark's own preparation rules, so that it sees the exchanges that they add.
   *   1. [[ReadFewerFiles]], on the physical plan, before columnar transitions: chooses the files that the scan below a limit reads. It also sees

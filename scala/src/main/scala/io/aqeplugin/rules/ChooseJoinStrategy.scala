@@ -39,7 +39,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
   private def hashesLarger(join: Join, decision: JoinDecision): Boolean = decision.method.contains(Method.ShuffledHash) &&
     decision.reason.code != ReasonCode.Forced && {
       val side = decision.facts.buildSide.other
-      val probe = if (side == Side.Left) join.left else join.right
+      val probe = side.of(join.left, join.right)
       FinishedJoin.isFinished(probe) && SparkThreshold.mayBroadcast(decision.facts.kind, side) &&
       probe.stats.sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
     }

@@ -21,11 +21,12 @@ final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, R
     * an exchange keep.
     */
   def alikeWithinGrowth(plan: SparkPlan, guard: ReuseGuard): FiltersPerPlan = {
-    def isSmall(filters: FiltersPerPlan): Boolean = PlanGrowth.of(plan, filters.kept) <= FiltersPerPlan.MaxAddedOperators
+    val growth = new PlanGrowth(plan)
+    def isSmall(filters: FiltersPerPlan): Boolean = growth.of(filters.kept) <= FiltersPerPlan.MaxAddedOperators
     val alike = alikeInCopies(guard)
     if (isSmall(alike)) alike
     else {
-      val fewer = smallest(plan).alikeInCopies(guard)
+      val fewer = smallest(growth).alikeInCopies(guard)
       if (isSmall(fewer)) fewer
       else {
         // Unions put filters on scans that are not their own.
@@ -35,10 +36,10 @@ final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, R
     }
   }
 
-  private def smallest(plan: SparkPlan): FiltersPerPlan = {
+  private def smallest(growth: PlanGrowth): FiltersPerPlan = {
     val best = kept.indices.sortBy(kept(_).expectedPassRate).foldLeft(Set.empty[Int]) { (some, i) =>
       val more = some + i
-      if (PlanGrowth.of(plan, kept.indices.filter(more).map(kept)) <= FiltersPerPlan.MaxAddedOperators) more else some
+      if (growth.of(kept.indices.filter(more).map(kept)) <= FiltersPerPlan.MaxAddedOperators) more else some
     }
     val (few, others) = kept.indices.partition(best)
     FiltersPerPlan(few.map(kept), refused ++ others.map(kept(_) -> FiltersPerPlan.tooManyOperators))

@@ -125,7 +125,7 @@ object FinishedJoin extends AliasHelper {
       StageColumns.origin(build, stage, _),
       join.broadcastSide.contains(buildSide),
       isAllOfBuildSide = isCache(stage) || isStage(build),
-      logical.map(sideOf(_, buildSide)).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
+      logical.map(join => buildSide.of(join.left, join.right)).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
       isShuffled(probe),
       isShuffled(probe),
       probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
@@ -158,8 +158,6 @@ object FinishedJoin extends AliasHelper {
       )
     }
   }
-
-  private def sideOf(join: Join, side: Side): LogicalPlan = if (side == Side.Left) join.left else join.right
 
   /** What is between a finished stage and its join. */
   private final case class Above(isBroadcast: Boolean, needsShuffle: Boolean)

@@ -67,7 +67,7 @@ private[rules] final class JoinEstimator(
 
   /** Whether Spark will broadcast the side, by what is known of its size now. */
   private def mayBroadcast(join: SortMergeJoinExec, side: Side): Boolean = {
-    val child = if (side == Side.Left) join.left else join.right
+    val child = side.of(join.left, join.right)
     val isAllowed = JoinFinder.kindOf(join.joinType, nullAware = false).exists(SparkThreshold.mayBroadcast(_, side))
     isAllowed && bytes(child) <= SparkThreshold.of(SQLConf.get).bytes
   }
@@ -122,7 +122,7 @@ private[rules] final class JoinEstimator(
       rows = rounded(estimates(probe).rows),
       scanRows = rounded(scanned.map(_.rows).sum),
       rowBytes = RowWidth.ofRow(probe.output),
-      exchanges = if (reached.isEmpty) ProbePath.ownShuffles(join.node, probe) else path.shuffles,
+      exchanges = if (reached.isEmpty) ProbePath.ownShuffle(join.node, probe).size else path.shuffles,
       started = reached.isEmpty && FinishedJoin.isStage(probe),
       targets = site.targets.size,
       keys = KeyFacts.union(FilterTargets.ofUnion(reached).map(keysOf(join, _))),
@@ -144,7 +144,11 @@ private[rules] final class JoinEstimator(
     PathStep.Repeat(rounded(estimates(own).rows), RowWidth.ofRow(own.output), rounded(estimates.scanBytes(own)))
   }
 
-  private def prunesFiles(target: FilterTarget): Boolean = target.keys.exists(ScanAdapter.prunesPartitions(target.node, _))
+  /** Of a key of several columns, one column leaves out fewer partitions than the pass rate of the key says, so none are counted. */
+  private def prunesFiles(target: FilterTarget): Boolean = target.keys match {
+    case Seq(key) => ScanAdapter.prunesPartitions(target.node, key)
+    case _        => false
+  }
 
   /** Each value of the column counts as a key, so that the share of the keys is that of the range. */
   private def keysOf(join: FoundJoin, target: FilterTarget): Option[KeyFacts] = {

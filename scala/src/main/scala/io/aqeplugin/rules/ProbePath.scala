@@ -66,9 +66,6 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget]
 
 private[rules] object ProbePath {
 
-  /** Number of shuffles of a probe side in which the keys reach no scan, for the join alone: one, or none. */
-  def ownShuffles(join: SparkPlan, probe: SparkPlan): Int = ownShuffle(join, probe).size
-
   /** The shuffle of a probe side for the join alone, unless it has started. */
   def ownShuffle(join: SparkPlan, probe: SparkPlan): Option[ShuffleExchangeLike] =
     ownOf(join, Iterator.iterate(probe)(_.children.head).takeWhile(_.children.size == 1).toSeq).collectFirst {

@@ -17,7 +17,7 @@ import io.aqeplugin.exec.{CollectLimitFilesExec, TakeOrderedFilesExec}
 import io.aqeplugin.observe.{ClusterSize, DecidedLimit, LimitOutcome}
 import io.aqeplugin.observe.QueryState.LimitOfFiles
 import io.aqeplugin.place.LimitedScan
-import io.aqeplugin.storage.{ConditionRanges, FooterSearch, ScanFiles}
+import io.aqeplugin.storage.{ChosenFiles, ConditionRanges, FooterSearch, ScanFiles}
 import io.aqeplugin.tell.{DecisionLog, ExplainText}
 
 /** Lets the scan below a limit read fewer files.
@@ -84,7 +84,10 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
         val pace = if (inWaves) paceOf(files) else paceOf(files, choice, limit.limit)
         val ranks = if (inWaves) choice.first.map(files.files(_).getPath.toString) else Nil
         val newChild = limited.replacedIn(child, scan)
-        (scan, CollectLimitFilesExec(limit.limit, limit.offset, newChild, pace, ranks, ExplainText.short(decision))(slots, splitsStarted))
+        val why = ExplainText.short(decision)
+        val collect =
+          CollectLimitFilesExec(limit.limit, limit.offset, newChild, pace, ranks, why)(slots, splitsStarted, ChosenFiles.widened(_))
+        (scan, collect)
       }
     )
   }

@@ -17,7 +17,7 @@ private[rules] object ReportedDecisions {
 
   def report(filters: FiltersPerPlan, context: RuleContext): Unit = if (context.isExecution) {
     val applied = context.mode == Mode.Apply
-    val reason = if (applied) Reason(ReasonCode.FilterPays) else Reason(ReasonCode.ObserveMode, confKey = AqeConf.ModeKey.key)
+    val reason = if (applied) Reason(ReasonCode.FilterPays) else Reason(ReasonCode.ObserveMode, confKey = modeKey(context))
     filters.kept.foreach { placement =>
       val ofUnion = Reason(ReasonCode.UnionOfUses, Some(placement.expectedPassRate), None, "ratio")
       note(context.state, placement.label, applied, if (applied && placement.union.isDefined) ofUnion else reason)
@@ -25,6 +25,10 @@ private[rules] object ReportedDecisions {
     filters.refused.foreach { case (placement, why) => note(context.state, placement.label, applied = false, why) }
     context.state.placeDecided().foreach(DecisionLog.record(context.sparkContext, context.state, context.mode, _))
   }
+
+  /** The joins of a recursive query are only observed, whatever the conf says. */
+  private def modeKey(context: RuleContext): String =
+    if (context.thresholds.settings.mode == Mode.Observe) AqeConf.ModeKey.key else ""
 
   def note(state: QueryState, label: FilterLabel, applied: Boolean, reason: Reason): Unit =
     state.noteFilter(PlacedFilter(label.filterId, label.joinId, label.table, label.columns, applied, reason))

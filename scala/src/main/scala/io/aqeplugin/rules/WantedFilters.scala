@@ -199,7 +199,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     if (steps.isEmpty) Nil
     else
       for {
-        below <- joins if below.node ne join.node
+        below <- joins if (below.node ne join.node) && steps.exists(_._2 eq below.node)
         side = sideOf(below) if steps.exists { case (child, node) => (node eq below.node) && (child eq below.child(side)) }
       } yield (below, side, siteOf(below, side))
   }

@@ -16,23 +16,32 @@ import io.aqeplugin.filters.CodeRange
   *   smallest and largest code, if codes are values
   * @param quantiles
   *   of the codes, if they are values
+  * @param columns
+  *   of a key of several columns, each of them
   */
 final case class KeySketch(
     rows: Long,
     nulls: Long,
     range: Option[CodeRange],
     codes: CodeSample,
-    quantiles: Option[KllLongsSketch]
+    quantiles: Option[KllLongsSketch],
+    columns: Seq[ColumnSketch] = Nil
 ) {
 
   /** The form in which it travels from a task to the driver, which runs the same jar. */
   def toBytes: Array[Byte] = {
     val out = new ByteArrayOutputStream()
     val data = new DataOutputStream(out)
-    Seq(rows, nulls, range.size.toLong, range.fold(0L)(_.min), range.fold(0L)(_.max)).foreach(data.writeLong)
+    Seq(rows, nulls).foreach(data.writeLong)
+    KeySketch.write(range, data)
     data.writeInt(codes.level)
-    data.writeInt(codes.codes.length)
-    codes.codes.foreach(data.writeLong)
+    KeySketch.write(codes.codes, data)
+    data.writeInt(columns.size)
+    columns.foreach { column =>
+      KeySketch.write(column.range, data)
+      data.writeBoolean(column.codes.isDefined)
+      column.codes.foreach(KeySketch.write(_, data))
+    }
     data.write(quantiles.fold(Array.emptyByteArray)(_.toByteArray))
     out.toByteArray
   }
@@ -40,19 +49,34 @@ final case class KeySketch(
 
 object KeySketch {
 
+  private def write(range: Option[CodeRange], to: DataOutputStream): Unit = {
+    to.writeBoolean(range.isDefined)
+    range.foreach { ends => to.writeLong(ends.min); to.writeLong(ends.max) }
+  }
+
+  private def write(codes: Array[Long], to: DataOutputStream): Unit = {
+    to.writeInt(codes.length)
+    codes.foreach(to.writeLong)
+  }
+
   /** @throws java.lang.RuntimeException
     *   if the bytes are not those of [[KeySketch.toBytes]]
     */
   def fromBytes(bytes: Array[Byte]): KeySketch = {
     val data = ByteBuffer.wrap(bytes)
     val (rows, nulls) = (data.getLong(), data.getLong())
-    val (hasRange, min, max) = (data.getLong() == 1L, data.getLong(), data.getLong())
-    val level = data.getInt()
-    val codes = Array.fill(data.getInt())(data.getLong())
+    val range = readRange(data)
+    val codes = CodeSample(data.getInt(), readCodes(data))
+    val columns = Seq.fill(data.getInt())(ColumnSketch(readRange(data), Option.when(isNext(data))(readCodes(data))))
     val rest = new Array[Byte](data.remaining)
     data.get(rest)
     val quantiles = if (rest.isEmpty) None else Some(KllLongsSketch.heapify(Memory.wrap(rest)))
-    val range = if (hasRange) Some(CodeRange(min, max)) else None
-    KeySketch(rows, nulls, range, CodeSample(level, codes), quantiles)
+    KeySketch(rows, nulls, range, codes, quantiles, columns)
   }
+
+  private def isNext(from: ByteBuffer): Boolean = from.get() != 0
+
+  private def readRange(from: ByteBuffer): Option[CodeRange] = Option.when(isNext(from))(CodeRange(from.getLong(), from.getLong()))
+
+  private def readCodes(from: ByteBuffer): Array[Long] = Array.fill(from.getInt())(from.getLong())
 }

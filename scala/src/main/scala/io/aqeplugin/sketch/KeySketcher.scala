@@ -2,8 +2,6 @@ package io.aqeplugin.sketch
 
 import org.apache.datasketches.kll.KllLongsSketch
 
-import io.aqeplugin.filters.CodeRange
-
 /** Sketches the keys that one task writes.
   *
   * Rows, range and distinct codes are of all rows; quantiles come from one row in 32, at random distances, the first row included.
@@ -12,16 +10,19 @@ import io.aqeplugin.filters.CodeRange
   *
   * @param limits
   *   equal for all tasks
-  * @param integral
-  *   whether codes are values of an integer-like key, so that their order means something
+  * @param areValues
+  *   for each column of the key, whether its codes are values of an integer-like column, so that their order means something. Codes of a
+  *   key of several columns are hashes
   */
-final class KeySketcher(limits: SketchLimits, integral: Boolean) {
+final class KeySketcher(limits: SketchLimits, areValues: Seq[Boolean]) {
+  private val integral = areValues == Seq(true)
   private val distinct = new DistinctCodes(limits.exactCodes, limits.sampledCodes)
   private val quantiles = KllLongsSketch.newHeapInstance(SketchLimits.QuantileK)
   private var rows = 0L
   private var nulls = 0L
-  private var min = Long.MaxValue
-  private var max = Long.MinValue
+  private val extremes = new CodeExtremes
+  private val ofColumns =
+    (if (areValues.size == 1) Nil else areValues.map(new ColumnSketcher(limits.columnCodes, _))).toArray
 
   // Rows that pass before the next sample.
   private var untilSample = 0
@@ -37,24 +38,14 @@ final class KeySketcher(limits: SketchLimits, integral: Boolean) {
   def add(codes: Array[Long], count: Int): Unit = {
     rows += count
     if (integral) {
-      widenRange(codes, count)
+      extremes.add(codes, count)
       sample(codes, count)
     }
     distinct.addAll(codes, count)
   }
 
-  private def widenRange(codes: Array[Long], count: Int): Unit = {
-    var lowest = min
-    var highest = max
-    var i = 0 // once per row
-    while (i < count) {
-      lowest = math.min(lowest, codes(i))
-      highest = math.max(highest, codes(i))
-      i += 1
-    }
-    min = lowest
-    max = highest
-  }
+  /** Adds the codes that the keys of the same rows have in one of their columns; their contents are lost. */
+  def addColumn(column: Int, codes: Array[Long], count: Int): Unit = ofColumns(column).add(codes, count)
 
   private def sample(codes: Array[Long], count: Int): Unit = {
     var i = untilSample
@@ -78,8 +69,9 @@ final class KeySketcher(limits: SketchLimits, integral: Boolean) {
   def result: KeySketch = KeySketch(
     rows,
     nulls,
-    if (integral && min <= max) Some(CodeRange(min, max)) else None,
+    extremes.result,
     distinct.result,
-    if (integral) Some(quantiles) else None
+    if (integral) Some(quantiles) else None,
+    ofColumns.toSeq.map(_.result)
   )
 }

@@ -7,7 +7,11 @@ package io.aqeplugin.sketch
   * @param sampledCodes
   *   number of codes that it samples when there are more
   */
-final case class SketchLimits(exactCodes: Int, sampledCodes: Int)
+final case class SketchLimits(exactCodes: Int, sampledCodes: Int) {
+
+  /** Number of distinct codes of one column of a key of several up to which all are kept: few beside those of the key itself. */
+  def columnCodes: Int = math.min(exactCodes / 8, ColumnSketch.MostCodes)
+}
 
 object SketchLimits {
 

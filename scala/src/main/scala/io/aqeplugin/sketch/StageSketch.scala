@@ -19,6 +19,7 @@ final class StageSketch(limits: SketchLimits) {
   private var rows = 0L
   private var nulls = 0L
   private var range: Option[CodeRange] = None
+  private var columns: Seq[ColumnSketcher] = Nil
 
   /** Adds the sketch of one of `partitions` partitions. A retried or speculative task brings a partition again, which changes nothing. */
   def absorb(partition: Int, partitions: Int, sketch: => KeySketch): Unit = if (!tasks.get(partition)) {
@@ -28,6 +29,9 @@ final class StageSketch(limits: SketchLimits) {
     rows += one.rows
     nulls += one.nulls
     range = CodeRange.union(range, one.range)
+    // Whether codes are values was known where they were sketched; here only sketches are added.
+    if (columns.isEmpty) columns = one.columns.map(_ => new ColumnSketcher(limits.columnCodes, integral = true))
+    columns.lazyZip(one.columns).foreach(_.absorb(_))
     tasks.set(partition)
     missing = partitions - tasks.cardinality
   }
@@ -47,7 +51,8 @@ final class StageSketch(limits: SketchLimits) {
         range = range,
         distinct = math.min(all.distinct, keyed),
         codes = if (all.isComplete) Some(all.codes.sorted) else None,
-        buckets = quantiles.filterNot(_.isEmpty).fold(Seq.empty[CodeBucket])(bucketsOf(_, keyed))
+        buckets = quantiles.filterNot(_.isEmpty).fold(Seq.empty[CodeBucket])(bucketsOf(_, keyed)),
+        columns = columns.map(_.result)
       ))
     }
 
@@ -81,6 +86,8 @@ object StageSketch {
   *   every distinct code in ascending order, while they are few
   * @param buckets
   *   equi-height histogram, if codes are values
+  * @param columns
+  *   of a key of several columns, each of them
   */
 final case class KeySummary(
     rows: Long,
@@ -88,7 +95,8 @@ final case class KeySummary(
     range: Option[CodeRange],
     distinct: Long,
     codes: Option[Array[Long]],
-    buckets: Seq[CodeBucket]
+    buckets: Seq[CodeBucket],
+    columns: Seq[ColumnSketch] = Nil
 )
 
 /** `rows` rows have codes in `[low, high]`. */

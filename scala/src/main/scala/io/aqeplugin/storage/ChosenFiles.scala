@@ -2,7 +2,7 @@ package io.aqeplugin.storage
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, DynamicPruning, Expression, PlanExpression}
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{FileIndex, FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
@@ -12,16 +12,31 @@ import io.aqeplugin.decide.{Reason, ReasonCode}
 
 /** Some files of a table, for a scan that has to read only these. EXPLAIN shows the name of the class as the scan's location.
   *
+  * @param all
+  *   all files of the table
   * @param partitions
   *   the files by partition; the scan's partition filters were applied before
   */
-final case class ChosenFiles(rootPaths: Seq[Path], partitions: Seq[PartitionDirectory], partitionSchema: StructType) extends FileIndex {
+final case class ChosenFiles(all: FileIndex, partitions: Seq[PartitionDirectory]) extends FileIndex {
+  override def rootPaths: Seq[Path] = all.rootPaths
+  override def partitionSchema: StructType = all.partitionSchema
   override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = partitions
   override def inputFiles: Array[String] = partitions.flatMap(_.files.map(_.getPath.toString)).toArray
   override def sizeInBytes: Long = partitions.flatMap(_.files.map(_.getLen)).sum
 
   // The files were chosen for one plan.
   override def refresh(): Unit = ()
+}
+
+object ChosenFiles {
+
+  /** `plan` with scans that choose among all files of their tables again. */
+  def widened(plan: SparkPlan): SparkPlan = plan.transform { case scan: FileSourceScanExec =>
+    scan.relation.location match {
+      case chosen: ChosenFiles => scan.copy(relation = scan.relation.copy(location = chosen.all)(scan.relation.sparkSession))
+      case _                   => scan
+    }
+  }
 }
 
 /** The files that a scan reads after its partition filters, in the order of the listing. */
@@ -65,9 +80,8 @@ final class ScanFiles private (val scan: FileSourceScanExec, partitions: Indexed
     val kept = chosen.sorted.groupBy(partitionOf).toSeq.sortBy(_._1).map { case (p, inside) =>
       partitions(p).copy(files = inside.map(files))
     }
-    val index = ChosenFiles(scan.relation.location.rootPaths, kept, scan.relation.location.partitionSchema)
     val reading = scan.copy(
-      relation = scan.relation.copy(location = index)(scan.relation.sparkSession),
+      relation = scan.relation.copy(location = ChosenFiles(this.scan.relation.location, kept))(scan.relation.sparkSession),
       dataFilters = scan.dataFilters ++ conditions
     )
     // A copy of a leaf has no tags, and AQE finds the logical node of a stage by its link.

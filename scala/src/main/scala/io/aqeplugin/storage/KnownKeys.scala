@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.{InSubqueryExec, SparkPlan, SubqueryExec}
 import org.apache.spark.sql.types._
 
-import io.aqeplugin.exec.FilterSummary
+import io.aqeplugin.exec.ColumnKeys
 
 /** The keys of a finished build side, as conditions on the column of a scan. All rows that the query needs fulfil each of them.
   *
@@ -13,7 +13,7 @@ import io.aqeplugin.exec.FilterSummary
   * @param inListMaxKeys
   *   at most so many keys are listed for readers of files, which compare a list value by value
   */
-private[storage] final case class KnownKeys(column: Attribute, built: FilterSummary, inListMaxKeys: Int) {
+private[storage] final case class KnownKeys(column: Attribute, built: ColumnKeys, inListMaxKeys: Int) {
 
   /** All keys as literals of the column's type; none when they are unknown, or when one of them does not fit, which happens when a narrow
     * column is joined to a wider one.

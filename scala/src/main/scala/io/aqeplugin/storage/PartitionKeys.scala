@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 
-import io.aqeplugin.exec.FilterSummary
+import io.aqeplugin.exec.ColumnKeys
 import io.aqeplugin.observe.{JoinKey, TableStatistics}
 
 /** Partitions of tables of files, of any format: those without a key are not listed. */
@@ -35,7 +35,7 @@ private[storage] object PartitionKeys extends KeyedFormat {
   /** `scan` without the partitions whose key, computed of the partition's value, is not in the filter; none if there are no such partitions, or
     * the driver does not have the filter.
     */
-  def narrowed(scan: SparkPlan, key: Expression, built: FilterSummary): Option[SparkPlan] = scan match {
+  def narrowed(scan: SparkPlan, key: Expression, built: ColumnKeys): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if canCompute(file, key) =>
       built.small.map(filter => KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters :+ MayBeKey(key, filter))))
         .filter(canListPartitions)

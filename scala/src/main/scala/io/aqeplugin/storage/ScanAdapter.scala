@@ -3,7 +3,7 @@ package io.aqeplugin.storage
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, GreaterThanOrEqual, IsNull, LessThanOrEqual, Or}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 
-import io.aqeplugin.exec.FilterSummary
+import io.aqeplugin.exec.{ColumnKeys, FilterSummary}
 import io.aqeplugin.observe.{JoinKey, TableStatistics}
 
 /** Gives values that are known before a scan starts to its source, so that partitions, files, row groups and pages without a key are not
@@ -12,7 +12,8 @@ import io.aqeplugin.observe.{JoinKey, TableStatistics}
 object ScanAdapter {
   private val Formats: Seq[KeyedFormat] = Seq(DeltaKeys, PartitionKeys, ParquetKeys, BatchScanKeys)
 
-  /** `scan`, reading less because its column must contain one of the built keys; `scan` itself if its source cannot use that.
+  /** `scan`, reading less because each of its key columns must contain a value of one of the built keys; `scan` itself if its source
+    * cannot use that.
     *
     * @param tables
     *   provides the ranges of the scanned columns
@@ -25,15 +26,13 @@ object ScanAdapter {
       built: FilterSummary,
       tables: TableStatistics,
       inListMaxKeys: Int
-  ): SparkPlan = keys match {
-    case Seq(column: Attribute) => narrowed(scan, KnownKeys(column, built, inListMaxKeys), tables)
-    case Seq(computed)          => PartitionKeys.narrowed(scan, computed, built).getOrElse {
-        ColumnRange.of(computed, built.ranges).fold(scan) { range =>
-          val ofColumn = built.copy(ranges = Seq(range), values = None, small = None)
-          narrowed(scan, KnownKeys(JoinKey.columnOf(computed), ofColumn, inListMaxKeys), tables)
+  ): SparkPlan = keys.lazyZip(built.columns).foldLeft(scan) {
+    case (read, (column: Attribute, values)) => narrowed(read, KnownKeys(column, values, inListMaxKeys), tables)
+    case (read, (computed, values))          => PartitionKeys.narrowed(read, computed, values).getOrElse {
+        ColumnRange.of(computed, values.ranges).fold(read) { range =>
+          narrowed(read, KnownKeys(JoinKey.columnOf(computed), ColumnKeys(Seq(range), None), inListMaxKeys), tables)
         }
       }
-    case _ => scan
   }
 
   private def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): SparkPlan =

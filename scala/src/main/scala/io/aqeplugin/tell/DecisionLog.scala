@@ -17,7 +17,7 @@ object DecisionLog {
 
   def record(sparkContext: SparkContext, state: QueryState, mode: Mode, decision: JoinDecision): Unit = {
     if (log.isInfoEnabled) log.info(ExplainText.line(state.executionId, decision))
-    DecisionMetrics.decided(decision)
+    DecisionMetrics.decided(decision, mode)
     val timeMillis = System.currentTimeMillis()
     // A filter that was placed to wait and was not wanted later is no longer in the plan.
     val places = if (decision.buildFilter) state.filtersOf(decision.facts.joinId) else Nil
@@ -71,9 +71,10 @@ object DecisionLog {
   ): Unit = {
     val timeMillis = System.currentTimeMillis()
     val ruleMillis = state.ruleNanos.sum() / 1000000L
+    val errors = state.errors.sum() + state.filterFaults
     RecentDecisions.current.end(
       state.executionId,
-      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, state.errors.sum(), outcomes, flips)
+      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, errors, outcomes, flips)
     )
     val applied = outcomes.count(_.found)
     SparkBridge.post(
@@ -86,7 +87,7 @@ object DecisionLog {
         ruleMillis,
         outcomes.size,
         applied,
-        state.errors.sum() + state.filterFaults,
+        errors,
         FilterJson.writeOutcomes(outcomes),
         state.arm.map(_.name),
         state.badConf.map(_.message.take(MaxConfLength)),
@@ -94,6 +95,5 @@ object DecisionLog {
       )
     )
     DecisionMetrics.ended(failed, ruleMillis, outcomes)
-    outcomes.filterNot(_.found).foreach(o => log.warn(s"query ${state.executionId}: a filter on ${o.table} was planned but not applied"))
   }
 }

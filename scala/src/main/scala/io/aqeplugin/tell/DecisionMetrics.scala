@@ -2,6 +2,7 @@ package io.aqeplugin.tell
 
 import com.codahale.metrics.{Counter, MetricRegistry}
 
+import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.{JoinDecision, LimitChoice, ReasonCode, ReasonTopic, Strategy}
 import io.aqeplugin.filters.FilterKind
 import io.aqeplugin.infer.InferredBy
@@ -43,13 +44,21 @@ object DecisionMetrics {
   private val filtersOfKind =
     new CounterFamily[String]("filters.kind.", "kind", FilterKind.All.map(_.name), identity, "filters", "filters that were built, by kind")
   private val filtersSelfDisabled =
-    new CounterMetric("filters.selfDisabled", "filters", "filters that a task paused because they removed too few rows")
+    new CounterMetric(
+      "filters.selfDisabled",
+      "filters",
+      "filters that let rows pass unchecked: a task paused them because they removed too few rows, or could not compute their key"
+    )
   private val rowsIn = new CounterMetric("filters.rowsIn", "rows", "rows that filters checked in queries that have ended")
   private val rowsOut = new CounterMetric("filters.rowsOut", "rows", "checked rows that passed")
   private val filterBytes = new CounterMetric("filters.bytes", "bytes", "total memory of all filters that were built")
   private val buildMillis = new CounterMetric("filters.buildMillis", "millis", "total duration of the filter builds")
   private val waitMillis =
-    new CounterMetric("filters.waitMillis", "millis", "total time that the starts of scans waited for their filters")
+    new CounterMetric(
+      "filters.waitMillis",
+      "millis",
+      "total time from the starts of queries until scans had their filters; they may have waited for other reasons too"
+    )
   private val limits =
     new CounterFamily[LimitChoice]("limits.", "choice", LimitChoice.All, _.name, "limits", "limits of queries that have ended, by decision")
   private val limitReasons =
@@ -77,7 +86,8 @@ object DecisionMetrics {
     new CounterMetric("queries.failed", "queries", "ended queries that failed or were cancelled, for any reason")
   private val queriesTracked =
     new GaugeMetric("queries.tracked", "queries", "running queries whose state is kept", () => QueryStates.size.toLong)
-  private val ruleMillis = new CounterMetric("rules.millis", "millis", "time spent in the plugin's own rules")
+  private val ruleMillis =
+    new CounterMetric("rules.millis", "millis", "time spent in the plugin's own rules, without the inference of predicates")
 
   /** All metrics, in the order of the documentation. */
   val All: Seq[MetricFamily] = Seq(
@@ -114,11 +124,13 @@ object DecisionMetrics {
 
   def register(registry: MetricRegistry): Unit = MetricFamily.register(All, registry)
 
-  private[tell] def decided(decision: JoinDecision): Unit = {
+  private[tell] def decided(decision: JoinDecision, mode: Mode): Unit = {
     decisions.add(decision.choice)
     reasons.add(decision.reason.code)
     filterReasons.add(decision.filterReason.code)
-    decision.facts.waiting.foreach(waiting => (if (waiting.waits) waitsBegun else waitsDeclined).add(1L))
+    decision.facts.waiting.foreach { waiting =>
+      if (waiting.hasBegun(mode)) waitsBegun.add(1L) else if (!waiting.waits) waitsDeclined.add(1L)
+    }
   }
 
   private[tell] def limited(limit: DecidedLimit, outcome: Option[LimitOutcome]): Unit = {

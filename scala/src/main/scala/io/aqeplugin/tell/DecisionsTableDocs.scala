@@ -68,12 +68,12 @@ object DecisionsTableDocs {
       |One row for each of the latest `spark.aqePlugin.decisions.keptQueries` predicates that were inferred across joins, oldest first. A predicate of a
       |query that was planned before it ran (`explain`) is not recorded.""".stripMargin
 
-  private def table(columns: Seq[DecisionColumn[_]]): String =
+  private def table(columns: Seq[TableColumn[_]]): String =
     (Seq("| Name | Type | Unit | Meaning |", "|---|---|---|---|") ++ columns.map { column =>
       s"| `${column.name}` | ${typeName(column)} | ${column.unit} | ${column.doc} |"
     }).mkString("\n")
 
-  private def typeName(column: DecisionColumn[_]): String = column.dataType match {
+  private def typeName(column: TableColumn[_]): String = column.dataType match {
     case ArrayType(_: StructType, _) => "array of struct"
     case ArrayType(element, _)       => s"array of ${element.sql.toLowerCase(Locale.ROOT)}"
     case other                       => other.sql.toLowerCase(Locale.ROOT)

@@ -203,7 +203,7 @@ object EventSchema {
         "prunableBytes",
         "integer",
         "bytes",
-        "estimated bytes that these scans read of tables of which a key is a partition column, so that a filter leaves out files",
+        "estimated bytes that these scans read of tables of which the only key is a partition column, so that a filter leaves out files",
         required = false
       ),
       FieldSchema(
@@ -408,10 +408,10 @@ object EventSchema {
       FieldSchema("executionId", "integer", "", "Spark's id of the query"),
       FieldSchema("timeMillis", "integer", "millis", "time since the epoch"),
       FieldSchema("durationMillis", "integer", "millis", "elapsed time of the query"),
-      FieldSchema("ruleMillis", "integer", "millis", "time spent in the plugin's own rules"),
+      FieldSchema("ruleMillis", "integer", "millis", "time spent in the plugin's own rules, without the inference of predicates"),
       FieldSchema("planned", "integer", "filters", "filters in the plan that ran"),
       FieldSchema("applied", "integer", "filters", "planned filters that their scan found when it ran; fewer than planned is a fault"),
-      FieldSchema("errors", "integer", "errors", "faults of the plugin, after which Spark's own plan ran"),
+      FieldSchema("errors", "integer", "errors", "faults of the plugin, none of which reached the query"),
       FieldSchema("outcomes", "FilterOutcome[]", "", "outcome of each filter on each scan"),
       FieldSchema.Arm,
       FieldSchema(
@@ -455,7 +455,7 @@ object EventSchema {
         "rowsUnchecked",
         "integer",
         "rows",
-        "rows that passed unchecked while the filter was paused because it removed too few rows"
+        "rows that passed unchecked: while the filter was paused because it removed too few rows, or because their key could not be computed"
       ),
       FieldSchema("filterBytes", "integer", "bytes", "memory of the filter"),
       FieldSchema("buildMillis", "integer", "millis", "duration of the filter build"),

@@ -9,17 +9,17 @@ import org.apache.spark.sql.types.TimestampType
 object LimitsTable extends DriverTable(
       "aqe_limits",
       "one row for each of the latest limits of this application's queries",
-      DecisionColumns.schemaOf(LimitColumns.All)
+      TableColumns.schemaOf(LimitColumns.All)
     ) {
-  override protected def latest: Seq[Row] = LatestRows.Limits.all.map(DecisionColumns.rowOf(LimitColumns.All, _))
+  override protected def latest: Seq[Row] = LatestRows.Limits.all.map(TableColumns.rowOf(LimitColumns.All, _))
 }
 
 /** The columns of `aqe_limits()`: names, types, units and meaning. */
 object LimitColumns {
-  import DecisionColumns._
+  import TableColumns._
   import LimitSchema.{Decided, Decision, Facts, Outcome}
 
-  val All: Seq[DecisionColumn[KeptLimit]] = Seq[DecisionColumn[KeptLimit]](
+  val All: Seq[TableColumn[KeptLimit]] = Seq[TableColumn[KeptLimit]](
     column("decided_at", TimestampType, "", "when the limit was decided")(r => Instant.ofEpochMilli(r.limit.timeMillis)),
     whole(Decided("executionId"))(_.executionId),
     text("description", "the query as Spark's UI shows it, as in `aqe_decisions()`")(_.origin.description),
@@ -30,7 +30,7 @@ object LimitColumns {
     ),
     whole(Facts("rowsWanted"))(_.limit.decision.facts.rowsWanted),
     text(Decision("choice"))(_.limit.decision.choice.name)
-  ) ++ reason[KeptLimit]("reason", "why")(r => Some(r.limit.decision.reason)) ++ Seq[DecisionColumn[KeptLimit]](
+  ) ++ reason[KeptLimit]("reason", "why")(r => Some(r.limit.decision.reason)) ++ Seq[TableColumn[KeptLimit]](
     flag(Decided("applied"))(_.limit.applied),
     whole(Facts("files"))(_.limit.decision.facts.files.toLong),
     whole(Decision("filesChosen"))(_.limit.decision.filesChosen.toLong),

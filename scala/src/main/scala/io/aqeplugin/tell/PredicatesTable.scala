@@ -9,17 +9,17 @@ import org.apache.spark.sql.types.TimestampType
 object PredicatesTable extends DriverTable(
       "aqe_predicates",
       "one row for each of the latest predicates that were inferred across joins",
-      DecisionColumns.schemaOf(PredicateColumns.All)
+      TableColumns.schemaOf(PredicateColumns.All)
     ) {
-  override protected def latest: Seq[Row] = LatestRows.Predicates.all.map(DecisionColumns.rowOf(PredicateColumns.All, _))
+  override protected def latest: Seq[Row] = LatestRows.Predicates.all.map(TableColumns.rowOf(PredicateColumns.All, _))
 }
 
 /** The columns of `aqe_predicates()`: names, types, units and meaning. */
 object PredicateColumns {
-  import DecisionColumns._
+  import TableColumns._
   import PredicateSchema.Inferred
 
-  val All: Seq[DecisionColumn[PredicateInferred]] = Seq[DecisionColumn[PredicateInferred]](
+  val All: Seq[TableColumn[PredicateInferred]] = Seq[TableColumn[PredicateInferred]](
     column("inferred_at", TimestampType, "", "when the query was planned")(event => Instant.ofEpochMilli(event.timeMillis)),
     whole(Inferred("executionId"))(_.executionId),
     text(Inferred("mode"))(_.mode),

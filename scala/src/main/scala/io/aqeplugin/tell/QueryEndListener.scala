@@ -32,11 +32,18 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
       case Survivable(error) => Faults.note("end of query", "the query's outcome is not recorded", error)
     }
 
-  private def flipsOf(state: QueryState): Seq[JoinFlip] = for {
-    conf <- state.conf.toSeq
-    decision <- state.decisions.take(QueryEndListener.MaxJoinsWithFlips)
-    point <- FlipPoints.of(decision, conf.thresholds)
-  } yield JoinFlip(decision.facts.joinId, point)
+  private def flipsOf(state: QueryState): Seq[JoinFlip] =
+    try
+      for {
+        conf <- state.conf.toSeq
+        decision <- state.decisions.take(QueryEndListener.MaxJoinsWithFlips)
+        point <- FlipPoints.of(decision, conf.thresholds)
+      } yield JoinFlip(decision.facts.joinId, point)
+    catch {
+      case Survivable(error) =>
+        Faults.note("flip points", "the query's decisions are recorded without them", error)
+        Nil
+    }
 }
 
 private object QueryEndListener {

@@ -10,7 +10,7 @@ object ReasonExamples {
     case Cheapest => "In the example above: the broadcast with filter, which has the lowest price."
     case Costlier => "In the example above: the other five options, each with its price and that of the chosen option."
     case Tie      =>
-      "Sort-merge costs 1,000 ms and broadcast 960 ms: 4 % is within `cost.tieRatio` 5 %, and Spark plans a sort-merge join. Or a filter saves 20 ms, less than `cost.jobLaunchNanos` 25 ms."
+      "Sort-merge costs 1,000 ms and broadcast 960 ms: 4 % is within `cost.tieRatio` 5 %, and Spark plans a sort-merge join. Or a sort-merge join saves 20 ms of a broadcast of Spark's, less than `cost.jobLaunchNanos` 25 ms."
     case Hint => "`SELECT /*+ MERGE(store_returns) */ …`: the join stays a sort-merge join; its keys may still filter the other scan."
     case BroadcastMemory =>
       "4,000,000 rows of 500 bytes, 8 MB as a compressed shuffle: with 48 bytes of hash table per row they take 2.2 GB, and the limit is 128 MB."

@@ -66,6 +66,15 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     assert(scans(ran.plan, "by_day").map(_.metrics("numPartitions").value) == Seq(3L))
   }
 
+  test("each column of a key of several leaves out partitions or files") {
+    table("pairs", "SELECT id, CAST(id % 11 AS int) AS day FROM range(120, 170) WHERE id % 11 < 2")
+    val byDay = sameRows(spark.sql(joined(path("by_day"), "pairs", "s.day = d.day AND s.id = d.id")))
+    assert(scans(byDay.plan, "by_day").map(_.metrics("numPartitions").value) == Seq(2L))
+    assert(scanned(byDay, "by_day") == 19, "one of ten files of each partition")
+    val sales = sameRows(spark.sql(joined(path("sales"), "pairs", "s.day = d.day AND s.id = d.id")))
+    assert(files(sales, "sales") == 1)
+  }
+
   test("partitions by strings") {
     delta(
       "by_word",

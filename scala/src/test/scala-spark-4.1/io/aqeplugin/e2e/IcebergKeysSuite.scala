@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.exec.FilterSummary
+import io.aqeplugin.exec.{ColumnKeys, FilterSummary}
 import io.aqeplugin.observe.TableStatistics
 import io.aqeplugin.storage.ScanAdapter
 
@@ -52,6 +52,13 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     }
     assert(planned(withoutPlugin(spark.sql(joined("ice.db.sales")))) == 1)
     assert(planned(withPlugin(spark.sql(joined("ice.db.sales")))) == 1)
+  }
+
+  test("the partition column of a key of several leaves out partitions") {
+    table("pairs", "SELECT id, CAST(id % 11 AS int) AS day FROM range(200) WHERE id % 11 < 2")
+    val query = "SELECT count(*), sum(s.v) FROM ice.db.sales s JOIN pairs d ON s.id = d.id AND s.day = d.day"
+    val ran = sameRows(spark.sql(query))
+    assert(prunes(ran, "sales") && scanned(ran, "sales") == 200)
   }
 
   test("keys that are no partition column leave the scan alone") {
@@ -168,7 +175,7 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     val execution = spark.sql(query).queryExecution
     SQLExecution.withNewExecutionId(execution) {
       scans(execution.executedPlan, "sales").map { scan =>
-        val summary = FilterSummary("exact", 8L, Seq((1L, 1L)), Some(Seq(1L)), 1L, 0L)
+        val summary = FilterSummary("exact", 8L, Seq(ColumnKeys(Seq((1L, 1L)), Some(Seq(1L)))), 1L, 0L)
         ScanAdapter.withKnownKeys(scan, scan.output.filter(_.name == "day"), summary, TableStatistics.None, 50)
           .asInstanceOf[BatchScanExec].runtimeFilters
       }

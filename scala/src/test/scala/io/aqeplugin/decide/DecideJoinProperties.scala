@@ -122,9 +122,9 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
         val takenMillis = taken.flatMap(_.costMillis)
         // Twice the tie share: once for the filter, once for the method.
         val margin = math.pow(1 - thresholds(AqeConf.CostTieRatio), 2) * (1 - 1e-12)
-        // A filter must save more than one launch, and so must what replaces a broadcast of Spark's.
-        val launches = if (facts.sparkMethod == Method.Broadcast) 2 else 1
-        val launchMillis = launches * thresholds(AqeConf.CostJobLaunchNanos) / CostModel.NanosPerMilli
+        // A broadcast of Spark's is not given up for less.
+        val launchMillis =
+          if (facts.sparkMethod == Method.Broadcast) thresholds(AqeConf.CostJobLaunchNanos) / CostModel.NanosPerMilli else 0.0
         decision.options.flatMap(_.costMillis).foreach(cost => assert(takenMillis.exists(_ * margin <= cost + launchMillis)))
       }
     }

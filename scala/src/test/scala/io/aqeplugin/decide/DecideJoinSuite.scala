@@ -106,7 +106,7 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(reasonOf(tied, JoinOption.Broadcast) == ReasonCode.Tie)
   }
 
-  test("a filter that saves less than the launch of a stage is a tie, which names that limit") {
+  test("a tie of a filter names the share of a tie, also below the launch of a stage") {
     val facts = build(_.copy(alreadyBroadcast = true))
       .copy(sparkStrategy = Strategy.Broadcast, probe = Typical.probe.copy(exchanges = 0))
     def filterReason(launchNanos: Double, tieRatio: Double = 0): Reason = {
@@ -115,11 +115,10 @@ class DecideJoinSuite extends AnyFunSuite {
     }
     val free = filterReason(launchNanos = 0)
     val savedNanos = (free.limit.sum - free.measured.sum) * CostModel.NanosPerMilli
-    // A filter takes one launch more.
-    assert(filterReason(savedNanos * 0.49).code == ReasonCode.FilterPays)
-    val tie = filterReason(savedNanos * 0.51)
-    assert(tie.code == ReasonCode.Tie && tie.confKey == AqeConf.CostJobLaunchNanos.key)
-    assert(filterReason(savedNanos * 0.51, tieRatio = 1).confKey == AqeConf.CostTieRatio.key)
+    // A filter takes one launch more, and nothing beyond that.
+    assert(filterReason(savedNanos * 0.99).code == ReasonCode.FilterPays)
+    assert(filterReason(savedNanos * 1.01).code == ReasonCode.FilterCostsMore)
+    assert(filterReason(savedNanos * 0.5, tieRatio = 1).confKey == AqeConf.CostTieRatio.key)
   }
 
   test("a filter on a partition column saves the files that it leaves out") {

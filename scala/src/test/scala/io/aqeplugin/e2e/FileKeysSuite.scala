@@ -1,5 +1,6 @@
 package io.aqeplugin.e2e
 
+import org.apache.spark.sql.catalyst.expressions.DynamicPruning
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -136,6 +137,57 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
         assert(partitions(joined("by_path", "s.p = d.k", "parts"), name) == expected, kind)
       }
     }
+
+  test("each column of a key of several leaves out partitions of its own type") {
+    for (
+      (kind, value) <-
+        Seq("STRING" -> "concat('d', id % 12)", "DATE" -> "DATE'2024-01-01' + CAST(id % 12 AS int)", "INT" -> "CAST(id % 12 AS int)")
+    ) {
+      val name = s"pairs_by_${kind.toLowerCase}"
+      withConf("spark.aqePlugin.mode" -> "off") {
+        spark.sql(s"CREATE TABLE $name (id BIGINT, x DOUBLE, p $kind) USING parquet PARTITIONED BY (p)")
+        spark.sql(s"INSERT INTO $name SELECT id, id * 1.5D, $value FROM range(48)")
+      }
+      // Ids of two partitions, one of which has another day.
+      table("pairs", s"SELECT id AS i, $value AS k FROM range(48) WHERE id % 12 IN (3, 4) UNION ALL SELECT 5, $value FROM (SELECT 3 AS id)")
+      val ran = joined(name, "s.id = d.i AND s.p = d.k", "pairs")
+      assert(partitions(ran, name) == 2 && filtered(ran).exists(_.contains("(id,p)")), s"$kind ${ran.plan}")
+    }
+  }
+
+  test("each column of a key of several skips row groups") {
+    table("pairs", "SELECT k AS i, CAST(k AS int) AS n FROM few")
+    assert(scanned(joined("facts", "s.id = d.i AND s.narrow = d.n", "pairs"), "facts") < 10000)
+    assert(scanned(joined("facts", "s.id = d.i AND s.x % 2 = d.n % 2", "pairs"), "facts") < 10000)
+  }
+
+  test("a scan that Spark prunes by one column of a key gets the filter on all of them") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("CREATE TABLE pruned_by_spark (id BIGINT, x DOUBLE, p INT) USING parquet PARTITIONED BY (p)")
+      spark.sql("INSERT INTO pruned_by_spark SELECT id, id * 1.5D, CAST(id % 12 AS int) FROM range(4800)")
+    }
+    table("wanted", "SELECT id AS i, CAST(id % 12 AS int) AS k, id % 5 AS v FROM range(0, 4800, 3)")
+    def joined(on: String) = s"SELECT count(*), sum(s.x) FROM pruned_by_spark s JOIN wanted d ON $on WHERE d.v = 1 AND d.k < 3"
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m", "spark.aqePlugin.test.openGates" -> "true") {
+      val both = sameRows(spark.sql(joined("s.p = d.k AND s.id = d.i")))
+      val pruning = scans(both.plan, "pruned_by_spark").flatMap(_.partitionFilters).flatMap(_.collect { case p: DynamicPruning => p })
+      assert(pruning.nonEmpty, both.plan)
+      assert(filtered(both) == Seq("spark_catalog.default.pruned_by_spark(id,p)"))
+      // Spark's pruning leaves nothing of these keys.
+      assert(filtered(sameRows(spark.sql(joined("s.p = d.k")))).isEmpty)
+    }
+  }
+
+  test("of more keys than are kept, a column of few values leaves out partitions") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("CREATE TABLE by_part (id BIGINT, x DOUBLE, p BIGINT) USING parquet PARTITIONED BY (p)")
+      spark.sql("INSERT INTO by_part SELECT id, 1.0D, id % 8 FROM range(4000)")
+    }
+    table("plenty_pairs", "SELECT id AS i, id % 8 AS k FROM range(4000) WHERE id % 8 < 3")
+    withConf("spark.aqePlugin.sketch.maxKeys" -> "100") {
+      assert(partitions(joined("by_part", "s.id = d.i AND s.p = d.k", "plenty_pairs"), "by_part") == 3)
+    }
+  }
 
   test("more keys than are kept choose partitions by the filter") {
     withConf("spark.aqePlugin.mode" -> "off") {

@@ -56,6 +56,30 @@ class LimitBadInputSuite extends AnyFunSuite with LimitSession {
     assert(Try(sql("SELECT * FROM damaged LIMIT 1000").collect()).isFailure)
   }
 
+  test("a file that cannot be read fails a query only if Spark reads it") {
+    val path = folder.resolve("mixed")
+    withConf("spark.aqePlugin.mode" -> "off") {
+      val rows = "SELECT id, repeat(uuid(), 4) AS s, CAST(id AS"
+      sql(s"$rows int) AS v FROM range(0, 2000, 1, 1)").write.parquet(path.toString)
+      sql(s"$rows string) AS v FROM range(0, 3000, 1, 1)").write.mode("append").parquet(path.toString)
+    }
+    def isReadable(file: Path) = Try(withConf("spark.aqePlugin.mode" -> "off")(readAs(Seq(file)).collect())).isSuccess
+    def readAs(files: Seq[Path]) = spark.read.schema("id bigint, s string, v int").parquet(files.map(_.toString): _*)
+    // Both files are larger than a split, and Spark reads the first split of the file that it lists first.
+    readAs(dataFiles(path).sortBy(!isReadable(_))).createOrReplaceTempView("mixed")
+    withConf("spark.sql.files.maxPartitionBytes" -> "200k", "spark.sql.files.openCostInBytes" -> "200k") {
+      val collected =
+        Seq("SELECT id, v FROM mixed LIMIT 10" -> "fewest_files", "SELECT id, v FROM mixed WHERE s LIKE '%a_%' LIMIT 10" -> "waves")
+      for ((query, choice) <- collected) {
+        assert(plainly(sql(query)).rows.size == 10, query)
+        val ran = limited(sql(query))
+        assert(ran.rows.size == 10 && ran.choices == Seq(choice), query)
+      }
+      val all = "SELECT id, v FROM mixed WHERE s LIKE '%a_%' LIMIT 4000"
+      assert(Try(plainly(sql(all))).isFailure && Try(limited(sql(all))).isFailure)
+    }
+  }
+
   private def proveNothing(filters: (String, String)*): Unit = filters.foreach { case (table, filter) =>
     val ran = limited(sql(s"SELECT * FROM $table WHERE $filter LIMIT 150"))
     assert(ran.rows.size == 150 && ran.choices == Seq("waves"), table)

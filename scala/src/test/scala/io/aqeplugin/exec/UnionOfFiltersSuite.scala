@@ -71,22 +71,29 @@ class UnionOfFiltersSuite extends AnyFunSuite with PluginSession {
   }
 
   test("what is known of two filters bounds the keys of both") {
-    def summary(range: Option[(Long, Long)], values: Option[Seq[Long]]) = FilterSummary("exact", 8, range.toSeq, values, 2, 1)
-    val small = summary(Some((1L, 2L)), Some(Seq(1L, 2L)))
-    val empty = summary(None, Some(Nil))
-    val wide = summary(Some((2L, 90L)), None)
-    val unknown = summary(None, None)
-    def either(one: FilterSummary, other: FilterSummary) = {
-      val both = FilterSummary.either(one, other)
+    def keys(range: Option[(Long, Long)], values: Option[Seq[Long]]) = ColumnKeys(range.toSeq, values)
+    val small = keys(Some((1L, 2L)), Some(Seq(1L, 2L)))
+    val empty = keys(None, Some(Nil))
+    val wide = keys(Some((2L, 90L)), None)
+    val unknown = keys(None, None)
+    def either(one: ColumnKeys, other: ColumnKeys) = {
+      val both = ColumnKeys.either(one, other)
       (both.ranges.headOption, both.values)
     }
     assert(either(small, small) == ((Some((1L, 2L)), Some(Seq(1L, 2L)))))
-    assert(either(small, summary(Some((5L, 9L)), Some(Seq(5L, 9L)))) == ((Some((1L, 9L)), Some(Seq(1L, 2L, 5L, 9L)))))
+    assert(either(small, keys(Some((5L, 9L)), Some(Seq(5L, 9L)))) == ((Some((1L, 9L)), Some(Seq(1L, 2L, 5L, 9L)))))
     assert(either(small, empty) == ((Some((1L, 2L)), Some(Seq(1L, 2L)))) && either(empty, wide) == ((Some((2L, 90L)), None)))
     assert(either(small, wide) == ((Some((1L, 90L)), None)))
     assert(either(small, unknown) == ((None, None)) && either(unknown, small) == ((None, None)))
     assert(either(empty, empty) == ((None, Some(Nil))))
-    val many = summary(Some((0L, FilterSummary.MaxValues - 1L)), Some(0L until FilterSummary.MaxValues.toLong))
-    assert(either(many, summary(Some((-1L, -1L)), Some(Seq(-1L)))) == ((Some((-1L, FilterSummary.MaxValues - 1L)), None)))
+    val many = keys(Some((0L, ColumnKeys.MaxValues - 1L)), Some(0L until ColumnKeys.MaxValues.toLong))
+    assert(either(many, keys(Some((-1L, -1L)), Some(Seq(-1L)))) == ((Some((-1L, ColumnKeys.MaxValues - 1L)), None)))
+  }
+
+  test("what is known of two filters over several columns is that of each column") {
+    def summary(columns: ColumnKeys*) = FilterSummary("exact", 8, columns, 2, 1)
+    val one = summary(ColumnKeys(Seq((1L, 2L)), Some(Seq(1L, 2L))), ColumnKeys(Seq((7L, 7L)), None))
+    val other = summary(ColumnKeys(Seq((4L, 4L)), Some(Seq(4L))), ColumnKeys.Unknown)
+    assert(FilterSummary.either(one, other).columns == Seq(ColumnKeys(Seq((1L, 4L)), Some(Seq(1L, 2L, 4L))), ColumnKeys.Unknown))
   }
 }

@@ -48,6 +48,9 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
   private def belowExchange(plan: SparkPlan): SparkPlan =
     plan.collectFirst { case exchange: ShuffleExchangeLike => exchange.child }.getOrElse(fail(s"no shuffle in $plan"))
 
+  private def site(join: FoundJoin, buildSide: Side, guard: ReuseGuard): JoinSite =
+    JoinSite.judged(JoinSite.reach(join, buildSide), join, buildSide, guard)
+
   private def joinOf(plan: SparkPlan): FoundJoin = JoinFinder.find(plan).headOption.getOrElse(fail(s"no join in $plan"))
 
   private def context(state: QueryState): RuleContext =
@@ -61,9 +64,9 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
   test("a side whose rows are all kept gets no filter, whatever the build side") {
     val join = joinOf(sortMerge(LeftJoin))
     val guard = new ReuseGuard(join.node)
-    val legal = JoinSite.of(join, Side.Left, guard)
+    val legal = site(join, Side.Left, guard)
     assert(legal.targets.map(_.columns.map(_.name)) == Seq(Seq("dk")))
-    val illegal = JoinSite.of(join, Side.Right, guard)
+    val illegal = site(join, Side.Right, guard)
     assert(illegal.targets.isEmpty)
     assert(illegal.obstacle.contains(ReasonCode.JoinType))
     assert(illegal.refused.map { case (target, code) => target.columns.map(_.name) -> code } == Seq(Seq("k") -> ReasonCode.JoinType))
@@ -151,7 +154,7 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
   }
 
   private def finished(plan: SparkPlan): (QueryStageExec, Seq[Expression]) =
-    JoinSite.of(joinOf(plan), Side.Right, new ReuseGuard(plan)).finishedStage.getOrElse(fail(s"no finished stage in $plan"))
+    site(joinOf(plan), Side.Right, new ReuseGuard(plan)).finishedStage.getOrElse(fail(s"no finished stage in $plan"))
 
   private def isBy(exchange: ShuffleExchangeLike, column: String): Boolean = exchange.outputPartitioning match {
     case HashPartitioning(keys, _) => keys.exists(_.references.exists(_.name == column))

@@ -60,7 +60,7 @@ class ProbePathSuite extends AnyFunSuite with PluginSession {
       val plan = initialPlan(query, Sorted)
       val join = JoinFinder.find(plan).headOption.getOrElse(fail(s"no join in $plan"))
       assert(FilterTargets.below(join.child(Side.Left), join.keys(Side.Left)).forall(!_.isScan))
-      ProbePath.ownShuffles(join.node, join.child(Side.Left))
+      ProbePath.ownShuffle(join.node, join.child(Side.Left)).size
     }
     assert(shuffles(s"SELECT * FROM $grouped f JOIN dim ON c = dk") == 1)
     assert(shuffles(s"SELECT * FROM (SELECT c, max(k) FROM $grouped GROUP BY c) f JOIN dim ON c = dk") == 0, "grouped by the key")

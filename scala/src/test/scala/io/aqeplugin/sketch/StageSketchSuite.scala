@@ -2,14 +2,14 @@ package io.aqeplugin.sketch
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.filters.CodeRange
+import io.aqeplugin.filters.{CodeRange, KeyHasher}
 
 class StageSketchSuite extends AnyFunSuite {
 
   private val Limits = SketchLimits.forTasks(1, 1000)
 
   private def sketch(codes: Seq[Long], nulls: Int = 0, integral: Boolean = true): KeySketch = {
-    val sketcher = new KeySketcher(Limits, integral)
+    val sketcher = new KeySketcher(Limits, Seq(integral))
     codes.grouped(100).foreach(some => sketcher.add(some.toArray, some.size))
     sketcher.addNulls(nulls)
     KeySketch.fromBytes(sketcher.result.toBytes)
@@ -67,7 +67,7 @@ class StageSketchSuite extends AnyFunSuite {
   }
 
   test("one key a hundred million times is one key with so many rows") {
-    val sketcher = new KeySketcher(Limits, integral = true)
+    val sketcher = new KeySketcher(Limits, Seq(true))
     val rows = 100 * 1000 * 1000
     val batch = new Array[Long](10000)
     (1 to rows / batch.length).foreach { _ =>
@@ -84,10 +84,40 @@ class StageSketchSuite extends AnyFunSuite {
     assert(found.range.isEmpty && found.buckets.isEmpty && found.distinct == 3)
   }
 
+  /** A task's sketch of keys of two columns, the second of which is hashed. */
+  private def ofTwo(rows: Seq[(Long, Long)], limits: SketchLimits = Limits): KeySketch = {
+    val sketcher = new KeySketcher(limits, Seq(true, false))
+    rows.grouped(100).foreach { some =>
+      sketcher.addColumn(0, some.map(_._1).toArray, some.size)
+      sketcher.addColumn(1, some.map(_._2).toArray, some.size)
+      sketcher.add(some.map { case (a, b) => KeyHasher.combine(a, b) }.toArray, some.size)
+    }
+    KeySketch.fromBytes(sketcher.result.toBytes)
+  }
+
+  test("of a key of several columns, the values of each column are known, and the range of those that are not hashed") {
+    val found = summary(ofTwo(Seq((3, 70), (3, 71), (9, 70))), ofTwo(Nil), ofTwo(Seq((-2, 70))))
+    assert((found.rows, found.distinct, found.range, found.buckets) == ((4L, 4L, None, Nil)))
+    assert(found.columns.map(_.range) == Seq(Some(CodeRange(-2, 9)), None))
+    assert(found.columns.map(_.codes.map(_.sorted.toSeq)) == Seq(Some(Seq(-2L, 3L, 9L)), Some(Seq(70L, 71L))))
+    assert(summary(ofTwo(Nil)).columns.forall(column => column.range.isEmpty && column.codes.exists(_.isEmpty)))
+  }
+
+  test("the values of a column are known while they are few, in a task and in the stage") {
+    val most = Limits.columnCodes
+    def rows(from: Int, until: Int) = (from until until).map(i => (i.toLong, i % 7L))
+    def known(parts: KeySketch*) = summary(parts: _*).columns.map(_.codes.map(_.length))
+    assert(known(ofTwo(rows(0, most))) == Seq(Some(most), Some(7)) && known(ofTwo(rows(0, most + 1))) == Seq(None, Some(7)))
+    assert(known(ofTwo(rows(0, most)), ofTwo(rows(1, most))) == Seq(Some(most), Some(7)))
+    assert(known(ofTwo(rows(0, most)), ofTwo(rows(1, most + 1)), ofTwo(rows(0, 1))) == Seq(None, Some(7)))
+    assert(summary(ofTwo(rows(0, 5000)), ofTwo(rows(5000, 9000))).columns.head.range.contains(CodeRange(0, 8999)))
+  }
+
   test("many tasks keep fewer keys each, so that the driver receives at most 64 MiB of them") {
     Seq(1, 10, 1000, 10000).foreach { tasks =>
       val limits = SketchLimits.forTasks(tasks, 100000)
       assert(limits.exactCodes.toLong * 8 * tasks <= (64L << 20), tasks)
+      assert(limits.columnCodes <= limits.exactCodes / 8)
       assert(limits.sampledCodes >= 256)
     }
   }

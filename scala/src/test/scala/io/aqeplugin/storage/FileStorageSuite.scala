@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
 
 import io.aqeplugin.e2e.PluginSession
-import io.aqeplugin.exec.FilterSummary
+import io.aqeplugin.exec.{ColumnKeys, FilterSummary}
 import io.aqeplugin.observe.{TableFacts, TableStatistics}
 
 /** What is read from files before a scan, and what is pushed into the scan. */
@@ -44,7 +44,7 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     scan.output.find(_.name == name).getOrElse(fail(s"no column $name"))
 
   private def built(values: Option[Seq[Long]], range: Option[(Long, Long)]): FilterSummary =
-    FilterSummary("exact", 8L, range.toSeq, values, 1L, 0L)
+    FilterSummary("exact", 8L, Seq(ColumnKeys(range.toSeq, values)), 1L, 0L)
 
   private def pruned(name: String, summary: FilterSummary, facts: TableStatistics = TableStatistics.None): FileSourceScanExec = {
     val before = scan(sales)
@@ -120,9 +120,20 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     assert(scan.partitionFilters.nonEmpty && scan.dataFilters.isEmpty)
   }
 
+  test("each column of a key of several leaves out what has none of its values") {
+    val before = scan(sales)
+    val summary = FilterSummary("exact", 8L, Seq(ColumnKeys(Seq((1L, 1L)), Some(Seq(1L))), ColumnKeys(Seq((5L, 9L)), None)), 1L, 0L)
+    val keys = Seq("part", "k").map(column(before, _))
+    val read = ScanAdapter.withKnownKeys(before, keys, summary, TableStatistics.None, InListMaxKeys).asInstanceOf[FileSourceScanExec]
+    assert(read.selectedPartitions.partitionCount == 1 && before.selectedPartitions.partitionCount == 3)
+    assert(read.dataFilters.size == 1 && read.dataFilters.head.references.map(_.name) == Seq("k"))
+    val unknown = summary.ofFilterAlone
+    assert(ScanAdapter.withKnownKeys(before, keys, unknown, TableStatistics.None, InListMaxKeys) eq before)
+  }
+
   test("values that do not fit a narrower column are not listed") {
     def pushed(ranges: (Long, Long)*): Seq[Expression] =
-      pruned("narrow", FilterSummary("exact", 8L, ranges, Some(Seq(5L, 1L << 40)), 1L, 0L)).dataFilters
+      pruned("narrow", FilterSummary("exact", 8L, Seq(ColumnKeys(ranges, Some(Seq(5L, 1L << 40)))), 1L, 0L)).dataFilters
     assert(pushed((5L, 5L), (1L << 40, 1L << 40)).isEmpty)
     assert(pushed((5L, 1L << 40)) match {
       case Seq(GreaterThanOrEqual(_, Literal(5, _))) => true

@@ -70,7 +70,7 @@ object QueriesView {
       if (query.filters.rowsIn == 0) Nil
       else Seq(text(Quantity.of(query.filters.rowsRemoved, "")), el("div")(Bars.share(share(query.filters))))
     },
-    whenEnded("Longest wait") { query =>
+    whenEnded("Last filter ready") { query =>
       if (query.filters.planned > 0) Seq(text(Quantity.of(query.filters.waitMillis, "millis"))) else Nil
     },
     whenEnded("Plugin's rules")(query => Seq(text(Quantity.of(query.ruleMillis, "millis")))),

@@ -29,7 +29,8 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
   private def write(event: Decided, written: JoinDecided): Unit =
     add(TabListener.begun(event.executionId, event.timeMillis, event.mode, written.arm))(
       query => query.copy(mode = event.mode, joins = query.joins + 1, choices = ChoiceCount.plus(query.choices, event.decision.choice)),
-      totals => totals.copy(mode = event.mode, choices = ChoiceCount.plus(totals.choices, event.decision.choice)),
+      totals =>
+        totals.copy(mode = TabListener.modes(totals, event.mode), choices = ChoiceCount.plus(totals.choices, event.decision.choice)),
       query =>
         query.joins -> JoinRecord(
           PartRecords.key(query.executionId, query.joins),
@@ -134,6 +135,10 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
 }
 
 object TabListener {
+
+  /** The modes in which joins were decided, such as those of the conf and, in recursive queries, `observe`. */
+  private def modes(totals: TotalsRecord, mode: String): String =
+    if (totals.choices.isEmpty) mode else (totals.mode.split(", ").toSeq :+ mode).distinct.sorted.mkString(", ")
 
   /** Maximum length of a kept join key, predicate or name. */
   private val MaxLength = 1000
