@@ -75,7 +75,7 @@ APPLICATION = Dashboard(
                 ),
                 graph(
                     "Waits per query",
-                    "All scans of a query added up: they wait at the same time.",
+                    "All joins of a query added up: their probe sides may wait at the same time.",
                     _per_query(metrics.APPLICATION_WAIT_SECONDS, "waited"),
                     unit="s",
                     width=12,

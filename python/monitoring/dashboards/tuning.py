@@ -28,7 +28,7 @@ TUNING = Dashboard(
                 ),
                 heat_map(
                     "Waits as they were",
-                    "Scans by how long they waited. Many beyond wait.maxIdle: idling is underestimated.",
+                    "Probe sides by how long they waited. Many beyond wait.maxIdle: idling is underestimated.",
                     metrics.WAIT_SECONDS,
                     "s",
                 ),

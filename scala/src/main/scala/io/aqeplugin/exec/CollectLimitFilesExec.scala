@@ -49,7 +49,8 @@ case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace
   override lazy val metrics: Map[String, SQLMetric] = own.metrics ++ Map(
     "numSplits" -> SQLMetrics.createMetric(sparkContext, "splits started"),
     "numSplitsFinished" -> SQLMetrics.createMetric(sparkContext, "splits finished"),
-    "numJobs" -> SQLMetrics.createMetric(sparkContext, "jobs")
+    "numJobs" -> SQLMetrics.createMetric(sparkContext, "jobs"),
+    "numFailures" -> SQLMetrics.createMetric(sparkContext, "failures after which Spark's own way was taken")
   )
 
   /** Spark may have enough rows before it reads a split that fails: a damaged file, or one with another type. So a failure is left to Spark's
@@ -60,7 +61,13 @@ case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace
     catch {
       case NonFatal(error) if !SparkBridge.isCancellation(error) =>
         logInfo("aqe-plugin: a split of a limit failed; the limit is collected again in Spark's own way", error)
-        CollectLimitExec(limit, widened(child), offset).executeCollect()
+        post(Seq("numFailures" -> 1))
+        try CollectLimitExec(limit, widened(child), offset).executeCollect()
+        catch {
+          case NonFatal(again) if again ne error =>
+            again.addSuppressed(error)
+            throw again
+        }
     }
 
   private def collected(): Array[InternalRow] = {
@@ -91,7 +98,10 @@ case class CollectLimitFilesExec(limit: Int, offset: Int, child: SparkPlan, pace
 
   private def count(waves: LimitWaves): Unit = {
     val _ = splitsStarted.addAndGet(waves.splitsStarted.toLong)
-    val counted = Seq("numSplits" -> waves.splitsStarted, "numSplitsFinished" -> waves.splitsFinished, "numJobs" -> waves.jobsStarted)
+    post(Seq("numSplits" -> waves.splitsStarted, "numSplitsFinished" -> waves.splitsFinished, "numJobs" -> waves.jobsStarted))
+  }
+
+  private def post(counted: Seq[(String, Int)]): Unit = {
     counted.foreach { case (name, value) => metrics(name).add(value.toLong) }
     val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
     SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, counted.map { case (name, _) => metrics(name) })

@@ -11,7 +11,11 @@ object ExecutorMetrics {
   val rowsIn = new CounterMetric("executor.filters.rowsIn", "rows", "rows that filters checked, counted once per filter")
   val rowsOut = new CounterMetric("executor.filters.rowsOut", "rows", "checked rows that passed")
   val rowsUnchecked =
-    new CounterMetric("executor.filters.rowsUnchecked", "rows", "rows that passed unchecked while a filter was paused")
+    new CounterMetric(
+      "executor.filters.rowsUnchecked",
+      "rows",
+      "rows that passed unchecked: their filter was paused, or could not compute their key"
+    )
   val pauses =
     new CounterMetric("executor.filters.rests", "rests", "times that a task paused a filter because it removed too few rows")
   val decoded = new CounterMetric("executor.filters.decoded", "filters", "filters decoded from their broadcast bytes")

@@ -1,6 +1,7 @@
 package io.aqeplugin.exec
 
 import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
@@ -40,7 +41,7 @@ object FilterSource {
       try {
         val broadcast = e.executeBroadcast[Array[Byte]]()
         e.result.map(Found(broadcast, _)).toRight(missing("the build of the filter has not finished"))
-      } catch { case Survivable(error) => Left(Missing(error)) }
+      } catch { case Survivable(error) if !SparkBridge.isCancellation(error) => Left(Missing(error)) }
   }
 
   private def missing(what: String): Missing = Missing(new IllegalStateException(what))

@@ -12,7 +12,7 @@ import io.aqeplugin.observe.JoinKey
 import io.aqeplugin.sketch._
 
 /** Passes the rows of a build side on to its exchange, and sketches their keys meanwhile: number, nulls, distinct keys, quantiles, and while
-  * they are few, the keys themselves.
+  * they are few, the keys themselves. Of keys of several columns, it sketches each column too.
   *
   * It is part of the generated code of the operators below, and reads the keys from their variables.
   *

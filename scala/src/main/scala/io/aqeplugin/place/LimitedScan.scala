@@ -9,15 +9,15 @@ import io.aqeplugin.observe.Total
 /** A scan with nothing but filters and projections between it and a limit.
   *
   * @param conditions
-  *   the filters, on the scan's columns
-  * @param outputs
-  *   each output column as it is computed from the scan's columns
+  *   the filters, on the scan's columns; what a filter reads of other columns is computed in between and has columns of its own here
+  * @param sources
+  *   the scan's column of each output column that is a plain copy of one
   */
-final case class LimitedScan(scan: FileSourceScanExec, conditions: Seq[Expression], outputs: AttributeMap[Expression]) {
+final case class LimitedScan(scan: FileSourceScanExec, conditions: Seq[Expression], sources: AttributeMap[Attribute]) {
 
   /** The scan's column that an output column is a copy of. */
   def source(expression: Expression): Option[AttributeReference] = expression match {
-    case column: Attribute => outputs.get(column).collect { case reference: AttributeReference => reference }
+    case column: Attribute => sources.get(column).collect { case reference: AttributeReference => reference }
     case _                 => None
   }
 
@@ -29,16 +29,17 @@ object LimitedScan {
 
   /** The scan below a limit's child, or the reason why the limit cannot be decided at a scan. */
   def below(plan: SparkPlan): Either[Reason, LimitedScan] = plan match {
-    case scan: FileSourceScanExec => Right(LimitedScan(scan, Nil, AttributeMap[Expression](scan.output.map(a => a -> a))))
+    case scan: FileSourceScanExec => Right(LimitedScan(scan, Nil, AttributeMap(scan.output.map(a => a -> a))))
     case node @ (_: FilterExec | _: ProjectExec) if !node.expressions.forall(_.deterministic) =>
       Left(Reason(ReasonCode.LimitNonDeterministic))
     case node @ (_: FilterExec | _: ProjectExec) if mayFail(node) => Left(Reason(ReasonCode.LimitMayFail))
     case FilterExec(condition, child)   => below(child).map(found => found.copy(conditions = found.conditions :+ onScan(condition, found)))
     case ProjectExec(projection, child) => below(child).map { found =>
-        found.copy(outputs = AttributeMap(projection.map {
-          case Alias(computed, _) => computed
-          case column             => column
-        }.map(onScan(_, found)).lazyZip(projection).map((onScan, output) => output.toAttribute -> onScan)))
+        val copies = projection.collect {
+          case column: Attribute                   => column.toAttribute -> column
+          case alias @ Alias(column: Attribute, _) => alias.toAttribute -> column
+        }
+        found.copy(sources = AttributeMap(copies.flatMap { case (output, column) => found.sources.get(column).map(output -> _) }))
       }
     case _: LeafExecNode => Left(Reason(ReasonCode.LimitSource))
     case _               => Left(Reason(ReasonCode.LimitOperatorBelow))
@@ -50,8 +51,10 @@ object LimitedScan {
     case other                    => !other.expressions.forall(Total(_))
   }
 
-  /** Over the scan's columns. A column that is computed in between may have the name of one of them. */
-  private def onScan(expression: Expression, found: LimitedScan): Expression = expression.transform { case column: Attribute =>
-    found.outputs.getOrElse(column, column)
+  /** A computed column may have the name of one of the scan's columns, or even its id. To put in what it computes would repeat that for each
+    * mention, and through many projections without end.
+    */
+  private def onScan(condition: Expression, found: LimitedScan): Expression = condition.transform { case column: Attribute =>
+    found.sources.getOrElse(column, column.newInstance())
   }
 }

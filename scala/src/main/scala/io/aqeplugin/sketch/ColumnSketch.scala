@@ -21,26 +21,26 @@ object ColumnSketch {
   *
   * @param mostCodes
   *   number of distinct codes up to which all are kept
-  * @param integral
-  *   whether codes are values, so that their order means something
+  * @param areValues
+  *   whether added codes are values, so that their order means something
   */
-final class ColumnSketcher(mostCodes: Int, integral: Boolean) {
+final class ColumnSketcher(mostCodes: Int, areValues: Boolean = false) {
   private val extremes = new CodeExtremes
   private var few: Option[CodeTable] = Some(new CodeTable(mostCodes))
 
   /** Adds the first `count` of `codes`, whose contents are lost. */
   def add(codes: Array[Long], count: Int): Unit = {
-    if (integral) extremes.add(codes, count)
+    if (areValues) extremes.add(codes, count)
     few.foreach(addNew(_, codes, count))
   }
 
-  /** Adds the sketch of another part. */
+  /** Adds the sketch of another part, whose codes are lost. */
   def absorb(other: ColumnSketch): Unit = {
     other.range.foreach(extremes.add)
     other.codes match {
       case Some(codes) => few.foreach { table =>
           table.reserve(math.min(codes.length, mostCodes))
-          addNew(table, codes.clone(), codes.length)
+          addNew(table, codes, codes.length)
         }
       case None => few = None
     }

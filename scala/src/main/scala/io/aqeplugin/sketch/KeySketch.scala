@@ -78,5 +78,10 @@ object KeySketch {
 
   private def readRange(from: ByteBuffer): Option[CodeRange] = Option.when(isNext(from))(CodeRange(from.getLong(), from.getLong()))
 
-  private def readCodes(from: ByteBuffer): Array[Long] = Array.fill(from.getInt())(from.getLong())
+  private def readCodes(from: ByteBuffer): Array[Long] = {
+    val codes = new Array[Long](from.getInt())
+    from.asLongBuffer().get(codes)
+    from.position(from.position() + codes.length * java.lang.Long.BYTES)
+    codes
+  }
 }

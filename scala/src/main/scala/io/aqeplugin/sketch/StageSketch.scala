@@ -29,8 +29,7 @@ final class StageSketch(limits: SketchLimits) {
     rows += one.rows
     nulls += one.nulls
     range = CodeRange.union(range, one.range)
-    // Whether codes are values was known where they were sketched; here only sketches are added.
-    if (columns.isEmpty) columns = one.columns.map(_ => new ColumnSketcher(limits.columnCodes, integral = true))
+    if (columns.isEmpty) columns = one.columns.map(_ => new ColumnSketcher(limits.columnCodes))
     columns.lazyZip(one.columns).foreach(_.absorb(_))
     tasks.set(partition)
     missing = partitions - tasks.cardinality

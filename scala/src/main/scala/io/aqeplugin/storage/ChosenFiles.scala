@@ -55,16 +55,18 @@ final class ScanFiles private (val scan: FileSourceScanExec, partitions: Indexed
     */
   val footers: FileFooters = FileFooters.of(isParquet = scan.relation.fileFormat.isInstanceOf[ParquetFileFormat])
 
-  /** The scan's column of this name in its files; none for a partition column, and for one that is read by its field id. */
+  /** A column of the scan in its files; none for a partition column, one that is read by its field id, and one that is not the scan's. */
   def dataColumn(column: AttributeReference): Option[FileColumn] =
-    Option.when(scan.requiredSchema.exists(field => field.name == column.name && field.dataType == column.dataType) &&
+    Option.when(scan.outputSet.contains(column) && scan.requiredSchema.exists(field =>
+      field.name == column.name && field.dataType == column.dataType
+    ) &&
       !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema)))(FileColumn(column.name, column.dataType))
 
   /** The value of a partition column for a file; none for any other column. */
   def partitionValue(column: AttributeReference, file: Int): Option[Any] = {
     val schema = scan.relation.partitionSchema
     val at = schema.indexWhere(field => field.name == column.name && field.dataType == column.dataType)
-    Option.when(at >= 0 && !scan.requiredSchema.exists(_.name == column.name)) {
+    Option.when(at >= 0 && scan.outputSet.contains(column) && !scan.requiredSchema.exists(_.name == column.name)) {
       partitions(listed(file)._2).values.get(at, schema(at).dataType)
     }
   }

@@ -12,8 +12,10 @@ import io.aqeplugin.exec.ColumnKeys
   *   the scan's own attribute
   * @param inListMaxKeys
   *   at most so many keys are listed for readers of files, which compare a list value by value
+  * @param isWholeKey
+  *   whether the key has no other column, so that the filter was chosen because these values leave out much
   */
-private[storage] final case class KnownKeys(column: Attribute, built: ColumnKeys, inListMaxKeys: Int) {
+private[storage] final case class KnownKeys(column: Attribute, built: ColumnKeys, inListMaxKeys: Int, isWholeKey: Boolean) {
 
   /** All keys as literals of the column's type; none when they are unknown, or when one of them does not fit, which happens when a narrow
     * column is joined to a wider one.

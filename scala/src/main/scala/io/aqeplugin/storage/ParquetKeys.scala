@@ -40,6 +40,7 @@ private[storage] object ParquetKeys extends KeyedFormat {
     */
   private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Seq[Expression] =
     inList(keys) match {
+      case Some(_) if !keys.isWholeKey && !leavesOutEnough(scan, keys, tables)              => Nil
       case Some(list) if list.list.size <= scan.conf.parquetFilterPushDownInFilterThreshold => Seq(list)
       case Some(list)                                                                       => list +: keys.isInRanges.toSeq
       case None                                                                             => inRanges(scan, keys, tables).toSeq

@@ -9,14 +9,14 @@ import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 import io.aqeplugin.exec.ColumnKeys
 import io.aqeplugin.observe.{JoinKey, TableStatistics}
 
-/** Partitions of tables of files, of any format: those without a key are not listed. */
+/** Partitions of tables of files, of any format: those without a key are not listed. Not of Delta's, which would list its files anew. */
 private[storage] object PartitionKeys extends KeyedFormat {
 
   /** More keys are not listed: a list is copied to the scan's tasks with its other conditions. */
   private val MaxListed = 1000
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
-    case file: FileSourceScanExec if PartitionRange.isPartition(file, keys.column) =>
+    case file: FileSourceScanExec if PartitionRange.isPartition(file, keys.column) && DeltaScan.preparedFiles(file).isEmpty =>
       // A catalog may know what a range is, but not the filter.
       val found: Seq[Expression] = keys.isListed(MaxListed).fold(keys.isInRanges.toSeq ++ keys.mayBe)(Seq(_))
       Option.when(found.nonEmpty)(KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters ++ found)))

@@ -26,13 +26,17 @@ object ScanAdapter {
       built: FilterSummary,
       tables: TableStatistics,
       inListMaxKeys: Int
-  ): SparkPlan = keys.lazyZip(built.columns).foldLeft(scan) {
-    case (read, (column: Attribute, values)) => narrowed(read, KnownKeys(column, values, inListMaxKeys), tables)
-    case (read, (computed, values))          => PartitionKeys.narrowed(read, computed, values).getOrElse {
-        ColumnRange.of(computed, values.ranges).fold(read) { range =>
-          narrowed(read, KnownKeys(JoinKey.columnOf(computed), ColumnKeys(Seq(range), None), inListMaxKeys), tables)
+  ): SparkPlan = {
+    def known(column: Attribute, values: ColumnKeys): KnownKeys = KnownKeys(column, values, inListMaxKeys, isWholeKey = keys.size == 1)
+    // Partitions come first: Delta's are chosen among the files that it has listed, which other conditions make it list anew.
+    keys.zip(built.columns).sortBy(key => !PartitionRange.isPartition(scan, JoinKey.columnOf(key._1))).foldLeft(scan) {
+      case (read, (column: Attribute, values)) => narrowed(read, known(column, values), tables)
+      case (read, (computed, values))          => PartitionKeys.narrowed(read, computed, values).getOrElse {
+          ColumnRange.of(computed, values.ranges).fold(read) { range =>
+            narrowed(read, known(JoinKey.columnOf(computed), ColumnKeys(Seq(range), None)), tables)
+          }
         }
-      }
+    }
   }
 
   private def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): SparkPlan =

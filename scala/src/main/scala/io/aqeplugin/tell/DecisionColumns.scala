@@ -175,7 +175,7 @@ object DecisionColumns {
 
   private def waiting: Seq[TableColumn[DecisionRow]] = Seq[TableColumn[DecisionRow]](
     flag("waited", "whether the probe side waited for the build side; null when that had finished before it was decided")(r =>
-      r.facts.waiting.map(_.hasBegun(r.query.mode))
+      r.facts.waiting.map(_.hasBegun(r.kept.mode))
     ),
     double("predicted_saving_millis", "millis", "estimated elapsed time that the finished build side saves")(
       _.facts.waiting.map(_.savingMillis)

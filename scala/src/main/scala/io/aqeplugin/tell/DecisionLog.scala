@@ -21,7 +21,7 @@ object DecisionLog {
     val timeMillis = System.currentTimeMillis()
     // A filter that was placed to wait and was not wanted later is no longer in the plan.
     val places = if (decision.buildFilter) state.filtersOf(decision.facts.joinId) else Nil
-    RecentDecisions.current.add(state, KeptDecision(timeMillis, decision, places))
+    RecentDecisions.current.add(state, KeptDecision(timeMillis, mode, decision, places))
     SparkBridge.post(
       sparkContext,
       JoinDecided(

@@ -12,10 +12,12 @@ import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryOrigin, QueryStat
 
 /** One kept decision.
   *
+  * @param mode
+  *   that of the decision: the joins of a recursive query are only observed
   * @param filters
   *   where the join's filters were placed or not, as known when the decision was recorded
   */
-final case class KeptDecision(timeMillis: Long, decision: JoinDecision, filters: Seq[PlacedFilter])
+final case class KeptDecision(timeMillis: Long, mode: Mode, decision: JoinDecision, filters: Seq[PlacedFilter])
 
 /** How a query ended.
   *

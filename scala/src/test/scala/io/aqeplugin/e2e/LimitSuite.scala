@@ -2,6 +2,7 @@ package io.aqeplugin.e2e
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.ExplainMode
+import org.apache.spark.sql.functions.{col, when}
 import org.scalatest.Assertion
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -53,6 +54,13 @@ class LimitSuite extends AnyFunSuite with LimitSession {
         assert(ran.rows.size == 5, ran.plan)
       }
     }
+  }
+
+  test("a limit over many columns that are computed of one another is planned") {
+    val computed =
+      (1 to 40).foldLeft(spark.table("t"))((frame, i) => frame.withColumn("c", when(col("c") === i, i + 1L).otherwise(col("c"))))
+    val ran = limited(computed.select("c").limit(5))
+    assert(ran.rows.size == 5 && ran.choices == Seq("fewest_files"))
   }
 
   test("of a file that has many more rows than wanted, not all splits are started") {

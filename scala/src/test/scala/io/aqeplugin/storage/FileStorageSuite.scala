@@ -127,6 +127,10 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
     val read = ScanAdapter.withKnownKeys(before, keys, summary, TableStatistics.None, InListMaxKeys).asInstanceOf[FileSourceScanExec]
     assert(read.selectedPartitions.partitionCount == 1 && before.selectedPartitions.partitionCount == 3)
     assert(read.dataFilters.size == 1 && read.dataFilters.head.references.map(_.name) == Seq("k"))
+    // Of one column alone it is not known that its list leaves out much.
+    val all = summary.copy(columns = Seq(ColumnKeys.Unknown, ColumnKeys(Seq((1000L, 400999L)), Some(Seq(1000L, 400999L)))))
+    val facts: TableStatistics = _ => Some(TableFacts(None, ranges = Map("k" -> ((1000L, 400999L)))))
+    assert(ScanAdapter.withKnownKeys(before, keys, all, facts, InListMaxKeys) eq before)
     val unknown = summary.ofFilterAlone
     assert(ScanAdapter.withKnownKeys(before, keys, unknown, TableStatistics.None, InListMaxKeys) eq before)
   }

@@ -3,7 +3,7 @@ package io.aqeplugin.tell
 import org.apache.spark.util.SizeEstimator
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide._
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryState}
 
@@ -13,7 +13,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
   private val typical = DecideJoin.decide(FactsGen.Typical, Thresholds.Default)
 
   private def decision(joinId: String): KeptDecision =
-    KeptDecision(1L, typical.copy(facts = typical.facts.copy(joinId = joinId)), Seq(place("f1", joinId)))
+    KeptDecision(1L, Mode.Apply, typical.copy(facts = typical.facts.copy(joinId = joinId)), Seq(place("f1", joinId)))
 
   private def place(filterId: String, joinId: String): PlacedFilter =
     PlacedFilter(filterId, joinId, "store_sales", Seq("ss_item_sk"), applied = true, Reason(ReasonCode.FilterPays))

@@ -87,7 +87,12 @@ object QueryView {
     filter +: decision.facts.waiting.toSeq.map { wait =>
       val promised = s"saves ${Quantity.of(wait.savingMillis, "millis")}, idle for ${Quantity.of(wait.idleMillis, "millis")}" +
         wait.outcome.fold("")(outcome => s"; waited ${Quantity.of(outcome.millis, "millis")}, ${outcome.end.name}")
-      answer(text("the probe side waits for the build side"), Seq(text(promised)), if (wait.waits) "yes" else "no", wait.reason)
+      answer(
+        text("the probe side waits for the build side"),
+        Seq(text(promised)),
+        if (wait.waits || wait.outcome.isDefined) "yes" else "no",
+        wait.reason
+      )
     }
   }
 
