@@ -216,7 +216,7 @@ bench-predicates: venv jar ## predicates across joins and range joins, beside Sp
 	$(BIN)/python -m benchmarks.predicates
 
 .PHONY: bench-keys
-bench-keys: venv jar ## joins whose keys are computed from a column, beside Spark alone and Spark's forced Bloom filter
+bench-keys: venv jar ## joins by computed keys and by several columns, beside Spark alone and Spark's forced Bloom filter
 	$(BIN)/python -m benchmarks.keys
 
 .PHONY: bench-clients

@@ -1,4 +1,4 @@
-"""`make bench-keys`: joins whose keys are computed from a column, or reach no scan, over TPC-DS tables.
+"""`make bench-keys`: joins by computed keys, by several columns, or by keys that reach no scan, over TPC-DS tables.
 
 Beside Spark's defaults and its own Bloom filter, forced on. Reported are median seconds, in brackets the least and the
 greatest, and the medians of the ratios of a turn. Exit code 1 when rows differ or a query failed.
@@ -14,6 +14,7 @@ from benchmarks.markdown import median_and_range
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.session import SessionSettings, spark_session
 from workloads.tpcds.data import ensure_dataset
+from workloads.tpcds.partitioned import ensure_partitioned
 from workloads.tpcds.queries import Query
 
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench-keys"
@@ -57,6 +58,12 @@ _QUERIES = {
         f"JOIN (SELECT sr_item_sk, sr_ticket_number {_RETURNS}) "
         "ON ss_item_sk = sr_item_sk AND ss_ticket_number = sr_ticket_number"
     ),
+    "a date and a customer, of a table partitioned by date": (
+        "SELECT count(*), sum(ss_net_profit) FROM store_sales_by_date JOIN ("
+        "SELECT wr_returned_date_sk, wr_refunded_customer_sk FROM web_returns JOIN date_dim "
+        "ON wr_returned_date_sk = d_date_sk WHERE d_year = 2001 AND d_moy = 11) "
+        "ON ss_sold_date_sk = wr_returned_date_sk AND ss_customer_sk = wr_refunded_customer_sk"
+    ),
     "`INTERSECT`": (
         "SELECT count(*), sum(ss_item_sk) FROM ("
         "SELECT ss_customer_sk, ss_item_sk FROM store_sales WHERE ss_sold_date_sk < 2451500 INTERSECT "
@@ -74,14 +81,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.keys", description=__doc__)
     parser.add_argument("--sf", type=float, default=10.0, help="TPC-DS scale factor")
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each contender, after one that is not")
+    parser.add_argument("--only", default="", help="only keys whose name contains this")
     arguments = parser.parse_args()
     dataset = ensure_dataset(arguments.sf, report=_report)
     with spark_session(SessionSettings("computed keys", _FOLDER / "events"), with_plugin=True) as spark:
         dataset.register(spark)
+        for table, folder in ensure_partitioned(dataset, _report, ["store_sales"]).items():
+            spark.read.parquet(str(folder)).createOrReplaceTempView(f"{table}_by_date")
         plan, compared = Plan(runs=arguments.runs), contenders(_CONTENDERS)
         print(f"| key | {' | '.join(_CONTENDERS)} | plugin vs default | plugin vs forced |\n|---|---|---|---|---|---|")
         results = []
         for name, sql in _QUERIES.items():
+            if arguments.only not in name:
+                continue
             if "cached_sales" in sql:
                 spark.sql(_CACHE)
             results.append(measure(spark, Query(name, sql, sql), compared, plan, _report))
