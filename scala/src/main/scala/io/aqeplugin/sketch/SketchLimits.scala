@@ -15,7 +15,9 @@ final case class SketchLimits(exactCodes: Int, sampledCodes: Int) {
 
 object SketchLimits {
 
-  /** The codes of all tasks together, if each keeps its most, unless so many tasks have the fewest. They pass the driver one by one. */
+  /** The codes of all tasks together, if each keeps its most, unless so many tasks have the fewest. They pass the driver one by one. Each column
+    * of a key of several adds at most an eighth.
+    */
   private val AllTasksBytes = 64L << 20
 
   /** Sampled codes of a task, and of the stage as a whole, whose estimate has a relative standard error of about 3 % then. */
