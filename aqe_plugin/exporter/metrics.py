@@ -147,7 +147,7 @@ PREDICATES = _counter(
     "inferred_by",
     "applied",
 )
-ERRORS = _counter("errors", "Faults of the plugin, none of which reached a query.")
+ERRORS = _counter("errors", "Faults of the plugin, after which queries went on without what had failed.")
 
 APPLICATION_QUERIES = _of_application("queries", "Ended queries of the application.")
 APPLICATION_QUERY_SECONDS = _of_application("query_seconds", "Wall time of the application's queries.")

@@ -13,7 +13,7 @@ object Faults {
 
   /** For the driver's metrics in Spark's metrics system. */
   val counter =
-    new CounterMetric("errors", "errors", "faults of the plugin on the driver, none of which reached a query")
+    new CounterMetric("errors", "errors", "faults of the plugin on the driver, after which Spark went on without what had failed")
 
   /** @param where
     *   the part of the plugin that failed

@@ -47,7 +47,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
   }
 
   private def byStatistics(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[FileSourceScanExec] = {
-    val list = ParquetKeys.inList(keys).filter(_ => keys.isWholeKey || ParquetKeys.inRanges(scan, keys, tables).isDefined)
+    val list = ParquetKeys.inList(scan, keys, tables)
     // To Delta's statistics any list is the range from the first to the last value.
     val found: Seq[Expression] = list.fold(ParquetKeys.inRanges(scan, keys, tables))(_ => keys.isInRanges).toSeq ++ list
     Option.when(found.nonEmpty)(scan.copy(dataFilters = scan.dataFilters ++ found))

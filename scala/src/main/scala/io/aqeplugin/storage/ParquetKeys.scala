@@ -39,15 +39,16 @@ private[storage] object ParquetKeys extends KeyedFormat {
     * for dictionaries it is what it says.
     */
   private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Seq[Expression] =
-    inList(keys) match {
-      case Some(_) if !keys.isWholeKey && !leavesOutEnough(scan, keys, tables)              => Nil
+    inList(scan, keys, tables) match {
       case Some(list) if list.list.size <= scan.conf.parquetFilterPushDownInFilterThreshold => Seq(list)
       case Some(list)                                                                       => list +: keys.isInRanges.toSeq
       case None                                                                             => inRanges(scan, keys, tables).toSeq
     }
 
-  /** The column holds one of the keys, if a reader of files may get all of them. */
-  def inList(keys: KnownKeys): Option[In] = keys.literals.filter(_.size <= keys.inListMaxKeys).map(In(keys.column, _))
+  /** The column holds one of the keys, if a reader of files may get all of them. Those of one column of several must leave out enough of it. */
+  def inList(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[In] =
+    keys.literals.filter(_.size <= keys.inListMaxKeys).filter(_ => keys.isWholeKey || leavesOutEnough(scan, keys, tables))
+      .map(In(keys.column, _))
 
   /** The column lies in the ranges of the keys, if that leaves out enough of it. */
   def inRanges(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Expression] =

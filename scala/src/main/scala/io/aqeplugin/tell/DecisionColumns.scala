@@ -98,7 +98,11 @@ object DecisionColumns {
       "millis",
       "time that the query spent in the plugin's rules, without the inference of predicates; null while it runs"
     )(_.query.end.map(_.ruleMillis)),
-    whole("query_errors", "errors", "faults of the plugin in the query, none of which reached it; null while it runs")(
+    whole(
+      "query_errors",
+      "errors",
+      "faults of the plugin in the query, after which it went on without what had failed; null while it runs"
+    )(
       _.query.end.map(_.errors)
     ),
     whole(
