@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.arms import OFF, PINNED, Join, Passed, arm_name
+from benchmarks.arms import Join, Passed, arm_name
 from benchmarks.intervals import Interval, Ratios, has_both_halves, median_interval, share_lost
 from benchmarks.measured import Measured
 
@@ -125,12 +125,16 @@ class Summary:
         right: of these, the choices within `TOLERATED` of the best option, cross-fitted.
         surely_wrong: those whose whole interval is above.
         lost_seconds: sum over all joins, each against its best option alone.
-        base_seconds: of the plugin's own runs, the median of each query.
-        total_seconds: the same in rounds in which Spark without the plugin ran too.
+        base_seconds: of the plugin's choices forced, the median of each query.
+        total_seconds: of the plugin by itself, in rounds in which Spark without it ran too.
         off_seconds: of Spark without the plugin in these rounds.
-        noise: median distance from 1 of the ratio of the same choices, forced: what the measurement cannot tell apart.
-        rounds: of the plugin's own runs.
-        rounds_dropped: those in which its choices were not the learned ones.
+        noise: of the same choices forced twice in a round, the median over the queries of the ratio's distance from 1:
+            what the measurement cannot tell apart.
+        own_ratio: of the plugin by itself beside the same choices forced, the median over the queries.
+        own_runs: of the plugin by itself.
+        own_runs_chosen_otherwise: those with other choices than the learned ones.
+        rounds: of the choices forced.
+        rounds_dropped: those in which one of these was not taken.
         forced_runs: runs with forced options.
         forced_runs_dropped: those whose option was not taken.
         pass_rates: joins with a measured pass rate.
@@ -146,6 +150,9 @@ class Summary:
     total_seconds: float
     off_seconds: float
     noise: float | None
+    own_ratio: float | None
+    own_runs: int
+    own_runs_chosen_otherwise: int
     rounds: int
     rounds_dropped: int
     forced_runs: int
@@ -158,8 +165,9 @@ def summary(measured: Sequence[Measured]) -> Summary:
     """The workload of these queries; those in which the rows are wrong only count as joins and runs."""
     regrets = [one for query in measured for one in join_regrets(query)]
     sound = [query for query in measured if query.base and not query.is_wrong]
-    medians = [both for query in sound if (both := query.medians_beside(OFF.name)) is not None]
-    controls = [statistics.median(ratios.values()) for query in sound if (ratios := query.ratios(PINNED))]
+    medians = [both for query in sound if (both := query.beside_spark) is not None]
+    controls = [statistics.median(ratios.values()) for query in sound if (ratios := query.control_ratios)]
+    own = [statistics.median(ratios.values()) for query in sound if (ratios := query.own_ratios)]
     factors = [one.pass_rate_factor for one in regrets if one.pass_rate_factor is not None]
     return Summary(
         joins=sum(len(query.joins) for query in measured),
@@ -171,6 +179,9 @@ def summary(measured: Sequence[Measured]) -> Summary:
         total_seconds=sum(plugin for plugin, _ in medians),
         off_seconds=sum(off for _, off in medians),
         noise=statistics.median(abs(ratio - 1) for ratio in controls) if controls else None,
+        own_ratio=statistics.median(own) if own else None,
+        own_runs=sum(query.own_runs for query in measured),
+        own_runs_chosen_otherwise=sum(query.own_runs_chosen_otherwise for query in measured),
         rounds=sum(query.rounds for query in measured),
         rounds_dropped=sum(query.rounds_dropped for query in measured),
         forced_runs=sum(query.forced_runs for query in measured),

@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.arms import OFF, PLUGIN, Join, Passed
+from benchmarks.arms import OFF, PINNED, PLUGIN, Join, Passed
 from benchmarks.intervals import Precision, Ratios, Seconds, is_settled, paired_ratios
 from benchmarks.rounds import Timed, nearest_seconds
+
+# Without one of them, or where its rows are wrong, there is nothing to compare.
+_NEEDED = (PLUGIN.name, OFF.name, PINNED)
 
 
 @dataclass
@@ -53,7 +56,8 @@ class Measured:
         self._rounds.setdefault(arm, set()).add(turn)
         if "deviates" in line:
             self._deviating.setdefault(arm, set()).add(turn)
-        elif "failure" not in line:
+        # What the plugin does by itself counts whatever it chose.
+        if "failure" not in line and ("deviates" not in line or arm == PLUGIN.name):
             self._runs.setdefault(arm, {}).setdefault(turn, []).append(Timed(line["place"], line["seconds"]))
 
     def _fail(self, arm: str, why: str, limit: float | None) -> None:
@@ -73,16 +77,16 @@ class Measured:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the plugin's own run has wrong rows, or Spark alone has no rows that are right."""
-        return any(arm.name in self.differing for arm in (PLUGIN, OFF))
+        """Whether the plugin's choices have wrong rows, or Spark alone has no rows that are right."""
+        return any(arm in self.differing for arm in _NEEDED)
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more can be measured: there is no run of the plugin, or no rows to compare it with."""
-        return self.is_wrong or any(arm.name in self.failures for arm in (PLUGIN, OFF))
+        return self.is_wrong or any(arm in self.failures for arm in _NEEDED)
 
     def is_active(self, arm: str, precision: Precision) -> bool:
-        """Whether an arm other than the plugin's own run needs further rounds."""
+        """Whether an arm other than `base_arm` needs further rounds."""
         if self.is_over or not self.is_candidate(arm) or len(self._rounds.get(arm, ())) >= precision.most_runs:
             return False
         return not is_settled(list(self.ratios(arm).values()), precision)
@@ -95,53 +99,88 @@ class Measured:
     def next_turn(self) -> int:
         return 1 + max((turn for turns in self._rounds.values() for turn in turns), default=-1)
 
+    @property
+    def base_arm(self) -> str:
+        """What the others are held against: the plugin's choices forced, or its own run where no join has an option."""
+        return PINNED if any(join.alternatives for join in self.joins) else PLUGIN.name
+
     def seconds(self, arm: str) -> Seconds:
-        """The arm's seconds in each round that counts; of the plugin's two runs the mean."""
-        dropped = self._deviating.get(PLUGIN.name, set())
-        rounds = {turn: runs for turn, runs in self._runs.get(arm, {}).items() if turn not in dropped}
+        """The arm's seconds in each round that counts; of two runs in a round the mean."""
+        dropped = self._deviating.get(PINNED, set())
+        return {turn: seconds for turn, seconds in self._all_seconds(arm).items() if turn not in dropped}
+
+    def _all_seconds(self, arm: str) -> Seconds:
+        rounds = self._runs.get(arm, {})
         return {turn: statistics.fmean(run.seconds for run in runs) for turn, runs in rounds.items()}
 
     @property
     def base(self) -> Seconds:
-        return self.seconds(PLUGIN.name)
+        return self.seconds(self.base_arm)
 
     def base_beside(self, arm: str) -> Seconds:
-        """In each round that both have, the plugin's run that is nearer to the arm's."""
-        plugin, own = self._runs.get(PLUGIN.name, {}), self._runs.get(arm, {})
+        """In each round that both have, the base's run that is nearer to the arm's."""
+        base, own = self._runs.get(self.base_arm, {}), self._runs.get(arm, {})
         turns = self.base.keys() & self.seconds(arm).keys()
-        return {turn: nearest_seconds(own[turn][0].place, plugin[turn]) for turn in sorted(turns)}
+        return {turn: nearest_seconds(own[turn][0].place, base[turn]) for turn in sorted(turns)}
 
     def ratios(self, arm: str) -> Ratios:
-        """Seconds of the arm per second of the plugin's nearer run, by round."""
+        """Seconds of the arm per second of the base's nearer run, by round."""
         return paired_ratios(self.seconds(arm), self.base_beside(arm))
 
-    def medians_beside(self, arm: str) -> tuple[float, float] | None:
-        """Median seconds of the plugin and of the arm, over the rounds that both have; `None` without such a round."""
-        base, own = self.base_beside(arm), self.seconds(arm)
-        return None if not base else (statistics.median(base.values()), statistics.median(own[turn] for turn in base))
+    @property
+    def control_ratios(self) -> Ratios:
+        """Seconds of the base's second run per second of its first, by round."""
+        runs = {turn: self._runs[self.base_arm][turn] for turn in self.base}
+        return {turn: both[1].seconds / both[0].seconds for turn, both in runs.items() if len(both) > 1}
+
+    @property
+    def own_ratios(self) -> Ratios:
+        """Seconds of the plugin's own run per second of its choices forced, in rounds in which it chose the same."""
+        others = self._deviating.get(PLUGIN.name, set())
+        return {turn: ratio for turn, ratio in self.ratios(PLUGIN.name).items() if turn not in others}
+
+    @property
+    def beside_spark(self) -> tuple[float, float] | None:
+        """Median seconds of the plugin by itself and of Spark alone, over the rounds that have both; `None` without."""
+        own, off = self._all_seconds(PLUGIN.name), self._all_seconds(OFF.name)
+        both = sorted(own.keys() & off.keys())
+        if not both:
+            return None
+        return statistics.median(own[turn] for turn in both), statistics.median(off[turn] for turn in both)
 
     @property
     def rounds(self) -> int:
-        """Of the plugin."""
-        return len(self._rounds.get(PLUGIN.name, ()))
+        """Of the base."""
+        return len(self._rounds.get(self.base_arm, ()))
 
     @property
     def rounds_dropped(self) -> int:
-        """Those in which the plugin's choices were not the learned ones."""
+        """Those in which one of the choices that were forced was not taken."""
+        return len(self._deviating.get(PINNED, ()))
+
+    @property
+    def own_runs(self) -> int:
+        """Of the plugin by itself."""
+        return len(self._rounds.get(PLUGIN.name, ()))
+
+    @property
+    def own_runs_chosen_otherwise(self) -> int:
+        """Those in which it chose otherwise than in the runs that were learned from."""
         return len(self._deviating.get(PLUGIN.name, ()))
 
     @property
     def forced_runs(self) -> int:
-        return sum(len(turns) for arm, turns in self._rounds.items() if arm not in (PLUGIN.name, OFF.name))
+        """Of single options."""
+        return sum(len(turns) for arm, turns in self._rounds.items() if arm not in _NEEDED)
 
     @property
     def forced_runs_dropped(self) -> int:
         """Those whose option was not taken."""
-        return sum(len(turns) for arm, turns in self._deviating.items() if arm != PLUGIN.name)
+        return sum(len(turns) for arm, turns in self._deviating.items() if arm not in _NEEDED)
 
     def seconds_left(self, arms: Sequence[str], precision: Precision) -> float:
-        """What the missing rounds take at most if they go on as before, each with two runs of the plugin."""
-        known = [seconds for arm in (PLUGIN.name, *arms) for seconds in self.seconds(arm).values()]
+        """What the missing rounds take at most if they go on as before, each with two runs of the base."""
+        known = [seconds for arm in (self.base_arm, *arms) for seconds in self.seconds(arm).values()]
         missing = [max(0, precision.most_runs - len(self._rounds.get(arm, ()))) for arm in arms]
         return statistics.fmean(known or [0]) * (sum(missing) + 2 * max(missing, default=0))
 

@@ -1,9 +1,9 @@
 """`make regret WORKLOAD=tpcds SF=1`: what the plugin's choices cost beside the best ones in hindsight.
 
-Each query first runs without the plugin, whose rows are the right ones, and as the plugin decides it. Then each other
-option of each of its joins is forced in turn, with all other choices kept (`spark.aqePlugin.force`), in rounds with the
-plugin's own run, with Spark alone and with the plugin's choices forced, which shows the noise. The order of a round is
-shuffled anew each time. A query is done when every ratio is known to --precision, is certainly slower, or has
+Each query first runs without the plugin, whose rows are the right ones, and as the plugin decides it. Then its choices
+are forced (`spark.aqePlugin.force`), and each other option of each join in turn with all other choices kept, in rounds
+with the plugin by itself and Spark alone. The choices run twice in a round, which shows the noise. The order of a round
+is shuffled anew each time. A query is done when every ratio is known to --precision, is certainly slower, or has
 --most-runs rounds. Every run is a line in a file: a stopped measurement goes on where it was, with the same jar and
 machine, and tries once again what failed. The report goes to standard output and beside that file; --report makes it
 from what is there. Exit code 1 when rows differ or a query failed.

@@ -16,6 +16,7 @@ class RegretConditions:
 
     Attributes:
         tables: digest of what the tables are made from.
+        rounds: what the others of a round are held against.
     """
 
     workload: str
@@ -26,6 +27,7 @@ class RegretConditions:
     spark_version: str
     jar_digest: str
     machine: str
+    rounds: str = "choices forced"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from benchmarks.arms import OFF
 from benchmarks.hindsight import TOLERATED, JoinRegret, join_regrets, summary
 from benchmarks.measured import Measured
 
@@ -57,11 +56,14 @@ def _summary(measured: Sequence[Measured]) -> str:
         f"choices that are the best option or within {TOLERATED:.0%} of it, cross-fitted: {right}",
         f"lost, summed over joins, cross-fitted: {whole.lost_seconds:.1f} s of {whole.base_seconds:.1f} s{lost_share}",
         f"in the same rounds: plugin {whole.total_seconds:.1f} s, Spark without it {whole.off_seconds:.1f} s",
-        f"dropped, the plugin's choices were not the learned ones: {_share(whole.rounds_dropped, whole.rounds)} rounds",
+        f"by itself, the plugin chose otherwise: {_share(whole.own_runs_chosen_otherwise, whole.own_runs)} runs",
+        f"dropped, the choices forced were not taken: {_share(whole.rounds_dropped, whole.rounds)} rounds",
         f"dropped, the option was not taken: {_share(whole.forced_runs_dropped, whole.forced_runs)} forced runs",
     ]
     if whole.noise is not None:
-        lines.append(f"noise, the same choices forced: {whole.noise:.1%} at the median")
+        lines.append(f"noise, the same choices forced twice a round: {whole.noise:.1%} at the median")
+    if whole.own_ratio is not None:
+        lines.append(f"the plugin by itself beside the same choices forced: {whole.own_ratio:.3f} at the median")
     if whole.pass_rates:
         lines.append(f"pass rates within a factor of 2: {whole.pass_rates_close} of {whole.pass_rates}")
     return "".join(f"- {line}\n" for line in lines)
@@ -102,7 +104,7 @@ def _queries(measured: Sequence[Measured]) -> str:
 
 
 def _query(measured: Measured) -> str:
-    medians = measured.medians_beside(OFF.name)
+    medians = measured.beside_spark
     times = ("-", "-", "-") if medians is None else _times(*medians)
     cells = (measured.query, *times, str(len(measured.joins)), str(len(measured.base)))
     return f"| {' | '.join(cells)} |\n"

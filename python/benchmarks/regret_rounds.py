@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 # Of every arm in every session. What the last one does counts, because footers are cached by then.
 _WARM_UPS = (-2, -1)
+# Choices may depend on which of two stages ends first.
+_LEARNING = (-3, *_WARM_UPS)
 
 
 @dataclass(frozen=True)
@@ -132,25 +134,29 @@ class _QueryRounds:
         for turn in itertools.count(self.measured.next_turn):
             if not self._active() or self.effort.is_over:
                 return
-            for place, name in enumerate(order_of_round(self.query.name, turn, self._active())):
+            arms = order_of_round(self.query.name, turn, self.measured.base_arm, self._active())
+            for place, name in enumerate(arms):
                 self._run(self._contenders[name], turn, place)
 
     def _warm_up(self) -> None:
         """Runs each arm that is needed equally often, Spark alone first; learns the joins if they are not known."""
-        decided: Mapping[str, Decided] = {}
-        for turn in _WARM_UPS:
+        decided: list[Mapping[str, Decided]] = []
+        for turn in _WARM_UPS if self.measured.is_learned else _LEARNING:
             self._run(OFF, turn, 0)
-            decided = self._run(PLUGIN, turn, 1)
+            decided.append(self._run(PLUGIN, turn, 1))
         if not self.measured.is_learned and not self.measured.is_over:
-            found = [join_of(one.story.decision, priced(self.spark, one.facts)) for one in decided.values()]
-            self.runs.learn(self.measured, found)
+            usual = most_frequent(decided).values()
+            self.runs.learn(
+                self.measured, [join_of(one.story.decision, priced(self.spark, one.facts)) for one in usual]
+            )
+        forced = self._contenders.keys() - {OFF.name, PLUGIN.name}
         for turn in _WARM_UPS:
-            others = (name for name in self._active() if name != OFF.name)
-            for place, name in enumerate(shuffled(self.query.name, turn, others)):
+            needed = forced & {self.measured.base_arm, *self._active()}
+            for place, name in enumerate(shuffled(self.query.name, turn, needed)):
                 self._run(self._contenders[name], turn, place)
 
     def _active(self) -> list[str]:
-        others = (name for name in self._contenders if name != PLUGIN.name)
+        others = (name for name in self._contenders if name != self.measured.base_arm)
         return [name for name in others if self.measured.is_active(name, self.effort.precision)]
 
     @property
@@ -206,6 +212,12 @@ class _QueryRounds:
 
     def _report(self, line: str) -> None:
         self.progress.of_query(self.measured.seconds_left(self._active(), self.effort.precision), line)
+
+
+def most_frequent(runs: Sequence[Mapping[str, Decided]]) -> Mapping[str, Decided]:
+    """Of several runs of a query, the latest of those whose choices were the most frequent."""
+    choices = [{join_id: plan_of(one.story.decision) for join_id, one in run.items()} for run in runs]
+    return runs[max(range(len(runs)), key=lambda at: (choices.count(choices[at]), at))]
 
 
 def _passed(decided: Mapping[str, Decided]) -> dict[str, tuple[int, int]]:

@@ -1,11 +1,9 @@
-"""The order of a round, and which of the plugin's two runs an arm is held against."""
+"""The order of a round, and which of the base's two runs an arm is held against."""
 
 import random
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-from benchmarks.arms import PLUGIN
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,11 @@ def shuffled(query: str, turn: int, arms: Iterable[str]) -> list[str]:
     return order
 
 
-def order_of_round(query: str, turn: int, others: Iterable[str]) -> list[str]:
-    """The plugin first and in the middle of the others, shuffled anew in each round."""
+def order_of_round(query: str, turn: int, base: str, others: Iterable[str]) -> list[str]:
+    """The base first and in the middle of the others, shuffled anew in each round."""
     order = shuffled(query, turn, others)
     middle = (len(order) + 1) // 2
-    return [PLUGIN.name, *order[:middle], PLUGIN.name, *order[middle:]]
+    return [base, *order[:middle], base, *order[middle:]]
 
 
 def nearest_seconds(place: int, runs: Sequence[Timed]) -> float:

@@ -26,9 +26,9 @@ _JOIN = Join(
 
 
 def _measured(**ratios: float) -> Measured:
-    """Six rounds; the plugin takes 10 s, other arms their ratio of that."""
+    """Six rounds; the choices forced take 10 s, other arms their ratio of that."""
     measured = Measured("q1", [_JOIN])
-    for arm, ratio in {"plugin": 1.0, "off": 2.0, "pinned": 1.01, **ratios}.items():
+    for arm, ratio in {"pinned": 1.0, "off": 2.0, "plugin": 1.01, **ratios}.items():
         name = arm if arm in ("plugin", "off", "pinned") else arm_name(_JOIN, arm)
         for turn in range(6):
             measured.add({"query": "q1", "arm": name, "turn": turn, "place": 0, "seconds": 10 * ratio})
@@ -66,7 +66,7 @@ def test_a_refused_option_does_not_count() -> None:
 def test_two_rounds_are_not_enough() -> None:
     measured = Measured("q1", [_JOIN])
     for turn in range(2):
-        for arm in ("plugin", arm_name(_JOIN, "broadcast")):
+        for arm in ("pinned", arm_name(_JOIN, "broadcast")):
             measured.add({"arm": arm, "turn": turn, "place": 0, "seconds": 1.0})
     assert join_regrets(measured) == []
 
@@ -79,7 +79,7 @@ def test_two_rounds_are_not_enough() -> None:
 )
 def test_regret_is_a_share_within_its_interval(options: dict[str, list[float]], base: list[float]) -> None:
     measured = Measured("q1", [_JOIN])
-    for arm, runs in {"plugin": base, **{arm_name(_JOIN, option): runs for option, runs in options.items()}}.items():
+    for arm, runs in {"pinned": base, **{arm_name(_JOIN, option): runs for option, runs in options.items()}}.items():
         for turn, seconds in enumerate(runs):
             measured.add({"arm": arm, "turn": turn, "place": 0, "seconds": seconds})
     for found in join_regrets(measured):
@@ -107,10 +107,10 @@ def test_the_summary_counts_choices_and_sums_what_was_lost() -> None:
     other.add({"arm": "plugin", "turn": -1, "seconds": 1.0, "passed": {"inner:a=b": (100, 10)}})
     whole = summary([_measured(broadcast=0.8), other, Measured("q2", [])])
     assert (whole.joins, whole.with_options, whole.right, whole.surely_wrong) == (2, 2, 1, 1)
-    assert whole.total_seconds == 20
+    assert whole.total_seconds == pytest.approx(20.2)
     assert whole.off_seconds == 40
     assert whole.lost_seconds == pytest.approx(2.0)
-    assert whole.noise == pytest.approx(0.01)
+    assert whole.own_ratio == pytest.approx(1.01)
     assert (whole.pass_rates, whole.pass_rates_close) == (1, 0)
 
 
@@ -142,14 +142,44 @@ def test_nothing_is_said_of_a_query_in_which_the_plugins_rows_are_wrong() -> Non
     assert (whole.base_seconds, whole.total_seconds, whole.off_seconds) == (0, 0, 0)
 
 
-def test_an_arm_is_held_against_the_plugins_nearer_run_of_the_same_round() -> None:
+def test_an_arm_is_held_against_the_nearer_run_of_the_choices_in_the_same_round() -> None:
     measured = Measured("q1", [_JOIN])
     for turn in range(4):
-        for place, (arm, seconds) in enumerate((("plugin", 10.0), ("off", 30.0), ("pinned", 8.0), ("plugin", 20.0))):
+        for place, (arm, seconds) in enumerate((("pinned", 10.0), ("off", 30.0), ("plugin", 8.0), ("pinned", 20.0))):
             measured.add({"arm": arm, "turn": turn, "place": place, "seconds": seconds})
     assert list(measured.ratios("off").values()) == [3.0] * 4
-    assert list(measured.ratios("pinned").values()) == [0.4] * 4
+    assert list(measured.ratios("plugin").values()) == [0.4] * 4
     assert list(measured.base.values()) == [15.0] * 4
+
+
+def test_the_noise_is_the_distance_of_the_same_choices_in_one_round() -> None:
+    measured = Measured("q1", [_JOIN])
+    for turn in range(4):
+        for place, seconds in enumerate((10.0, 10.0 + turn)):
+            measured.add({"arm": "pinned", "turn": turn, "place": place, "seconds": seconds})
+    assert summary([measured]).noise == pytest.approx(0.15)
+
+
+def test_without_another_option_the_plugin_is_held_against_spark_alone() -> None:
+    measured = Measured("q1", [replace(_JOIN, prices={"plain_sort_merge": 900.0})])
+    for turn in range(3):
+        measured.add({"arm": "plugin", "turn": turn, "place": 0, "seconds": 10.0, "deviates": "inner:a=b: broadcast"})
+        measured.add({"arm": "off", "turn": turn, "place": 1, "seconds": 20.0})
+    assert measured.base_arm == "plugin"
+    assert list(measured.ratios("off").values()) == [2.0] * 3
+    assert measured.beside_spark == (10.0, 20.0)
+
+
+def test_what_the_plugin_takes_counts_also_where_it_chose_otherwise() -> None:
+    measured = _measured(broadcast=0.8)
+    for turn in range(6, 30):
+        measured.add({"arm": "plugin", "turn": turn, "place": 0, "seconds": 40.0, "deviates": "inner:a=b: broadcast"})
+        measured.add({"arm": "off", "turn": turn, "place": 1, "seconds": 20.0})
+    whole = summary([measured])
+    assert (whole.total_seconds, whole.off_seconds) == (40.0, 20.0)
+    assert (whole.own_runs, whole.own_runs_chosen_otherwise) == (30, 24)
+    assert whole.own_ratio == pytest.approx(1.01)
+    assert _only(measured).regret == pytest.approx(0.2)
 
 
 def test_the_times_of_the_plugin_and_of_spark_are_of_the_same_rounds() -> None:
@@ -157,6 +187,7 @@ def test_the_times_of_the_plugin_and_of_spark_are_of_the_same_rounds() -> None:
     for turn in range(9):
         # The machine is slower later, when Spark's run has dropped out.
         measured.add({"arm": "plugin", "turn": turn, "place": 0, "seconds": 10.0 if turn < 3 else 50.0})
+        measured.add({"arm": "pinned", "turn": turn, "place": 0, "seconds": 50.0})
         if turn < 3:
             measured.add({"arm": "off", "turn": turn, "place": 1, "seconds": 20.0})
     whole = summary([measured])
@@ -179,7 +210,7 @@ def test_a_choice_needs_rounds_to_choose_in_and_rounds_to_measure_in() -> None:
     measured = Measured("q1", [_JOIN])
     for turn in range(6):
         deviates = {} if turn % 2 == 0 else {"deviates": "inner:a=b: broadcast"}
-        measured.add({"arm": "plugin", "turn": turn, "place": 0, "seconds": 10.0, **deviates})
+        measured.add({"arm": "pinned", "turn": turn, "place": 0, "seconds": 10.0, **deviates})
         measured.add({"arm": arm_name(_JOIN, "broadcast"), "turn": turn, "place": 1, "seconds": 5.0})
     assert len(measured.ratios(arm_name(_JOIN, "broadcast"))) == 3
     assert summary([measured]).with_options == 0
@@ -189,11 +220,14 @@ def test_runs_that_deviate_are_dropped_and_their_share_is_shown() -> None:
     measured = _measured(broadcast=0.8)
     arm = arm_name(_JOIN, "broadcast")
     measured.add({"arm": arm, "turn": 6, "place": 1, "seconds": 99.0, "deviates": "BROADCAST_MEMORY"})
-    measured.add({"arm": "plugin", "turn": 7, "place": 0, "seconds": 99.0, "deviates": "inner:a=b: broadcast"})
+    measured.add({"arm": "pinned", "turn": 7, "place": 0, "seconds": 99.0, "deviates": "inner:a=b: broadcast"})
+    measured.add({"arm": arm, "turn": 7, "place": 1, "seconds": 99.0})
+    measured.add({"arm": "plugin", "turn": 8, "place": 0, "seconds": 99.0, "deviates": "inner:a=b: broadcast"})
     assert max(measured.ratios(arm).values()) == 0.8
     page = regret_page([measured], "skew, scale 1")
-    assert "learned ones: 1 of 7 (14%) rounds" in page
-    assert "not taken: 1 of 13 (8%) forced runs" in page
+    assert "by itself, the plugin chose otherwise: 1 of 7 (14%) runs" in page
+    assert "dropped, the choices forced were not taken: 1 of 7 (14%) rounds" in page
+    assert "dropped, the option was not taken: 1 of 8 (12%) forced runs" in page
 
 
 def test_the_page_lists_the_worst_join_first() -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.arms import PLUGIN, arm_name
+from benchmarks.arms import PINNED, arm_name
 from benchmarks.hindsight import join_regrets
 from benchmarks.intervals import Precision
 from benchmarks.measured import Measured
@@ -89,7 +89,7 @@ def test_a_stopped_measurement_goes_on_with_missing_rounds(spark: "SparkSession"
     before = runs.load()["zipf_tail"]
     again = {one.query: one for one in _measured(spark, runs, _ROUNDS + 1)}["zipf_tail"]
     assert again.joins == before.joins
-    assert sorted(again.seconds(PLUGIN.name)) == list(range(_ROUNDS + 1))
+    assert sorted(again.seconds(PINNED)) == list(range(_ROUNDS + 1))
     lines = runs.file.path.read_text()
     _measured(spark, runs, _ROUNDS + 1)
     assert runs.file.path.read_text() == lines, "nothing is measured again"

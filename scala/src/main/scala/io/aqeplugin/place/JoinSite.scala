@@ -1,7 +1,7 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.{AttributeSet, BloomFilterMightContain, DynamicPruning, Expression}
-import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
+import org.apache.spark.sql.catalyst.expressions.{BloomFilterMightContain, Expression}
+import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.decide.{ProbeFacts, ReasonCode, Side}
@@ -122,7 +122,7 @@ object JoinSite {
     def judge(target: FilterTarget): Either[ReasonCode, ReuseEffect] = {
       val reuse = site.request(target).fold[ReuseEffect](ReuseEffect.Kept)(guard.effect(_, join.id))
       if (reuse == ReuseEffect.Refused) Left(ReasonCode.ReusedExchange)
-      else if (target.columns.forall(k => spark.contains(k.exprId)) || isPruned(target)) Left(ReasonCode.AlreadyFilteredBySpark)
+      else if (target.columns.forall(k => spark.contains(k.exprId)) || guard.pruning.covers(target)) Left(ReasonCode.AlreadyFilteredBySpark)
       else Right(reuse)
     }
     val judgements = site.targets.map(target => target -> judge(target))
@@ -158,12 +158,4 @@ object JoinSite {
   private def filteredBySpark(probe: SparkPlan) = probe.collect { case FilterExec(condition, _) =>
     condition.collect { case b: BloomFilterMightContain => b.valueExpression.references.map(_.exprId) }.flatten
   }.flatten.toSet
-
-  /** Whether Spark's dynamic partition pruning already uses each of the keys on this scan. */
-  private def isPruned(target: FilterTarget): Boolean = target.node match {
-    case scan: FileSourceScanExec =>
-      val pruned = AttributeSet.fromAttributeSets(scan.partitionFilters.flatMap(_.collect { case p: DynamicPruning => p.references }))
-      target.columns.forall(pruned.contains)
-    case _ => false
-  }
 }

@@ -5,12 +5,10 @@ import java.util.IdentityHashMap
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, DynamicPruningExpression, Literal}
-import org.apache.spark.sql.execution.{FileSourceScanExec, InSubqueryExec, SparkPlan, SubqueryAdaptiveBroadcastExec}
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
-import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ReusedExchangeExec, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
 
-import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.{JoinId, QueryPlans}
 
 /** Keeps filters out of exchanges that the plan contains more than once, unless all of these copies request equal ones, or each of them one
@@ -32,26 +30,11 @@ final class ReuseGuard(
     plans: QueryPlans = QueryPlans.None,
     mayRepeat: SparkPlan => Boolean = _ => false
 ) {
-  private val marks = new IdentityHashMap[SparkPlan, Int]().asScala
+  private val marks = new PlanMarks(plan)
   private val copies = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
 
-  // Canonical plans are costly for deep trees, and every re-plan asks, so cheap hashes are compared first.
-  private lazy val byMark: Map[Int, Seq[SparkPlan]] =
-    plan.collect { case exchange: Exchange => exchange; case stage: QueryStageExec => stage }.groupBy(mark)
-
-  /** The marks of what dynamic pruning plans to read its values from; none if one of its plans is not known. */
-  private lazy val pruningMarks: Option[Set[Int]] = {
-    val prunings = plan.collect { case node => node.expressions.flatMap(_.collect { case pruning: DynamicPruning => pruning }) }.flatten
-    val builds = prunings.map {
-      case DynamicPruningExpression(in: InSubqueryExec) => in.plan match {
-          case adaptive: SubqueryAdaptiveBroadcastExec => Some(Seq(mark(adaptive.child)))
-          case _                                       => None
-        }
-      case DynamicPruningExpression(Literal.TrueLiteral) => Some(Nil)
-      case _                                             => None
-    }
-    if (builds.forall(_.isDefined)) Some(builds.flatten.flatten.toSet) else None
-  }
+  /** What dynamic pruning of the plan takes its values from. */
+  lazy val pruning: PlannedPruning = new PlannedPruning(plan, marks)
 
   /** The exchanges that have left their copies, for a filter of their own. */
   private val apart = mutable.Set.empty[Same]
@@ -77,7 +60,7 @@ final class ReuseGuard(
   def effect(request: FilterRequest, join: JoinId): ReuseEffect = {
     val above = request.target.exchanges
     val effect =
-      if (above.exists(mayBePruning)) ReuseEffect.Refused
+      if (above.exists(pruning.mayRead)) ReuseEffect.Refused
       else if (!above.exists(isShared) || ofAllJoins.isOfAllCopies(request) || ofAllJoins.isOfUnion(request)) ReuseEffect.Kept
       else if (repeatsOneScan(request)) ReuseEffect.Repeated
       else ReuseEffect.Refused
@@ -172,14 +155,10 @@ final class ReuseGuard(
 
   private def isShared(exchange: Exchange): Boolean = copiesOf(exchange).size > 1
 
-  /** Dynamic pruning may reuse a broadcast for a subquery, which is not in the plan. It reads the same leaves. */
-  private def mayBePruning(exchange: Exchange): Boolean =
-    exchange.isInstanceOf[BroadcastExchangeLike] && pruningMarks.forall(_.contains(mark(exchange)))
-
   /** The exchanges and stages of the plan that equal `node`; the same list for each of them. */
   private def copiesOf(node: SparkPlan): Seq[SparkPlan] = copies.getOrElseUpdate(
     node, {
-      val likely = byMark.getOrElse(mark(node), Nil)
+      val likely = marks.like(node)
       if (likely.exists(_ eq node)) {
         val found = if (likely.size == 1) likely else likely.filter(other => (other eq node) || other.canonicalized == node.canonicalized)
         if (found.head eq node) found else copiesOf(found.head)
@@ -191,29 +170,12 @@ final class ReuseGuard(
 
   /** A source may be a stage inside another one, which the plan does not show. */
   private def ofSource(node: SparkPlan, likely: Seq[SparkPlan]): Seq[SparkPlan] =
-    (likely ++ sourcesInStages.filter(mark(_) == mark(node))).find(_.canonicalized == node.canonicalized) match {
+    (likely ++ sourcesInStages.filter(marks.of(_) == marks.of(node))).find(_.canonicalized == node.canonicalized) match {
       case Some(known) => copiesOf(known)
       case None        =>
         sourcesInStages += node
         Seq(node)
     }
-
-  /** Equal for equal exchanges, and for an exchange and its stage: the sum of the leaves' hashes, whatever is between them. It uses a
-    * file index's own hash code, because every reading of a partitioned table makes a new index that equals the others.
-    */
-  private def mark(node: SparkPlan): Int =
-    marks.getOrElseUpdate(
-      node,
-      node match {
-        case stage: QueryStageExec         => mark(stage.plan)
-        case reused: ReusedExchangeExec    => mark(reused.child)
-        case filtered: RuntimeFilterExec   => mark(filtered.child)
-        case own: AdaptiveSparkPlanExec    => mark(own.executedPlan)
-        case scan: FileSourceScanExec      => scan.relation.location.hashCode
-        case leaf if leaf.children.isEmpty => leaf.getClass.hashCode
-        case other                         => other.children.map(mark).sum
-      }
-    )
 }
 
 /** What a filter does to the exchanges above its scan that Spark runs once for several uses. */

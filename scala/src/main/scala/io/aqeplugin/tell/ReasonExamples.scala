@@ -47,8 +47,9 @@ object ReasonExamples {
       "One aggregate of the sales is joined to the returns for one reason, and again for another: its scan keeps the sales returned for either."
     case ReuseOff       => "`spark.sql.exchange.reuse=false`."
     case CacheNotLoaded => "The first query after `CACHE LAZY TABLE dim` that shuffles `dim` for a join; the next one has its filters."
-    case AlreadyFilteredBySpark => "A dynamic partition pruning subquery, or `might_contain`, on the same column."
-    case MaxFiltersPerScan      =>
+    case AlreadyFilteredBySpark =>
+      "Dynamic partition pruning that a broadcast of the plan gives its values, or `might_contain`, on the same column."
+    case MaxFiltersPerScan =>
       "A fact table is joined with six filtered dimensions, and `filter.maxPerScan` is 4: the two filters with the highest pass rates are left out."
     case MaxFiltersPerPlan =>
       "A query with 70 filtered joins: the limit is 64. AQE plans a copy of the build side for each, with the filters in it: all copies may have 4,096 operators."

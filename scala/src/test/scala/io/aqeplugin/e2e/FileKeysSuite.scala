@@ -176,6 +176,12 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
       // Spark's pruning leaves nothing of these keys.
       assert(filtered(sameRows(spark.sql(joined("s.p = d.k")))).isEmpty)
     }
+    // Spark plans to prune by the broadcast of a join, and finds none: of three partitions below 3, one has a key.
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.aqePlugin.test.openGates" -> "true") {
+      val shuffled = sameRows(spark.sql(joined("s.p = d.k")))
+      assert(partitions(shuffled, "pruned_by_spark") == 1, shuffled.plan)
+      assert(filtered(shuffled) == Seq("spark_catalog.default.pruned_by_spark(p)"))
+    }
   }
 
   test("of more keys than are kept, a column of few values leaves out partitions") {
